@@ -6,7 +6,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/FoldElements.h"
-#include "compiler/dialect/InferTypes.h"
+#include "compiler/dialect/types/Broadcast.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -2,7 +2,7 @@
 /* From an element type of a weight file to that of a weight. To f32 each number stays the same: bits are moved and
  * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. To f16 and bf16
  * numbers are rounded. */
-#include "internal.h"
+#include "convert.h"
 
 #include <string.h>
 

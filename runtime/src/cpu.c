@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
  * XGETBV; of Arm and RISC-V what Linux says. No __builtin_cpu_supports: it would bring in a static constructor. */
-#include "internal.h"
+#include "cpu.h"
+#include "model.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

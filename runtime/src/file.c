@@ -2,7 +2,8 @@
 /* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
  * packed into the model's own memory; that of a packed file is the model's memory. */
 #define _DEFAULT_SOURCE /* fsync */
-#include "internal.h"
+#include "file.h"
+#include "status.h"
 
 #include <errno.h>
 #include <fcntl.h>

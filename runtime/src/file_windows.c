@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files and pages of Windows, as file.c and pages.c have them for POSIX; paths are UTF-8. A file that is mapped cannot
  * be replaced or removed here. */
-#include "internal.h"
+#include "file.h"
+#include "status.h"
 
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

@@ -2,7 +2,8 @@
 /* The part of JSON that weight files need: punctuation, strings and whole numbers, read in place, and values that
  * nobody wants. Strict: UTF-8 and escapes are checked, and whatever is not wanted is an error that says where it
  * stands. */
-#include "internal.h"
+#include "json.h"
+#include "status.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the run time asks of a system with pages: memory of its own, and that of a file. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_POPULATE, madvise */
-#include "internal.h"
+#include "file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

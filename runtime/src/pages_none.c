@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The same for a system without pages, as WebAssembly's: files are read, and memory is the C library's. */
-#include "internal.h"
+#include "file.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>

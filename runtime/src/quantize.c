@@ -3,7 +3,7 @@
  * is one of f32, rounded once to the nearest number, of two the even one, with subnormal numbers kept, whatever the
  * caller's modes are. f16 and bf16 are rounded; an i8 is w / s, rounded, where s = max |w| / 127 of its row or column.
  * Loops are such that compilers make vectors of them, magnitudes are compared as whole numbers. */
-#include "internal.h"
+#include "convert.h"
 
 #include <string.h>
 #if defined(__SSE__)

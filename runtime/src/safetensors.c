@@ -5,7 +5,9 @@
  *   3. Sort by offset: the tensors must lie end to end from 0 to the end of the data, as the format demands.
  *   4. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
  * No recursion, O(n log n). The header nests to a fixed depth, so anything deeper is not what is wanted there. */
-#include "internal.h"
+#include "instance.h"
+#include "json.h"
+#include "tensors.h"
 
 #include <string.h>
 

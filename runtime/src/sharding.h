@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models of several ranks, sharding.c. A part of internal.h, which includes it. */
+/* Models of several ranks, sharding.c. */
 #ifndef KILN_SHARDING_H
 #define KILN_SHARDING_H
+
+#include "bind.h"
+#include "instance.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* More collectives are not under way over a group at a time. */
 enum { KILN_MAX_BEGUN = 32 };
@@ -143,4 +150,7 @@ static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *de
                               : kiln_kept_tensor(descriptor, index);
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif /* KILN_SHARDING_H */

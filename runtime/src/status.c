@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Status codes and the words that go with them. */
-#include "internal.h"
+#include "status.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A table of tensors by name, which the readers of weight files make and the binder looks up. */
-#include "internal.h"
+#include "tensors.h"
 
 #include <string.h>
 

@@ -1,46 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated entry allocates nothing, with any executor, whether the call succeeds or not: every allocation of this
-// program, libc's included, is counted by a malloc of its own.
+// A generated entry allocates nothing, with any executor, whether the call succeeds or not.
 #include "session.h"
 #include "small.h"
-
-#include <atomic>
-#include <cerrno>
-
-static std::atomic<long> allocations = 0;
-
-extern "C" {
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *memory, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-
-void *malloc(size_t bytes) {
-  ++allocations;
-  return __libc_malloc(bytes);
-}
-void *calloc(size_t count, size_t bytes) {
-  ++allocations;
-  return __libc_calloc(count, bytes);
-}
-void *realloc(void *memory, size_t bytes) {
-  ++allocations;
-  return __libc_realloc(memory, bytes);
-}
-void *aligned_alloc(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-void *memalign(size_t alignment, size_t bytes) {
-  ++allocations;
-  return __libc_memalign(alignment, bytes);
-}
-int posix_memalign(void **memory, size_t alignment, size_t bytes) {
-  ++allocations;
-  *memory = __libc_memalign(alignment, bytes);
-  return *memory ? 0 : ENOMEM;
-}
-}
+#include "tests/runtime/allocations.h"
 
 namespace kiln::testing {
 namespace {
@@ -53,13 +15,14 @@ TEST(GeneratedEntry, AllocatesNothing) {
   GuardedMemory arena(SMALL_FORWARD_ARENA_BYTES(3), Guard::front);
   kiln_error_t error{};
 
-  long before = allocations;
+  using kiln_test::allocations;
+  long before = allocations();
   void *probe = ::operator new(10); // a call, which no compiler leaves out
   ::operator delete(probe);
-  EXPECT_GT(allocations, before) << "the count works";
+  EXPECT_GT(allocations(), before) << "the count works";
 
   int failures = 0;
-  before = allocations;
+  before = allocations();
   for (int repeat = 0; repeat < 50; ++repeat)
     for (std::uint32_t workers : {1u, 2u, 3u}) {
       const kiln_call_t call{arena.data(), arena.size(), session.executor(workers), &error};
@@ -68,7 +31,7 @@ TEST(GeneratedEntry, AllocatesNothing) {
       failures += small_forward(session.get(), &call, batch, tokens, words.data(), wrong.data(), logits.data()) !=
                   KILN_INDEX_OUT_OF_RANGE;
     }
-  const long after = allocations;
+  const long after = allocations();
   EXPECT_EQ(after, before);
   EXPECT_EQ(failures, 0) << error.message;
 }

@@ -18,20 +18,16 @@
 namespace kiln::test {
 namespace {
 
-#define TRAINER(name, NAME)                                                                                            \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-  }
-TRAINER(trained2, TRAINED2);
-TRAINER(trained4, TRAINED4);
-TRAINER(trained2_strict1, TRAINED2_STRICT1);
-TRAINER(trained2_strict2, TRAINED2_STRICT2);
-TRAINER(trained1_strict_replicas4, TRAINED1_STRICT_REPLICAS4);
-TRAINER(trained2_strict_grid, TRAINED2_STRICT_GRID);
-TRAINER(trained4_strict, TRAINED4_STRICT);
-TRAINER(trained1_replicas4, TRAINED1_REPLICAS4);
-TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
-TRAINER(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
+KILN_TRAINED(trained2, TRAINED2);
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED(trained2_strict1, TRAINED2_STRICT1);
+KILN_TRAINED(trained2_strict2, TRAINED2_STRICT2);
+KILN_TRAINED(trained1_strict_replicas4, TRAINED1_STRICT_REPLICAS4);
+KILN_TRAINED(trained2_strict_grid, TRAINED2_STRICT_GRID);
+KILN_TRAINED(trained4_strict, TRAINED4_STRICT);
+KILN_TRAINED(trained1_replicas4, TRAINED1_REPLICAS4);
+KILN_TRAINED(trained2_replicas2, TRAINED2_REPLICAS2);
+KILN_TRAINED(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
 
 /// `sums`: of a step.
 template <class Api>

@@ -16,16 +16,9 @@ using namespace kiln::test;
 
 namespace {
 
-struct Alone {
-  KILN_TRAINED(trained5, TRAINED5);
-};
-#define STAGED(name, Name, NAME)                                                                                       \
-  struct Name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-    static constexpr auto save = name##_save_training_together;                                                        \
-  }
-STAGED(trained5_stages3, Three, TRAINED5_STAGES3);
-STAGED(trained5_stages4, Four, TRAINED5_STAGES4);
+KILN_TRAINED(trained5, TRAINED5);
+KILN_TRAINED_TOGETHER(trained5_stages3, TRAINED5_STAGES3);
+KILN_TRAINED_TOGETHER(trained5_stages4, TRAINED5_STAGES4);
 
 constexpr auto half = static_cast<int32_t>(steps / 2), all = static_cast<int32_t>(steps);
 
@@ -82,10 +75,10 @@ private:
   bool isOfOneProcess(const std::string &name) {
     if (stages.rank != 0)
       return true;
-    TrainedProcess<Alone> one(inputs);
+    TrainedProcess<trained5> one(inputs);
     load(one, name);
     const std::string path = folder + "/one";
-    check(Alone::saveAlone(one.model.get(), one.call.arena, &one.training, path.c_str(), &one.error), one.error);
+    check(trained5::saveAlone(one.model.get(), one.call.arena, &one.training, path.c_str(), &one.error), one.error);
     return !bytesOf(path).empty() && bytesOf(path) == bytesOf(folder + "/" + name);
   }
   Results results() const {
@@ -128,8 +121,8 @@ int main(int argc, char **argv) {
   kiln_mpi_t mpi;
   const kiln_communicator_t stages = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, 20000);
   try {
-    isWrong =
-        argc != 3 || !(stages.size == 3 ? run<Three>(argv[1], stages, argv[2]) : run<Four>(argv[1], stages, argv[2]));
+    isWrong = argc != 3 || !(stages.size == 3 ? run<trained5_stages3>(argv[1], stages, argv[2])
+                                              : run<trained5_stages4>(argv[1], stages, argv[2]));
     if (isWrong)
       std::printf("stage %u of %u ends otherwise\n", stages.rank, stages.size);
   } catch (const std::exception &failure) {

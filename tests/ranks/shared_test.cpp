@@ -17,21 +17,12 @@
 namespace kiln::test {
 namespace {
 
-#define TRAINER(name, NAME)                                                                                            \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-  }
-#define SHARED_TRAINER(name, NAME)                                                                                     \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-    static constexpr auto save = name##_save_training_together;                                                        \
-  }
-TRAINER(trained2, TRAINED2);
-TRAINER(trained4, TRAINED4);
-TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
-SHARED_TRAINER(trained1_shared4, TRAINED1_SHARED4);
-SHARED_TRAINER(trained2_shared2, TRAINED2_SHARED2);
-SHARED_TRAINER(trained1_ranks2_shared2, TRAINED1_RANKS2_SHARED2);
+KILN_TRAINED(trained2, TRAINED2);
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED(trained2_replicas2, TRAINED2_REPLICAS2);
+KILN_TRAINED_TOGETHER(trained1_shared4, TRAINED1_SHARED4);
+KILN_TRAINED_TOGETHER(trained2_shared2, TRAINED2_SHARED2);
+KILN_TRAINED_TOGETHER(trained1_ranks2_shared2, TRAINED1_RANKS2_SHARED2);
 
 constexpr uint64_t width = 16, hidden = 2048, layers = 3, large = 2 * layers * width * hidden;
 /// Norm, up, down and shift of a layer; the table and the last norm.

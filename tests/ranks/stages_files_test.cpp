@@ -80,16 +80,9 @@ TEST_F(StagesFiles, OfWeightsAreThoseOfOneProcess) {
   EXPECT_TRUE(bytes("tied") == bytes("one"));
 }
 
-struct trained4 {
-  KILN_TRAINED(trained4, TRAINED4);
-};
-#define STAGED_TRAINER(name, NAME)                                                                                     \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-    static constexpr auto save = name##_save_training_together;                                                        \
-  }
-STAGED_TRAINER(trained4_stages3, TRAINED4_STAGES3);
-STAGED_TRAINER(trained2_grid, TRAINED2_GRID);
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED_TOGETHER(trained4_stages3, TRAINED4_STAGES3);
+KILN_TRAINED_TOGETHER(trained2_grid, TRAINED2_GRID);
 
 constexpr int32_t half = 5;
 

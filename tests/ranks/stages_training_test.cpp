@@ -15,15 +15,11 @@
 namespace kiln::test {
 namespace {
 
-#define TRAINER(name, NAME)                                                                                            \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-  }
-TRAINER(trained1, TRAINED1);
-TRAINER(trained4, TRAINED4);
-TRAINER(trained1_stages3, TRAINED1_STAGES3);
-TRAINER(trained4_stages3, TRAINED4_STAGES3);
-TRAINER(trained2_grid, TRAINED2_GRID);
+KILN_TRAINED(trained1, TRAINED1);
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED(trained1_stages3, TRAINED1_STAGES3);
+KILN_TRAINED(trained4_stages3, TRAINED4_STAGES3);
+KILN_TRAINED(trained2_grid, TRAINED2_GRID);
 
 constexpr uint32_t stageCount = 3;
 

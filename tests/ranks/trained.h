@@ -14,7 +14,8 @@
 
 namespace kiln::test {
 
-#define KILN_TRAINED(name, NAME)                                                                                       \
+/// What a struct of such a training has.
+#define KILN_TRAINED_MEMBERS(name, NAME)                                                                               \
   KILN_TRAINER(name, NAME);                                                                                            \
   static std::vector<kiln::testing::WeightShape> weights() { return {NAME##_WEIGHTS(KILN_TEST_WEIGHT)}; }              \
   [[maybe_unused]] static constexpr auto read = name##_read_weight;                                                    \
@@ -26,6 +27,17 @@ namespace kiln::test {
   [[maybe_unused]] static constexpr size_t weightBytes = NAME##_WEIGHT_BYTES;                                          \
   static constexpr size_t arenaBytes =                                                                                 \
       NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1)
+
+/// A struct of that name; and of one whose processes save together.
+#define KILN_TRAINED(name, NAME)                                                                                       \
+  struct name {                                                                                                        \
+    KILN_TRAINED_MEMBERS(name, NAME);                                                                                  \
+  }
+#define KILN_TRAINED_TOGETHER(name, NAME)                                                                              \
+  struct name {                                                                                                        \
+    KILN_TRAINED_MEMBERS(name, NAME);                                                                                  \
+    static constexpr auto save = name##_save_training_together;                                                        \
+  }
 
 constexpr size_t rows = 6, classes = 40, steps = 10;
 

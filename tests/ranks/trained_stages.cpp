@@ -16,12 +16,8 @@ using namespace kiln::test;
 
 namespace {
 
-struct Alone {
-  KILN_TRAINED(trained4, TRAINED4);
-};
-struct Staged {
-  KILN_TRAINED(trained4_stages3, TRAINED4_STAGES3);
-};
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED(trained4_stages3, TRAINED4_STAGES3);
 
 bool isNear(const std::vector<float> &got, const std::vector<float> &wanted) {
   for (size_t i = 0; i < 2 * steps; ++i)
@@ -35,7 +31,7 @@ bool isNear(const std::vector<float> &got, const std::vector<float> &wanted) {
 int trainUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &stages, unsigned deadlineMs) {
   const Inputs inputs(1, 4);
   // Not destroyed: a communicator that failed may still use what it was given.
-  auto &process = *new TrainedProcess<Staged>(inputs, {.stages = &stages});
+  auto &process = *new TrainedProcess<trained4_stages3>(inputs, {.stages = &stages});
   process.train(2);
   mpi.deadline_ms = deadlineMs;
   if (stages.rank + 1 == stages.size) {
@@ -62,9 +58,9 @@ int main(int argc, char **argv) {
   if (argc == 3) // neither MPI_Finalize, which waits for the lost rank, nor what runs at exit
     _exit(trainUntilLost(argv[1], mpi, stages, static_cast<unsigned>(std::atoi(argv[2]))));
   const Inputs inputs(1, 4);
-  const std::vector<float> got = train<Staged>(inputs, {.stages = &stages});
+  const std::vector<float> got = train<trained4_stages3>(inputs, {.stages = &stages});
   if (stages.rank + 1 == stages.size) {
-    isWrong = !isNear(got, train<Alone>(inputs));
+    isWrong = !isNear(got, train<trained4>(inputs));
     std::printf("stage %u of %u trains %s one process\n", stages.rank, stages.size, isWrong ? "unlike" : "as");
   }
   kiln_mpi_release(&mpi);

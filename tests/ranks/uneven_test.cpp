@@ -156,21 +156,12 @@ TEST_F(UnevenStages, ClassifyTheSameBits) {
     EXPECT_EQ(seen[number], layers[number]) << number;
 }
 
-#define TRAINER(name, NAME)                                                                                            \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-  }
-#define STAGED_TRAINER(name, NAME)                                                                                     \
-  struct name {                                                                                                        \
-    KILN_TRAINED(name, NAME);                                                                                          \
-    static constexpr auto save = name##_save_training_together;                                                        \
-  }
-TRAINER(trained4, TRAINED4);
-TRAINER(trained5, TRAINED5);
-STAGED_TRAINER(trained4_stages2, TRAINED4_STAGES2);
-STAGED_TRAINER(trained5_stages3, TRAINED5_STAGES3);
-STAGED_TRAINER(trained5_stages4, TRAINED5_STAGES4);
-STAGED_TRAINER(trained2_grid_of_two, TRAINED2_GRID_OF_TWO);
+KILN_TRAINED(trained4, TRAINED4);
+KILN_TRAINED(trained5, TRAINED5);
+KILN_TRAINED_TOGETHER(trained4_stages2, TRAINED4_STAGES2);
+KILN_TRAINED_TOGETHER(trained5_stages3, TRAINED5_STAGES3);
+KILN_TRAINED_TOGETHER(trained5_stages4, TRAINED5_STAGES4);
+KILN_TRAINED_TOGETHER(trained2_grid_of_two, TRAINED2_GRID_OF_TWO);
 
 /// Of all processes losses and norms; the evaluation is the last stage's, weights are those of stages that have them.
 template <class Api> void expectOneProcess(const Grid &grid, const Inputs &inputs, const std::vector<float> &wanted) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Result types of reductions and norms.
+#include "compiler/dialect/types/Infer.h"
+
+namespace mlir::kiln {
+
+namespace {
+
+/// `element` is null for the operand's element type.
+template <class Adaptor>
+LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type element, SmallVectorImpl<Type> &types) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX());
+  if (failed(checkOperands(op, check)) || failed(check.axis(rules::reduction_c1, op.getAxis(), x)))
+    return failure();
+  SmallVector<AffineExpr> extents = getExtents(x);
+  extents.erase(extents.begin() + op.getAxis());
+  types.push_back(resultType(op, extents, element ? element : x.getElementType()));
+  return success();
+}
+
+/// A norm's moments, if it has any: two of one type, of panels of x.
+template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &check) {
+  if (op.getMoments().empty())
+    return success();
+  RankedTensorType x = tensorType(op.getX()), first = tensorType(op.getMoments().front());
+  SmallVector<RankedTensorType> types;
+  for (Value moments : op.getMoments())
+    types.push_back(tensorType(moments));
+  const int64_t columns = x.getShape().back(), panels = first.getRank() > 0 ? first.getShape().back() : 0;
+  if (types.size() == 2 && types[0] == types[1] && first.getElementType() == x.getElementType() && panels > 0 &&
+      columns > 0 && columns % panels == 0 &&
+      ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
+    return success();
+  types.insert(types.begin(), x);
+  return check.fail("a norm requires two moments, each [rows of x, panels of its columns]", check.text(types));
+}
+
+} // namespace
+
+KILN_INFER(MeanOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(MaxOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(SumOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(ArgmaxOp) { return inferReduction(location, op, IntegerType::get(context, 32), types); }
+
+KILN_INFER(LayerNormOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight()), bias = tensorType(op.getBias());
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::layer_norm_c4, {x, weight, bias})))
+    return failure();
+  if (x.getRank() < 1 || getExtents(weight) != ArrayRef(getExtents(x)).take_back())
+    return check.fail(rules::layer_norm_c1, check.text({x, weight}));
+  if (getExtents(bias) != getExtents(weight))
+    return check.fail(rules::layer_norm_c2, check.text({weight, bias}));
+  if (!(op.getEpsilon().convertToDouble() > 0))
+    return check.fail(rules::layer_norm_c3, std::to_string(op.getEpsilon().convertToDouble()));
+  if (failed(checkMoments(op, check)))
+    return failure();
+  types.push_back(resultType(op, getExtents(x), x.getElementType()));
+  return success();
+}
+
+KILN_INFER(RmsNormOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight());
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::rms_norm_c3, {x, weight})))
+    return failure();
+  if (x.getRank() < 1 || getExtents(weight) != ArrayRef(getExtents(x)).take_back())
+    return check.fail(rules::rms_norm_c1, check.text({x, weight}));
+  if (!(op.getEpsilon().convertToDouble() > 0))
+    return check.fail(rules::rms_norm_c2, std::to_string(op.getEpsilon().convertToDouble()));
+  if (failed(checkMoments(op, check)))
+    return failure();
+  types.push_back(resultType(op, getExtents(x), x.getElementType()));
+  return success();
+}
+
+KILN_INFER(PanelMomentsOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  const auto width = int64_t(op.getWidth());
+  if (x.getRank() < 1 || width < 1 || ShapedType::isDynamic(x.getShape().back()) || x.getShape().back() % width != 0)
+    return check.fail("panel_moments requires panels of columns of a width that divides their number",
+                      check.text(x) + ", width " + std::to_string(width));
+  SmallVector<AffineExpr> extents = getExtents(x);
+  extents.back() = getAffineConstantExpr(x.getShape().back() / width, context);
+  types.append(2, resultType(op, extents, x.getElementType()));
+  return success();
+}
+
+} // namespace mlir::kiln
