@@ -85,7 +85,9 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
   int64_t extent = fixed ? *fixed : isOrdered(stage.op) ? width : innermostReduction(stage.op);
   while (width > extent)
     width /= 2;
-  if (width < 2)
+  // Of two numbers a and b beside each other Halide makes a ramp from a by steps of b - a: one that is masked out would
+  // change the other.
+  if (width < 4)
     return;
   // Fewer vectors if that leaves no remainder; one only for short loops, since it waits for each sum.
   if (int even = width; fixed) {

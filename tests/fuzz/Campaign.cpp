@@ -117,7 +117,8 @@ private:
   /// Compiles something, so that the jobs, forked from here, find the code generator as it is after its first use.
   void warmUp() {
     for (const std::string &target : options.targets)
-      llvm::consumeError(CompiledModel::compile(modelOf(1, options).graph, target).takeError());
+      llvm::consumeError(
+          CompiledModel::compile(modelOf(1, options).graph, target, {.emulator = options.trial.emulator}).takeError());
   }
 
   Verdict tryOne(std::uint64_t seed) {

@@ -80,8 +80,7 @@ static std::string nameOf(const WeightInterface &weight, int64_t copy) {
   return name;
 }
 
-CompiledModel::CompiledModel(CompileReport made, LinkedObjects objects)
-    : report(std::move(made)), linked(std::move(objects)) {
+CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
   if (report.model.stages > 1) // which have places of their own each, and weights as they are
     return;
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
@@ -132,33 +131,40 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
     words += captured.text();
     return llvm::createStringError(words.empty() ? "compiling failed without words" : words);
   }
+  CompiledModel model(std::move(*report));
+  model.drawn = drawn;
+  model.hasInt8Rows = choices.int8Rows;
+  model.ranks = static_cast<uint32_t>(choices.ranks.ranks);
+  model.handles.resize(static_cast<size_t>(choices.ranks.ranks * choices.ranks.stages));
+  model.script = choices.emulator;
+  if (!model.isEmulated())
+    if (llvm::Error error = model.link())
+      return error;
+  return model;
+}
+
+llvm::Error CompiledModel::link() {
   std::vector<llvm::StringRef> objects;
-  for (const ObjectFile &member : report->members)
+  for (const ObjectFile &member : report.members)
     objects.push_back(member.bytes);
-  auto linked = LinkedObjects::link(objects);
-  if (!linked)
-    return linked.takeError();
-  CompiledModel model(std::move(*report), std::move(*linked));
+  auto objectsHere = LinkedObjects::link(objects);
+  if (!objectsHere)
+    return objectsHere.takeError();
+  linked.emplace(std::move(*objectsHere));
   llvm::Error missing = llvm::Error::success();
   auto find = [&](auto &pointer, const char *name) {
-    auto found = model.function<std::remove_pointer_t<std::remove_reference_t<decltype(pointer)>>>(name);
+    auto found = function<std::remove_pointer_t<std::remove_reference_t<decltype(pointer)>>>(name);
     if (found)
       pointer = *found;
     else
       missing = llvm::joinErrors(std::move(missing), found.takeError());
   };
-  find(model.run, "run");
-  find(model.runBatch, "run_batch");
-  find(model.createPool, "pool_create");
-  find(model.poolExecutor, "pool_executor");
-  find(model.destroyPool, "pool_destroy");
-  if (missing)
-    return missing;
-  model.drawn = drawn;
-  model.hasInt8Rows = choices.int8Rows;
-  model.ranks = static_cast<uint32_t>(choices.ranks.ranks);
-  model.handles.resize(static_cast<size_t>(choices.ranks.ranks * choices.ranks.stages));
-  return model;
+  find(run, "run");
+  find(runBatch, "run_batch");
+  find(createPool, "pool_create");
+  find(poolExecutor, "pool_executor");
+  find(destroyPool, "pool_destroy");
+  return missing;
 }
 
 std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
@@ -187,7 +193,8 @@ CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
   return weights;
 }
 
-llvm::Error CompiledModel::bind(const Weights &weights) {
+/// As a safetensors file.
+static std::string imageOf(const CompiledModel::Weights &weights) {
   std::string header = "{", data;
   for (const auto &[name, tensor] : weights) {
     const char *types[] = {"F32", "F16", "BF16", "I32", "I8", "BOOL"};
@@ -203,8 +210,20 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
   header += "}";
   header.resize((header.size() + 7) / 8 * 8, ' ');
   const uint64_t length = header.size();
-  std::string image(reinterpret_cast<const char *>(&length), sizeof length);
-  image += header + data;
+  return std::string(reinterpret_cast<const char *>(&length), sizeof length) + header + data;
+}
+
+llvm::Error CompiledModel::bind(const Weights &weights) {
+  const std::string image = imageOf(weights);
+  if (isEmulated()) {
+    auto started = Emulator::start(script, report.members);
+    if (!started)
+      return started.takeError();
+    emulator = std::move(*started);
+    emulator->messages().put(static_cast<std::uint64_t>(Message::Bind));
+    emulator->messages().put(std::vector<char>(image.begin(), image.end()));
+    return emulator->answer();
+  }
   auto create = function<decltype(kiln_create_on)>("create_on");
   auto destroy = function<decltype(kiln_destroy)>("destroy");
   auto bindWeights = function<decltype(kiln_bind_weights_from_memory)>("bind_weights_from_memory");
@@ -271,7 +290,7 @@ CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
     : model(model), style(style),
       held(model.handles.size(),
            std::vector<char>(std::max(model.report.model.stateBytes, model.report.model.trainingBytes))) {
-  if (style.order == CallStyle::Order::Threads)
+  if (style.order == CallStyle::Order::Threads && !model.isEmulated())
     model.createPool(style.workers, &pool, nullptr);
 }
 
@@ -299,6 +318,8 @@ llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::call(size_t entry
                                                                     const Buffers &inputs) {
   if (model.isOnDevice())
     return callOnDevice(entry, extents, inputs);
+  if (model.isEmulated())
+    return callEmulated(entry, extents, inputs);
   return model.isOfProcesses() ? callOnProcesses(entry, extents, inputs) : callOnHost(entry, extents, inputs, {});
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A graph compiled and linked into this process as the library that a user would get: archive members with their
-// symbols, weights bound from an image of a safetensors file, entries called through the run time.
+// symbols, weights bound from an image of a safetensors file, entries called through the run time. Or one for another
+// CPU, linked into a program that an emulator runs.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "Emulator.h"
 #include "compiler/emit/Compile.h"
 #include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
@@ -44,7 +46,8 @@ struct CompileChoices {
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
   bool int8Rows = false;    // whether weights of int8 are multiplied by rows of int8
   bool isOrdered = false;
-  RankChoices ranks = {}; // how many ranks and stages there are, and what they share
+  RankChoices ranks = {};    // how many ranks and stages there are, and what they share
+  std::string emulator = {}; // the script that links and runs models for another CPU; empty: they are for this one
 };
 
 class CompiledModel {
@@ -75,6 +78,7 @@ public:
   llvm::Expected<interpreter::Tensor> read(const std::string &name, const interpreter::TensorShape &shape);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
   bool isOfProcesses() const { return handles.size() > 1; }
+  bool isEmulated() const { return !script.empty(); }
 
   using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes
   /// One of those that an entry is called for together.
@@ -113,6 +117,7 @@ public:
     llvm::Expected<Buffers> callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
                                        Process process);
     llvm::Expected<Buffers> callOnProcesses(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
+    llvm::Expected<Buffers> callEmulated(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     llvm::Expected<Buffers> callOnDevice(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
 
     CompiledModel &model;
@@ -128,17 +133,21 @@ private:
   };
   using Handle = std::unique_ptr<kiln_model_t, Destroyer>;
 
-  CompiledModel(CompileReport report, LinkedObjects linked);
+  explicit CompiledModel(CompileReport report);
+  /// Links the library into this process.
+  llvm::Error link();
   /// A function of the library, without the model's name: find<decltype(kiln_create)>("create").
   template <class Function> llvm::Expected<Function *> function(const char *name) {
-    llvm::Expected<void *> address = linked.lookup(report.model.name + "_" + name);
+    llvm::Expected<void *> address = linked->lookup(report.model.name + "_" + name);
     if (!address)
       return address.takeError();
     return reinterpret_cast<Function *>(*address);
   }
 
   CompileReport report;
-  LinkedObjects linked;
+  std::optional<LinkedObjects> linked; // none of an emulated one
+  std::string script;
+  std::unique_ptr<Emulator> emulator; // once weights are bound
   /// What a weight is stored as, and the dimension of its scales.
   std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;

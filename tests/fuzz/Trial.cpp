@@ -432,6 +432,7 @@ static std::vector<CompileChoices> choicesFor(const RandomModel &model, std::uin
   choices.weights = weights;
   choices.int8Rows = options.int8Rows && multipliesInt8(model.graph, weights);
   choices.isOrdered = options.isOrdered;
+  choices.emulator = options.emulator;
   std::vector<CompileChoices> all;
   for (const RankChoices &ranks : processesFor(options))
     for (int i = 0; i <= options.schedules; ++i) {

@@ -42,6 +42,7 @@ struct TrialOptions {
   bool isOrdered = false;       // ordered kernels, which give the same bits with each schedule
   bool isBatched = false;       // entries are called for several sequences, too, where they may be
   RankChoices ranks = {};       // and stages that a model is split among; one that cannot be is not tried
+  std::string emulator = {};    // the script that links and runs models for another CPU; empty: they are for this one
 
   bool isSplit() const { return ranks.isSplit() || ranks.stages > 1; }
 };

@@ -50,13 +50,14 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--graphs", options.count, "how many models")->capture_default_str();
   app.add_option("--seed", command.seed, "of the first model; the others follow; KILN_SEED sets it, too")
       ->envname("KILN_SEED");
-  std::vector<std::string> targets = kiln::testing::runnableLevels();
-  targets.push_back("cuda");
   app.add_option(
          "--target", options.targets,
          "instruction sets, in turn; all that this CPU has unless named, but for v4-vnni. cuda: on the driver that "
          "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
-      ->check(CLI::IsMember(targets));
+      ->check(CLI::IsMember(kiln::targetNames()));
+  app.add_option("--emulator", options.trial.emulator,
+                 "for targets of other CPUs: a script that links and runs programs, as tests/cross makes them")
+      ->check(CLI::ExistingFile);
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
   app.add_option(
@@ -124,9 +125,18 @@ std::string problemOf(const CampaignOptions &options) {
     return "--weights requires one process, of which the numbers are known that stored weights stand for";
   if (options.trial.isSplit() && llvm::is_contained(options.targets, "cuda"))
     return "several ranks or stages require targets that are CPUs, got cuda";
+  const bool isEmulated = !options.trial.emulator.empty();
+  if (isEmulated && (options.trial.isSplit() || options.trial.isBatched))
+    return "--emulator requires calls of one process for one sequence";
+  std::vector<std::string> here = kiln::testing::runnableLevels();
+  here.push_back("cuda");
   for (const std::string &name : options.targets)
-    if (const kiln::Target *target = kiln::findTarget(name);
-        !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
+    if (isEmulated && llvm::is_contained(here, name))
+      return fmt::format("--emulator requires targets of other CPUs, got {}", name);
+    else if (!isEmulated && !llvm::is_contained(here, name))
+      return fmt::format("--target {} requires --emulator, or to be one of {}", name, llvm::join(here, ", "));
+    else if (const kiln::Target *target = kiln::findTarget(name);
+             !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
       return fmt::format("--weights requires a target that has stored weights, got {}", name);
     else if ((options.trial.isOrdered || options.trial.isBatched) && target && !target->info().hasOrder)
       return fmt::format("{} requires a target that has ordered kernels, got {}",

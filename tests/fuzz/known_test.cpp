@@ -349,6 +349,14 @@ struct StoredInGroups : Model {
 };
 TEST(Known, StoredInGroups) { expectRight<StoredInGroups>("int4<64> except window=int4_zero"); }
 
+// Three columns of a window in vectors of two, of which the last one has a number that nobody wants.
+struct WindowInGroups : Model {
+  constexpr auto forward(Tensor<f32, 2, 2, 3, 8> image) const {
+    return conv2d<Conv2dOptions{.padding = Pair(1, 0)}>(image, parameter<f32, 1, 8, 4, 3>(image, "window"));
+  }
+};
+TEST(Known, WindowInGroups) { expectRight<WindowInGroups>("int4<32>"); }
+
 // Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one
 // vector, and of several batches with a depth and outputs that are no whole words and tiles.
 struct RowsOfInt8 : Model {
