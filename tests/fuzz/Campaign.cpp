@@ -134,7 +134,7 @@ private:
     summary.schedules += verdict.schedules;
     summary.batches += verdict.batches;
     summary.together += verdict.together;
-    if (verdict.kind == Verdict::Kind::Right)
+    if (verdict.kind == Verdict::Kind::Right || verdict.kind == Verdict::Kind::PassedOver)
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
     RandomModel model = modelOf(seed, options);

@@ -79,6 +79,8 @@ public:
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
   bool isOfProcesses() const { return handles.size() > 1; }
   bool isEmulated() const { return !script.empty(); }
+  /// Whether a call failed since the emulator itself did.
+  bool hasBrokenEmulator() const { return emulator && emulator->isAtFault(); }
 
   using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes
   /// One of those that an entry is called for together.

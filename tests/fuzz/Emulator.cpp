@@ -4,8 +4,10 @@
 #include "CompiledModel.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,13 +58,15 @@ llvm::Error Emulator::run(const std::string &script) {
   int in[2], out[2];
   if (pipe(in) != 0 || pipe(out) != 0)
     return llvm::createStringError("no pipe can be made");
-  const std::string program = folder + "/program";
+  const std::string program = folder + "/program", errors = folder + "/errors";
   child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); // as trials that take too long are
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
-    for (int file : {in[0], in[1], out[0], out[1]})
+    const int said = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(said, STDERR_FILENO);
+    for (int file : {in[0], in[1], out[0], out[1], said})
       close(file);
     execl(script.c_str(), script.c_str(), "run", program.c_str(), nullptr);
     _exit(127);
@@ -92,9 +96,12 @@ llvm::Error Emulator::answer() {
   const std::vector<char> words = channel->bytes();
   if (!channel->isAlive()) {
     const int status = stop();
-    return llvm::createStringError(WIFSIGNALED(status)
-                                       ? fmt::format("the emulated program died of signal {}", WTERMSIG(status))
-                                       : fmt::format("the emulated program ended with {}", WEXITSTATUS(status)));
+    std::ifstream file(folder + "/errors");
+    const std::string said{std::istreambuf_iterator<char>(file), {}};
+    isBroken = said.find("qemu-") != said.npos && said.find(": Assertion `") != said.npos;
+    return llvm::createStringError(fmt::format("the emulated program ended with {} {}; {}",
+                                               WIFSIGNALED(status) ? "signal" : "status",
+                                               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), said));
   }
   return words.empty() ? llvm::Error::success() : llvm::createStringError(std::string(words.begin(), words.end()));
 }

@@ -25,6 +25,8 @@ public:
   Messages &messages() { return *channel; }
   /// Sends what was put, and takes the words of the answer: none, unless the program found something wrong or died.
   llvm::Error answer();
+  /// Whether it was the emulator that died, at an assertion of its own.
+  bool isAtFault() const { return isBroken; }
 
 private:
   Emulator() = default;
@@ -32,7 +34,8 @@ private:
   llvm::Error run(const std::string &script);
   int stop();
 
-  std::string folder; // with the program, removed in the end
+  std::string folder; // with the program and what it says of errors, removed in the end
+  bool isBroken = false;
   pid_t child = -1;
   std::FILE *from = nullptr, *to = nullptr;
   std::unique_ptr<Messages> channel;

@@ -27,7 +27,8 @@ using interpreter::Tensor;
 using Bytes = std::vector<char>;
 
 const char *toString(Verdict::Kind kind) {
-  static constexpr const char *names[] = {"right", "refused", "failed", "wrong", "unlike", "broken", "crashed", "hung"};
+  static constexpr const char *names[] = {"right",  "refused", "failed", "wrong",      "unlike",
+                                          "broken", "crashed", "hung",   "passed over"};
   return names[static_cast<int>(kind)];
 }
 
@@ -453,7 +454,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
       if (options.isSplit() && cannotBeSplit(sum.words))
-        return {};
+        return {Verdict::Kind::PassedOver, ""};
       if (!options.isBatched || !isAbout(sum.words, "a batched entry requires"))
         return sum;
       // Not each entry can be batched: without that it must be right.
@@ -471,7 +472,9 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
     sum.schedules += compiled->drawnSchedules();
     sum.batches += verdict.batches;
     sum.together += verdict.together;
-    if (verdict.kind != Verdict::Kind::Right)
+    if (compiled->hasBrokenEmulator())
+      sum.kind = Verdict::Kind::PassedOver;
+    if (sum.kind != Verdict::Kind::Right)
       break;
   }
   return sum;

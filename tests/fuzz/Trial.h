@@ -21,7 +21,8 @@ struct Verdict {
     Unlike,  // other numbers for another number of workers, order of tasks or content of the arena
     Broken,  // the interpreter, or the trial itself, could not go on
     Crashed, // the process that tried it died
-    Hung
+    Hung,
+    PassedOver // it cannot be split among so many, or the emulator fails at it
   };
   Kind kind = Kind::Right;
   std::string words;

@@ -194,8 +194,9 @@ int tryAll(const CampaignOptions &options) {
              options.trial.isBatched   ? fmt::format(", {} calls for several sequences", summary.batches)
              : options.trial.isSplit() ? fmt::format(", {} calls of several processes", summary.together)
                                        : "");
-  if (options.trial.isSplit() && summary.together == 0) {
-    fmt::print(stderr, "none of the models could be split among so many\n");
+  if (const auto passed = summary.kinds.find(Verdict::Kind::PassedOver);
+      passed != summary.kinds.end() && passed->second == options.count) {
+    fmt::print(stderr, "all models were passed over\n");
     return 1;
   }
   return summary.failures.empty() ? 0 : 1;
