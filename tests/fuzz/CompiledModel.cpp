@@ -3,11 +3,11 @@
 
 #include "GuardedBuffer.h"
 #include "Random.h"
+#include "TaskOrder.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Storage.h"
 #include "tests/models/short_floats.h"
-#include <numeric>
 #include <unistd.h>
 
 namespace kiln::fuzz {
@@ -262,35 +262,11 @@ llvm::Expected<interpreter::Tensor> CompiledModel::read(const std::string &name,
   return result;
 }
 
-namespace {
-
-/// Does the tasks one after the other, in an order that is drawn, each as a worker that is drawn.
-struct ShuffledExecutor {
-  explicit ShuffledExecutor(unsigned workers, std::uint64_t seed)
-      : random(seed), executor{this, workers, [](void *self, uint32_t count, auto task, void *context) {
-                                 static_cast<ShuffledExecutor *>(self)->run(count, task, context);
-                               }} {}
-
-  void run(uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
-    std::vector<uint32_t> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    for (uint32_t i = count; i > 1; --i)
-      std::swap(order[i - 1], order[random.below(i)]);
-    for (uint32_t i : order)
-      task(context, i, static_cast<uint32_t>(random.below(executor.workers)));
-  }
-
-  Random random;
-  kiln_executor_t executor;
-};
-
-} // namespace
-
 CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
     : model(model), style(style),
       held(model.handles.size(),
            std::vector<char>(std::max(model.report.model.stateBytes, model.report.model.trainingBytes))) {
-  if (style.order == CallStyle::Order::Threads && !model.isEmulated())
+  if (style.order == TaskOrder::Threads && !model.isEmulated())
     model.createPool(style.workers, &pool, nullptr);
 }
 
@@ -440,7 +416,7 @@ CompiledModel::Session::runOnHost(size_t entry, const interpreter::Extents &exte
   ShuffledExecutor shuffled(style.workers, 1 + entry);
   kiln_error_t error{};
   kiln_call_t call{arena.data(), arena.bytes(), nullptr, &error};
-  if (style.order == CallStyle::Order::Shuffled)
+  if (style.order == TaskOrder::Shuffled)
     call.executor = &shuffled.executor;
   else if (pool)
     call.executor = model.poolExecutor(pool);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "Emulator.h"
+#include "TaskOrder.h"
 #include "compiler/emit/Compile.h"
 #include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
@@ -27,10 +28,9 @@ std::vector<char> toBytes(const interpreter::Tensor &tensor);
 /// How a library is called: by how many workers, in what order tasks are done, and what lies in memory before. A model
 /// on a device has one worker.
 struct CallStyle {
-  enum class Order { Serial, Threads, Shuffled };
   /// Of a model on a device: where the tensors of a call are. Displaced: on the device, aligned to their elements only.
   enum class Tensors { OnHost, OnDevice, Displaced };
-  Order order = Order::Serial;
+  TaskOrder order = TaskOrder::Serial;
   unsigned workers = 1;
   unsigned char poison = 0xff; // of outputs and of the arena but for its states
   Tensors tensors = Tensors::OnHost;

@@ -138,6 +138,8 @@ CompiledModel::Session::callEmulated(size_t entry, const interpreter::Extents &e
   Buffers outputs;
   for (size_t i = inputs.size(); i < interface.arguments.size(); ++i)
     outputs.push_back(messages.bytes());
+  if (!messages.isAlive())
+    return llvm::createStringError("the emulated program said less than it had to");
   return outputs;
 }
 

@@ -141,7 +141,7 @@ private:
   }
 
   std::vector<CallStyle> stylesToTry() const {
-    using Order = CallStyle::Order;
+    using Order = TaskOrder;
     using Tensors = CallStyle::Tensors;
     if (compiled.isOnDevice())
       return {{.poison = 0xff, .fillsArena = false},

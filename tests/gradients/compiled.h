@@ -36,8 +36,7 @@ expectCompiled(const Graph &graph, const std::string &target,
       std::optional<fuzz::CompiledModel::Buffers> first;
       for (unsigned workers : {1u, 3u}) {
         fuzz::CompiledModel::Session session(
-            *compiled, {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial,
-                        .workers = workers});
+            *compiled, {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers});
         llvm::Expected<fuzz::CompiledModel::Buffers> results = session.call(number, extents, bytes);
         ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
         if (first)

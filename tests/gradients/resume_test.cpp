@@ -34,8 +34,8 @@ class TrainingRun {
 public:
   TrainingRun(const Graph &graph, CompiledModel &library, const std::string &entry, unsigned workers)
       : model(graph, 21), compiled(bound(library)),
-        session(compiled, {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial,
-                           .workers = workers}) {
+        session(compiled,
+                {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers}) {
     while (graph.entries[number].name != entry)
       ++number;
   }

@@ -135,8 +135,7 @@ Values train(CompiledModel &compiled, const std::string &name, unsigned workers)
   const std::size_t number = entryNumber(model.graph, name), logits = entryNumber(model.graph, "logits");
   const Entry &entry = model.graph.entries[number];
   CompiledModel::Session session(
-      compiled,
-      {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial, .workers = workers});
+      compiled, {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers});
   Optimizer optimizer(entry.training);
   Values last;
   Averages averages(model, entry.training);

@@ -10,7 +10,9 @@
 #include "weights.h"
 
 #include "kiln/runtime.h"
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
@@ -137,7 +139,8 @@ public:
   }
 
   /// Runs the entry with 1, 2 and 3 workers, the buffers against the page behind them or before them in turn, and
-  /// compares everything that must not differ. Arguments are extents, Inputs and Outputs, in the entry's order.
+  /// compares everything that must not differ. Arguments are extents, Inputs and Outputs, in the entry's order. With
+  /// KILN_TEST_WORKERS in the environment only with so many.
   template <class... Parameters, class... Arguments>
   void run(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
     runWith({1, 2, 3}, entry, arguments...);
@@ -146,7 +149,7 @@ public:
   void runWith(const std::vector<std::uint32_t> &workers,
                kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
     Guard guard = Guard::back;
-    for (std::uint32_t count : isOnHost() ? workers : std::vector<std::uint32_t>{1}) {
+    for (std::uint32_t count : numbersOf(workers)) {
       SCOPED_TRACE(std::to_string(count) + " workers");
       auto call = [&](kiln_call_t &with) { return entry(handle, &with, detail::place(arguments, guard)...); };
       (detail::prepare(arguments, guard), ...);
@@ -162,6 +165,12 @@ public:
   }
 
 private:
+  std::vector<std::uint32_t> numbersOf(const std::vector<std::uint32_t> &workers) const {
+    if (!isOnHost())
+      return {1};
+    const char *one = std::getenv("KILN_TEST_WORKERS");
+    return one ? std::vector{static_cast<std::uint32_t>(std::clamp(std::atoi(one), 1, 3))} : workers;
+  }
   template <std::uint32_t Workers>
   static void runInTurns(void *, std::uint32_t count, void (*task)(void *, std::uint32_t, std::uint32_t),
                          void *context) {

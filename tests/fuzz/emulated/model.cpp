@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program for another CPU that has a model called "fuzzed", and does with it what it is told (Messages.h).
+#include "../TaskOrder.h"
 #include "Messages.h"
 
 // An archive's functions have the model's name.
@@ -14,7 +15,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #if defined(_WIN32)
 #include <fcntl.h>
@@ -26,9 +26,6 @@ using namespace kiln::fuzz;
 namespace {
 
 using Bytes = std::vector<char>;
-
-/// As CallStyle::Order.
-enum class Order : std::uint64_t { Serial, Threads, Shuffled };
 
 /// Bytes that end at a multiple of an arena's alignment, with poison on both sides.
 class Buffer {
@@ -53,23 +50,6 @@ private:
   char poison;
   char *begin;
 };
-
-/// Does the tasks one after the other, in an order that is drawn, each as a worker that is drawn.
-void doShuffled(void *self, uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
-  auto &executor = *static_cast<kiln_executor_t *>(self);
-  std::uint64_t state = count;
-  const auto below = [&](std::uint64_t limit) {
-    state = state * 6364136223846793005 + 1442695040888963407; // Knuth's linear congruential generator (MMIX)
-    return static_cast<uint32_t>((state >> 33) % limit);
-  };
-  std::vector<uint32_t> order(count);
-  for (uint32_t i = 0; i < count; ++i)
-    order[i] = i;
-  for (uint32_t i = count; i > 1; --i)
-    std::swap(order[i - 1], order[below(i)]);
-  for (uint32_t i : order)
-    task(context, i, below(executor.workers));
-}
 
 class Program {
 public:
@@ -104,7 +84,7 @@ private:
 
   void call() {
     const auto entry = static_cast<uint32_t>(messages.number());
-    const auto order = static_cast<Order>(messages.number());
+    const auto order = static_cast<TaskOrder>(messages.number());
     const auto workers = static_cast<uint32_t>(messages.number());
     const auto poison = static_cast<char>(messages.number());
     const auto arenaBytes = static_cast<std::size_t>(messages.number());
@@ -133,11 +113,11 @@ private:
     call.arena = arena.data();
     call.arena_bytes = arenaBytes;
     call.error = &error;
-    kiln_executor_t shuffled{&shuffled, workers, doShuffled};
+    ShuffledExecutor shuffled(workers, 1 + entry);
     kiln_pool_t *pool = nullptr;
-    if (order == Order::Shuffled)
-      call.executor = &shuffled;
-    else if (order == Order::Threads && kiln_pool_create(workers, &pool, &error) == KILN_OK)
+    if (order == TaskOrder::Shuffled)
+      call.executor = &shuffled.executor;
+    else if (order == TaskOrder::Threads && kiln_pool_create(workers, &pool, &error) == KILN_OK)
       call.executor = kiln_pool_executor(pool);
     std::string words;
     if (kiln_run(model, &call, entry, extents.data(), arguments.data()) != KILN_OK)
