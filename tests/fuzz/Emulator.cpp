@@ -111,7 +111,7 @@ CompiledModel::Session::callEmulated(size_t entry, const interpreter::Extents &e
   const EntryInterface &interface = model.report.model.entries[entry];
   const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
   Messages &messages = model.emulator->messages();
-  messages.put(static_cast<std::uint64_t>(Message::Call));
+  messages.put(Message::Call);
   messages.put(entry);
   messages.put(static_cast<std::uint64_t>(style.order));
   messages.put(style.workers);

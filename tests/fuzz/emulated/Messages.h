@@ -24,6 +24,7 @@ public:
   Messages(std::FILE *from, std::FILE *to) : from(from), to(to) {}
 
   void put(std::uint64_t number) { put(&number, sizeof number); }
+  void put(Message message) { put(static_cast<std::uint64_t>(message)); }
   void put(const std::vector<char> &bytes) {
     put(bytes.size());
     put(bytes.data(), bytes.size());
