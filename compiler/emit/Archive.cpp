@@ -21,6 +21,8 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
 
 /// Whether a member of the run time can be of use: another one may refer to what the archive has not.
 static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
+  if (member.name == "trial.c.o") // the tuner's
+    return false;
   if (member.name == embeddedWeightsMember)
     return model.embedsWeights;
   if (member.name == selfTestMember)

@@ -103,14 +103,19 @@ std::optional<Machine> parseMachine(llvm::StringRef text) {
   return machine;
 }
 
-/// What stands in a file of one line; empty if there is none.
-static std::string readLine(const std::string &path) {
+static std::string readFile(const std::string &path) {
   // Files of this kind state no size.
   auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
-  return buffer ? (*buffer)->getBuffer().trim().str() : "";
+  return buffer ? (*buffer)->getBuffer().str() : "";
 }
 
 Machine detectMachine(llvm::StringRef isa, const std::string &folder) {
+  return detectMachine(isa, std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)), folder, readFile);
+}
+
+Machine detectMachine(llvm::StringRef isa, int64_t cpus, const std::string &folder,
+                      llvm::function_ref<std::string(const std::string &path)> read) {
+  auto readLine = [&](const std::string &path) { return llvm::StringRef(read(path)).trim().str(); };
   Machine machine;
   machine.isa = isa.str();
   // Threads that share a core have its name.
@@ -130,7 +135,7 @@ Machine detectMachine(llvm::StringRef isa, const std::string &folder) {
                                 : readLine(topology + "physical_package_id") + ":" + core);
     }
   }
-  machine.cores = cores.empty() ? std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)) : static_cast<int64_t>(cores.size());
+  machine.cores = cores.empty() ? cpus : static_cast<int64_t>(cores.size());
 
   for (int index = 0;; ++index) {
     std::string cache = folder + "/cpu0/cache/index" + std::to_string(index) + "/";

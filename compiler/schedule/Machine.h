@@ -4,6 +4,7 @@
 // never looks at the machine that it runs on; only tuning does.
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <compare>
 #include <cstdint>
@@ -37,7 +38,14 @@ std::string toString(const Machine &machine);
 /// Nothing if the text is not of that form.
 std::optional<Machine> parseMachine(llvm::StringRef text);
 
-/// This machine, for measurements of code for `isa`. `folder` is that of the kernel's descriptions of the CPUs.
-Machine detectMachine(llvm::StringRef isa, const std::string &folder = "/sys/devices/system/cpu");
+/// The folder with Linux's descriptions of the CPUs.
+inline constexpr char cpuFolder[] = "/sys/devices/system/cpu";
+
+/// This machine, for measurements of code for `isa`.
+Machine detectMachine(llvm::StringRef isa, const std::string &folder = cpuFolder);
+
+/// Any machine: of so many CPUs, with files that `read` gives the text of, which is empty where there is none.
+Machine detectMachine(llvm::StringRef isa, int64_t cpus, const std::string &folder,
+                      llvm::function_ref<std::string(const std::string &path)> read);
 
 } // namespace kiln

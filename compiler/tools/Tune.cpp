@@ -71,6 +71,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
                    "instruction sets to tune for; the best that this CPU runs if not given")
       ->delimiter(',')
       ->check(CLI::IsMember(targetNames()));
+  addRunner(*tune)->needs("--target");
   measuredFile =
       tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
           ->capture_default_str();
@@ -88,6 +89,15 @@ void TuneCommand::addMeasuring(const std::string &name) {
   tune->add_option("--kernel", measuring.kernels, "only the kernels whose names match this regular expression");
   addLoweringOptions(*tune, measuring.lowering);
   tune->add_flag("--json", isJson, "one object a line, for machines");
+}
+
+CLI::Option *TuneCommand::addRunner(CLI::App &app) {
+  return app
+      .add_option(
+          "--runner", measuring.runner,
+          "measure on another machine: a script that links programs for it (\"SCRIPT link PROGRAM FILE...\") and "
+          "runs them there (\"SCRIPT run PROGRAM\")")
+      ->check(CLI::ExistingFile);
 }
 
 void TuneCommand::addPart() {
@@ -144,6 +154,7 @@ void TuneCommand::addVerify(const std::string &name) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->needs(measure);
+  addRunner(*verify)->needs(measure);
   verify->add_flag("--json", isJson, "one object a line, for machines")->needs(measure);
 }
 
@@ -340,13 +351,14 @@ int TuneCommand::runDrift(const Graph &graph, const TuningDatabase &database) {
   if (!isJson)
     fmt::print("{:<10} {:<16} {:>7} {:<13} {:>9}  {:>7}  {}\n", "target", "kernel", "threads", "extents", "recorded",
                "now", "best");
-  llvm::Error error = measureDrift(graph, verifiedName, verifiedLowering, database, [&](const KernelDrift &kernel) {
-    const bool isLost = kernel.isLost(tolerancePercent / 100);
-    ++measured;
-    lost += isLost;
-    (isJson ? printDriftObject : printDrift)(kernel, isLost);
-    std::fflush(stdout);
-  });
+  llvm::Error error =
+      measureDrift(graph, verifiedName, verifiedLowering, database, measuring.runner, [&](const KernelDrift &kernel) {
+        const bool isLost = kernel.isLost(tolerancePercent / 100);
+        ++measured;
+        lost += isLost;
+        (isJson ? printDriftObject : printDrift)(kernel, isLost);
+        std::fflush(stdout);
+      });
   if (error)
     return fail(std::move(error));
   if (measured == 0)

@@ -23,6 +23,7 @@ public:
 
 private:
   void addMeasuring(const std::string &name);
+  CLI::Option *addRunner(CLI::App &app);
   void addPart();
   void addCoverage(const std::string &name, const std::string &command);
   void addVerify(const std::string &name);

@@ -7,19 +7,17 @@
 namespace kiln {
 
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
-                         const TuningDatabase &database, llvm::function_ref<void(const KernelDrift &)> report) {
+                         const TuningDatabase &database, const std::string &runner,
+                         llvm::function_ref<void(const KernelDrift &)> report) {
   TuningDatabase copy = database; // a task may write
-  const size_t cpus = availableCpus().size();
-  for (const Target *here : allTargets()) {
-    const std::string &isa = here->info().name;
+  for (const Target *of : allTargets()) {
+    const std::string &isa = of->info().name;
     if (llvm::none_of(database.records(), [&](const auto &record) { return record.first.machine.isa == isa; }))
       continue;
-    llvm::Expected<Machine> found = findMachine(here->info());
-    if (!found) {
-      llvm::consumeError(found.takeError());
+    const std::vector<TargetHere> found = findTargets({isa}, runner, [](const std::string &) {});
+    if (found.empty())
       continue;
-    }
-    const Machine machine = *found;
+    const Machine &machine = found.front().machine;
     if (llvm::none_of(database.records(), [&](const auto &record) { return record.first.machine == machine; }))
       continue;
     auto model = lowerModel(graph, name, isa, options);
@@ -35,10 +33,10 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
       std::set<std::pair<int64_t, std::vector<int64_t>>> conditions;
       for (const auto &[of, result] : database.records())
         if (of.machine == machine && of.structure == key.structure && of.shape == key.shape &&
-            of.bounds == key.bounds && size_t(of.threads) <= cpus)
+            of.bounds == key.bounds && size_t(of.threads) <= found.front().threads)
           conditions.insert({of.threads, of.extents});
       for (const auto &[threads, extents] : conditions) {
-        Task task(target, use, {extents}, machine, rotated, makeTrialOptions(unsigned(threads)), copy,
+        Task task(target, use, {extents}, machine, rotated, makeTrialOptions(unsigned(threads), runner), copy,
                   [](const TrialReport &) {});
         if (std::optional<Task::Drift> drift = task.measureDrift())
           report({isa, use.kernel.getName().str(), threads, extents, *drift});

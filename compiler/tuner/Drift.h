@@ -21,9 +21,11 @@ struct KernelDrift {
   bool isLost(double tolerance) const { return !drift.failure.empty() || drift.now > drift.recorded * (1 + tolerance); }
 };
 
-/// Measures the kernels of the model at each number of threads and extents that the file has for this machine, with the
-/// default among the points. `report` is called as they are measured. What this machine cannot run is left out.
+/// Measures the kernels of the model at each number of threads and extents that the file has for this machine, or the
+/// one of the script `runner` (Runner.h), with the default among the points. `report` is called as they are measured.
+/// What that machine cannot run is left out.
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
-                         const TuningDatabase &database, llvm::function_ref<void(const KernelDrift &)> report);
+                         const TuningDatabase &database, const std::string &runner,
+                         llvm::function_ref<void(const KernelDrift &)> report);
 
 } // namespace kiln

@@ -72,13 +72,13 @@ double readElement(Type element, const char *data, int64_t i) {
 
 struct KernelData::Tensor {
   Type element;
+  std::vector<int64_t> shape;
   int64_t elements = 1, bytes = 0;
   std::vector<Bytes> copies, descriptors;
   std::vector<uint64_t> words; // what a call passes for each copy
 
   Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies, const KernelAbi &abi)
-      : element(type.getElementType()) {
-    std::vector<int64_t> shape = shapeOf(type, extents);
+      : element(type.getElementType()), shape(shapeOf(type, extents)) {
     for (int64_t extent : shape)
       elements *= extent;
     bytes = mlir::kiln::storedBytes(element, elements);
@@ -123,8 +123,9 @@ struct KernelData::Tensor {
 };
 
 struct KernelData::Memory {
-  std::vector<Tensor> inputs, results;          // parts
-  std::vector<size_t> firstParts;               // of the kernel's arguments, among the inputs
+  std::vector<Tensor> inputs, results; // parts
+  std::vector<size_t> firstParts;      // of the kernel's arguments, among the inputs
+  std::vector<int64_t> extents;
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
   int64_t footprint = 0;
   bool isStep = false;
@@ -156,6 +157,7 @@ void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> par
 KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t rotatedBytes, const KernelAbi &abi)
     : memory(std::make_unique<Memory>()) {
   memory->abi = &abi;
+  memory->extents = extents;
   func::FuncOp kernel = use.kernel;
   const std::vector<bool> &isFresh = use.isFresh;
   memory->isStep = use.isStep;
@@ -199,6 +201,8 @@ const KernelAbi &KernelData::abi() const { return *memory->abi; }
 
 bool KernelData::isStep() const { return memory->isStep; }
 
+ArrayRef<int64_t> KernelData::extents() const { return memory->extents; }
+
 size_t KernelData::rotations() const { return memory->arguments.size(); }
 
 ArrayRef<uint64_t> KernelData::arguments(size_t rotation) const { return memory->arguments[rotation % rotations()]; }
@@ -207,7 +211,8 @@ std::vector<KernelData::Storage> KernelData::storage() const {
   std::vector<Storage> all;
   for (const std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
     for (const Tensor &tensor : *tensors) {
-      Storage &storage = all.emplace_back(Storage{{}, tensor.bytes, tensors == &memory->results});
+      Storage &storage =
+          all.emplace_back(Storage{{}, tensor.bytes, tensors == &memory->results, tensor.element, tensor.shape});
       for (const Bytes &copy : tensor.copies)
         storage.copies.push_back(copy.get());
     }

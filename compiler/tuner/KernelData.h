@@ -25,6 +25,8 @@ public:
   const KernelAbi &abi() const;
   /// Whether calls turn the order of tasks.
   bool isStep() const;
+  /// Those that the kernel is called with.
+  llvm::ArrayRef<int64_t> extents() const;
   /// How many sets of weights there are.
   size_t rotations() const;
   /// The words of a call behind the user context, with the weights of a rotation.
@@ -35,6 +37,8 @@ public:
     std::vector<char *> copies; // one, or of a weight that rotates one a rotation
     int64_t bytes = 0;          // of each
     bool isResult = false;
+    mlir::Type element;
+    std::vector<int64_t> shape;
   };
   /// One a tensor, or a part of one, in the order of the words behind a call's extents.
   std::vector<Storage> storage() const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where kernels run and are timed: on this machine's CPU, or on its GPU. What is compared, in which order and how often
-// is the same for both. A session is for child processes: a kernel that crashes, hangs or breaks a GPU's context takes
-// its session with it, and the next one begins with a clean context.
+// Where kernels run and are timed: on this machine's CPU, on its GPU, or on another machine. What is compared, in which
+// order and how often is the same for all. A session is for child processes: a kernel that crashes, hangs or breaks a
+// GPU's context takes its session with it, and the next one begins with a clean context.
 #pragma once
 
 #include "compiler/tuner/KernelData.h"
@@ -16,10 +16,11 @@ class Caller {
 public:
   virtual ~Caller() = default;
 
-  /// With the first set of weights; the results are in `data` afterwards. Fails on a status that is not 0.
+  /// With the first set of weights; the results are in `data` afterwards. Fails on a status that is not 0. All kernels
+  /// of a session are loaded before.
   virtual llvm::Error call(KernelData &data) = 0;
 
-  /// Seconds of one call, over `repeats` of them with rotating weights, at the least.
+  /// Seconds of one call, over `repeats` of them with rotating weights, at the least. `data`: that of the last call().
   virtual llvm::Expected<double> time(KernelData &data, unsigned repeats) = 0;
 };
 
@@ -27,8 +28,10 @@ class Session {
 public:
   virtual ~Session() = default;
 
-  /// `threads`: of the CPU. Fails if there is no such device, or it cannot be had.
-  static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads);
+  /// `threads`: of the CPU. `runner`: the script for another machine (Runner.h), else empty. Fails if there is no such
+  /// device, or it cannot be had.
+  static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads,
+                                                       const std::string &runner = "");
 
   /// The caller must end before the session. Fails on code that cannot be loaded.
   virtual llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) = 0;
@@ -39,6 +42,9 @@ public:
 
 /// On the threads of a pool, as a program that embeds a model would pass it.
 std::unique_ptr<Session> openHostSession(unsigned threads);
+
+/// In a program that the script links and runs.
+std::unique_ptr<Session> openRunnerSession(const TargetInfo &target, unsigned threads, const std::string &script);
 
 /// On the first GPU that the driver finds.
 llvm::Expected<std::unique_ptr<Session>> openCudaSession();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/TargetsToTune.h"
 
+#include "compiler/jobs/Jobs.h"
 #include "compiler/tuner/CudaDevice.h"
+#include "compiler/tuner/TrialProgram.h"
 #include "runtime/src/internal.h"
+#include "runtime/src/trial.h"
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -22,23 +25,67 @@ llvm::Expected<Machine> findMachine(const TargetInfo &target) {
   return detectMachine(target.name);
 }
 
-std::vector<TargetHere> findTargets(const std::vector<std::string> &names,
+/// "CPUS MACHINE", in a child process.
+static llvm::Expected<std::string> askMachine(const TargetInfo &target, const std::string &script) {
+  llvm::Expected<std::unique_ptr<Runner>> runner = startTrialProgram(script, target, {}, {});
+  if (!runner)
+    return runner.takeError();
+  Messages &messages = (*runner)->messages();
+  messages.put(KILN_TRIAL_CPUS);
+  messages.send();
+  const auto cpus = static_cast<int64_t>(messages.number());
+  const Machine machine = detectMachine(target.name, cpus, cpuFolder, [&](const std::string &path) {
+    messages.put(KILN_TRIAL_FILE);
+    messages.put(path.data(), path.size());
+    messages.send();
+    const std::vector<char> text = messages.bytes();
+    return std::string(text.begin(), text.end());
+  });
+  if (llvm::Error error = (*runner)->check())
+    return error;
+  return fmt::format("{} {}", cpus, toString(machine));
+}
+
+static llvm::Expected<TargetHere> findThere(const Target &target, const std::string &runner) {
+  static constexpr double mostSeconds = 120;
+  if (target.info().memorySpace != KILN_MEMORY_HOST)
+    return llvm::createStringError("a runner is for CPUs");
+  const JobResult asked = runJob({[&] { return askMachine(target.info(), runner); }, {}}, {mostSeconds, 0});
+  if (asked.outcome != JobOutcome::Done)
+    return llvm::createStringError(asked.error);
+  auto [cpus, text] = llvm::StringRef(asked.bytes).split(' ');
+  TargetHere there{&target, {}, 1};
+  std::optional<Machine> machine = parseMachine(text);
+  if (!machine || cpus.getAsInteger(10, there.threads))
+    return llvm::createStringError("the program tells of no machine that can be");
+  there.machine = std::move(*machine);
+  return there;
+}
+
+static llvm::Expected<TargetHere> findHere(const Target &target) {
+  llvm::Expected<Machine> machine = findMachine(target.info());
+  if (!machine)
+    return machine.takeError();
+  return TargetHere{&target, std::move(*machine), unsigned(availableCpus().size())};
+}
+
+std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const std::string &runner,
                                     const std::function<void(const std::string &)> &note) {
   std::vector<TargetHere> targets;
   for (const Target *target : allTargets()) { // the best first
     if (!names.empty() || target->info().memorySpace != KILN_MEMORY_HOST)
       continue;
-    if (llvm::Expected<Machine> machine = findMachine(target->info()))
-      return {{target, std::move(*machine)}};
+    if (llvm::Expected<TargetHere> here = findHere(*target))
+      return {*here};
     else
-      llvm::consumeError(machine.takeError());
+      llvm::consumeError(here.takeError());
   }
   for (const std::string &name : names) {
-    const Target *target = findTarget(name);
-    if (llvm::Expected<Machine> machine = findMachine(target->info()))
-      targets.push_back({target, std::move(*machine)});
+    const Target &target = *findTarget(name);
+    if (llvm::Expected<TargetHere> found = runner.empty() ? findHere(target) : findThere(target, runner))
+      targets.push_back(std::move(*found));
     else
-      note(fmt::format("leaving out {}: {}", name, llvm::toString(machine.takeError())));
+      note(fmt::format("leaving out {}: {}", name, llvm::toString(found.takeError())));
   }
   return targets;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which targets a run tunes for: those whose code this machine runs, on its CPU or its GPU.
+// Which targets a run tunes for: those whose code this machine runs, on its CPU or its GPU, or another machine.
 #pragma once
 
 #include "compiler/schedule/Machine.h"
@@ -19,11 +19,12 @@ llvm::Expected<Machine> findMachine(const TargetInfo &target);
 struct TargetHere {
   const Target *target;
   Machine machine;
+  unsigned threads; // that there are CPUs for
 };
 
-/// Of the named targets those that this machine runs; `note` hears of each that is left out. No names: the best one of
-/// the CPU. May be empty.
-std::vector<TargetHere> findTargets(const std::vector<std::string> &names,
+/// Of the named targets those that this machine runs, or the one that the script `runner` runs programs on (Runner.h),
+/// if there is one; `note` hears of each that is left out. No names: the best one of this CPU. May be empty.
+std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const std::string &runner,
                                     const std::function<void(const std::string &)> &note);
 
 } // namespace kiln

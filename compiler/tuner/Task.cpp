@@ -137,6 +137,7 @@ void Task::putFailure(const SchedulePoint &point, const FailedTrial &failure) {
   TrialReport trial;
   trial.point = point;
   trial.outcome = failure.outcome;
+  trial.words = failure.words;
   TuningResult result;
   result.outcome = trial.outcome;
   for (size_t i = 0; i < workloads.size(); ++i)

@@ -10,14 +10,16 @@ namespace kiln {
 
 using namespace mlir;
 
-TrialOptions makeTrialOptions(unsigned threads) {
+TrialOptions makeTrialOptions(unsigned threads, const std::string &runner) {
   TrialOptions options;
-  options.cpus = availableCpus();
-  options.compileWorkers = unsigned(options.cpus.size());
-  assert(threads <= options.cpus.size() && "the caller has checked");
-  if (threads)
-    options.cpus.erase(options.cpus.begin(), options.cpus.end() - threads);
-  options.compare.threads = unsigned(options.cpus.size());
+  const std::vector<int> cpus = availableCpus();
+  options.compileWorkers = unsigned(cpus.size());
+  options.compare.threads = threads;
+  options.runner = runner;
+  if (!runner.empty())
+    return options;
+  assert(threads <= cpus.size() && "the caller has checked");
+  options.cpus.assign(cpus.end() - threads, cpus.end());
   return options;
 }
 
@@ -102,7 +104,7 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
 std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const KernelCode &code) {
   static constexpr llvm::StringRef wrong = "wrong ";
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto session = Session::open(target.info(), options.compare.threads);
+            auto session = Session::open(target.info(), options.compare.threads, options.runner);
             if (!session)
               return session.takeError();
             auto result = compareWithInterpreter(**session, use, code, workloads, target.compilerOf(use.kernel).abi());
@@ -111,8 +113,9 @@ std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const Kerne
             return result->wrong.empty() ? result->unchecked : wrong.str() + result->wrong;
           },
           options.cpus};
-  // A GPU's driver keeps addresses for all memory of all GPUs.
-  const uint64_t mostBytes = target.info().memorySpace == KILN_MEMORY_HOST ? options.limits.compileBytes : 0;
+  // A GPU's driver keeps addresses for all memory of all GPUs, and emulators for that of their programs.
+  const bool isHere = target.info().memorySpace == KILN_MEMORY_HOST && options.runner.empty();
+  const uint64_t mostBytes = isHere ? options.limits.compileBytes : 0;
   auto results = runWhile(job, 1, {options.limits.measureSeconds, mostBytes}, options.goesOn);
   if (!results)
     return std::nullopt;
@@ -136,7 +139,7 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
     compare.mostPairs = 2 * compare.mostPairs + 1;
   }
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto session = Session::open(target.info(), compare.threads);
+            auto session = Session::open(target.info(), compare.threads, options.runner);
             if (!session)
               return session.takeError();
             auto result = compareKernels(**session, base, candidate, data, compare);
@@ -161,7 +164,7 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
 
 std::optional<std::vector<Rates>> KernelTrials::probe() {
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto session = Session::open(target.info(), options.compare.threads);
+            auto session = Session::open(target.info(), options.compare.threads, options.runner);
             if (!session)
               return session.takeError();
             std::vector<int64_t> footprints;

@@ -37,7 +37,7 @@ struct Run {
 class TargetTuner {
 public:
   TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> kernels, int64_t rotatedBytes,
-              unsigned threads, double seconds);
+              TrialOptions trials, double seconds);
 
   /// False if interrupted, or if a measurement could not be saved.
   bool tune();
@@ -67,10 +67,8 @@ std::vector<std::vector<int64_t>> extentsOf(const KernelToTune &kernel) {
 }
 
 TargetTuner::TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> toTune, int64_t rotatedBytes,
-                         unsigned threads, double seconds)
+                         TrialOptions trials, double seconds)
     : run(run), budget(seconds), kernels(std::move(toTune)), isLeftOut(kernels.size(), false) {
-  // A GPU's measurements do not depend on the threads of the CPU.
-  TrialOptions trials = makeTrialOptions(here.machine.isGpu() ? 1 : threads);
   trials.goesOn = [this] { return goesOn(); };
   for (const KernelToTune &kernel : kernels) {
     tasks.push_back(std::make_unique<Task>(*here.target, kernel.use, extentsOf(kernel), here.machine, rotatedBytes,
@@ -187,14 +185,17 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   llvm::Expected<SavedDatabase> saved = SavedDatabase::open(options.file);
   if (!saved)
     return fail(llvm::toString(saved.takeError()));
-  if (size_t cpus = availableCpus().size(); options.threads > cpus)
-    return fail(
-        fmt::format("--threads requires at most the {} CPUs that this process may use, got {}", cpus, options.threads));
-
   std::unique_ptr<TuneDisplay> display = makeDisplay(options.form);
-  auto targets = findTargets(options.targets, [&](const std::string &text) { display->note(text); });
+  auto note = [&](const std::string &text) { display->note(text); };
+  auto targets = findTargets(options.targets, options.runner, note);
   if (targets.empty())
-    return fail("this machine runs none of the targets");
+    return fail(options.runner.empty() ? "this machine runs none of the targets"
+                                       : fmt::format("\"{}\" runs none of the targets", options.runner));
+  const unsigned cpus = targets.front().threads;
+  if (options.threads > cpus)
+    return fail(fmt::format("--threads requires at most the {} CPUs that {}, got {}", cpus,
+                            options.runner.empty() ? "this process may use" : "the other machine has",
+                            options.threads));
   SignalWatch signals;
   for (const TargetHere &here : targets) {
     auto model = lowerModel(graph, options.name, here.target->name(), options.lowering);
@@ -209,8 +210,10 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     if (kernels->empty())
       continue;
     const int64_t rotated = rotatedWeightBytes(module, here.machine, *here.target);
-    TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated, options.threads,
-                      options.budget / double(targets.size()));
+    // A GPU's measurements do not depend on the threads of the CPU.
+    const unsigned threads = here.machine.isGpu() ? 1 : options.threads ? options.threads : here.threads;
+    TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated,
+                      makeTrialOptions(threads, options.runner), options.budget / double(targets.size()));
     bool isComplete = tuner.tune();
     if (!saved->problem().empty())
       return fail(saved->problem());

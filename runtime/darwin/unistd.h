@@ -7,9 +7,11 @@
 
 typedef long ssize_t;
 #define _SC_PAGESIZE 29
+#define _SC_NPROCESSORS_ONLN 58
 int close(int descriptor);
 int fsync(int descriptor);
 int getpid(void);
+ssize_t read(int descriptor, void *bytes, size_t count);
 long sysconf(int name);
 int unlink(const char *path);
 ssize_t write(int descriptor, const void *bytes, size_t count);

@@ -3,6 +3,8 @@
  * An image begins with a digest of all that it depends on and of its own bytes; the code of each kernel of the variant
  * follows, in their order, of each form of it, with its size and the number of its PTX before it. Both are rounded up
  * to blocks. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime */
+#include "clock.h"
 #include "cuda_model.h"
 
 #include <string.h>
@@ -149,7 +151,7 @@ static kiln_status_t assemble_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bo
 /* Loads a kernel that no call has needed yet from what is assembled here. */
 static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
   kiln_cuda_code_t codes[KILN_CUDA_FORMS] = {{NULL, 0}};
-  const uint64_t begin = kiln_cuda_now();
+  const int64_t begin = kiln_nanoseconds();
   kiln_status_t status = KILN_OK;
   for (uint32_t i = 0; !status && i < KILN_CUDA_FORMS; ++i) {
     kiln_cuda_form_t *form = &kernel->forms[i];
@@ -158,7 +160,7 @@ static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kil
       status = assemble_form(cuda, form, i != KILN_CUDA_PLAIN, error);
     codes[i] = (kiln_cuda_code_t){form->code_bytes ? form->code : NULL, form->image};
   }
-  atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
+  atomic_fetch_add(&cuda->assembling, (uint64_t)(kiln_nanoseconds() - begin));
   return status ? status : kiln_cuda_kernel_load_code(cuda, kernel, codes, error);
 }
 

@@ -3,10 +3,10 @@
  * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
  * address of their constant data, in a hash table that is made once and has room to spare. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
+#include "clock.h"
 #include "cuda_model.h"
 
 #include <string.h>
-#include <time.h>
 
 /* What of the assembler's words is asked for. */
 enum { LOG_BYTES = 512 };
@@ -100,16 +100,10 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *modu
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
-uint64_t kiln_cuda_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The best image that fits; of one in a newer PTX than the driver knows, the next. is_optional: it may know none. */
 static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, kiln_error_t *error) {
   const kiln_cuda_module_t *module = form->module;
-  const uint64_t begin = kiln_cuda_now();
+  const int64_t begin = kiln_nanoseconds();
   char log[LOG_BYTES] = "";
   int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
   for (uint32_t i = kiln_cuda_find_ptx(cuda, module, 0);
@@ -119,7 +113,7 @@ static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool 
     form->image = i;
     result = cuda->driver.cuModuleLoadDataEx(&form->loaded, module->images[i].text, 2, options, values);
   }
-  atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
+  atomic_fetch_add(&cuda->assembling, (uint64_t)(kiln_nanoseconds() - begin));
   if (result == 0 || (is_optional && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION))
     return KILN_OK;
   return fail_load(cuda, module, result, log, error);

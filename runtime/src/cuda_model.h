@@ -106,8 +106,6 @@ void kiln_cuda_leave(kiln_cuda_t *cuda);
 
 /* cuda_kernel.c: all within enter and leave, but for those that find and check. */
 
-/* Nanoseconds of a clock. */
-uint64_t kiln_cuda_now(void);
 /* Bytes of the hash table with the functions of its kernels. */
 uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant);
 /* Makes the table, in so many bytes that are zero. */

@@ -11,6 +11,7 @@
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
 #include "aligned.h"
+#include "clock.h"
 #include "internal.h"
 #include "threads.h"
 

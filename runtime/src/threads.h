@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 #endif
 
 #if defined(_WIN32)
@@ -46,14 +45,6 @@ static inline void kiln_thread_join(kiln_thread_t thread) {
 }
 static inline void kiln_thread_yield(void) { SwitchToThread(); }
 
-static inline int64_t kiln_nanoseconds(void) {
-  const int64_t second = 1000000000;
-  LARGE_INTEGER now, rate;
-  QueryPerformanceCounter(&now);
-  QueryPerformanceFrequency(&rate);
-  return now.QuadPart / rate.QuadPart * second + now.QuadPart % rate.QuadPart * second / rate.QuadPart;
-}
-
 #else
 
 typedef pthread_mutex_t kiln_lock_t;
@@ -85,12 +76,6 @@ static inline bool kiln_thread_start(kiln_thread_t *thread, void *(*run)(void *)
 }
 static inline void kiln_thread_join(kiln_thread_t thread) { pthread_join(thread, NULL); }
 static inline void kiln_thread_yield(void) { sched_yield(); }
-
-static inline int64_t kiln_nanoseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 #endif
 #endif /* KILN_THREADS_H */

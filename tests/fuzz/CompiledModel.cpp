@@ -220,7 +220,7 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
     if (!started)
       return started.takeError();
     emulator = std::move(*started);
-    emulator->messages().put(Message::Bind);
+    put(emulator->messages(), Message::Bind);
     emulator->messages().put(std::vector<char>(image.begin(), image.end()));
     return emulator->answer();
   }

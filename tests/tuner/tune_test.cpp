@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subcommand as a user runs it: a file of the budget's time, runs that go on where one ended, and ends of all
 // kinds.
+#include "RunnerScript.h"
 #include "compiler/schedule/TuningFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -13,6 +14,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
 #include <regex>
@@ -26,6 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Seconds = std::chrono::duration<double>;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 /// A run of the generator, or another program, in a process group of its own.
 class Process {
@@ -214,6 +218,59 @@ TEST_F(Tune, TunesForGivenExtents) {
     EXPECT_TRUE(of.extents == std::vector<int64_t>{7} || of.extents == std::vector<int64_t>{12});
   for (const Trial &trial : trialsOf(text))
     EXPECT_EQ(trial.kernel, "x86-64-v2 linear_tanh_0_up");
+}
+
+TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
+  const std::string log = folder / "runs";
+  const std::string runner = testing::writeRunner(folder, "echo run >> '" + log + "'; exec \"$program\"");
+  auto [status, text] = run(with(quick, {"--budget", "4s", "--runner", runner}));
+  EXPECT_EQ(status, 0) << text;
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+  ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+  const std::vector<Trial> trials = trialsOf(text);
+  expectAllIn(*database, trials);
+  size_t measured = 0;
+  for (const auto &[of, result] : database->records()) {
+    EXPECT_EQ(of.machine, detectMachine("x86-64-v2")) << "what the program read of this machine";
+    EXPECT_EQ(of.threads, 1);
+    EXPECT_EQ(result.limit, Limit::Unknown);
+    measured += result.outcome == Outcome::Measured;
+  }
+  EXPECT_GE(measured, 6u) << text;
+  std::ifstream runs(log);
+  EXPECT_GT(std::count(std::istreambuf_iterator<char>(runs), {}, '\n'), trials.size())
+      << "each trial has a program of its own, as checks of defaults have";
+
+  auto [verified, words] = run({"verify", "--measure", "--tolerance", "900", "--runner", runner});
+  EXPECT_EQ(verified, 0) << words;
+}
+
+TEST_F(Tune, SaysWhatIsWrongWithARunner) {
+  auto fails = [&](const std::string &run, std::vector<std::string> more = {}) {
+    const std::string runner = testing::writeRunner(folder, run);
+    auto [status, text] =
+        this->run(with({"--target", "x86-64-v2", "--budget", "1s", "--runner", runner}, std::move(more)));
+    EXPECT_EQ(status, 1) << text;
+    return text;
+  };
+  EXPECT_THAT(fails("echo cannot reach the board >&2; exit 5"),
+              AllOf(HasSubstr("leaving out x86-64-v2: the program ended with status 5: cannot reach the board"),
+                    HasSubstr("runner.sh\" runs none of the targets")));
+  EXPECT_THAT(fails("echo Welcome to the board!; exec \"$program\""),
+              HasSubstr("runner.sh run\" requires that nothing but the program writes to the standard output"));
+  EXPECT_THAT(fails("exec \"$program\"", {"--threads", "1000"}), HasSubstr("--threads requires at most the "));
+
+  const std::string runner = folder / "runner.sh";
+  EXPECT_THAT(run({"--target", "cuda", "--runner", runner}).second,
+              HasSubstr("leaving out cuda: a runner is for CPUs"));
+  std::ofstream(runner) << "#!/bin/sh\necho no linker; exit 3\n";
+  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", runner}).second,
+              HasSubstr("runner.sh link\" ended with status 3: no linker"));
+  fs::permissions(runner, fs::perms::owner_read);
+  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", runner}).second, HasSubstr("Permission denied"));
+  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", "nowhere.sh"}).second, HasSubstr("nowhere.sh"));
+  EXPECT_THAT(run({"--runner", runner}).second, HasSubstr("--runner requires --target"));
+  EXPECT_THAT(run({"verify", "--runner", runner}).second, HasSubstr("--runner requires --measure"));
 }
 
 // Kills at random moments; what a run said before is in the file, and no later run measures it again.

@@ -50,9 +50,9 @@ static void *darwin_mmap(void *address, size_t bytes, int protection, int flags,
 }
 
 static long darwin_sysconf(int name) {
-  if (name != 29)
+  if (name != 29 && name != 58)
     stop("sysconf", "of another name");
-  return sysconf(_SC_PAGESIZE);
+  return sysconf(name == 29 ? _SC_PAGESIZE : _SC_NPROCESSORS_ONLN);
 }
 
 static int darwin_clock_gettime(int clock, struct timespec *time) {
@@ -185,6 +185,7 @@ static const struct {
     OWN(pthread_mutex_init),
     OWN(pthread_mutex_lock),
     OWN(pthread_mutex_unlock),
+    OWN(read),
     OWN(rename),
     OWN(sched_yield),
     OWN(strchr),

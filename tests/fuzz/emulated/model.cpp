@@ -138,7 +138,7 @@ private:
       messages.put(buffers[i].contents());
   }
 
-  Messages messages{stdin, stdout};
+  kiln::Messages messages{stdin, stdout};
   kiln_model_t *model = nullptr;
 };
 

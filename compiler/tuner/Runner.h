@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program for another machine, which a script of the user's links and runs: on a board by ssh, in an emulator, in an
+// engine of WebAssembly.
+//
+//   SCRIPT link PROGRAM FILE...   links objects and archives, in that order, to a program
+//   SCRIPT run PROGRAM            runs it; its standard input and output are the script's
+#pragma once
+
+#include "compiler/object/Object.h"
+#include "compiler/tuner/Messages.h"
+
+#include <memory>
+#include <sys/types.h>
+
+namespace kiln {
+
+class Runner {
+public:
+  /// Links the files and starts the program. Fails with what the script said. The program ends with this process.
+  static llvm::Expected<std::unique_ptr<Runner>> start(const std::string &script, llvm::ArrayRef<ObjectFile> files);
+  /// Ends the program.
+  ~Runner();
+  Runner(const Runner &) = delete;
+  Runner &operator=(const Runner &) = delete;
+
+  /// With the program.
+  Messages &messages() { return *channel; }
+  /// Fails if the program has ended, with its status and with what it said on its standard error.
+  llvm::Error check();
+
+private:
+  Runner() = default;
+  llvm::Error link(const std::string &script, llvm::ArrayRef<ObjectFile> files);
+  llvm::Error run(const std::string &script);
+  int stop();
+
+  std::string folder; // with the program and what is said, removed in the end
+  pid_t child = -1;
+  std::FILE *from = nullptr, *to = nullptr;
+  std::unique_ptr<Messages> channel;
+};
+
+} // namespace kiln

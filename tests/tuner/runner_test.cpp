@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that calls kernels on another machine, here on this one: what it tells, and how it ends.
+#include "RunnerScript.h"
+#include "compiler/tuner/TrialProgram.h"
+#include "runtime/src/trial.h"
+#include "targets/registry.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class TrialProgram : public ::testing::Test {
+protected:
+  TrialProgram() {
+    std::string name = ::testing::TempDir() + "kiln-runner-XXXXXX";
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+    auto started = startTrialProgram(testing::writeRunner(folder), findTarget("x86-64-v2")->info(), {}, {});
+    EXPECT_TRUE(bool(started)) << llvm::toString(started.takeError());
+    if (started)
+      runner = std::move(*started);
+  }
+  ~TrialProgram() override { fs::remove_all(folder); }
+
+  void put(std::initializer_list<uint64_t> numbers) {
+    for (uint64_t number : numbers)
+      runner->messages().put(number);
+    runner->messages().send();
+  }
+  std::string end() {
+    runner->messages().number();
+    return llvm::toString(runner->check());
+  }
+
+  fs::path folder;
+  std::unique_ptr<Runner> runner;
+};
+
+TEST_F(TrialProgram, TellsOfItsMachine) {
+  ASSERT_TRUE(runner);
+  put({KILN_TRIAL_CPUS});
+  EXPECT_EQ(runner->messages().number(), static_cast<uint64_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+  const std::string path = folder / "text";
+  std::ofstream(path) << "a line\n";
+  for (const std::string &name : {path, path + "s"}) {
+    runner->messages().put(KILN_TRIAL_FILE);
+    runner->messages().put(name.data(), name.size());
+    runner->messages().send();
+    const std::vector<char> text = runner->messages().bytes();
+    EXPECT_EQ(std::string(text.begin(), text.end()), name == path ? "a line\n" : "");
+  }
+  put({KILN_TRIAL_BEGIN, 3, 1000});
+  EXPECT_EQ(runner->messages().number(), 3u) << "workers";
+  EXPECT_FALSE(bool(runner->check()));
+}
+
+TEST_F(TrialProgram, EndsWithoutMemory) {
+  ASSERT_TRUE(runner);
+  // A tensor of one copy, rank 0, and too many bytes.
+  put({KILN_TRIAL_DATA, 0, 1, 0, 1, 1, 1, 0, uint64_t(1) << 60});
+  EXPECT_THAT(end(), HasSubstr("ended with status 1: no memory for a kernel's arguments"));
+}
+
+TEST_F(TrialProgram, EndsWithoutMemoryForCopies) {
+  ASSERT_TRUE(runner);
+  put({KILN_TRIAL_DATA, 0, 1, 0, 1, 1, uint64_t(1) << 62, 0, 64}); // 2^68 bytes
+  EXPECT_THAT(end(), HasSubstr("no memory"));
+}
+
+TEST_F(TrialProgram, EndsAtAQuestionThatItDoesNotKnow) {
+  ASSERT_TRUE(runner);
+  put({1000});
+  EXPECT_THAT(end(), HasSubstr("ended with status 1"));
+}
+
+} // namespace
+} // namespace kiln
