@@ -314,7 +314,7 @@ llvm::Error checkGiven(const ModelInterface &model, const GivenExtents &given,
 } // namespace
 
 int BenchCommand::run(const Graph &graph) {
-  std::vector<TargetHere> here = findTargets(options.targets, "", [](const std::string &) {});
+  std::vector<TargetHere> here = findTargets(options.targets, {}, [](const std::string &) {});
   if (here.empty())
     return fail(llvm::createStringError(options.targets.empty()
                                             ? "this machine runs no target"

@@ -94,7 +94,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
 CLI::Option *TuneCommand::addRunner(CLI::App &app) {
   return app
       .add_option(
-          "--runner", measuring.runner,
+          "--runner", measuring.runner.script,
           "measure on another machine: a script that links programs for it (\"SCRIPT link PROGRAM FILE...\") and "
           "runs them there (\"SCRIPT run PROGRAM\")")
       ->check(CLI::ExistingFile);
@@ -391,6 +391,13 @@ int TuneCommand::runRekey(const Graph &graph) {
 }
 
 int TuneCommand::run(Graph (*trace)()) {
+  std::optional<TemporaryFolder> folder; // for programs of another machine
+  if (!measuring.runner.script.empty()) {
+    llvm::Expected<TemporaryFolder> made = TemporaryFolder::make();
+    if (!made)
+      return fail(made.takeError());
+    measuring.runner.folder = folder.emplace(std::move(*made)).path();
+  }
   if (merge->parsed())
     return mergeFiles(mergedFiles, mergedFile);
   if (coverage->parsed())

@@ -7,7 +7,7 @@
 namespace kiln {
 
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
-                         const TuningDatabase &database, const std::string &runner,
+                         const TuningDatabase &database, const RunnerOptions &runner,
                          llvm::function_ref<void(const KernelDrift &)> report) {
   TuningDatabase copy = database; // a task may write
   for (const Target *of : allTargets()) {

@@ -22,10 +22,10 @@ struct KernelDrift {
 };
 
 /// Measures the kernels of the model at each number of threads and extents that the file has for this machine, or the
-/// one of the script `runner` (Runner.h), with the default among the points. `report` is called as they are measured.
+/// one that `runner` is for, with the default among the points. `report` is called as they are measured.
 /// What that machine cannot run is left out.
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
-                         const TuningDatabase &database, const std::string &runner,
+                         const TuningDatabase &database, const RunnerOptions &runner,
                          llvm::function_ref<void(const KernelDrift &)> report);
 
 } // namespace kiln

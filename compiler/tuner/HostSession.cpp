@@ -90,8 +90,8 @@ private:
 std::unique_ptr<Session> openHostSession(unsigned threads) { return std::make_unique<HostSession>(threads); }
 
 llvm::Expected<std::unique_ptr<Session>> Session::open(const TargetInfo &target, unsigned threads,
-                                                       const std::string &runner) {
-  if (!runner.empty())
+                                                       const RunnerOptions &runner) {
+  if (!runner.script.empty())
     return openRunnerSession(target, threads, runner);
   if (target.memorySpace == KILN_MEMORY_HOST)
     return openHostSession(threads);

@@ -16,8 +16,21 @@
 
 namespace kiln {
 
-llvm::Expected<std::unique_ptr<Runner>> Runner::start(const std::string &script, llvm::ArrayRef<ObjectFile> files) {
-  std::unique_ptr<Runner> runner(new Runner);
+llvm::Expected<TemporaryFolder> TemporaryFolder::make() {
+  llvm::SmallString<128> made;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("kiln-runner", made))
+    return llvm::createStringError("no temporary folder can be made: " + error.message());
+  return TemporaryFolder(made.str().str());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  if (!name.empty())
+    llvm::sys::fs::remove_directories(name);
+}
+
+llvm::Expected<std::unique_ptr<Runner>> Runner::start(const std::string &script, const std::string &folder,
+                                                      llvm::ArrayRef<ObjectFile> files) {
+  std::unique_ptr<Runner> runner(new Runner(folder));
   if (llvm::Error error = runner->link(script, files))
     return error;
   if (llvm::Error error = runner->run(script))
@@ -25,11 +38,7 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::start(const std::string &script,
   return runner;
 }
 
-Runner::~Runner() {
-  stop();
-  if (!folder.empty())
-    llvm::sys::fs::remove_directories(folder);
-}
+Runner::~Runner() { stop(); }
 
 /// The beginning of a file of words: what a crash says first tells the most.
 static std::string readWords(const std::string &path) {
@@ -39,10 +48,6 @@ static std::string readWords(const std::string &path) {
 }
 
 llvm::Error Runner::link(const std::string &script, llvm::ArrayRef<ObjectFile> files) {
-  llvm::SmallString<128> made;
-  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("kiln-runner", made))
-    return llvm::createStringError("no temporary folder can be made: " + error.message());
-  folder = made.str().str();
   std::vector<std::string> words{script, "link", folder + "/program"};
   for (const ObjectFile &file : files) {
     words.push_back(folder + "/" + file.name);

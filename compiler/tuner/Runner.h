@@ -12,13 +12,31 @@
 
 #include <memory>
 #include <sys/types.h>
+#include <utility>
 
 namespace kiln {
 
+/// Removed in the end, with all that is in it. A process that is killed leaves it, so those that may be get one of
+/// their parent's.
+class TemporaryFolder {
+public:
+  static llvm::Expected<TemporaryFolder> make();
+  TemporaryFolder(TemporaryFolder &&other) noexcept : name(std::exchange(other.name, "")) {}
+  ~TemporaryFolder();
+
+  const std::string &path() const { return name; }
+
+private:
+  explicit TemporaryFolder(std::string name) : name(std::move(name)) {}
+  std::string name;
+};
+
 class Runner {
 public:
-  /// Links the files and starts the program. Fails with what the script said. The program ends with this process.
-  static llvm::Expected<std::unique_ptr<Runner>> start(const std::string &script, llvm::ArrayRef<ObjectFile> files);
+  /// Links the files in the folder, where another program may have been, and starts the program. Fails with what the
+  /// script said. The program ends with this process.
+  static llvm::Expected<std::unique_ptr<Runner>> start(const std::string &script, const std::string &folder,
+                                                       llvm::ArrayRef<ObjectFile> files);
   /// Ends the program.
   ~Runner();
   Runner(const Runner &) = delete;
@@ -30,12 +48,12 @@ public:
   llvm::Error check();
 
 private:
-  Runner() = default;
+  explicit Runner(std::string folder) : folder(std::move(folder)) {}
   llvm::Error link(const std::string &script, llvm::ArrayRef<ObjectFile> files);
   llvm::Error run(const std::string &script);
   int stop();
 
-  std::string folder; // with the program and what is said, removed in the end
+  std::string folder; // with the program and what is said
   pid_t child = -1;
   std::FILE *from = nullptr, *to = nullptr;
   std::unique_ptr<Messages> channel;

@@ -2,7 +2,6 @@
 //
 // Calls kernels in a program on another machine (runtime/src/trial.h), and times them by its clock.
 #include "compiler/tuner/Session.h"
-#include "compiler/tuner/TrialProgram.h"
 
 #include "runtime/src/trial.h"
 #include <fmt/format.h>
@@ -13,8 +12,8 @@ namespace {
 
 class RunnerSession : public Session {
 public:
-  RunnerSession(const TargetInfo &target, unsigned threads, std::string script)
-      : target(target), threads(threads), script(std::move(script)) {}
+  RunnerSession(const TargetInfo &target, unsigned threads, RunnerOptions options)
+      : target(target), threads(threads), options(std::move(options)) {}
 
   llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) override;
   /// What that machine does at best is not known.
@@ -31,7 +30,7 @@ private:
 
   const TargetInfo &target;
   unsigned threads;
-  std::string script;
+  RunnerOptions options;
   std::vector<KernelCode> codes;
   std::unique_ptr<Runner> runner; // from the first call on
 };
@@ -59,7 +58,7 @@ llvm::Error RunnerSession::start(const KernelData &data) {
   TrialArguments arguments{data.extents().size(), {}, &data.abi()};
   for (const KernelData::Storage &tensor : data.storage())
     arguments.tensors.push_back({tensor.element, static_cast<int64_t>(tensor.shape.size())});
-  llvm::Expected<std::unique_ptr<Runner>> started = startTrialProgram(script, target, codes, arguments);
+  llvm::Expected<std::unique_ptr<Runner>> started = startTrialProgram(options, target, codes, arguments);
   if (!started)
     return started.takeError();
   runner = std::move(*started);
@@ -136,8 +135,8 @@ llvm::Expected<double> RunnerSession::time(size_t kernel, unsigned repeats) {
   return static_cast<double>(nanoseconds) * 1e-9 / repeats;
 }
 
-std::unique_ptr<Session> openRunnerSession(const TargetInfo &target, unsigned threads, const std::string &script) {
-  return std::make_unique<RunnerSession>(target, threads, script);
+std::unique_ptr<Session> openRunnerSession(const TargetInfo &target, unsigned threads, const RunnerOptions &options) {
+  return std::make_unique<RunnerSession>(target, threads, options);
 }
 
 } // namespace kiln

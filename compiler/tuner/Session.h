@@ -8,6 +8,7 @@
 #include "compiler/tuner/KernelData.h"
 #include "compiler/tuner/LoadedKernel.h"
 #include "compiler/tuner/Probes.h"
+#include "compiler/tuner/TrialProgram.h"
 
 namespace kiln {
 
@@ -28,10 +29,10 @@ class Session {
 public:
   virtual ~Session() = default;
 
-  /// `threads`: of the CPU. `runner`: the script for another machine (Runner.h), else empty. Fails if there is no such
+  /// `threads`: of the CPU. `runner`: for another machine. Fails if there is no such
   /// device, or it cannot be had.
   static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads,
-                                                       const std::string &runner = "");
+                                                       const RunnerOptions &runner = {});
 
   /// The caller must end before the session. Fails on code that cannot be loaded.
   virtual llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) = 0;
@@ -43,8 +44,8 @@ public:
 /// On the threads of a pool, as a program that embeds a model would pass it.
 std::unique_ptr<Session> openHostSession(unsigned threads);
 
-/// In a program that the script links and runs.
-std::unique_ptr<Session> openRunnerSession(const TargetInfo &target, unsigned threads, const std::string &script);
+/// In a program that a script links and runs.
+std::unique_ptr<Session> openRunnerSession(const TargetInfo &target, unsigned threads, const RunnerOptions &options);
 
 /// On the first GPU that the driver finds.
 llvm::Expected<std::unique_ptr<Session>> openCudaSession();

@@ -3,7 +3,6 @@
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/tuner/CudaDevice.h"
-#include "compiler/tuner/TrialProgram.h"
 #include "runtime/src/internal.h"
 #include "runtime/src/trial.h"
 
@@ -26,8 +25,8 @@ llvm::Expected<Machine> findMachine(const TargetInfo &target) {
 }
 
 /// "CPUS MACHINE", in a child process.
-static llvm::Expected<std::string> askMachine(const TargetInfo &target, const std::string &script) {
-  llvm::Expected<std::unique_ptr<Runner>> runner = startTrialProgram(script, target, {}, {});
+static llvm::Expected<std::string> askMachine(const TargetInfo &target, const RunnerOptions &options) {
+  llvm::Expected<std::unique_ptr<Runner>> runner = startTrialProgram(options, target, {}, {});
   if (!runner)
     return runner.takeError();
   Messages &messages = (*runner)->messages();
@@ -46,7 +45,7 @@ static llvm::Expected<std::string> askMachine(const TargetInfo &target, const st
   return fmt::format("{} {}", cpus, toString(machine));
 }
 
-static llvm::Expected<TargetHere> findThere(const Target &target, const std::string &runner) {
+static llvm::Expected<TargetHere> findThere(const Target &target, const RunnerOptions &runner) {
   static constexpr double mostSeconds = 120;
   if (target.info().memorySpace != KILN_MEMORY_HOST)
     return llvm::createStringError("a runner is for CPUs");
@@ -69,7 +68,7 @@ static llvm::Expected<TargetHere> findHere(const Target &target) {
   return TargetHere{&target, std::move(*machine), unsigned(availableCpus().size())};
 }
 
-std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const std::string &runner,
+std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const RunnerOptions &runner,
                                     const std::function<void(const std::string &)> &note) {
   std::vector<TargetHere> targets;
   for (const Target *target : allTargets()) { // the best first
@@ -82,7 +81,7 @@ std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const
   }
   for (const std::string &name : names) {
     const Target &target = *findTarget(name);
-    if (llvm::Expected<TargetHere> found = runner.empty() ? findHere(target) : findThere(target, runner))
+    if (llvm::Expected<TargetHere> found = runner.script.empty() ? findHere(target) : findThere(target, runner))
       targets.push_back(std::move(*found));
     else
       note(fmt::format("leaving out {}: {}", name, llvm::toString(found.takeError())));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/schedule/Machine.h"
+#include "compiler/tuner/TrialProgram.h"
 #include "targets/registry.h"
 
 #include <functional>
@@ -22,9 +23,9 @@ struct TargetHere {
   unsigned threads; // that there are CPUs for
 };
 
-/// Of the named targets those that this machine runs, or the one that the script `runner` runs programs on (Runner.h),
-/// if there is one; `note` hears of each that is left out. No names: the best one of this CPU. May be empty.
-std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const std::string &runner,
+/// Of the named targets those that this machine runs, or the one that `runner` is for, if there is one; `note` hears of
+/// each that is left out. No names: the best one of this CPU. May be empty.
+std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const RunnerOptions &runner,
                                     const std::function<void(const std::string &)> &note);
 
 } // namespace kiln

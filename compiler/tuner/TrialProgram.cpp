@@ -171,13 +171,13 @@ static llvm::Expected<std::vector<ObjectFile>> makeFiles(const TargetInfo &targe
   return files;
 }
 
-llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const std::string &script, const TargetInfo &target,
+llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &options, const TargetInfo &target,
                                                           llvm::ArrayRef<KernelCode> kernels,
                                                           const TrialArguments &arguments) {
   llvm::Expected<std::vector<ObjectFile>> files = makeFiles(target, kernels, arguments);
   if (!files)
     return files.takeError();
-  llvm::Expected<std::unique_ptr<Runner>> runner = Runner::start(script, *files);
+  llvm::Expected<std::unique_ptr<Runner>> runner = Runner::start(options.script, options.folder, *files);
   if (!runner)
     return runner.takeError();
   const uint64_t first = (*runner)->messages().number();
@@ -185,7 +185,7 @@ llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const std::string &scr
     return error;
   if (first != KILN_TRIAL_MAGIC)
     return llvm::createStringError(
-        fmt::format("\"{} run\" requires that nothing but the program writes to the standard output", script));
+        fmt::format("\"{} run\" requires that nothing but the program writes to the standard output", options.script));
   return runner;
 }
 

@@ -22,9 +22,15 @@ struct TrialArguments {
   const KernelAbi *abi = nullptr;
 };
 
-/// Links the program by the script (Runner.h) and starts it. `kernels` may be none: then it tells of its machine alone.
+/// How programs get to another machine.
+struct RunnerOptions {
+  std::string script; // Runner.h; empty: kernels run on this machine
+  std::string folder; // for the program
+};
+
+/// Links the program by the script and starts it. `kernels` may be none: then it tells of its machine alone.
 /// Fails for a target that this build of Kiln has no run time for, and if what answers is another program.
-llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const std::string &script, const TargetInfo &target,
+llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &options, const TargetInfo &target,
                                                           llvm::ArrayRef<KernelCode> kernels,
                                                           const TrialArguments &arguments);
 

@@ -10,13 +10,13 @@ namespace kiln {
 
 using namespace mlir;
 
-TrialOptions makeTrialOptions(unsigned threads, const std::string &runner) {
+TrialOptions makeTrialOptions(unsigned threads, const RunnerOptions &runner) {
   TrialOptions options;
   const std::vector<int> cpus = availableCpus();
   options.compileWorkers = unsigned(cpus.size());
   options.compare.threads = threads;
   options.runner = runner;
-  if (!runner.empty())
+  if (!runner.script.empty())
     return options;
   assert(threads <= cpus.size() && "the caller has checked");
   options.cpus.assign(cpus.end() - threads, cpus.end());
@@ -114,7 +114,7 @@ std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const Kerne
           },
           options.cpus};
   // A GPU's driver keeps addresses for all memory of all GPUs, and emulators for that of their programs.
-  const bool isHere = target.info().memorySpace == KILN_MEMORY_HOST && options.runner.empty();
+  const bool isHere = target.info().memorySpace == KILN_MEMORY_HOST && options.runner.script.empty();
   const uint64_t mostBytes = isHere ? options.limits.compileBytes : 0;
   auto results = runWhile(job, 1, {options.limits.measureSeconds, mostBytes}, options.goesOn);
   if (!results)

@@ -30,14 +30,14 @@ struct TrialOptions {
   CompareOptions compare;
   TrialLimits limits;
   std::vector<int> cpus; // that measuring is pinned to
-  std::string runner;    // the script for another machine (Runner.h); empty: kernels run here
+  RunnerOptions runner;  // for another machine
   unsigned compileWorkers = 1;
   std::function<bool()> goesOn; // asked several times a second; false kills what runs
 };
 
 /// For so many threads, here or on the machine that the script runs programs on. Here they are pinned, to others than
 /// the first CPU if they can be: that one serves most interrupts.
-TrialOptions makeTrialOptions(unsigned threads, const std::string &runner);
+TrialOptions makeTrialOptions(unsigned threads, const RunnerOptions &runner);
 
 /// Runs jobs and asks `goesOn` meanwhile; nothing if it said no.
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,

@@ -189,12 +189,12 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   auto note = [&](const std::string &text) { display->note(text); };
   auto targets = findTargets(options.targets, options.runner, note);
   if (targets.empty())
-    return fail(options.runner.empty() ? "this machine runs none of the targets"
-                                       : fmt::format("\"{}\" runs none of the targets", options.runner));
+    return fail(options.runner.script.empty() ? "this machine runs none of the targets"
+                                              : fmt::format("\"{}\" runs none of the targets", options.runner.script));
   const unsigned cpus = targets.front().threads;
   if (options.threads > cpus)
     return fail(fmt::format("--threads requires at most the {} CPUs that {}, got {}", cpus,
-                            options.runner.empty() ? "this process may use" : "the other machine has",
+                            options.runner.script.empty() ? "this process may use" : "the other machine has",
                             options.threads));
   SignalWatch signals;
   for (const TargetHere &here : targets) {

@@ -16,7 +16,7 @@ namespace kiln {
 struct TuneOptions {
   std::string name;                 // of the model
   std::vector<std::string> targets; // none: the best that this CPU runs
-  std::string runner;               // the script for another machine (Runner.h); empty: this machine
+  RunnerOptions runner;             // for another machine
   std::string file;                 // the tuning file
   double budget = 600;              // seconds, for all targets together
   unsigned threads = 0;             // 0: as many as there are CPUs

@@ -7,10 +7,13 @@ namespace kiln::fuzz {
 
 llvm::Expected<std::unique_ptr<Emulator>> Emulator::start(const std::string &script,
                                                           llvm::ArrayRef<ObjectFile> objects) {
-  llvm::Expected<std::unique_ptr<Runner>> runner = Runner::start(script, objects);
+  llvm::Expected<TemporaryFolder> folder = TemporaryFolder::make();
+  if (!folder)
+    return folder.takeError();
+  llvm::Expected<std::unique_ptr<Runner>> runner = Runner::start(script, folder->path(), objects);
   if (!runner)
     return runner.takeError();
-  return std::unique_ptr<Emulator>(new Emulator(std::move(*runner)));
+  return std::unique_ptr<Emulator>(new Emulator(std::move(*folder), std::move(*runner)));
 }
 
 llvm::Error Emulator::answer() {

@@ -21,8 +21,10 @@ public:
   bool isAtFault() const { return isBroken; }
 
 private:
-  explicit Emulator(std::unique_ptr<Runner> runner) : runner(std::move(runner)) {}
+  Emulator(TemporaryFolder folder, std::unique_ptr<Runner> runner)
+      : folder(std::move(folder)), runner(std::move(runner)) {}
 
+  TemporaryFolder folder;
   std::unique_ptr<Runner> runner;
   bool isBroken = false;
 };

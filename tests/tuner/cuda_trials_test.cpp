@@ -233,7 +233,7 @@ TEST_F(CudaTrials, TheMachineIsTheGpu) {
   EXPECT_EQ(toString(*ampere), "cuda/Interpreted-GPU-8.0/8.0/m:40G");
   setenv("KILN_FAKE_CUDA_DEVICES", "none", 1);
   std::vector<std::string> notes;
-  EXPECT_TRUE(findTargets({"cuda"}, "", [&](const std::string &note) { notes.push_back(note); }).empty());
+  EXPECT_TRUE(findTargets({"cuda"}, {}, [&](const std::string &note) { notes.push_back(note); }).empty());
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0].rfind("leaving out cuda: a model on a GPU requires a CUDA driver that starts", 0), 0u) << notes[0];
 }

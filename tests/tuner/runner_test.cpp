@@ -23,7 +23,7 @@ protected:
     std::string name = ::testing::TempDir() + "kiln-runner-XXXXXX";
     EXPECT_NE(mkdtemp(name.data()), nullptr);
     folder = name;
-    auto started = startTrialProgram(testing::writeRunner(folder), findTarget("x86-64-v2")->info(), {}, {});
+    auto started = startTrialProgram({testing::writeRunner(folder), folder}, findTarget("x86-64-v2")->info(), {}, {});
     EXPECT_TRUE(bool(started)) << llvm::toString(started.takeError());
     if (started)
       runner = std::move(*started);

@@ -223,6 +223,9 @@ TEST_F(Tune, TunesForGivenExtents) {
 TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   const std::string log = folder / "runs";
   const std::string runner = testing::writeRunner(folder, "echo run >> '" + log + "'; exec \"$program\"");
+  const fs::path temporary = folder / "temporary";
+  fs::create_directory(temporary);
+  setenv("TMPDIR", temporary.c_str(), 1);
   auto [status, text] = run(with(quick, {"--budget", "4s", "--runner", runner}));
   EXPECT_EQ(status, 0) << text;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
@@ -243,6 +246,8 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
 
   auto [verified, words] = run({"verify", "--measure", "--tolerance", "900", "--runner", runner});
   EXPECT_EQ(verified, 0) << words;
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(fs::is_empty(temporary));
 }
 
 TEST_F(Tune, SaysWhatIsWrongWithARunner) {
