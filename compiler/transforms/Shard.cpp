@@ -33,7 +33,7 @@ private:
   bool isShared(OpOperand &operand) const;
   void shareOut(Operation *op);
   Value pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads);
-  Value addUp(OpBuilder &builder, Value part) const;
+  Value addUp(OpBuilder &builder, Value part, Value bias = {}) const;
   void addSum(LinearOp linear);
   void splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
   void changeLookup(EmbeddingOp embedding, int64_t vocabulary);
@@ -124,14 +124,19 @@ static SmallVector<OpOperand *> readsOf(Value value) {
   return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
 }
 
-/// What a part is cast to in its own kernel is not rounded before, unless kernels are ordered.
-Value Sharding::addUp(OpBuilder &builder, Value part) const {
+/// Short floats are rounded behind the bias, as in one process. What a part is cast to in its own kernel is not rounded
+/// before, unless kernels are ordered.
+Value Sharding::addUp(OpBuilder &builder, Value part, Value bias) const {
+  const Location loc = part.getLoc();
   RankedTensorType type = tensorTypeOf(part);
   const bool isWidened = !sumsShort && type.getElementType().getIntOrFloatBitWidth() < 32;
-  if (isWidened)
-    part = CastOp::create(builder, part.getLoc(), type.clone(builder.getF32Type()), part);
-  Value sum = AllReduceOp::create(builder, part.getLoc(), part);
-  return isWidened ? CastOp::create(builder, part.getLoc(), type, sum).getResult() : sum;
+  auto widen = [&](Value value) -> Value {
+    return isWidened ? CastOp::create(builder, loc, tensorTypeOf(value).clone(builder.getF32Type()), value) : value;
+  };
+  Value sum = AllReduceOp::create(builder, loc, widen(part));
+  if (bias)
+    sum = AddOp::create(builder, loc, sum, widen(bias));
+  return isWidened ? CastOp::create(builder, loc, type, sum).getResult() : sum;
 }
 
 /// The bias is added once, behind the sum.
@@ -141,10 +146,9 @@ void Sharding::addSum(LinearOp linear) {
   Value bias = linear.getBias();
   linear.getBiasMutable().clear();
   const SmallVector<OpOperand *> reads = readsOf(linear);
-  Value sum = addUp(builder, linear.getResult());
-  Value result = bias ? AddOp::create(builder, linear.getLoc(), sum, bias).getResult() : sum;
+  Value sum = addUp(builder, linear.getResult(), bias);
   for (OpOperand *read : reads)
-    read->set(result);
+    read->set(sum);
 }
 
 /// Rows that another rank has are zeros, and the sum over all ranks is the row.

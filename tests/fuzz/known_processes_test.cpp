@@ -32,6 +32,13 @@ KNOWN_RANKS(
       auto hidden = gelu(linear(x, parameter<bf16, 6, 4>(x, "up")));
       return linear(hidden, parameter<bf16, 4, 6>(x, "down"), parameter<bf16, 4>(x, "bias"));
     })
+// The sum is rounded behind its bias, not before.
+KNOWN_RANKS(
+    BiasOfBf16, (Tensor<bf16, 4, 16> x) const {
+      auto w = parameter<bf16, 16, 2>(x, "w");
+      auto sums = linear(w, parameter<bf16, 64, 2>(x, "down"), parameter<bf16, 64>(x, "bias"));
+      return kiln::outputs(sums, linear(linear<WeightOrder::in_out>(x, w), w));
+    })
 KNOWN_RANKS(
     RowsOfF16, (Tensor<i32, 5> words) const {
       auto table = parameter<f16, 16, 3>(words, "table");
