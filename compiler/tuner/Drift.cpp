@@ -10,11 +10,14 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
                          const TuningDatabase &database, const RunnerOptions &runner,
                          llvm::function_ref<void(const KernelDrift &)> report) {
   TuningDatabase copy = database; // a task may write
+  std::string words;
+  size_t reported = 0;
   for (const Target *of : allTargets()) {
     const std::string &isa = of->info().name;
     if (llvm::none_of(database.records(), [&](const auto &record) { return record.first.machine.isa == isa; }))
       continue;
-    const std::vector<TargetHere> found = findTargets({isa}, runner, [](const std::string &) {});
+    const std::vector<TargetHere> found =
+        findTargets({isa}, runner, [&](const std::string &note) { words += (words.empty() ? "" : "; ") + note; });
     if (found.empty())
       continue;
     const Machine &machine = found.front().machine;
@@ -38,11 +41,15 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
       for (const auto &[threads, extents] : conditions) {
         Task task(target, use, {extents}, machine, rotated, makeTrialOptions(unsigned(threads), runner), copy,
                   [](const TrialReport &) {});
-        if (std::optional<Task::Drift> drift = task.measureDrift())
+        if (std::optional<Task::Drift> drift = task.measureDrift()) {
           report({isa, use.kernel.getName().str(), threads, extents, *drift});
+          ++reported;
+        }
       }
     }
   }
+  if (reported == 0 && !words.empty())
+    return llvm::createStringError("nothing was measured: " + words);
   return llvm::Error::success();
 }
 

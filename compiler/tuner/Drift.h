@@ -22,8 +22,8 @@ struct KernelDrift {
 };
 
 /// Measures the kernels of the model at each number of threads and extents that the file has for this machine, or the
-/// one that `runner` is for, with the default among the points. `report` is called as they are measured.
-/// What that machine cannot run is left out.
+/// one that `runner` is for, with the default among the points. `report` is called as they are measured. What that
+/// machine cannot run is left out; fails if that is all.
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
                          const TuningDatabase &database, const RunnerOptions &runner,
                          llvm::function_ref<void(const KernelDrift &)> report);

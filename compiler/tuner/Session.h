@@ -29,8 +29,7 @@ class Session {
 public:
   virtual ~Session() = default;
 
-  /// `threads`: of the CPU. `runner`: for another machine. Fails if there is no such
-  /// device, or it cannot be had.
+  /// `threads`: of the CPU. `runner`: for another machine. Fails if there is no such device, or it cannot be had.
   static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads,
                                                        const RunnerOptions &runner = {});
 

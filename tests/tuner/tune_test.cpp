@@ -244,8 +244,13 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   EXPECT_GT(std::count(std::istreambuf_iterator<char>(runs), {}, '\n'), trials.size())
       << "each trial has a program of its own, as checks of defaults have";
 
-  auto [verified, words] = run({"verify", "--measure", "--tolerance", "900", "--runner", runner});
+  int verified = 0;
+  std::string words;
+  std::tie(verified, words) = run({"verify", "--measure", "--tolerance", "900", "--runner", runner});
   EXPECT_EQ(verified, 0) << words;
+  std::tie(verified, words) = run({"verify", "--measure", "--runner", testing::writeRunner(folder, "exit 7")});
+  EXPECT_EQ(verified, 1);
+  EXPECT_THAT(words, HasSubstr("nothing was measured: leaving out x86-64-v2: the program ended with status 7"));
   unsetenv("TMPDIR");
   EXPECT_TRUE(fs::is_empty(temporary));
 }
