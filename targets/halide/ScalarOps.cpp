@@ -7,6 +7,7 @@
 
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <limits>
@@ -139,10 +140,18 @@ static bool wraps(Operation *op) {
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isInteger(32);
 }
 
-/// Of a loop over max(before, position) Halide leaves out the steps that change nothing, and for that subtracts what
-/// was there before, the least integer at first, without a thought of overflow.
-static Expr hidePosition(Value value, const Expr &x) {
-  return value.getDefiningOp<arith::IndexCastOp>() ? toSigned(toUnsigned(x)) : x;
+/// Of a loop over max(before, x) where x grows with the loop, as positions do, Halide leaves out the steps that change
+/// nothing, and for that subtracts what was there before, the least integer at first, without a thought of overflow. So
+/// it does not see what a reduction compares its result with.
+static Exprs hideCompared(Operation *op, Exprs x) {
+  auto generic = dyn_cast<linalg::GenericOp>(op->getParentOp());
+  auto isResult = [&](Value value) { return llvm::is_contained(generic.getRegionOutputArgs(), value); };
+  if (!generic || generic.getNumReductionLoops() == 0 || llvm::none_of(op->getOperands(), isResult))
+    return x;
+  for (auto [value, expr] : llvm::zip_equal(op->getOperands(), x))
+    if (!isResult(value) && expr.type() == Halide::Int(32))
+      expr = toSigned(toUnsigned(expr));
+  return x;
 }
 
 static Expr negated(const Expr &x) {
@@ -249,7 +258,8 @@ static Expr multiply(arith::MulFOp op, const Exprs &x) {
   return Halide::reinterpret(x[0].type(), Halide::reinterpret(x[0].type().with_code(halide_type_int), x[0])) * x[1];
 }
 
-static Expr translateOp(Operation *op, const Exprs &x) {
+static Expr translateOp(Operation *op, const Exprs &operands) {
+  const Exprs x = isa<arith::MaxSIOp, arith::MinSIOp, arith::CmpIOp>(op) ? hideCompared(op, operands) : operands;
   Halide::Type type = op->getNumResults() == 1 ? elementType(op->getResult(0).getType()) : Halide::Handle();
   if (type.is_handle())
     return Expr();
@@ -264,10 +274,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
       .Case([&](arith::MaxNumFOp) { return Halide::max(x[0], x[1]); })
       .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) { return Halide::min(x[0], x[1]); })
-      .Case(
-          [&](arith::MaxSIOp o) { return Halide::max(hidePosition(o.getLhs(), x[0]), hidePosition(o.getRhs(), x[1])); })
-      .Case(
-          [&](arith::MinSIOp o) { return Halide::min(hidePosition(o.getLhs(), x[0]), hidePosition(o.getRhs(), x[1])); })
+      .Case([&](arith::MaxSIOp) { return Halide::max(x[0], x[1]); })
+      .Case([&](arith::MinSIOp) { return Halide::min(x[0], x[1]); })
       .Case([&](arith::DivSIOp o) { return divide(x[0], x[1], o.getType().isIndex()); })
       .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })

@@ -263,6 +263,12 @@ KNOWN(
 KNOWN(
     LargestPosition,
     (Tensor<i32, T> x) const { return kiln::outputs(max<0>(positions<0>(x)), max<0>(0 - positions<0>(x))); })
+// The same where they are computed in a loop of their own.
+KNOWN(
+    LargestOfTheLastPositions, (Tensor<i32, B> x) const {
+      auto last2 = last<0, 2>(positions<0>(x));
+      return kiln::outputs(max<0>(last2), max<0>(0 - last2), argmax<0>(last2), argmax<0>(0 - last2));
+    })
 // Written out with values of a run-time width, which attention does not have.
 KNOWN(
     AttentionOfARunTimeWidth, (Tensor<f32, One, 2, 2> x, Tensor<f32, One, 2, One> v)
