@@ -31,7 +31,7 @@ public:
 
   /// `threads`: of the CPU. `runner`: for another machine. Fails if there is no such device, or it cannot be had.
   static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads,
-                                                       const RunnerOptions &runner = {});
+                                                       const RunnerOptions &runner);
 
   /// The caller must end before the session. Fails on code that cannot be loaded.
   virtual llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) = 0;

@@ -20,15 +20,11 @@ using ::testing::HasSubstr;
 class TrialProgram : public ::testing::Test {
 protected:
   TrialProgram() {
-    std::string name = ::testing::TempDir() + "kiln-runner-XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
     auto started = startTrialProgram({testing::writeRunner(folder), folder}, findTarget("x86-64-v2")->info(), {}, {});
     EXPECT_TRUE(bool(started)) << llvm::toString(started.takeError());
     if (started)
       runner = std::move(*started);
   }
-  ~TrialProgram() override { fs::remove_all(folder); }
 
   void put(std::initializer_list<uint64_t> numbers) {
     for (uint64_t number : numbers)
@@ -40,7 +36,8 @@ protected:
     return llvm::toString(runner->check());
   }
 
-  fs::path folder;
+  const TemporaryFolder temporary = llvm::cantFail(TemporaryFolder::make());
+  const fs::path folder = temporary.path();
   std::unique_ptr<Runner> runner;
 };
 
