@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -107,6 +109,23 @@ Expected<std::string> compileToObject(Module &module, const CpuName &name) {
   return emit(module, **machine, CodeGenFileType::ObjectFile);
 }
 
+/// A minimum of relaxed SIMD may be any of two numbers if one is NaN, and LLVM takes each choice by a comparison for
+/// one: where NaN may be chosen, the bits are.
+static void chooseBits(Function &function) {
+  for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+    auto *choice = dyn_cast<SelectInst>(&instruction);
+    if (!choice || !choice->getType()->isFPOrFPVectorTy() || choice->hasNoNaNs())
+      continue;
+    IRBuilder<> builder(choice);
+    Type *bits = choice->getType()->getWithNewType(builder.getIntNTy(choice->getType()->getScalarSizeInBits()));
+    Value *yes = builder.CreateBitCast(choice->getTrueValue(), bits);
+    Value *no = builder.CreateBitCast(choice->getFalseValue(), bits);
+    Value *chosen = builder.CreateSelect(choice->getCondition(), yes, no);
+    choice->replaceAllUsesWith(builder.CreateBitCast(chosen, choice->getType()));
+    choice->eraseFromParent();
+  }
+}
+
 Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, bool isAssembly) {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = parseBitcodeFile(MemoryBufferRef(bitcode, "bitcode"), context);
@@ -125,6 +144,8 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, boo
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
     function.removeFnAttr("tune-cpu");
+    if (StringRef(name.features).contains("+relaxed-simd"))
+      chooseBits(function);
   }
   return emit(**module, **machine, isAssembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile);
 }

@@ -210,9 +210,19 @@ static Expr logical(Operation *op, const Expr &a, const Expr &b) {
   return isBool ? a != b : a ^ b;
 }
 
+/// Of a choice between floats Halide promises that it is not NaN, by which LLVM takes one by a comparison of the two
+/// for their maximum or minimum, whose NaN is another. Of their bits it promises nothing.
+static Expr choose(const Expr &condition, const Expr &yes, const Expr &no) {
+  if (!yes.type().is_float())
+    return Halide::select(condition, yes, no);
+  Halide::Type bits = yes.type().with_code(halide_type_int);
+  return Halide::reinterpret(yes.type(),
+                             Halide::select(condition, Halide::reinterpret(bits, yes), Halide::reinterpret(bits, no)));
+}
+
 /// Halide's max(NaN, constant) is the constant: the comparison keeps NaN, and is one instruction as well.
 static Expr maximum(const Expr &x, const Expr &y) {
-  return Halide::Internal::is_const(y) ? Halide::select(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
+  return Halide::Internal::is_const(y) ? choose(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
 }
 
 /// Whether something is so of the value in some case, as far as one expression of Halide's may reach: through
@@ -288,7 +298,7 @@ static Expr translateOp(Operation *op, const Exprs &operands) {
       .Case([&](arith::ShRUIOp) { return Halide::cast(type, toUnsigned(x[0]) >> toUnsigned(x[1])); })
       .Case([&](arith::CmpFOp o) { return compare(o.getPredicate(), x[0], x[1]); })
       .Case([&](arith::CmpIOp o) { return compare(o.getPredicate(), x[0], x[1]); })
-      .Case([&](arith::SelectOp) { return Halide::select(x[0], x[1], x[2]); })
+      .Case([&](arith::SelectOp) { return choose(x[0], x[1], x[2]); })
       .Case<arith::ExtFOp, arith::TruncFOp, arith::FPToSIOp>([&](auto) { return Halide::cast(type, x[0]); })
       .Case([&](arith::IndexCastOp o) { return o.getType().isIndex() ? toIndex(x[0]) : extend(x[0], type, true); })
       .Case<arith::ExtSIOp, arith::SIToFPOp>([&](auto) { return extend(x[0], type, true); })

@@ -15,8 +15,7 @@
 
 namespace kiln::testing {
 
-/// Some of the systems that the tests run on have no exceptions.
-[[noreturn]] static void stop(const std::string &why) {
+void stop(const std::string &why) {
 #ifdef __cpp_exceptions
   throw std::runtime_error(why);
 #else
@@ -25,7 +24,7 @@ namespace kiln::testing {
 #endif
 }
 
-/// Nor streams of files. Empty if it cannot be read.
+/// Some of the systems that the tests run on have no streams of files.
 std::string readWholeFile(const std::string &path) {
   std::string bytes;
   char piece[65536];

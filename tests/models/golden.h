@@ -11,6 +11,9 @@
 
 namespace kiln::testing {
 
+/// Throws std::runtime_error; of the systems that the tests run on some have no exceptions, and there the program ends.
+[[noreturn]] void stop(const std::string &why);
+
 /// Its bytes; none if it cannot be read.
 std::string readWholeFile(const std::string &path);
 

@@ -204,18 +204,23 @@ TEST(Derived, Moves) {
 
 Array groupNorm(const Array &x, std::int64_t groups, const Array &scale, const Array &shift, double epsilon) {
   const std::int64_t width = x.shape[3] / groups;
-  return generate(x.shape, [&](const Index &at) {
-    double sum = 0, squares = 0;
-    const double count = static_cast<double>(x.shape[1] * x.shape[2] * width);
-    auto each = [&](auto visit) {
+  auto overGroups = [&](auto value) {
+    return generate({x.shape[0], groups}, [&](const Index &group) {
+      double sum = 0;
       for (std::int64_t i = 0; i < x.shape[1]; ++i)
         for (std::int64_t j = 0; j < x.shape[2]; ++j)
-          for (std::int64_t c = at[3] / width * width; c < (at[3] / width + 1) * width; ++c)
-            visit(x.at({at[0], i, j, c}));
-    };
-    each([&](double v) { sum += v; });
-    each([&](double v) { squares += (v - sum / count) * (v - sum / count); });
-    return (x.at(at) - sum / count) / std::sqrt(squares / count + epsilon) * scale.at({at[3]}) + shift.at({at[3]});
+          for (std::int64_t c = group[1] * width; c < (group[1] + 1) * width; ++c)
+            sum += value(group, x.at({group[0], i, j, c}));
+      return sum / static_cast<double>(x.shape[1] * x.shape[2] * width);
+    });
+  };
+  Array mean = overGroups([](const Index &, double v) { return v; });
+  Array variance =
+      overGroups([&](const Index &group, double v) { return (v - mean.at(group)) * (v - mean.at(group)); });
+  return generate(x.shape, [&](const Index &at) {
+    const Index group = {at[0], at[3] / width};
+    return (x.at(at) - mean.at(group)) / std::sqrt(variance.at(group) + epsilon) * scale.at({at[3]}) +
+           shift.at({at[3]});
   });
 }
 
@@ -303,8 +308,9 @@ TEST(Derived, RelativePositionBuckets) {
     Array scores = random({e.rows, e.others});
     ExpectedIntegers buckets(generate(scores.shape, [](const Index &at) -> double {
       const double distance = static_cast<double>(at[1] - at[0]), size = std::fabs(distance);
-      const double far = std::min(15.0, 8 + std::floor(std::log(std::max(size, 1.0) / 8) / std::log(16.0) * 8 + 1e-9));
-      return (distance > 0 ? 16 : 0) + (size < 8 ? size : far);
+      const double spread =
+          std::min(15.0, 8 + std::floor(std::log(std::max(size, 1.0) / 8) / std::log(16.0) * 8 + 1e-9));
+      return (distance > 0 ? 16 : 0) + (size < 8 ? size : spread);
     }));
     runAndCompare(session(), ENTRY(buckets), e.rows, e.others, Given(scores), buckets);
   }

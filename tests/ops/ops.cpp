@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include "golden.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <stdexcept>
 
 namespace kiln::testing {
 
@@ -48,7 +49,7 @@ Array weightOf(const std::vector<WeightShape> &weights, const std::string &name)
   for (const Weight &weight : counterWeights(weights))
     if (weight.name == name)
       return {weight.shape, {weight.values.begin(), weight.values.end()}};
-  throw std::invalid_argument("the library has no weight " + name);
+  stop("the library has no weight " + name);
 }
 
 const std::vector<Extents> &allExtents() {

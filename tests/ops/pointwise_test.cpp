@@ -150,6 +150,7 @@ TEST(Pointwise, Choice) {
     Array a = random({e.rows, 19}), b = random({e.rows, 19}), column = random({e.rows, 1});
     Array i = randomIntegers({e.rows, 19}, -5, 5), j = randomIntegers({e.rows, 19}, -5, 5);
     a.values[0] = NAN; // not less than b's, and not shown where the column is negative
+    b.values[1] = NAN; // chosen, as nothing is less
     column.values[0] = -1;
     Array zeros = generate({e.rows, 19}, [](const Index &) { return 0; }), wide = plus(zeros, column);
     Expected less(where(broadcast(a, b, isLess), a, b), 0, 0),
