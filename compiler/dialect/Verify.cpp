@@ -1,88 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of ops whose result types are stated, of attributes and of entry functions.
+// The rules of ops whose result types are stated.
 #include "compiler/dialect/Check.h"
-#include "compiler/dialect/ElementTypes.h"
-
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
-
-//===- Attributes ---===//
-
-LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min, int64_t max,
-                                 StringRef) {
-  if (name.empty())
-    return emitError() << "symbol requires a name";
-  if (min < 1 || min > max)
-    return emitError() << "symbol \"" << name << "\" requires bounds with 1 <= minimum <= maximum, got " << min
-                       << " and " << max;
-  return success();
-}
-
-LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim,
-                                  int64_t group, bool zero) {
-  const bool isGrouped = element.isSignlessInteger(4);
-  if (!isShortFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
-    return emitError() << "storage requires elements of type f16, bf16, i8 or i4, got " << element;
-  if (dim < 0)
-    return emitError() << "storage requires a dimension of at least 0, got " << dim;
-  if (isGrouped && group != 32 && group != 64 && group != 128)
-    return emitError() << "storage of i4 requires groups of 32, 64 or 128, got " << group;
-  if (!isGrouped && (group || zero))
-    return emitError() << "storage requires i4 for groups, got " << element;
-  return success();
-}
-
-LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size,
-                                int64_t interleave, StorageAttr storage) {
-  if (dim < 0)
-    return emitError() << "tiled requires a dimension of at least 0, got " << dim;
-  if (size < 1)
-    return emitError() << "tiled requires a size of at least 1, got " << size;
-  if (interleave < 1)
-    return emitError() << "tiled requires an interleave of at least 1, got " << interleave;
-  if (storage && storage.hasScales() && storage.getDim() != dim)
-    return emitError() << "tiled requires scales along its dimension " << dim << ", got " << storage;
-  return success();
-}
-
-LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
-                                        function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() < 2 || ShapedType::isDynamicShape(shape))
-    return emitError() << "tiled requires a rank of 2 or more and fixed extents";
-  if (getDim() >= static_cast<int64_t>(shape.size()))
-    return emitError() << "tiled requires a dimension within the rank, got " << getDim() << " of " << shape.size();
-  if (getStorage() && !element.isF32())
-    return emitError() << "storage requires a weight of f32, got " << element;
-  if (getStorage() && getStorage().isGrouped() && depthOf(shape) % getStorage().getGroup())
-    return emitError() << "storage requires a depth of whole groups of " << getStorage().getGroup() << ", got "
-                       << depthOf(shape);
-  return success();
-}
-
-int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
-  int64_t depth = 1;
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    if (static_cast<int64_t>(dim) != getDim() && llvm::MulOverflow(depth, extent, depth))
-      return std::numeric_limits<int64_t>::max(); // which nothing has room for
-  return depth;
-}
-
-bool TiledAttr::hasWords() const {
-  return (getInterleave() == 2 || getInterleave() == 4) && getStorage() && getStorage().getElement().isInteger(8);
-}
-
-SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
-  assert(isGenerated() && "verified before anything is stored");
-  return {llvm::divideCeilSigned(shape[getDim()], getSize()), llvm::divideCeilSigned(depthOf(shape), getInterleave()),
-          getSize()};
-}
-
-//===- Ops ---===//
 
 LogicalResult ParameterOp::verify() {
   Check check(*this);
@@ -432,63 +353,6 @@ LogicalResult ResizeBilinearOp::verify() {
     for (int64_t extent : type.getShape().take_back(3).drop_back())
       if (ShapedType::isDynamic(extent))
         return check.fail(rules::resize_bilinear_c2, check.text(type));
-  return success();
-}
-
-//===- Modules and functions ---===//
-
-LogicalResult KilnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
-  StringRef name = attribute.getName();
-  if (name == symbolsAttrName) {
-    auto symbols = dyn_cast<ArrayAttr>(attribute.getValue());
-    if (!isa<ModuleOp>(op) || !symbols || !llvm::all_of(symbols, llvm::IsaPred<SymbolAttr>))
-      return op->emitError() << name << " requires a module and an array of symbols";
-    llvm::StringSet<> names;
-    for (auto symbol : symbols.getAsRange<SymbolAttr>())
-      if (!names.insert(symbol.getName()).second)
-        return op->emitError() << name << " requires different names, got \"" << symbol.getName() << "\" twice";
-    return success();
-  }
-  if (name == entryAttrName || name == kernelAttrName) {
-    if (!isa<FunctionOpInterface>(op) || !isa<UnitAttr>(attribute.getValue()))
-      return op->emitError() << name << " requires a function and no value";
-    return success();
-  }
-  if (name == boundsAttrName) {
-    auto function = dyn_cast<FunctionOpInterface>(op);
-    auto bounds = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
-    if (!function || !bounds)
-      return op->emitError() << name << " requires a function and an array of 64-bit integers";
-    int64_t symbols = llvm::count_if(function.getArgumentTypes(), llvm::IsaPred<IndexType>);
-    if (bounds.size() != 2 * symbols)
-      return op->emitError() << name << " requires two bounds for each of " << symbols << " index arguments, got "
-                             << bounds.size();
-  }
-  return success();
-}
-
-LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
-                                                    NamedAttribute attribute) {
-  auto function = dyn_cast<FunctionOpInterface>(op);
-  StringRef name = attribute.getName();
-  if (!function || (name != symbolAttrName && name != nameAttrName))
-    return success();
-  auto text = dyn_cast<StringAttr>(attribute.getValue());
-  if (!text)
-    return op->emitError() << name << " requires a string";
-  if (name == symbolAttrName) {
-    SmallVector<SymbolAttr> symbols = getSymbols(op);
-    if (argument >= symbols.size() || symbols[argument].getName() != text.getValue() ||
-        !isa<IndexType>(function.getArgumentTypes()[argument]))
-      return op->emitError() << name << " requires an index argument at the place of the module's symbol, got \""
-                             << text.getValue() << "\" at " << argument;
-  }
-  return success();
-}
-
-LogicalResult KilnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
-  if (attribute.getName() == nameAttrName && !isa<StringAttr>(attribute.getValue()))
-    return op->emitError() << nameAttrName << " requires a string";
   return success();
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/schedule/Masks.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/Softmax.h"
 #include "compiler/schedule/Workload.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,8 +22,6 @@ namespace kiln {
 
 using namespace mlir;
 
-/// Excluded scores are at most this: beside any other score their weight is 0.
-static constexpr double lowScore = -1e38;
 /// Of a mask of more elements than about this only some rows are evaluated, evenly spaced: a tenth of a second.
 static constexpr double mostElements = 1 << 22;
 
@@ -116,13 +115,10 @@ bool isElementwise(linalg::GenericOp op) {
 /// The share of the elements that an op's masks leave; 1 without a mask.
 double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   std::vector<Value> conditions;
-  APFloat excluded(0.0f);
   Value value = op.getBlock()->getTerminator()->getOperand(0);
-  while (auto select = value.getDefiningOp<arith::SelectOp>()) {
-    if (!matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) || excluded.convertToDouble() > lowScore)
-      break;
-    conditions.push_back(select.getCondition());
-    value = select.getTrueValue();
+  while (std::optional<Mask> mask = asMask(value)) {
+    conditions.push_back(mask->condition);
+    value = mask->score;
   }
   RowEvaluator evaluator(op, extents);
   llvm::erase_if(conditions, [&](Value condition) { return !evaluator.get(condition); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Bench.h"
 
-#include "compiler/tools/Tune.h"
+#include "compiler/tools/Options.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/LinkedObjects.h"
 #include "compiler/tuner/TargetsToTune.h"

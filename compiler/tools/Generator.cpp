@@ -6,6 +6,7 @@
 #include "compiler/emit/PackWeights.h"
 #include "compiler/tools/Bench.h"
 #include "compiler/tools/Inspect.h"
+#include "compiler/tools/Options.h"
 #include "compiler/tools/Scale.h"
 #include "compiler/tools/Tune.h"
 

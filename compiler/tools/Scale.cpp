@@ -2,7 +2,7 @@
 #include "compiler/tools/Scale.h"
 
 #include "compiler/tools/Inspect.h"
-#include "compiler/tools/Tune.h"
+#include "compiler/tools/Options.h"
 
 #include <fmt/format.h>
 

@@ -56,22 +56,6 @@ private:
   std::string mergedFile;
 };
 
-/// Prints the error; the exit status.
-int fail(llvm::Error error);
-
-/// --machine and --threads.
-void addChooseOptions(CLI::App &app, ChooseOptions &options);
-
-/// --norm-moments, --tf32, --ordered, --weights.
-void addLoweringOptions(CLI::App &app, LoweringOptions &options);
-
-/// Of the option --extent: what is wrong with NAME=VALUE, or nothing; the values of each name.
-std::string checkExtent(const std::string &text);
-GivenExtents toExtents(const std::vector<std::string> &texts);
-
-/// What was chosen of them, as on a command line, with a space before each.
-std::string flagsOf(const LoweringOptions &options);
-
 /// `merge FILE... -o FILE` by itself: it needs no model. The exit status.
 int runMerge(int argc, char **argv);
 

@@ -9,6 +9,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/Softmax.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/cuda/Combiner.h"
@@ -18,8 +19,6 @@ namespace kiln::cuda {
 using namespace mlir;
 using mlir::kiln::getExtents;
 
-/// Excluded scores are at most this: beside any other score their weight is 0.
-static constexpr double lowScore = -1e38;
 /// The widest head there is code for.
 static constexpr int64_t widestHead = 256;
 
@@ -49,7 +48,7 @@ private:
   bool sortDims();
   int64_t groupOf(unsigned dim) const;
   void findLimits();
-  bool addLimit(arith::CmpIOp compare);
+  bool addLimit(std::optional<UpperLimit> limit);
   bool dependsOnKey(Value value);
   bool isSmallEnough() const;
 
@@ -74,34 +73,15 @@ bool isElementwise(linalg::GenericOp op) {
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity();
 }
 
-/// The number of the one operand that is `value`, if the op reads it by `map`.
-std::optional<unsigned> operandAt(linalg::GenericOp op, Value value, AffineMap map) {
-  std::optional<unsigned> number;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (input->get() != value)
-      continue;
-    if (number || op.getMatchingIndexingMap(input) != map)
-      return std::nullopt;
-    number = input->getOperandNumber();
-  }
-  return number;
-}
-
 /// Whether one of `Combiners` joins all elements of `value` along its last dimension, in an order that is free, from
 /// `start` on.
-template <typename... Combiners> bool isRowReduction(linalg::GenericOp op, Value value, unsigned rank, double start) {
-  if (!op || op->getNumResults() != 1 || op.getNumLoops() != rank || op.getNumReductionLoops() != 1 ||
-      op.getIteratorTypesArray().back() != utils::IteratorType::reduction || !Combiner::of(op))
+template <typename... Combiners> bool isRowReduction(linalg::GenericOp op, Value value, double start) {
+  if (!op || !isa_and_nonnull<Combiners...>(rowCombiner(op, value)) || !Combiner::of(op))
     return false;
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(rank, op->getContext());
-  auto number = operandAt(op, value, identity);
   auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
   APFloat initial(0.0f);
-  return number && fill && matchPattern(fill.getInputs().front(), m_ConstantFloat(&initial)) &&
-         initial.convertToDouble() == start && isa<Combiners...>(combiner) &&
-         op.getMatchingIndexingMap(op.getDpsInitOperand(0)) == identity.dropResult(rank - 1) &&
-         llvm::is_contained(combiner->getOperands(), op.getBlock()->getArgument(*number));
+  return fill && matchPattern(fill.getInputs().front(), m_ConstantFloat(&initial)) &&
+         initial.convertToDouble() == start;
 }
 
 SmallVector<linalg::GenericOp> usersOf(Value value) {
@@ -137,12 +117,12 @@ bool Matcher::findSoftmax() {
   const bool isFirst = users[0].getNumReductionLoops() != 0;
   found.maxima = users[isFirst ? 0 : 1], found.weights = users[isFirst ? 1 : 0];
   const double lowest = -std::numeric_limits<double>::infinity();
-  if (!isRowReduction<arith::MaximumFOp, arith::MaxNumFOp>(found.maxima, scores, rank, lowest) ||
+  if (!isRowReduction<arith::MaximumFOp, arith::MaxNumFOp>(found.maxima, scores, lowest) ||
       !isElementwise(found.weights) || found.weights.getNumDpsInputs() != 2 || found.weights.hasIndexSemantics())
     return false;
   auto difference = found.weights->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::exponentialAttrName);
-  auto score = operandAt(found.weights, scores, identity());
-  auto maximum = operandAt(found.weights, found.maxima->getResult(0), ofRow());
+  auto score = inputAt(found.weights, scores, identity());
+  auto maximum = inputAt(found.weights, found.maxima->getResult(0), ofRow());
   if (!difference || !score || !maximum || difference.asArrayRef() != ArrayRef<int64_t>{*score, *maximum} ||
       !found.maxima->hasOneUse())
     return false;
@@ -150,7 +130,7 @@ bool Matcher::findSoftmax() {
   if (users.size() != 2)
     return false;
   for (linalg::GenericOp user : users)
-    if (isRowReduction<arith::AddFOp>(user, found.weights->getResult(0), rank, 0))
+    if (isRowReduction<arith::AddFOp>(user, found.weights->getResult(0), 0))
       found.sums = user;
   return bool(found.sums);
 }
@@ -332,41 +312,22 @@ bool Matcher::isSmallEnough() const {
 //===- Limits ------------------------------------------------------------===//
 
 void Matcher::findLimits() {
-  Block *block = scoreOp.getBlock();
-  auto select = block->getTerminator()->getOperand(0).getDefiningOp<arith::SelectOp>();
-  APFloat excluded(0.0f);
-  if (!select || !matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) ||
-      !(excluded.convertToDouble() <= lowScore))
+  auto mask = asMask(scoreOp.getBlock()->getTerminator()->getOperand(0));
+  if (!mask)
     return;
-  auto within = dyn_cast<BlockArgument>(select.getTrueValue());
-  found.isPlainWithin = within && within.getOwner() == block &&
-                        scoreOp->getOperand(within.getArgNumber()) == found.scores.op->getResult(0);
-  SmallVector<Value> conditions{select.getCondition()};
-  while (!conditions.empty()) {
-    Value condition = conditions.pop_back_val();
-    if (auto both = condition.getDefiningOp<arith::AndIOp>())
-      conditions.append({both.getLhs(), both.getRhs()});
-    else
-      found.isPlainWithin &= addLimit(condition.getDefiningOp<arith::CmpIOp>());
-  }
+  auto score = dyn_cast<BlockArgument>(mask->score);
+  found.isPlainWithin = score && score.getOwner() == scoreOp.getBlock() &&
+                        scoreOp->getOperand(score.getArgNumber()) == found.scores.op->getResult(0);
+  for (Value condition : mask->conditions())
+    found.isPlainWithin &= addLimit(asUpperLimit(condition));
 }
 
 /// Whether it is one.
-bool Matcher::addLimit(arith::CmpIOp compare) {
-  if (!compare)
+bool Matcher::addLimit(std::optional<UpperLimit> limit) {
+  const bool isOfKey = limit && found.scores.stepLoops[limit->index.getDim()] == found.scoreLoops.back();
+  if (!isOfKey || !limit->value.getType().isIndex() || dependsOnKey(limit->value))
     return false;
-  using P = arith::CmpIPredicate;
-  Value key = compare.getLhs(), limit = compare.getRhs();
-  P predicate = compare.getPredicate();
-  if (predicate == P::sge || predicate == P::sgt) {
-    std::swap(key, limit);
-    predicate = predicate == P::sge ? P::sle : P::slt;
-  }
-  auto index = key.getDefiningOp<linalg::IndexOp>();
-  const bool isOfKey = index && found.scores.stepLoops[index.getDim()] == found.scoreLoops.back();
-  if (!isOfKey || (predicate != P::sle && predicate != P::slt) || !limit.getType().isIndex() || dependsOnKey(limit))
-    return false;
-  found.limits.push_back({limit, predicate == P::sle});
+  found.limits.push_back({limit->value, limit->isInclusive});
   return true;
 }
 

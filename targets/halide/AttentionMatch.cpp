@@ -7,33 +7,16 @@
 #include "targets/halide/AttentionMatch.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
+#include "compiler/schedule/Softmax.h"
 
 namespace kiln::halide {
 
 using namespace mlir;
 
-/// Excluded scores are at most this: beside any other score their weight is 0.
-static constexpr double lowScore = -1e38;
-
 static bool isElementwise(linalg::GenericOp op, ArrayRef<int64_t> shape) {
   return op.getNumReductionLoops() == 0 && op.getNumDpsInits() == 1 &&
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() &&
          cast<RankedTensorType>(op.getResult(0).getType()).getShape() == shape;
-}
-
-/// The number of the one input that is `value`, if it is read through `map`.
-static std::optional<unsigned> inputAt(linalg::GenericOp op, Value value, AffineMap map) {
-  std::optional<unsigned> found;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (input->get() != value)
-      continue;
-    if (found || op.getMatchingIndexingMap(input) != map)
-      return std::nullopt;
-    found = input->getOperandNumber();
-  }
-  return found;
 }
 
 static bool isUsedOnlyBy(Value value, ArrayRef<Operation *> users) {
@@ -42,15 +25,7 @@ static bool isUsedOnlyBy(Value value, ArrayRef<Operation *> users) {
 
 /// Whether the op combines the elements of `value`, by one of `Combiners`, along its last dimension.
 template <typename... Combiners> static bool isRowReduction(linalg::GenericOp op, Value value) {
-  Operation *combiner = reorderableCombiner(op);
-  unsigned loops = op.getNumLoops();
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(loops, op.getContext());
-  auto input = inputAt(op, value, identity);
-  if (!combiner || !isa<Combiners...>(combiner) || !input || op.getNumReductionLoops() != 1 ||
-      op.getIteratorTypesArray().back() != utils::IteratorType::reduction ||
-      op.getMatchingIndexingMap(op.getDpsInitOperand(0)) != identity.dropResult(loops - 1))
-    return false;
-  return llvm::is_contained(combiner->getOperands(), op.getBlock()->getArgument(*input));
+  return reorderableCombiner(op) && isa_and_nonnull<Combiners...>(rowCombiner(op, value));
 }
 
 namespace {
@@ -164,35 +139,17 @@ private:
   }
 
   void findLimits() {
-    Block *block = found.masked.getBlock();
-    auto select = block->getTerminator()->getOperand(0).getDefiningOp<arith::SelectOp>();
-    APFloat excluded(0.0f);
-    if (!select || select->getBlock() != block || !matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) ||
-        excluded.convertToDouble() > lowScore)
-      return;
-    SmallVector<Value> conditions{select.getCondition()};
-    while (!conditions.empty()) {
-      Value condition = conditions.pop_back_val();
-      if (auto both = condition.getDefiningOp<arith::AndIOp>())
-        conditions.append({both.getLhs(), both.getRhs()});
-      else if (auto compare = condition.getDefiningOp<arith::CmpIOp>())
-        addLimit(compare);
-    }
+    auto mask = asMask(found.masked.getBlock()->getTerminator()->getOperand(0));
+    for (Value condition : mask ? mask->conditions() : SmallVector<Value>())
+      if (auto limit = asUpperLimit(condition))
+        addLimit(*limit);
   }
 
-  void addLimit(arith::CmpIOp compare) {
-    using P = arith::CmpIPredicate;
-    Value key = compare.getLhs(), limit = compare.getRhs();
-    P predicate = compare.getPredicate();
-    if (predicate == P::sge || predicate == P::sgt) {
-      std::swap(key, limit);
-      predicate = predicate == P::sge ? P::sle : P::slt;
-    }
-    auto index = key.getDefiningOp<linalg::IndexOp>();
-    if (!index || index.getDim() != rank - 1 || (predicate != P::sle && predicate != P::slt))
+  void addLimit(UpperLimit limit) {
+    if (limit.index.getDim() != rank - 1)
       return;
-    if (Dependence how = dependence(limit); how != Dependence::Other)
-      found.limits.push_back({limit, predicate == P::sle, how == Dependence::GrowsWithQuery});
+    if (Dependence how = dependence(limit.value); how != Dependence::Other)
+      found.limits.push_back({limit.value, limit.isInclusive, how == Dependence::GrowsWithQuery});
   }
 
   /// How a value in the region of `masked` depends on the query and the key.

@@ -50,18 +50,16 @@ void Races::report(const Entry &before, const char *was, const char *is, std::ui
 
 void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
   if (who.actor >= reads.size())
-    reads.resize(who.actor + 1);
-  std::vector<Entry> &mine = reads[who.actor];
-  if (mine.empty())
-    mine.resize(writes.size());
+    reads.resize(who.actor + 1, History(size));
+  History &mine = reads[who.actor];
   Entry entry = entryOf(who);
   for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    const Entry &write = writes[i];
+    const Entry write = writes.get(i);
     if (write.time != 0 && !ordered(write, who))
       report(write, "wrote", "reads", i, who);
     checkAtomics(i, "reads", who);
     // Several lanes that read in one interval are remembered as the whole warp.
-    Entry &last = mine[i];
+    Entry &last = mine.at(i);
     const bool others = last.time == entry.time && last.lane != entry.lane;
     last = entry;
     if (others)
@@ -70,10 +68,8 @@ void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who)
 }
 
 void Races::checkReads(std::uint32_t offset, const Accessor &who) const {
-  for (const std::vector<Entry> &of : reads) {
-    if (of.empty())
-      continue;
-    const Entry &read = of[offset];
+  for (const History &of : reads) {
+    const Entry read = of.get(offset);
     if (read.time != 0 && !ordered(read, who))
       report(read, "read", "writes", offset, who);
   }
@@ -81,7 +77,7 @@ void Races::checkReads(std::uint32_t offset, const Accessor &who) const {
 
 void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who, bool same) {
   for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    const Entry &before = writes[i];
+    Entry &before = writes.at(i);
     if (before.time != 0 && !ordered(before, who)) {
       // One store by which several lanes write the same value has one result.
       const bool harmless = same && before.actor == who.actor && before.line == who.line;
@@ -90,30 +86,30 @@ void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who
     }
     checkAtomics(i, "writes", who);
     checkReads(i, who);
-    writes[i] = entryOf(who);
+    before = entryOf(who);
   }
 }
 
 void Races::checkAtomics(std::uint32_t offset, const char *is, const Accessor &who) const {
-  if (!atomics.empty() && atomics[offset].time != 0 && !ordered(atomics[offset], who))
-    report(atomics[offset], "updated", is, offset, who);
+  const Entry last = atomics.get(offset);
+  if (last.time != 0 && !ordered(last, who))
+    report(last, "updated", is, offset, who);
 }
 
 void Races::atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
-  if (atomics.empty())
-    atomics.resize(writes.size());
   for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    const Entry &before = writes[i];
+    const Entry before = writes.get(i);
     if (before.time != 0 && !ordered(before, who))
       report(before, "wrote", "updates", i, who);
     checkReads(i, who);
-    atomics[i] = entryOf(who);
+    atomics.at(i) = entryOf(who);
   }
 }
 
 void Races::copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier) {
   write(offset, bytes, issuer);
-  std::fill_n(writes.begin() + offset, bytes, entryOf(copier));
+  for (std::uint32_t i = offset; i < offset + bytes; ++i)
+    writes.at(i) = entryOf(copier);
 }
 
 } // namespace kiln::ptx

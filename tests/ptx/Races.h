@@ -48,7 +48,8 @@ public:
   /// Of a block's shared memory, which has its address for words. The actors are the cluster's warps, then its
   /// asynchronous copies.
   Races(std::uint32_t start, std::uint32_t bytes, unsigned warpsOfBlock, unsigned warpsOfCluster)
-      : start(start), warpsOfBlock(warpsOfBlock), warpsOfCluster(warpsOfCluster), writes(bytes) {}
+      : start(start), warpsOfBlock(warpsOfBlock), warpsOfCluster(warpsOfCluster), writes(bytes), atomics(bytes),
+        size(bytes) {}
 
   /// Each throws Fault. `same`: the bytes are written with the values they have.
   void read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who);
@@ -68,6 +69,27 @@ private:
     std::uint8_t lane = 0;
   };
 
+  /// What was last done with each byte. Blocks use a part of what they may, so it grows by pieces.
+  class History {
+  public:
+    explicit History(std::uint32_t bytes) : pieces((bytes + pieceBytes - 1) / pieceBytes) {}
+    Entry &at(std::uint32_t offset) {
+      std::vector<Entry> &piece = pieces[offset / pieceBytes];
+      if (piece.empty())
+        piece.resize(pieceBytes);
+      return piece[offset % pieceBytes];
+    }
+    /// Of time zero if there is none.
+    Entry get(std::uint32_t offset) const {
+      const std::vector<Entry> &piece = pieces[offset / pieceBytes];
+      return piece.empty() ? Entry() : piece[offset % pieceBytes];
+    }
+
+  private:
+    static constexpr std::uint32_t pieceBytes = 256;
+    std::vector<std::vector<Entry>> pieces;
+  };
+
   static Entry entryOf(const Accessor &who);
   static bool ordered(const Entry &before, const Accessor &who);
   void checkReads(std::uint32_t offset, const Accessor &who) const;
@@ -77,9 +99,9 @@ private:
 
   std::uint32_t start;
   unsigned warpsOfBlock, warpsOfCluster;
-  std::vector<Entry> writes;
-  std::vector<Entry> atomics;            ///< the last ones; empty: none
-  std::vector<std::vector<Entry>> reads; ///< of each actor; empty: none
+  History writes, atomics;
+  std::vector<History> reads; ///< of each actor
+  std::uint32_t size;         ///< in bytes
 };
 
 } // namespace kiln::ptx

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/schedule/Softmax.h"
+
+#include "mlir/IR/Matchers.h"
+
+namespace kiln {
+
+using namespace mlir;
+
+/// Excluded scores are at most this.
+static constexpr double lowScore = -1e38;
+
+std::optional<unsigned> inputAt(linalg::GenericOp op, Value value, AffineMap map) {
+  std::optional<unsigned> found;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (input->get() != value)
+      continue;
+    if (found || op.getMatchingIndexingMap(input) != map)
+      return std::nullopt;
+    found = input->getOperandNumber();
+  }
+  return found;
+}
+
+Operation *rowCombiner(linalg::GenericOp op, Value value) {
+  if (op->getNumResults() != 1 || op.getNumReductionLoops() != 1 ||
+      op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
+    return nullptr;
+  const unsigned loops = op.getNumLoops();
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(loops, op->getContext());
+  std::optional<unsigned> input = inputAt(op, value, identity);
+  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  const bool joins = input && combiner &&
+                     op.getMatchingIndexingMap(op.getDpsInitOperand(0)) == identity.dropResult(loops - 1) &&
+                     llvm::is_contained(combiner->getOperands(), op.getBlock()->getArgument(*input));
+  return joins ? combiner : nullptr;
+}
+
+SmallVector<Value> Mask::conditions() const {
+  SmallVector<Value> parts, rest{condition};
+  while (!rest.empty()) {
+    Value part = rest.pop_back_val();
+    if (auto both = part.getDefiningOp<arith::AndIOp>())
+      rest.append({both.getLhs(), both.getRhs()});
+    else
+      parts.push_back(part);
+  }
+  return parts;
+}
+
+std::optional<Mask> asMask(Value value) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  APFloat excluded(0.0f);
+  if (!select || !matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) ||
+      !(excluded.convertToDouble() <= lowScore))
+    return std::nullopt;
+  return Mask{select.getCondition(), select.getTrueValue()};
+}
+
+std::optional<UpperLimit> asUpperLimit(Value condition) {
+  using P = arith::CmpIPredicate;
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  Value index = compare.getLhs(), limit = compare.getRhs();
+  P predicate = compare.getPredicate();
+  if (predicate == P::sge || predicate == P::sgt) {
+    std::swap(index, limit);
+    predicate = predicate == P::sge ? P::sle : P::slt;
+  }
+  auto op = index.getDefiningOp<linalg::IndexOp>();
+  if (!op || (predicate != P::sle && predicate != P::slt))
+    return std::nullopt;
+  return UpperLimit{op, limit, predicate == P::sle};
+}
+
+} // namespace kiln
