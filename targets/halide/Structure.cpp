@@ -388,14 +388,28 @@ bool hasOneResultShape(func::FuncOp kernel) {
   return !types.empty() && llvm::all_of(types, [&](Type type) { return haveOneShape(type, types.front()); });
 }
 
+/// The index that an operand is read along. An ordered kernel goes along the operation's last axis, wherever that lies
+/// in memory: a transposition before it may be of this kernel or of one before.
+static AffineExpr innermostIndex(linalg::GenericOp op, AffineMap map) {
+  if (!isOrdered(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return map.getResults().back();
+  return *llvm::max_element(map.getResults(), [](AffineExpr a, AffineExpr b) {
+    auto loop = [](AffineExpr index) {
+      return isa<AffineDimExpr>(index) ? int(cast<AffineDimExpr>(index).getPosition()) : -1;
+    };
+    return loop(a) < loop(b);
+  });
+}
+
 bool readsAlongReduction(linalg::GenericOp op) {
   SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (map.getNumResults() == 0 || op.getMatchingBlockArgument(input).use_empty())
       continue;
+    AffineExpr index = innermostIndex(op, map);
     for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
-      if (kinds[loop] == utils::IteratorType::reduction && map.getResult(map.getNumResults() - 1).isFunctionOfDim(loop))
+      if (kinds[loop] == utils::IteratorType::reduction && index.isFunctionOfDim(loop))
         return true;
   }
   return false;

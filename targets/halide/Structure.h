@@ -108,7 +108,8 @@ private:
 /// Whether all results of the kernel have one shape.
 bool hasOneResultShape(mlir::func::FuncOp kernel);
 
-/// Whether an operand's innermost index depends on a reduction loop.
+/// Whether an operand's innermost index, in an ordered kernel that of the operation's last axis, depends on a reduction
+/// loop.
 bool readsAlongReduction(mlir::linalg::GenericOp op);
 
 /// The combining op of a reduction with one result if it is one that may be reordered; null otherwise.

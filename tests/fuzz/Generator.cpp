@@ -235,8 +235,10 @@ RandomModel Generator::run() {
   // Numbers change; the order of the arguments does not.
   for (const Entry &entry : b.graph.entries) {
     auto &inputs = model.inputs.emplace_back();
-    for (int argument : b.graph.regions[entry.region].arguments)
+    for (int argument : b.graph.regions[entry.region].arguments) {
       inputs.push_back(b.ranges[argument]);
+      inputs.back().hasSpecials = options.specialValues && inputs.back().low < 0;
+    }
   }
   model.graph = ordered(b.graph);
   const bool keepsUnused = random.percent(6);

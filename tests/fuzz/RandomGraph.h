@@ -24,8 +24,9 @@ struct RandomModel {
   /// largest for any extents: the run time refuses other ones, or they mean nothing.
   struct Input {
     double low = -2, high = 2;
-    bool isInteger = false; // i32, and 0 or 1 for booleans
-    std::string limit{};    // "T", "2*B*T+1": an extent, see limitOf
+    bool isInteger = false;   // i32, and 0 or 1 for booleans
+    std::string limit{};      // "T", "2*B*T+1": an extent, see limitOf
+    bool hasSpecials = false; // NaN and infinities among floats
   };
   std::vector<std::vector<Input>> inputs;  // by entry, by argument
   std::map<std::string, Input> parameters; // by name, "h0.{}.w3"; [-1, 1] where there is none
@@ -36,7 +37,7 @@ struct Options {
   int maxElements = 20000; // of a tensor, with the largest extents
   bool allowStates = true;
   bool allowLoops = true;
-  bool specialValues = false; // NaN and infinities among the constants
+  bool specialValues = false; // NaN and infinities among constants and inputs
   ElementType element = ElementType::f32;
   bool splits = false;      // many layers that ranks can split
   bool hasOneStack = false; // in each entry one, as stages want it, and states in it alone

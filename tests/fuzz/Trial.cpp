@@ -119,7 +119,13 @@ private:
       high = std::min(high, static_cast<double>(interpreter::evaluate(argument.check->limit, extents) - 1));
     }
     // What read the input and set its limit may be gone.
-    return draw(random, argument.element, interpreter::evaluate(argument.shape, extents), low, std::max(low, high));
+    Tensor drawn =
+        draw(random, argument.element, interpreter::evaluate(argument.shape, extents), low, std::max(low, high));
+    if (input.hasSpecials && floating(argument.element) && random.percent(30))
+      for (double &value : drawn.values)
+        if (random.percent(3))
+          value = random.of({__builtin_inf(), -__builtin_inf(), __builtin_nan("")});
+    return drawn;
   }
 
   std::vector<Call> makeCalls(const interpreter::Extents &extents) {

@@ -92,7 +92,7 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--sum-parts", options.trial.ranks.sumParts,
                  "sums over ranks are of so many parts: the same bits of one rank, of two, and so on up to --ranks");
   app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
-  app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
+  app.add_flag("--special", options.models.specialValues, "NaN and infinities among constants and inputs");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
   app.add_option("--folder", options.folder, "for the specs of failures");
   app.add_option("--seconds", options.secondsLimit, "for one trial")->capture_default_str();

@@ -52,6 +52,14 @@ struct ElementsOfState : Model {
 };
 TEST(KnownBatches, ElementsOfState) { expectTrialRight<ElementsOfState>({.isBatched = true}, &Verdict::batches); }
 
+// A transposition that one entry folds into a sum and the other one does not: both add up in one order.
+KNOWN_BATCH(
+    SumsOfColumns, (Tensor<f32, 7, 40> x, Tensor<f32, 60, 7> y)
+                       const { return sum<0>(transpose<1, 0>(transpose<1, 0>(exp(matmul(y, x))) * 0.3)); })
+KNOWN_BATCH(
+    SumsOfRows, (Tensor<f32, 7, 40> x, Tensor<f32, 60, 7> y)
+                    const { return sum<1>(transpose<1, 0>(transpose<1, 0>(exp(matmul(y, x))) * 0.3)); })
+
 // A scalar in between, and no result at all.
 KNOWN_BATCH(ScalarBetween, (Tensor<f32, 3> x) const { return reshape<1>(mean<0>(x)); })
 struct NoResult : Model {
