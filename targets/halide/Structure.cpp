@@ -393,12 +393,11 @@ bool hasOneResultShape(func::FuncOp kernel) {
 static AffineExpr innermostIndex(linalg::GenericOp op, AffineMap map) {
   if (!isOrdered(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return map.getResults().back();
-  return *llvm::max_element(map.getResults(), [](AffineExpr a, AffineExpr b) {
-    auto loop = [](AffineExpr index) {
-      return isa<AffineDimExpr>(index) ? int(cast<AffineDimExpr>(index).getPosition()) : -1;
-    };
-    return loop(a) < loop(b);
-  });
+  auto loopOf = [](AffineExpr index) {
+    auto dim = dyn_cast<AffineDimExpr>(index);
+    return dim ? int(dim.getPosition()) : -1;
+  };
+  return *llvm::max_element(map.getResults(), [&](AffineExpr a, AffineExpr b) { return loopOf(a) < loopOf(b); });
 }
 
 bool readsAlongReduction(linalg::GenericOp op) {
