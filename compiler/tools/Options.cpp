@@ -50,8 +50,7 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
            options.weights = *choices;
          },
          "how matrices of weights are stored: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; to be "
-         "tuned "
-         "and built alike")
+         "tuned and built alike")
       ->type_name("TEXT");
   app.add_option_function<std::string>(
          "--activations",

@@ -210,9 +210,7 @@ static Expr logical(Operation *op, const Expr &a, const Expr &b) {
   return isBool ? a != b : a ^ b;
 }
 
-/// Of a choice between floats Halide promises that it is not NaN, by which LLVM takes one by a comparison of the two
-/// for their maximum or minimum, whose NaN is another. Of their bits it promises nothing.
-static Expr choose(const Expr &condition, const Expr &yes, const Expr &no) {
+Expr choose(const Expr &condition, const Expr &yes, const Expr &no) {
   if (!yes.type().is_float())
     return Halide::select(condition, yes, no);
   Halide::Type bits = yes.type().with_code(halide_type_int);

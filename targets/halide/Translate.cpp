@@ -278,7 +278,7 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
       result = translateExtract(extract, values);
     else if (isa<arith::SelectOp>(inner) && padded.count(op))
       // Full tiles are computed: the condition, hidden from Halide, must not narrow what is required of the operands.
-      result = Halide::select(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
+      result = choose(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
     else
       result = translateScalar(&inner, values);
     if (!result.defined()) {

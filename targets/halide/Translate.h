@@ -172,6 +172,10 @@ Halide::Type partElement(mlir::RankedTensorType tensor, unsigned part);
 /// What is behind the name of an argument for its parts: nothing for the first one.
 std::string partSuffix(unsigned part);
 
+/// `yes` or `no`, NaN or not. Of a choice between floats Halide promises that it is not NaN, by which LLVM takes one by
+/// a comparison of the two for their maximum or minimum, whose NaN is another. Of their bits it promises nothing.
+Halide::Expr choose(const Halide::Expr &condition, const Halide::Expr &yes, const Halide::Expr &no);
+
 /// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
 /// Undefined: no translation.
 Halide::Expr translateScalarOp(mlir::Operation *op, const Exprs &operands, bool isStrict);
