@@ -88,17 +88,15 @@ public:
     auto *scratch = new ScratchBound(translator.symbols, mlir::kiln::getSymbolBounds(kernel));
     pipeline.add_custom_lowering_pass(scratch);
     pipeline.add_custom_lowering_pass(new BoundStridedLoads);
-    if (translator.isOrdered) {
-      translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;
-      pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma));
-    }
+    translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;
+    pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma));
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(translator.arguments, symbol.str(),
                                               Halide::Target(target.triple +
                                                              (target.features.empty() ? "" : "-" + target.features) +
                                                              "-user_context-no_runtime-no_asserts-no_bounds_query"),
                                               Halide::LinkageType::External));
-    module->set_any_strict_float(module->any_strict_float() || translator.isOrdered);
+    module->set_any_strict_float(true);
     if (translator.usesVectorFunctions)
       addVectorFunctions(*module, translator.vectorFunctions);
     if (!scratch->unbounded.empty())

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lowering pass for kernels with kiln.ordered: what their floats come to follows from the lowered statement alone.
-// Halide lets LLVM regroup sums, fuse products with them and take NaN for impossible, as it likes in each loop; behind
-// this pass every operation is rounded as it stands, so two forms of a kernel that state the same operations on a row
-// give it the same bits.
+// A lowering pass for all kernels: what their floats come to follows from the lowered statement only. Halide lets LLVM
+// regroup sums, fuse products with them and take NaN for impossible, as it likes in each loop; after this pass every
+// operation is rounded as it is stated, so two kernels that state the same operations on a row give it the same bits.
 #pragma once
 
 #include "Halide.h"

@@ -174,7 +174,7 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 //===- Regions -----------------------------------------------------------===//
 
 /// Whether the op is the sum of a reduction or its product, which schedules and fused multiply-adds want to see as they
-/// are. All else Halide would take apart as if floats were real numbers: (a * 2) * b is not (a * b) * 2.
+/// are.
 static bool isAccumulation(Operation &op) {
   auto generic = dyn_cast<linalg::GenericOp>(op.getParentOp());
   if (!generic || generic.getNumReductionLoops() == 0)
@@ -188,16 +188,20 @@ static bool isAccumulation(Operation &op) {
 }
 
 Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
-  if (isOrdered && isa<math::FmaOp>(op) && vectorFunctions.hasFma && operands[0].type() == Halide::Float(32))
+  if (isa<math::FmaOp>(op) && vectorFunctions.hasFma && operands[0].type() == Halide::Float(32)) {
+    usesVectorFunctions = true;
     return fusedMultiplyAdd(operands[0], operands[1], operands[2]);
+  }
   // What a strategy has widened on its way to a copy stays so.
   if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isShortFloat(widened.getIn().getType()))
     return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);
   if (isa<arith::TruncFOp>(op) && mlir::kiln::isShortFloat(op->getResult(0).getType()))
     return narrow(op->getResult(0).getType(), operands[0]);
-  const bool isStrict =
-      op->hasAttr(mlir::kiln::strictAttrName) || madeOfKnown.contains(op) || (isOrdered && !isAccumulation(*op));
-  return translateScalarOp(op, operands, isStrict);
+  // Strict, so that a function of elements has the same bits whichever kernel it is a part of: Halide and LLVM would
+  // treat floats as real numbers, but (a * 2) * b is not (a * b) * 2, and a product is fused into any sum that reads
+  // it.
+  return translateScalarOp(op, operands,
+                           !isAccumulation(*op) || madeOfKnown.contains(op) || op->hasAttr(mlir::kiln::strictAttrName));
 }
 
 /// The f16 or bf16 that is widened only to be rounded again; null if it is another op.

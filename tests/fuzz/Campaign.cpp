@@ -192,11 +192,20 @@ std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
   return options.targets[seed % options.targets.size()];
 }
 
+/// Whether the trial can split the model, if it is to.
+static bool suits(const RandomModel &model, const CampaignOptions &options) {
+  return !options.trial.isSplit() || canBeSplit(triedGraph(model, options.trial), options.trial.ranks);
+}
+
 RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options) {
   Options models = options.models;
   if (Random random(seed ^ 0xf10a75); options.drawsFloats && random.percent(10))
     models.element = random.percent(50) ? ElementType::f16 : ElementType::bf16;
-  return randomModel(seed, models);
+  RandomModel model = randomModel(seed, models);
+  constexpr std::uint64_t mostDraws = 200;
+  for (std::uint64_t draw = 1; draw < mostDraws && !suits(model, options); ++draw)
+    model = randomModel(seed ^ (draw << 40), models);
+  return model;
 }
 
 TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {

@@ -45,7 +45,8 @@ struct Summary {
 Summary runCampaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,
                     const std::function<void(const Failure &)> &onFailure);
 
-/// The target of a model, and the model that a seed stands for.
+/// The target of a model, and the model that a seed stands for: of those drawn one after another the first that can be
+/// split, if it is to be.
 std::string targetOf(std::uint64_t seed, const CampaignOptions &options);
 RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options);
 

@@ -415,6 +415,16 @@ static bool cannotBeSplit(const std::string &words) {
          isAbout(words, "stages require");
 }
 
+bool canBeSplit(const Graph &graph, const RankChoices &ranks) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  std::string words;
+  mlir::ScopedDiagnosticHandler collect(&context, [&](mlir::Diagnostic &diagnostic) {
+    words += diagnostic.str();
+    return mlir::success();
+  });
+  return importGraph(graph, &context, "fuzzed", {}, ranks) || !cannotBeSplit(words);
+}
+
 /// Those that must give the same bits, one after the other; else what is asked for.
 static std::vector<RankChoices> processesFor(const TrialOptions &options) {
   std::vector<RankChoices> all;

@@ -56,6 +56,9 @@ std::string weightsFor(const Graph &graph, const std::string &choice);
 /// Whether linear multiplies by a weight that is stored as int8 by that choice.
 bool multipliesInt8(const Graph &graph, const std::string &choice);
 
+/// False for a model that the front end says cannot be split among so many processes; it makes no kernel for that.
+bool canBeSplit(const Graph &graph, const RankChoices &ranks);
+
 /// The graph that is tried: the model's, with entries batched if they are to be.
 Graph triedGraph(const RandomModel &model, const TrialOptions &options);
 

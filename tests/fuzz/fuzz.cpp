@@ -84,7 +84,7 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_flag("--batched", options.trial.isBatched,
                "entries are called for several sequences, too, where they may be; these give the bits of each alone");
   app.add_option("--ranks", options.trial.ranks.ranks,
-                 "so many ranks, threads, each with a part of the weights; models that cannot be split are passed over")
+                 "so many ranks, threads, each with a part of the weights; models are drawn until one can be split")
       ->check(CLI::Range(1, 64));
   app.add_option("--stages", options.trial.ranks.stages, "so many stages, each with a part of the one stack, likewise")
       ->check(CLI::Range(1, 8));
@@ -194,9 +194,11 @@ int tryAll(const CampaignOptions &options) {
              options.trial.isBatched   ? fmt::format(", {} calls for several sequences", summary.batches)
              : options.trial.isSplit() ? fmt::format(", {} calls of several processes", summary.together)
                                        : "");
-  if (const auto passed = summary.kinds.find(Verdict::Kind::PassedOver);
-      passed != summary.kinds.end() && passed->second == options.count) {
-    fmt::print(stderr, "all models were passed over\n");
+  const auto passed = summary.kinds.find(Verdict::Kind::PassedOver);
+  const std::int64_t passedOver = passed == summary.kinds.end() ? 0 : passed->second;
+  if (passedOver == options.count || (options.trial.isSplit() && passedOver * 10 > options.count)) {
+    fmt::print(stderr, "too many models were passed over; expected at most {}, got {} of {}\n",
+               options.trial.isSplit() ? options.count / 10 : options.count - 1, passedOver, options.count);
     return 1;
   }
   return summary.failures.empty() ? 0 : 1;

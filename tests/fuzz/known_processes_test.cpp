@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What random models of several ranks have found.
+// What random models of several ranks and stages have found.
 #include "known.h"
 
 namespace kiln::fuzz {
@@ -45,6 +45,35 @@ KNOWN_RANKS(
       auto hidden = relu(linear(embedding(words, table), parameter<f16, 4, 3>(words, "up")));
       return linear(linear(hidden, parameter<f16, 3, 4>(words, "down")), table);
     })
+
+struct SecondArgument {
+  constexpr auto forward([[maybe_unused]] const tensor auto &first, const tensor auto &second) const { return second; }
+};
+
+// One process stores the product, since its stack has it as an argument; the last of several stages fuses what follows
+// into it. The bits of a sum do not depend on that.
+struct ProductInAnEpilogueOfTheLastStage : Model {
+  Stack<3, SecondArgument> stack{"stack"};
+  constexpr auto forward(Tensor<f32, 17, 14> x, Tensor<f32, 17, 4> y) const {
+    auto product = linear(tanh(x), parameter<f32, 4, 14>(x, "w"));
+    return product * stack(product, y);
+  }
+};
+TEST(KnownProcesses, ProductInAnEpilogueOfTheLastStage) {
+  expectTrialRight<ProductInAnEpilogueOfTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
+}
+
+// Likewise for a function of elements: its polynomial has the same bits in the kernel of its reader.
+struct FunctionInAReaderOfTheLastStage : Model {
+  Stack<3, SecondArgument> stack{"stack"};
+  constexpr auto forward(Tensor<f32, 17, 14> x, Tensor<f32, 17, 14> y) const {
+    auto function = tanh(x);
+    return function * stack(function, y) * parameter<f32, 14>(x, "w") + y;
+  }
+};
+TEST(KnownProcesses, FunctionInAReaderOfTheLastStage) {
+  expectTrialRight<FunctionInAReaderOfTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
+}
 
 } // namespace
 } // namespace kiln::fuzz
