@@ -223,6 +223,11 @@ const char *{0}_target(const {0}_t *model);
  * whose weights are bound may be used by several threads at once. On failure the model is as before. */
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
+/* The same of a file whose tensors have other names: `count` renames call them as the weight table does, and each must
+ * fit one of them. Files must stay as they are until these functions return; those that others may cut meanwhile are
+ * for a model with KILN_COPY_FILES. */
+kiln_status_t {0}_bind_weights_renamed({0}_t *model, const char *path, const kiln_rename_t *renames, size_t count,
+                                       kiln_error_t *error);
 
 /* The same of quantised checkpoints, whose tensors `count` renames call as the weight table does. bind_gguf takes a GGUF
  * file of F32, F16, BF16, Q8_0, Q4_0, Q4_K and Q6_K. bind_quantized takes a safetensors file, or the index of several, where
@@ -235,13 +240,15 @@ kiln_status_t {0}_bind_quantized({0}_t *model, const char *path, kiln_quantizati
 
 /* Packed files: the bound weights as they lie in memory, for one target of this library. `kiln pack` writes them, too.
  * bind_packed maps the file and copies nothing, but to a GPU: it is done at once, and processes share pages. The file
- * must stay as it is while the model lives; save_packed puts a new one in the place of one that is in use.
+ * must stay as it is while the model lives: if it is cut, the system ends the process (SIGBUS) when a call needs what
+ * is gone, unless the model was made with KILN_COPY_FILES. save_packed puts a new one in the place of one that is in use.
  * KILN_FILE_MISMATCH: the file is of another library, target or version. On failure the model is as before. */
 kiln_status_t {0}_bind_packed({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_save_packed(const {0}_t *model, const char *path, kiln_error_t *error);
 
 /* Writes the bound weights as a safetensors file, of the types of the weight table: what bind_weights reads. It takes
- * the place of what is there only when it is whole. */
+ * the place of what is there only when it is whole. Symbolic links are followed, the mode is kept, and what is no
+ * regular file is KILN_FILE_ERROR; so do all functions that save. */
 kiln_status_t {0}_save_weights(const {0}_t *model, const char *path, kiln_error_t *error);
 
 /* Rows of a bound weight, along its first dimension, dense and of the type of the weight table; a weight of rank 0 is one

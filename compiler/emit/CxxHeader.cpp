@@ -260,6 +260,12 @@ public:
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
   }}
 
+  /// The same of a file whose tensors have other names.
+  kiln_status_t bind(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_weights_renamed(handle, path, renames.data(), renames.size(), error) : status;
+  }}
+
   /// Creates the model, if there is none yet, and binds a quantised checkpoint: {0}_bind_gguf and {0}_bind_quantized.
   kiln_status_t bind_gguf(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);

@@ -5,8 +5,11 @@
 
 int *__error(void);
 #define errno (*__error())
+#define ENOENT 2
 #define EINTR 4
 #define EEXIST 17
+#define EINVAL 22
+#define ELOOP 62
 #define ENAMETOOLONG 63
 
 #endif /* KILN_DARWIN_ERRNO_H */

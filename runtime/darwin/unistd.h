@@ -6,12 +6,17 @@
 #include <stddef.h>
 
 typedef long ssize_t;
+typedef long long off_t;
+typedef unsigned uid_t, gid_t;
 #define _SC_PAGESIZE 29
 #define _SC_NPROCESSORS_ONLN 58
 int close(int descriptor);
+int fchown(int descriptor, uid_t owner, gid_t group);
 int fsync(int descriptor);
 int getpid(void);
+ssize_t pread(int descriptor, void *bytes, size_t count, off_t offset);
 ssize_t read(int descriptor, void *bytes, size_t count);
+ssize_t readlink(const char *path, char *to, size_t bytes);
 long sysconf(int name);
 int unlink(const char *path);
 ssize_t write(int descriptor, const void *bytes, size_t count);

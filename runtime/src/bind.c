@@ -26,8 +26,7 @@ uint64_t kiln_weight_bytes(const kiln_weight_t *weight) {
   return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_beside(weight, weight->rank));
 }
 
-/* The name in one piece, for a message. */
-static const char *name_text(const kiln_name_t *name, char text[KILN_NAME_SHOWN + 1]) {
+const char *kiln_name_text(const kiln_name_t *name, char text[KILN_NAME_SHOWN + 1]) {
   size_t length = 0;
   for (int i = 0; i < 3; ++i) {
     size_t room = KILN_NAME_SHOWN - length;
@@ -39,7 +38,7 @@ static const char *name_text(const kiln_name_t *name, char text[KILN_NAME_SHOWN 
   return text;
 }
 
-static bool is_same_shape(const kiln_weight_t *weight, const kiln_tensor_t *tensor) {
+bool kiln_weight_has_shape(const kiln_weight_t *weight, const kiln_tensor_t *tensor) {
   return weight->rank == tensor->rank &&
          memcmp(weight->shape, tensor->shape, weight->rank * sizeof weight->shape[0]) == 0;
 }
@@ -49,40 +48,32 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
   char text[KILN_NAME_SHOWN + 1], wanted[KILN_SHAPE_TEXT_BYTES], got[KILN_SHAPE_TEXT_BYTES];
   if (!tensor)
     return kiln_error_set(error, KILN_WEIGHT_MISSING, "model requires tensor \"%s\" of shape %s and type %s, got none",
-                          name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
+                          kiln_name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_convert_sources_text(weight->dtype));
   tensor->is_used = true;
-  if (!is_same_shape(weight, tensor))
-    return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s", name_text(name, text),
-                          kiln_shape_text(wanted, weight->rank, weight->shape),
+  if (!kiln_weight_has_shape(weight, tensor))
+    return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s",
+                          kiln_name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_shape_text(got, tensor->rank, tensor->shape));
   if (!kiln_convert_is_source(tensor->dtype, weight->dtype))
-    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", name_text(name, text),
+    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", kiln_name_text(name, text),
                           kiln_convert_sources_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
   return KILN_OK;
 }
 
-/* That all copies of a weight stay within the packed copy: otherwise the compiler made a mistake. */
-static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, kiln_error_t *error) {
-  const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const kiln_placement_t *placement = &model->role.placements[index];
-  uint32_t first;
-  const uint64_t copies = kiln_own_copies(model, weight, &first), bytes = kiln_pack_bytes(weight, placement);
-  if (copies == 0 && weight->copies > 0) /* another stage has it */
-    return KILN_OK;
-  if (copies == 0 || bytes == 0 ||
-      placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
-    return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires a place within %llu packed bytes",
-                          KILN_NAME_SHOWN, weight->name, (unsigned long long)model->role.packed_bytes);
-  return KILN_OK;
-}
-
-kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
-  for (size_t i = 0; i < table->count; ++i) {
-    const kiln_tensor_t *tensor = &table->tensors[i];
-    if (!tensor->is_used)
-      return kiln_error_set(error, KILN_WEIGHT_UNEXPECTED, "model \"%.*s\" has no tensor \"%.*s\", the weight file has",
-                            KILN_NAME_SHOWN, model->descriptor->name, kiln_shown(tensor->name_length), tensor->name);
+/* That all copies of all weights stay within the packed copy: otherwise the compiler made a mistake. */
+static kiln_status_t check_placements(const kiln_model_t *model, kiln_error_t *error) {
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &model->descriptor->weights[i];
+    const kiln_placement_t *placement = &model->role.placements[i];
+    uint32_t first;
+    const uint64_t copies = kiln_own_copies(model, weight, &first), bytes = kiln_pack_bytes(weight, placement);
+    if (copies == 0 && weight->copies > 0) /* another stage has it */
+      continue;
+    if (copies == 0 || bytes == 0 ||
+        placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires a place within %llu packed bytes",
+                            KILN_NAME_SHOWN, weight->name, (unsigned long long)model->role.packed_bytes);
   }
   return KILN_OK;
 }
@@ -113,22 +104,19 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   if (packing->shard && packing->shard->section_count > 0)
     indices[packing->shard->dim] = index_in_file(packing, indices[packing->shard->dim]);
-  return kiln_error_set(error, KILN_WEIGHT_VALUE,
-                        "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
-                        name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
-                        (double)value, kiln_shape_text(place, weight->rank, indices));
+  return kiln_error_set(
+      error, KILN_WEIGHT_VALUE, "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
+      kiln_name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
+      (double)value, kiln_shape_text(place, weight->rank, indices));
 }
 
-kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *tensor, kiln_error_t *error) {
-  if (!packing->packed)
-    return kiln_check_weight(packing->weight, packing->name, tensor, error);
+kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {
   return kiln_pack_tensor(packing->packed, tensor, packing->weight, packing->placement)
              ? KILN_OK
              : refuse_value(packing, tensor, error);
 }
 
-/* Checks all tensors, also those that other stages have; with a packed copy, which is zero, since padding must be,
- * packs the model's own. */
+/* Packs what the model has of tensors that were checked to a packed copy, which is zero, since padding must be. */
 static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
                                   kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
@@ -138,15 +126,12 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
     const kiln_weight_t *weight = &descriptor->weights[i];
     const kiln_placement_t *placement = &model->role.placements[i];
     uint32_t first = 0;
-    const uint32_t copies = packed ? kiln_own_copies(model, weight, &first) : weight->copies;
+    const uint32_t copies = kiln_own_copies(model, weight, &first);
     kiln_packing_t packing = {weight, placement, &name, NULL, NULL, 0};
-    if (!packed && (status = check_placement(model, i, error)))
-      return status;
     for (uint32_t copy = 0; copy < copies; ++copy) {
       kiln_weight_name(weight, first + copy, &name);
-      kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
-      if (packed)
-        packing.packed = packed + placement->offset + copy * placement->stride;
+      const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
+      packing.packed = packed + placement->offset + copy * placement->stride;
       if ((status = descriptor->sharding ? descriptor->sharding->take(model, &packing, tensor, error)
                                          : kiln_take_tensor(&packing, tensor, error)))
         return status;
@@ -159,28 +144,14 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
   char *packed;
   kiln_packed_t kind;
   kiln_status_t status;
-  if ((status = take_tensors(model, table, NULL, error)) || (status = kiln_check_used(model, table, error)) ||
+  if ((status = check_placements(model, error)) || (status = kiln_differences_check(model, table, error)) ||
       (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
-  if ((status = take_tensors(model, table, packed, error))) {
+  if ((status = kiln_source_check(table, error)) || (status = take_tensors(model, table, packed, error))) {
     kiln_packed_release(model, packed, kind);
     return status;
   }
   return kiln_packed_replace(model, packed, kind, error);
-}
-
-/* source: where the image is mapped from; null: memory. */
-static kiln_status_t take_image(kiln_model_t *model, const void *image, size_t bytes, const kiln_file_t *source,
-                                kiln_take_t take, const void *context, kiln_error_t *error) {
-  kiln_tensors_t table;
-  kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
-  if (!status) {
-    for (size_t i = 0; i < table.count; ++i)
-      table.tensors[i].source = source;
-    status = take(model, &table, context, error);
-    kiln_tensors_release(&table, &model->allocator);
-  }
-  return status;
 }
 
 static kiln_status_t bind_table(kiln_model_t *model, kiln_tensors_t *table, const void *context, kiln_error_t *error) {
@@ -192,7 +163,13 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
                           model ? "an image" : "a model");
-  return take_image(model, image, bytes, NULL, bind_table, NULL, error);
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
+  if (status)
+    return status;
+  status = kiln_bind_tensors(model, &table, error);
+  kiln_tensors_release(&table, &model->allocator);
+  return status;
 }
 
 bool kiln_is_index(const char *path) {
@@ -206,11 +183,15 @@ kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_t
   kiln_file_t file;
   if (kiln_is_index(path))
     return kiln_index_take(model, path, take, context, error);
-  kiln_status_t status = kiln_file_map(path, false, &file, error);
-  if (!status) {
-    status = take_image(model, file.image, file.bytes, &file, take, context, error);
-    kiln_file_unmap(&file);
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_source_open(model, path, &file, error);
+  if (status)
+    return status;
+  if (!(status = kiln_safetensors_open_file(&file, &model->allocator, &table, error))) {
+    status = take(model, &table, context, error);
+    kiln_tensors_release(&table, &model->allocator);
   }
+  kiln_file_unmap(&file);
   return status;
 }
 

@@ -22,9 +22,9 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
   if ((unsigned)options->device > KILN_CUDA)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires a device from %d to %d, got %d",
                           KILN_ANY_DEVICE, KILN_CUDA, (int)options->device);
-  if (options->flags & ~(uintptr_t)KILN_LOAD_KERNELS_AT_CREATE)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires flags of 0 or %d, got %llu",
-                          KILN_LOAD_KERNELS_AT_CREATE, (unsigned long long)options->flags);
+  if (options->flags & ~(uintptr_t)(KILN_LOAD_KERNELS_AT_CREATE | KILN_COPY_FILES))
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires flags of %d, %d or both, got %llu",
+                          KILN_LOAD_KERNELS_AT_CREATE, KILN_COPY_FILES, (unsigned long long)options->flags);
   if ((status = check_alone("rank", options->rank, options->ranks, error)) ||
       (status = check_alone("stage", options->stage, options->stages, error)))
     return status;

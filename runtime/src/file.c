@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
  * packed into the model's own memory; that of a packed file is the model's memory. */
-#define _DEFAULT_SOURCE /* fsync */
+#define _DEFAULT_SOURCE /* fsync, readlink, fchmod, fchown, pread */
 #include "file.h"
 #include "status.h"
 
@@ -15,8 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is written at a time, at most. */
-enum { WRITTEN_BYTES = 1 << 30 };
+/* What is read or written at a time, at most. */
+enum { MOVED_BYTES = 1 << 30 };
+/* The longest path of Linux, and as many symbolic links as it follows. */
+enum { PATH_BYTES = 4096, MOST_LINKS = 40 };
 
 /* KILN_FILE_ERROR, with what errno says. */
 static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path) {
@@ -24,15 +26,19 @@ static kiln_status_t fail(kiln_error_t *error, const char *action, const char *p
   return kiln_file_error(error, action, path, strerror_r(errno, reason, sizeof reason) == 0 ? reason : "unknown error");
 }
 
+static void close_handle(int descriptor) {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
 kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   struct stat facts;
-  file->image = "";
-  file->bytes = 0;
   int descriptor;
   do /* a system whose files lie elsewhere may interrupt it */
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
   while (descriptor < 0 && errno == EINTR);
+  *file = (kiln_file_t){"", 0, path, descriptor, NULL};
   if (descriptor < 0)
     return fail(error, "open", path);
   if (fstat(descriptor, &facts) != 0) {
@@ -50,18 +56,60 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
       file->bytes = (size_t)facts.st_size;
     }
   }
-  close(descriptor);
+  if (status)
+    kiln_file_close(file);
   return status;
 }
 
+static kiln_status_t refuse_cut(const kiln_file_t *file, kiln_error_t *error) {
+  return kiln_file_error(error, "read", file->path, "shorter than when it was opened");
+}
+
+kiln_status_t kiln_file_read(const kiln_file_t *file, uint64_t offset, void *to, size_t bytes, kiln_error_t *error) {
+  if (file->handle < 0) {
+    memcpy(to, (const char *)file->image + offset, bytes);
+    return KILN_OK;
+  }
+  for (char *at = to; bytes > 0;) {
+    const ssize_t got = pread((int)file->handle, at, bytes < MOVED_BYTES ? bytes : MOVED_BYTES, (off_t)offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return fail(error, "read", file->path);
+    if (got == 0)
+      return refuse_cut(file, error);
+    at += got;
+    offset += (uint64_t)got;
+    bytes -= (size_t)got;
+  }
+  return KILN_OK;
+}
+
+kiln_status_t kiln_file_check(const kiln_file_t *file, kiln_error_t *error) {
+  struct stat facts;
+  if (file->handle < 0)
+    return KILN_OK;
+  if (fstat((int)file->handle, &facts) != 0)
+    return fail(error, "read", file->path);
+  return (uint64_t)facts.st_size < file->bytes ? refuse_cut(file, error) : KILN_OK;
+}
+
+void kiln_file_close(kiln_file_t *file) {
+  close_handle((int)file->handle);
+  file->handle = -1;
+}
+
 void kiln_file_unmap(kiln_file_t *file) {
-  if (file->bytes > 0)
+  kiln_file_close(file);
+  if (file->copied)
+    file->copied->release(file->copied->self, (void *)file->image);
+  else if (file->bytes > 0)
     kiln_pages_release((void *)file->image, file->bytes);
 }
 
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error) {
   for (const char *from = bytes; count > 0;) {
-    const ssize_t written = write((int)output->handle, from, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
+    const ssize_t written = write((int)output->handle, from, count < MOVED_BYTES ? (size_t)count : MOVED_BYTES);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
@@ -91,13 +139,13 @@ static bool is_left(const char *part) {
   return is_free;
 }
 
-/* Makes the file that is written beside another one; -1 with errno if it cannot be. */
-static int create_part(const char *part) {
+/* Makes the file that is written next to another one; -1 with errno if it cannot be. */
+static int create_part(const char *part, unsigned mode) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  int descriptor = open(part, flags, 0666);
+  int descriptor = open(part, flags, mode);
   if (descriptor < 0 && errno == EEXIST) {
     if (is_left(part) && unlink(part) == 0)
-      descriptor = open(part, flags, 0666);
+      descriptor = open(part, flags, mode);
     else
       errno = EEXIST;
   }
@@ -114,24 +162,98 @@ kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
   return result ? fail(error, "write", output->path) : KILN_OK;
 }
 
-kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
-  char part[4096]; /* the longest path of Linux */
-  if (kiln_text_print(part, sizeof part, "%s.%ld.part", path, kiln_process()) >= sizeof part) {
+/* Where a path leads: the path itself, or what the symbolic link there names, or the one there, and so on, whether or
+ * not there is a file. Gives false with errno if there is no such place. */
+static bool follow_links(const char *path, char target[PATH_BYTES]) {
+  char link[PATH_BYTES];
+  size_t length = strlen(path);
+  errno = ENAMETOOLONG;
+  if (length >= PATH_BYTES)
+    return false;
+  memcpy(target, path, length + 1);
+  for (int links = 0;; ++links) {
+    const ssize_t bytes = readlink(target, link, sizeof link);
+    if (bytes < 0)
+      return errno == EINVAL || errno == ENOENT; /* no link, or nothing yet */
+    errno = ELOOP;
+    if (links == MOST_LINKS)
+      return false;
+    /* A relative one begins where the link is. */
+    length = bytes > 0 && link[0] == '/' ? 0 : (size_t)(kiln_base_name(target) - target);
     errno = ENAMETOOLONG;
-    return fail(error, "create", path);
+    if (length + (size_t)bytes >= PATH_BYTES)
+      return false;
+    memcpy(target + length, link, (size_t)bytes);
+    target[length + (size_t)bytes] = '\0';
   }
-  const int descriptor = create_part(part);
+}
+
+/* What a file has that another one takes the place of. */
+typedef struct former_t {
+  bool is_there;
+  struct stat facts;
+} former_t;
+
+static kiln_status_t look_at(const char *target, former_t *former, kiln_error_t *error) {
+  former->is_there = stat(target, &former->facts) == 0;
+  if (former->is_there && !S_ISREG(former->facts.st_mode))
+    return kiln_file_error(error, "write", target, "not a regular file");
+  return former->is_there || errno == ENOENT ? KILN_OK : fail(error, "create", target);
+}
+
+#if defined(__wasi__) /* no modes */
+static bool keep_mode(int descriptor, const former_t *former) {
+  (void)descriptor, (void)former;
+  return true;
+}
+#else
+/* Gives a new file mode, owner and group of the former one. Where the group cannot be kept another one gets no rights.
+ */
+static bool keep_mode(int descriptor, const former_t *former) {
+  const struct stat *facts = &former->facts;
+  unsigned mode = facts->st_mode & 07777;
+  if (!former->is_there)
+    return true;
+  /* Only a privileged process changes the owner. */
+  if (fchown(descriptor, facts->st_uid, facts->st_gid) != 0 && fchown(descriptor, (uid_t)-1, facts->st_gid) != 0)
+    mode &= ~070u;
+  return fchmod(descriptor, mode) == 0;
+}
+#endif
+
+/* Writes `part`, which then takes the place of `target`. */
+static kiln_status_t write_part(const char *part, const char *target, kiln_write_t write_all, const void *context,
+                                kiln_error_t *error) {
+  former_t former;
+  kiln_status_t status = look_at(target, &former, error);
+  if (status)
+    return status;
+  /* What nobody else may read of the former file nobody may read meanwhile. */
+  const int descriptor = create_part(part, former.is_there ? 0600 : 0666);
   const kiln_output_t output = {descriptor, part};
   if (descriptor < 0)
     return fail(error, "create", part);
-  kiln_status_t status = write_all(context, &output, error);
+  status = write_all(context, &output, error);
+  if (!status && !keep_mode(descriptor, &former))
+    status = fail(error, "write", part);
   if (!status)
     status = kiln_file_keep(&output, error);
   if (close(descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
     status = fail(error, "write", part);
-  if (!status && rename(part, path) != 0)
-    status = fail(error, "create", path);
+  if (!status && rename(part, target) != 0)
+    status = fail(error, "create", target);
   if (status)
     unlink(part);
   return status ? status : kiln_error_clear(error);
+}
+
+kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
+  char target[PATH_BYTES], part[PATH_BYTES];
+  if (!follow_links(path, target))
+    return fail(error, "create", path);
+  if (kiln_text_print(part, sizeof part, "%s.%ld.part", target, kiln_process()) >= sizeof part) {
+    errno = ENAMETOOLONG;
+    return fail(error, "create", path);
+  }
+  return write_part(part, target, write_all, context, error);
 }

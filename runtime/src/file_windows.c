@@ -4,12 +4,13 @@
 #include "file.h"
 #include "status.h"
 
+#include <string.h>
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
 enum { PATH_UNITS = 4096, REASON_UNITS = 256 };
-/* What is written at a time, at most. */
-enum { WRITTEN_BYTES = 1 << 30 };
+/* What is read or written at a time, at most. */
+enum { MOVED_BYTES = 1 << 30 };
 
 /* KILN_FILE_ERROR, with the system's words for a number of GetLastError. */
 static kiln_status_t fail_for(kiln_error_t *error, const char *action, const char *path, DWORD number) {
@@ -49,16 +50,16 @@ static void *map_handle(HANDLE file, size_t bytes, bool is_written) {
   return memory;
 }
 
+/* While it is open nobody else writes to it. */
 kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   wchar_t wide[PATH_UNITS];
   LARGE_INTEGER bytes;
-  file->image = "";
-  file->bytes = 0;
   HANDLE handle = INVALID_HANDLE_VALUE;
   if (widen(path, wide))
     handle = CreateFileW(wide, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
                          FILE_ATTRIBUTE_NORMAL, NULL);
+  *file = (kiln_file_t){"", 0, path, (intptr_t)handle, NULL};
   if (handle == INVALID_HANDLE_VALUE)
     return fail(error, "open", path);
   if (GetFileType(handle) != FILE_TYPE_DISK) {
@@ -74,12 +75,42 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
       file->bytes = (size_t)bytes.QuadPart;
     }
   }
-  CloseHandle(handle);
+  if (status)
+    kiln_file_close(file);
   return status;
 }
 
+kiln_status_t kiln_file_read(const kiln_file_t *file, uint64_t offset, void *to, size_t bytes, kiln_error_t *error) {
+  for (size_t at = 0; file->handle != -1 && at < bytes;) {
+    const uint64_t from = offset + at;
+    OVERLAPPED place = {.Offset = (DWORD)from, .OffsetHigh = (DWORD)(from >> 32)};
+    const size_t left = bytes - at;
+    DWORD got = 0;
+    if (!ReadFile((HANDLE)file->handle, (char *)to + at, left < MOVED_BYTES ? (DWORD)left : MOVED_BYTES, &got, &place))
+      return fail(error, "read", file->path);
+    at += got;
+  }
+  if (file->handle == -1)
+    memcpy(to, (const char *)file->image + offset, bytes);
+  return KILN_OK;
+}
+
+kiln_status_t kiln_file_check(const kiln_file_t *file, kiln_error_t *error) {
+  (void)file, (void)error;
+  return KILN_OK;
+}
+
+void kiln_file_close(kiln_file_t *file) {
+  if (file->handle != -1)
+    CloseHandle((HANDLE)file->handle);
+  file->handle = -1;
+}
+
 void kiln_file_unmap(kiln_file_t *file) {
-  if (file->bytes > 0)
+  kiln_file_close(file);
+  if (file->copied)
+    file->copied->release(file->copied->self, (void *)file->image);
+  else if (file->bytes > 0)
     kiln_pages_release((void *)file->image, file->bytes);
 }
 
@@ -103,7 +134,7 @@ void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char 
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error) {
   for (const char *from = bytes; count > 0;) {
     DWORD written = 0;
-    if (!WriteFile((HANDLE)output->handle, from, count < WRITTEN_BYTES ? (DWORD)count : WRITTEN_BYTES, &written, NULL))
+    if (!WriteFile((HANDLE)output->handle, from, count < MOVED_BYTES ? (DWORD)count : MOVED_BYTES, &written, NULL))
       return fail(error, "write", output->path);
     from += written;
     count -= written;
@@ -115,7 +146,7 @@ kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
   return FlushFileBuffers((HANDLE)output->handle) ? KILN_OK : fail(error, "write", output->path);
 }
 
-/* Makes the file that is written beside another one, which nobody else opens meanwhile. One that a process left which
+/* Makes the file that is written next to another one, which nobody else opens meanwhile. One that a process left which
  * was killed can be removed. */
 static HANDLE create_part(const wchar_t *part) {
   for (int turn = 0;; ++turn) {
@@ -125,30 +156,68 @@ static HANDLE create_part(const wchar_t *part) {
   }
 }
 
-/* Writes `part`, and gives it the name `path`. */
-static kiln_status_t write_part(const char *part, const char *path, kiln_write_t write_all, const void *context,
-                                kiln_error_t *error) {
-  wchar_t wide_part[PATH_UNITS], wide_path[PATH_UNITS];
-  HANDLE handle = INVALID_HANDLE_VALUE;
-  if (widen(path, wide_path) && widen(part, wide_part))
-    handle = create_part(wide_part);
-  if (handle == INVALID_HANDLE_VALUE)
-    return fail(error, "create", part);
-  const kiln_output_t output = {(intptr_t)handle, part};
-  kiln_status_t status = write_all(context, &output, error);
-  if (!status)
-    status = kiln_file_keep(&output, error);
+/* Where links at a path lead, and whether there is a file, which must be a regular one. Where there is none the path
+ * stays. Of a link that leads to nothing Windows does not say where that is. */
+static kiln_status_t find_target(const char *path, wchar_t wide[PATH_UNITS], bool *is_there, kiln_error_t *error) {
+  const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+  wchar_t target[PATH_UNITS];
+  *is_there = false;
+  if (!widen(path, wide))
+    return fail(error, "create", path);
+  /* Without GENERIC_READ: a device is not opened. Folders can be. */
+  HANDLE handle = CreateFileW(wide, 0, shared, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+  if (handle == INVALID_HANDLE_VALUE) {
+    const DWORD number = GetLastError(), attributes = GetFileAttributesW(wide);
+    return attributes == INVALID_FILE_ATTRIBUTES || number != ERROR_FILE_NOT_FOUND
+               ? KILN_OK /* what is wrong shows when it is created */
+               : kiln_file_error(error, "write", path, "a link to a file that does not exist");
+  }
+  *is_there = true;
+  const bool is_regular =
+      GetFileType(handle) == FILE_TYPE_DISK && !(GetFileAttributesW(wide) & FILE_ATTRIBUTE_DIRECTORY);
+  const DWORD units = is_regular ? GetFinalPathNameByHandleW(handle, target, PATH_UNITS, 0) : 0;
   CloseHandle(handle);
-  if (!status && !MoveFileExW(wide_part, wide_path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
-    status = fail(error, "create", path);
-  if (status)
-    DeleteFileW(wide_part);
-  return status ? status : kiln_error_clear(error);
+  if (!is_regular)
+    return kiln_file_error(error, "write", path, "not a regular file");
+  if (units > 0 && units < PATH_UNITS) /* a file system that knows no final paths has no links */
+    memcpy(wide, target, (units + 1) * sizeof *wide);
+  return KILN_OK;
+}
+
+/* ".PID.part" goes behind a path; false if there is no room. */
+static bool name_part(const wchar_t *path, wchar_t part[PATH_UNITS]) {
+  char ending[32];
+  const size_t length = (size_t)lstrlenW(path),
+               ends = kiln_text_print(ending, sizeof ending, ".%lu.part", GetCurrentProcessId());
+  if (length + ends >= PATH_UNITS) {
+    SetLastError(ERROR_FILENAME_EXCED_RANGE);
+    return false;
+  }
+  memcpy(part, path, length * sizeof *part);
+  for (size_t i = 0; i <= ends; ++i)
+    part[length + i] = (wchar_t)ending[i];
+  return true;
 }
 
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
-  char part[3 * PATH_UNITS];
-  if (kiln_text_print(part, sizeof part, "%s.%lu.part", path, GetCurrentProcessId()) >= sizeof part)
-    return fail_for(error, "create", path, ERROR_FILENAME_EXCED_RANGE);
-  return write_part(part, path, write_all, context, error);
+  wchar_t target[PATH_UNITS], part[PATH_UNITS];
+  bool is_there;
+  kiln_status_t status = find_target(path, target, &is_there, error);
+  if (status)
+    return status;
+  HANDLE handle = name_part(target, part) ? create_part(part) : INVALID_HANDLE_VALUE;
+  if (handle == INVALID_HANDLE_VALUE)
+    return fail(error, "create", path);
+  const kiln_output_t output = {(intptr_t)handle, path};
+  status = write_all(context, &output, error);
+  if (!status)
+    status = kiln_file_keep(&output, error);
+  CloseHandle(handle);
+  /* ReplaceFileW keeps attributes and access rights of the one that is there. */
+  if (!status && !(is_there ? ReplaceFileW(target, part, NULL, 0, NULL, NULL)
+                            : MoveFileExW(part, target, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)))
+    status = fail(error, "create", path);
+  if (status)
+    DeleteFileW(part);
+  return status ? status : kiln_error_clear(error);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks a GGUF image of version 2 or 3 and indexes its tensors by the model's names.
- *   1. Walk metadata and tensors once to check them, to count, and to find where data begin.
- *   2. Allocate the table, its matrices and names; walk the tensors again to fill it.
- *   3. Sort by offset: tensors must not overlap. Sort by name: two of one name are refused.
+ *   1. Of a file, copy its beginning, as much as the header turns out to take: both walks must read the same bytes,
+ *      whoever writes to the file meanwhile.
+ *   2. Walk metadata and tensors once to check them, to count, and to find where data begin.
+ *   3. Allocate the table, its matrices and names; walk the tensors again to fill it.
+ *   4. Sort by offset: tensors must not overlap. Sort by name: two of one name are refused.
  * Of the metadata only the alignment counts, and whether the file is one of several. */
 #include "published.h"
 
@@ -14,7 +16,9 @@
 
 /* In messages. */
 #define DOCUMENT "GGUF file"
-enum { DEFAULT_ALIGNMENT = 32, GGUF_RANK = 4 };
+enum { DEFAULT_ALIGNMENT = 32, GGUF_RANK = 4, NESTED_ARRAYS = 8 };
+/* What is copied of a file at first, and how many times as much if that is not enough. */
+enum { FIRST_BYTES = 1 << 20, MORE_TIMES = 4, MOST_BYTES = 1 << 30 };
 /* Types of metadata. */
 enum { U16 = 2, U32 = 4, STRING = 8, ARRAY = 9 };
 static const uint8_t value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -26,8 +30,12 @@ typedef struct text_t {
 } text_t;
 
 typedef struct walk_t {
-  const char *begin, *next, *end;
-  const char *data; /* null in the first pass */
+  const char *begin, *next, *end; /* of what is walked, the file's first bytes */
+  const kiln_file_t *file;        /* null: memory that stays */
+  const char *image;              /* the file's bytes */
+  uint64_t bytes;                 /* of it */
+  bool is_cut;                    /* the header goes on where the walk ends, and not the file */
+  const char *data;               /* null in the first pass */
   uint64_t alignment, count;
   const kiln_renames_t *renames;
   kiln_error_t *error;
@@ -37,10 +45,18 @@ typedef struct walk_t {
   size_t name_bytes;
 } walk_t;
 
+/* Whether the file has bytes that the walk has not. */
+static bool is_cut(walk_t *walk, uint64_t count, uint64_t bytes) {
+  const uint64_t left = walk->bytes - (uint64_t)(walk->next - walk->begin);
+  return walk->is_cut = count <= left / bytes;
+}
+
 static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what) {
   if ((size_t)(walk->end - walk->next) < bytes)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got its end at byte " KILN_SIZE,
-                          what, (size_t)(walk->next - walk->begin));
+    return is_cut(walk, 1, bytes) ? KILN_FILE_MALFORMED
+                                  : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                                                   DOCUMENT " requires %s, got its end at byte " KILN_SIZE, what,
+                                                   (size_t)(walk->next - walk->begin));
   memcpy(to, walk->next, bytes);
   walk->next += bytes;
   return KILN_OK;
@@ -48,10 +64,13 @@ static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what
 
 /* count things of so many bytes, which nobody wants. */
 static kiln_status_t skip(walk_t *walk, uint64_t count, uint64_t bytes, const char *what) {
-  const uint64_t left = (uint64_t)(walk->end - walk->next);
-  if (bytes > 0 && count > left / bytes)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got %llu bytes for %llu of %llu",
-                          what, (unsigned long long)left, (unsigned long long)count, (unsigned long long)bytes);
+  if (count > (uint64_t)(walk->end - walk->next) / bytes)
+    return is_cut(walk, count, bytes)
+               ? KILN_FILE_MALFORMED
+               : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                                DOCUMENT " requires %s, got %llu bytes for %llu of %llu", what,
+                                (unsigned long long)(walk->bytes - (uint64_t)(walk->next - walk->begin)),
+                                (unsigned long long)count, (unsigned long long)bytes);
   walk->next += count * bytes;
   return KILN_OK;
 }
@@ -66,16 +85,17 @@ static bool equals(const text_t *text, const char *other) {
   return text->length == strlen(other) && memcmp(text->text, other, text->length) == 0;
 }
 
-static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
-  static const char what[] = "a value in its metadata";
-  uint32_t element = type;
-  uint64_t count = 1;
-  text_t text;
+/* Of an array: how many elements, of which type. */
+static kiln_status_t take_array(walk_t *walk, uint32_t *element, uint64_t *count, const char *what) {
+  const kiln_status_t status = take(walk, element, sizeof *element, what);
+  return status ? status : take(walk, count, sizeof *count, what);
+}
+
+/* Elements that are no arrays. */
+static kiln_status_t skip_elements(walk_t *walk, uint32_t element, uint64_t count, const char *what) {
   kiln_status_t status = KILN_OK;
-  if (type == ARRAY &&
-      ((status = take(walk, &element, sizeof element, what)) || (status = take(walk, &count, sizeof count, what))))
-    return status;
-  if (element >= VALUE_TYPES || element == ARRAY)
+  text_t text;
+  if (element >= VALUE_TYPES)
     return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
                           DOCUMENT " requires values of known types in its metadata, got type %u at byte " KILN_SIZE,
                           element, (size_t)(walk->next - walk->begin));
@@ -84,6 +104,37 @@ static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
   for (uint64_t i = 0; !status && i < count; ++i)
     status = take_text(walk, &text, what);
   return status;
+}
+
+static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
+  static const char what[] = "a value in its metadata";
+  uint64_t left[NESTED_ARRAYS] = {1}; /* arrays to come, the innermost level last */
+  kiln_status_t status;
+  if (type != ARRAY)
+    return skip_elements(walk, type, 1, what);
+  for (int depth = 0; depth >= 0;) {
+    uint32_t element;
+    uint64_t count;
+    if (left[depth] == 0) {
+      --depth;
+      continue;
+    }
+    --left[depth];
+    if ((status = take_array(walk, &element, &count, what)))
+      return status;
+    if (element != ARRAY) {
+      if ((status = skip_elements(walk, element, count, what)))
+        return status;
+      continue;
+    }
+    if (++depth == NESTED_ARRAYS)
+      return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                            DOCUMENT
+                            " requires arrays that nest at most %d deep in its metadata, got more at byte " KILN_SIZE,
+                            NESTED_ARRAYS, (size_t)(walk->next - walk->begin));
+    left[depth] = count;
+  }
+  return KILN_OK;
 }
 
 static kiln_status_t read_metadata(walk_t *walk) {
@@ -119,7 +170,8 @@ static kiln_status_t read_header(walk_t *walk) {
   uint32_t version;
   uint64_t values;
   kiln_status_t status;
-  if ((status = take(walk, magic, sizeof magic, "\"GGUF\" as its first bytes")))
+  if ((status = kiln_kind_check(walk->begin, (size_t)(walk->end - walk->begin), KILN_KIND_GGUF, walk->error)) ||
+      (status = take(walk, magic, sizeof magic, "\"GGUF\" as its first bytes")))
     return status;
   if (memcmp(magic, "GGUF", sizeof magic) != 0)
     return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
@@ -224,7 +276,7 @@ static kiln_status_t read_tensor(walk_t *walk) {
   if ((status = describe(walk, &name, rename, &tensor, matrix, elements)))
     return status;
   if (walk->data) {
-    const uint64_t held = (uint64_t)(walk->end - walk->data);
+    const uint64_t held = walk->bytes - (uint64_t)(walk->data - walk->image);
     if (begin % walk->alignment || begin > held || tensor.end - begin > held - begin)
       return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
                             "tensor \"%.*s\" requires %llu bytes at a multiple of %llu within %llu bytes of data, got "
@@ -263,53 +315,103 @@ static kiln_status_t check_overlaps(kiln_tensors_t *table, kiln_error_t *error) 
   return kiln_tensors_sort_by_name(table, DOCUMENT, error);
 }
 
-kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames_t *renames,
-                             const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
-  walk_t walk = {.begin = image,
-                 .next = image,
-                 .end = (const char *)image + bytes,
-                 .alignment = DEFAULT_ALIGNMENT,
-                 .renames = renames,
-                 .error = error};
+/* Makes a table of a file whose first bytes are walked. */
+static kiln_status_t open_walk(walk_t *walk, const kiln_allocator_t *allocator, kiln_tensors_t *table) {
   void *memory;
-  kiln_status_t status;
-  memset(table, 0, sizeof *table);
-  if ((status = read_header(&walk)))
+  kiln_status_t status = read_header(walk);
+  if (status)
     return status;
-  const char *const tensors = walk.next;
-  if ((status = read_tensors(&walk)))
+  const char *const tensors = walk->next;
+  if ((status = read_tensors(walk)))
     return status;
-  const size_t count = walk.table.count;
+  const size_t count = walk->table.count;
   if (count == 0)
     return KILN_OK;
   if ((status = kiln_memory_allocate(allocator,
-                                     count * (sizeof(kiln_tensor_t) + sizeof(kiln_gguf_matrix_t)) + walk.name_bytes,
-                                     "an index of the weight file", &memory, error)))
+                                     count * (sizeof(kiln_tensor_t) + sizeof(kiln_gguf_matrix_t)) + walk->name_bytes,
+                                     "an index of the weight file", &memory, walk->error)))
     return status;
-  const uint64_t read = (uint64_t)(walk.next - walk.begin), data = read + (-read & (walk.alignment - 1));
-  walk.data = walk.begin + (data < bytes ? data : bytes);
-  walk.next = tensors;
-  walk.table = (kiln_tensors_t){memory, 0};
-  walk.matrices = (kiln_gguf_matrix_t *)(void *)(walk.table.tensors + count);
-  walk.names = (char *)(walk.matrices + count);
-  *table = walk.table;
-  if (!(status = read_tensors(&walk))) {
-    table->count = walk.table.count;
-    status = check_overlaps(table, error);
+  const uint64_t read = (uint64_t)(walk->next - walk->begin), data = read + (-read & (walk->alignment - 1));
+  walk->data = walk->image + (data < walk->bytes ? data : walk->bytes);
+  walk->next = tensors;
+  walk->table = (kiln_tensors_t){memory, 0};
+  walk->matrices = (kiln_gguf_matrix_t *)(void *)(walk->table.tensors + count);
+  walk->names = (char *)(walk->matrices + count);
+  *table = walk->table;
+  if (walk->file && (status = kiln_file_check(walk->file, walk->error))) {
+    kiln_tensors_release(table, allocator);
+    return status;
+  }
+  if (!(status = read_tensors(walk))) {
+    table->count = walk->table.count;
+    status = check_overlaps(table, walk->error);
   }
   if (status)
     kiln_tensors_release(table, allocator);
   return status;
 }
 
-static kiln_status_t bind_image(kiln_model_t *model, const kiln_file_t *file, const kiln_renames_t *renames,
-                                kiln_error_t *error) {
-  kiln_tensors_t table;
-  kiln_status_t status = kiln_gguf_open(file->image, file->bytes, renames, &model->allocator, &table, error);
+static walk_t begin_walk(const void *begin, size_t length, const void *image, size_t bytes,
+                         const kiln_renames_t *renames, kiln_error_t *error) {
+  return (walk_t){.begin = begin,
+                  .next = begin,
+                  .end = (const char *)begin + length,
+                  .image = image,
+                  .bytes = bytes,
+                  .alignment = DEFAULT_ALIGNMENT,
+                  .renames = renames,
+                  .error = error};
+}
+
+kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames_t *renames,
+                             const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
+  walk_t walk = begin_walk(image, bytes, image, bytes, renames, error);
+  memset(table, 0, sizeof *table);
+  return open_walk(&walk, allocator, table);
+}
+
+/* With copies of so many of the first bytes. */
+static kiln_status_t open_copy(const kiln_file_t *file, size_t length, const kiln_renames_t *renames,
+                               const kiln_allocator_t *allocator, kiln_tensors_t *table, bool *is_more,
+                               kiln_error_t *error) {
+  void *begin;
+  kiln_status_t status = kiln_memory_allocate(allocator, length, "the header of the weight file", &begin, error);
   if (status)
     return status;
-  for (size_t i = 0; i < table.count; ++i)
-    table.tensors[i].source = file;
+  walk_t walk = begin_walk(begin, length, file->image, file->bytes, renames, error);
+  walk.file = file;
+  if (!(status = kiln_file_read(file, 0, begin, length, error)))
+    status = open_walk(&walk, allocator, table);
+  *is_more = walk.is_cut;
+  allocator->release(allocator->self, begin);
+  return status;
+}
+
+kiln_status_t kiln_gguf_open_file(const kiln_file_t *file, const kiln_renames_t *renames,
+                                  const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
+  kiln_status_t status = KILN_OK;
+  bool is_more = true;
+  memset(table, 0, sizeof *table);
+  if (file->handle == -1) /* nobody else writes to it */
+    return kiln_gguf_open(file->image, file->bytes, renames, allocator, table, error);
+  for (size_t length = FIRST_BYTES; is_more; length *= MORE_TIMES) {
+    if (length > MOST_BYTES)
+      return kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires a header of at most %d bytes, got more",
+                            MOST_BYTES);
+    is_more = false;
+    status = open_copy(file, length < file->bytes ? length : file->bytes, renames, allocator, table, &is_more, error);
+  }
+  for (size_t i = 0; i < table->count; ++i)
+    table->tensors[i].source = file;
+  return status;
+}
+
+static kiln_status_t bind_file(kiln_model_t *model, const kiln_file_t *file, const kiln_renames_t *renames,
+                               kiln_error_t *error) {
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_gguf_open_file(file, renames, &model->allocator, &table, error);
+  if (status)
+    return status;
   status = kiln_bind_tensors(model, &table, error);
   kiln_tensors_release(&table, &model->allocator);
   return status;
@@ -322,9 +424,10 @@ kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_r
   kiln_status_t status;
   if (!model || !path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_gguf requires %s, got null", model ? "a path" : "a model");
-  if ((status = kiln_renames_check(&names, "bind_gguf", error)) || (status = kiln_file_map(path, false, &file, error)))
+  if ((status = kiln_renames_check(&names, "bind_gguf", error)) ||
+      (status = kiln_source_open(model, path, &file, error)))
     return status;
-  status = bind_image(model, &file, &names, error);
+  status = bind_file(model, &file, &names, error);
   kiln_file_unmap(&file);
   const char *const name = kiln_base_name(path);
   return status ? kiln_error_name_file(error, status, name, strlen(name)) : status;

@@ -22,10 +22,12 @@ enum { PATH_BYTES = 4096, NAME_BYTES = 256 };
 typedef struct part_t {
   struct part_t *next;
   kiln_file_t file;
+  char path[PATH_BYTES];
 } part_t;
 
 typedef struct index_t {
   kiln_json_t json;
+  const kiln_model_t *model;
   const kiln_allocator_t *allocator;
   const char *folder; /* with its last slash; not terminated */
   size_t folder_length;
@@ -132,8 +134,7 @@ static bool is_of(const kiln_tensor_t *entry, const kiln_tensor_t *of) {
 }
 
 /* Fills the entries of the file that `of` is in, whose tensors these are. */
-static kiln_status_t fill_entries(index_t *index, const part_t *part, const kiln_tensors_t *file,
-                                  const kiln_tensor_t *of) {
+static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
   const int file_shown = kiln_shown(of->file_length);
   for (size_t i = 0; i < file->count; ++i) {
@@ -153,7 +154,6 @@ static kiln_status_t fill_entries(index_t *index, const part_t *part, const kiln
     filled.name = entry->name;
     filled.file = entry->file;
     filled.file_length = entry->file_length;
-    filled.source = &part->file;
     *entry = filled;
   }
   for (size_t i = 0; i < index->table.count; ++i) {
@@ -169,28 +169,27 @@ static kiln_status_t fill_entries(index_t *index, const part_t *part, const kiln
 /* Maps the file that the entry is in. */
 static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
-  char path[PATH_BYTES];
   kiln_tensors_t tensors;
   void *memory;
   kiln_status_t status;
-  if (index->folder_length + of->file_length >= sizeof path)
+  if (index->folder_length + of->file_length >= PATH_BYTES)
     return kiln_error_set(error, KILN_FILE_ERROR, "path of a weight file requires less than %d bytes, got " KILN_SIZE,
                           PATH_BYTES, index->folder_length + of->file_length);
-  memcpy(path, index->folder, index->folder_length);
-  memcpy(path + index->folder_length, of->file, of->file_length);
-  path[index->folder_length + of->file_length] = '\0';
   if ((status = kiln_memory_allocate(index->allocator, sizeof(part_t), "a weight file", &memory, error)))
     return status;
   part_t *part = memory;
-  if ((status = kiln_file_map(path, false, &part->file, error))) {
+  memcpy(part->path, index->folder, index->folder_length);
+  memcpy(part->path + index->folder_length, of->file, of->file_length);
+  part->path[index->folder_length + of->file_length] = '\0';
+  if ((status = kiln_source_open(index->model, part->path, &part->file, error))) {
     index->allocator->release(index->allocator->self, part);
     return status;
   }
   part->next = index->parts;
   index->parts = part;
-  if ((status = kiln_safetensors_open(part->file.image, part->file.bytes, index->allocator, &tensors, error)))
+  if ((status = kiln_safetensors_open_file(&part->file, index->allocator, &tensors, error)))
     return kiln_error_name_file(error, status, of->file, of->file_length);
-  status = fill_entries(index, part, &tensors, of);
+  status = fill_entries(index, &tensors, of);
   kiln_tensors_release(&tensors, index->allocator);
   return status;
 }
@@ -210,15 +209,22 @@ kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t
   kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (status)
     return status;
+  if (file.bytes > INDEX_LIMIT) {
+    status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got " KILN_SIZE,
+                            INDEX_LIMIT, file.bytes);
+    kiln_file_unmap(&file);
+    return status;
+  }
+  /* It is walked twice. */
+  if ((status = kiln_file_own(&file, &model->allocator, error)))
+    return status;
   const char *text = file.image;
   index_t index = {.json = {text, text, text + file.bytes, error, DOCUMENT},
+                   .model = model,
                    .allocator = &model->allocator,
                    .folder = path,
                    .folder_length = (size_t)(kiln_base_name(path) - path)};
-  if (file.bytes > INDEX_LIMIT)
-    status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got " KILN_SIZE,
-                            INDEX_LIMIT, file.bytes);
-  else if (!(status = open_parts(&index)))
+  if (!(status = kiln_kind_check(text, file.bytes, KILN_KIND_INDEX, error)) && !(status = open_parts(&index)))
     status = take(model, &index.table, context, error);
   kiln_tensors_release(&index.table, index.allocator);
   for (part_t *part = index.parts, *next; part; part = next) {

@@ -39,6 +39,7 @@ struct kiln_model_t {
   kiln_role_t role;
   uint32_t rank, stage; /* of descriptor->ranks, descriptor->stages */
   uint32_t replica;     /* of descriptor->replicas, where these share out states */
+  bool copies_files;    /* whose weights it binds: KILN_COPY_FILES */
   void *device;         /* the backend's */
 };
 

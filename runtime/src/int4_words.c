@@ -33,8 +33,10 @@ static inline int zero_at(const kiln_int4_t *matrix, uint64_t output, uint64_t g
   return (int)(((word >> bit) + matrix->more) & 15);
 }
 
+/* The groups were checked, but another program may write to a mapped file meanwhile. */
 static inline uint64_t group_of(const kiln_int4_t *matrix, uint64_t input) {
-  return matrix->groups ? word_at(matrix->groups, input) : input / matrix->group;
+  const uint64_t group = matrix->groups ? word_at(matrix->groups, input) : input / matrix->group;
+  return group < matrix->group_count ? group : 0;
 }
 
 static void read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {

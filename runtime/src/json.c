@@ -189,17 +189,22 @@ bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text)
   return true;
 }
 
-const char *kiln_json_string_place(const kiln_json_string_t *string, char **room) {
+char *kiln_json_string_copy(const kiln_json_string_t *string, char *to) {
   kiln_json_t json = {string->text, string->text, string->text + string->length, NULL, NULL};
-  const char *placed = *room;
-  if (kiln_json_string_room(string) == 0)
-    return string->text;
   while (json.next != json.end) {
     char utf8[4];
     size_t length = read_character(&json, utf8);
-    memcpy(*room, utf8, length);
-    *room += length;
+    memcpy(to, utf8, length);
+    to += length;
   }
+  return to;
+}
+
+const char *kiln_json_string_place(const kiln_json_string_t *string, char **room) {
+  const char *placed = *room;
+  if (kiln_json_string_room(string) == 0)
+    return string->text;
+  *room = kiln_json_string_copy(string, *room);
   return placed;
 }
 

@@ -36,6 +36,8 @@ static inline size_t kiln_json_string_room(const kiln_json_string_t *string) {
 /* The decoded_length bytes of a string, without a terminator: where they are, if nothing is escaped, else written to
  * *room, which moves on behind them. */
 const char *kiln_json_string_place(const kiln_json_string_t *string, char **room);
+/* Writes the decoded_length bytes of a string, and returns where they end. */
+char *kiln_json_string_copy(const kiln_json_string_t *string, char *to);
 /* Reads a value of any kind and forgets it. */
 kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what);
 

@@ -135,7 +135,8 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
   if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
     return status;
   kiln_model_t *made = memory;
-  *made = (kiln_model_t){.descriptor = descriptor, .allocator = *allocator};
+  *made = (kiln_model_t){
+      .descriptor = descriptor, .allocator = *allocator, .copies_files = options->flags & KILN_COPY_FILES};
   if ((descriptor->sharding && (status = descriptor->sharding->create(made, options, error))) ||
       (status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
     allocator->release(allocator->self, made);

@@ -178,7 +178,10 @@ kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error);
  * ".json" is the index of several files. On failure the model is as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
-/* The same of quantised checkpoints, whose tensors the renames call as the model does: a GGUF file; a safetensors file
+/* The same, whose tensors the renames call as the model does; each must fit one. */
+kiln_status_t kiln_bind_weights_renamed(kiln_model_t *model, const char *path, const kiln_rename_t *renames,
+                                        size_t count, kiln_error_t *error);
+/* The same of quantised checkpoints: a GGUF file; a safetensors file
  * or an index, where NAME.weight is made of NAME.qweight, NAME.qzeros, NAME.scales and perhaps NAME.g_idx. */
 kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_rename_t *renames, size_t count,
                              kiln_error_t *error);

@@ -46,10 +46,17 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   const head_t wanted = make_head(model);
   const unsigned long long bytes = KILN_PACKED_HEAD_BYTES + wanted.packed_bytes;
   head_t head;
+  kiln_status_t status;
+  char begin[KILN_KIND_BYTES];
+  const size_t seen = file->bytes < sizeof begin ? file->bytes : sizeof begin;
+  if ((status = kiln_file_read(file, 0, begin, seen, error)) ||
+      (status = kiln_kind_check(begin, seen, KILN_KIND_PACKED, error)))
+    return status;
   if (file->bytes < KILN_PACKED_HEAD_BYTES)
     return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got " KILN_SIZE, bytes,
                           file->bytes);
-  memcpy(&head, file->image, sizeof head);
+  if ((status = kiln_file_read(file, 0, &head, sizeof head, error)))
+    return status;
   if (memcmp(head.magic, magic, sizeof magic) != 0)
     return kiln_error_set(error, KILN_FILE_MALFORMED,
                           "packed file requires to begin with \"kiln packed\", got something else");
@@ -73,6 +80,17 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   return KILN_OK;
 }
 
+/* The weights of a file that was checked, in memory of the model's; the file is unmapped. */
+static kiln_status_t bind_copy(kiln_model_t *model, kiln_file_t *file, kiln_error_t *error) {
+  char *packed;
+  kiln_packed_t kind;
+  kiln_status_t status = kiln_packed_allocate(model, &packed, &kind, error);
+  if (!status && (status = kiln_file_read(file, KILN_PACKED_HEAD_BYTES, packed, model->role.packed_bytes, error)))
+    kiln_packed_release(model, packed, kind);
+  kiln_file_unmap(file);
+  return status ? status : kiln_packed_replace(model, packed, kind, error);
+}
+
 kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error) {
   kiln_file_t file;
   kiln_status_t status;
@@ -84,6 +102,9 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
     kiln_file_unmap(&file);
     return status;
   }
+  if (model->copies_files)
+    return bind_copy(model, &file, error);
+  kiln_file_close(&file);
   return kiln_packed_replace(model, (char *)file.image + KILN_PACKED_HEAD_BYTES, KILN_PACKED_FILE, error);
 }
 

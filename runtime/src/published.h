@@ -17,6 +17,8 @@ typedef struct kiln_renames_t {
 } kiln_renames_t;
 /* `reader` is for the message. */
 kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *reader, kiln_error_t *error);
+/* That none has rotary heads, whose rows are llama.cpp's. */
+kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char *reader, kiln_error_t *error);
 /* The length of what a tensor's name becomes, which is written to `to` if that is not null. *rename is the one that
  * fits; null: the name stays. */
 size_t kiln_rename(const kiln_renames_t *renames, const char *name, size_t length, const kiln_rename_t **rename,
@@ -26,6 +28,13 @@ kiln_status_t kiln_rename_check_zeros(const kiln_tensor_t *tensor, const char *n
                                       kiln_error_t *error);
 /* The row of a file's matrix that row `row` of the model is. */
 uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row);
+
+/* renamed.c */
+
+/* Makes a table of tensors under the model's names, the only thing allocated. A rename that fits none is
+ * KILN_INVALID_ARGUMENT. */
+kiln_status_t kiln_renamed(const kiln_tensors_t *stored, const kiln_renames_t *renames,
+                           const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
 
 /* gguf_blocks.c */
 
@@ -54,6 +63,9 @@ const kiln_gguf_type_t *kiln_gguf_type(uint32_t id);
  * allocated. */
 kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames_t *renames,
                              const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
+/* The same of a file, from which the tensors are; what the table says is checked once and for all. */
+kiln_status_t kiln_gguf_open_file(const kiln_file_t *file, const kiln_renames_t *renames,
+                                  const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
 
 /* int4_words.c */
 
@@ -61,7 +73,7 @@ kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames
 typedef struct kiln_int4_t {
   const char *words, *zeros, *scales;
   const char *groups; /* the group of each input; null: they follow each other */
-  uint64_t inputs, outputs, group;
+  uint64_t inputs, outputs, group, group_count;
   uint32_t scale_dtype;
   bool is_awq;  /* eight outputs in a word, else eight inputs */
   uint8_t more; /* than what zeros hold: what stands for 0 */

@@ -101,6 +101,7 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
                           .inputs = inputs,
                           .outputs = outputs,
                           .group = groups ? 0 : inputs / group_count,
+                          .group_count = group_count,
                           .scale_dtype = scales->dtype,
                           .is_awq = is_awq,
                           .more = join->how->quantization == KILN_GPTQ};
@@ -198,8 +199,8 @@ static kiln_status_t take_tensors(join_t *join) {
 
 static kiln_status_t make_table(join_t *join, const kiln_allocator_t *allocator, kiln_tensors_t *table) {
   void *memory;
-  kiln_status_t status = take_tensors(join);
-  if (status)
+  kiln_status_t status = kiln_source_check(join->stored, join->error);
+  if (status || (status = take_tensors(join)))
     return status;
   const size_t count = join->table.count, matrix_bytes = join->matrix_count * sizeof(kiln_int4_t);
   if ((status = kiln_memory_allocate(allocator, count * sizeof(kiln_tensor_t) + matrix_bytes + join->name_bytes,
@@ -209,7 +210,8 @@ static kiln_status_t make_table(join_t *join, const kiln_allocator_t *allocator,
   join->matrices = (kiln_int4_t *)(void *)(join->table.tensors + count);
   join->matrix_count = 0;
   join->names = (char *)join->matrices + matrix_bytes;
-  status = take_tensors(join);
+  if (!(status = kiln_source_check(join->stored, join->error)))
+    status = take_tensors(join);
   *table = join->table;
   if (status || (status = kiln_tensors_sort_by_name(table, "checkpoint", join->error)))
     kiln_tensors_release(table, allocator);
@@ -256,11 +258,8 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   if (quantization != KILN_GPTQ && quantization != KILN_GPTQ_V2 && quantization != KILN_AWQ)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
                           "bind_quantized requires KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d", (int)quantization);
-  for (size_t i = 0; i < count; ++i)
-    if (renames[i].rotary_heads)
-      return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "bind_quantized requires renames without rotary heads, got %u of \"%.*s\"",
-                            renames[i].rotary_heads, KILN_NAME_SHOWN, renames[i].from);
+  if ((status = kiln_renames_check_rows(&how.renames, "bind_quantized", error)))
+    return status;
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
     return status;

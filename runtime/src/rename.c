@@ -14,6 +14,15 @@ kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *read
   return KILN_OK;
 }
 
+kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char *reader, kiln_error_t *error) {
+  for (size_t i = 0; i < renames->count; ++i)
+    if (renames->renames[i].rotary_heads)
+      return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                            "%s requires renames without rotary heads, got %u of \"%.*s\"", reader,
+                            renames->renames[i].rotary_heads, KILN_NAME_SHOWN, renames->renames[i].from);
+  return KILN_OK;
+}
+
 /* Whether a name fits a pattern; then its characters from *star to the end, less *rest, are those of the pattern's *.
  */
 static bool fits(const char *pattern, const char *name, size_t length, size_t *star, size_t *rest) {

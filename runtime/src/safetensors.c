@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks a safetensors image and indexes its tensors by name.
- *   1. Walk the header once to check it and to count tensors and the bytes of escaped names.
- *   2. Allocate the index, the only allocation; walk again to fill it.
- *   3. Sort by offset: the tensors must lie end to end from 0 to the end of the data, as the format demands.
- *   4. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
+ *   1. Of a file, copy the header: both walks must read the same bytes, whoever writes to the file meanwhile.
+ *   2. Walk the header once to check it and to count tensors and the bytes of names.
+ *   3. Allocate the index, with the names, the only allocation that stays; walk again to fill it.
+ *   4. Sort by offset: the tensors must lie end to end from 0 to the end of the data, as the format demands.
+ *   5. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
  * No recursion, O(n log n). The header nests to a fixed depth, so anything deeper is not what is wanted there. */
-#include "instance.h"
-#include "json.h"
-#include "tensors.h"
+#include "internal.h"
 
 #include <string.h>
 
@@ -201,12 +200,13 @@ static kiln_status_t read_member(walk_t *walk, bool *has_metadata) {
   if ((status = read_tensor(walk, &tensor)))
     return status;
   if (walk->tensors) {
-    tensor.name = kiln_json_string_place(&name, &walk->names);
+    tensor.name = walk->names;
     tensor.name_length = name.decoded_length;
+    walk->names = kiln_json_string_copy(&name, walk->names);
     tensor.data = walk->data + tensor.begin;
     walk->tensors[walk->count] = tensor;
   } else {
-    walk->name_bytes += kiln_json_string_room(&name);
+    walk->name_bytes += name.decoded_length;
   }
   ++walk->count;
   return KILN_OK;
@@ -249,29 +249,14 @@ static kiln_status_t check_offsets(kiln_tensors_t *table, uint64_t data_bytes, k
   return KILN_OK;
 }
 
-kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
-                                    kiln_tensors_t *table, kiln_error_t *error) {
-  const unsigned char *start = image;
-  uint64_t header_bytes = 0;
-  kiln_status_t status;
-  memset(table, 0, sizeof *table);
-  if (bytes < LENGTH_BYTES)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got " KILN_SIZE,
-                          LENGTH_BYTES, bytes);
-  for (int i = LENGTH_BYTES; i-- > 0;)
-    header_bytes = header_bytes << 8 | start[i];
-  uint64_t rest = bytes - LENGTH_BYTES;
-  if (header_bytes > rest || header_bytes > HEADER_LIMIT)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors header requires at most %llu bytes, got %llu",
-                          (unsigned long long)(rest < HEADER_LIMIT ? rest : HEADER_LIMIT),
-                          (unsigned long long)header_bytes);
-
-  const char *header = (const char *)image + LENGTH_BYTES;
-  const walk_t begin = {.json = {header, header, header + header_bytes, error, DOCUMENT},
-                        .data = header + header_bytes,
-                        .data_bytes = rest - header_bytes};
+/* Makes a table of a header, and of data elsewhere. */
+static kiln_status_t open_header(const char *header, uint64_t header_bytes, const char *data, uint64_t data_bytes,
+                                 const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
+  const walk_t begin = {
+      .json = {header, header, header + header_bytes, error, DOCUMENT}, .data = data, .data_bytes = data_bytes};
   walk_t walk = begin;
-  if ((status = read_header(&walk)))
+  kiln_status_t status = read_header(&walk);
+  if (status)
     return status;
   if (walk.count > 0) {
     void *index;
@@ -289,5 +274,65 @@ kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_
   if (status || (status = check_offsets(table, begin.data_bytes, error)) ||
       (status = kiln_tensors_sort_by_name(table, DOCUMENT, error)))
     kiln_tensors_release(table, allocator);
+  return status;
+}
+
+/* The length of the header of a file of so many bytes, the first of which are these. */
+static kiln_status_t read_length(const unsigned char *begin, size_t bytes, uint64_t *length, kiln_error_t *error) {
+  kiln_status_t status;
+  const uint64_t rest = bytes - LENGTH_BYTES;
+  *length = 0;
+  if (bytes >= LENGTH_BYTES)
+    for (int i = LENGTH_BYTES; i-- > 0;)
+      *length = *length << 8 | begin[i];
+  const bool is_possible = bytes >= LENGTH_BYTES && *length <= rest && *length <= HEADER_LIMIT;
+  if (is_possible && *length > 0 && begin[LENGTH_BYTES] == '{')
+    return KILN_OK;
+  status = kiln_kind_check(begin, bytes, KILN_KIND_SAFETENSORS, error);
+  if (status || is_possible)
+    return status;
+  if (bytes < LENGTH_BYTES)
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got " KILN_SIZE,
+                          LENGTH_BYTES, bytes);
+  return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors header requires at most %llu bytes, got %llu",
+                        (unsigned long long)(rest < HEADER_LIMIT ? rest : HEADER_LIMIT), (unsigned long long)*length);
+}
+
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_tensors_t *table, kiln_error_t *error) {
+  const char *header = (const char *)image + LENGTH_BYTES;
+  uint64_t length;
+  memset(table, 0, sizeof *table);
+  const kiln_status_t status = read_length(image, bytes, &length, error);
+  return status ? status
+                : open_header(header, length, header + length, bytes - LENGTH_BYTES - length, allocator, table, error);
+}
+
+/* With a copy of the header. */
+static kiln_status_t open_file(const kiln_file_t *file, const kiln_allocator_t *allocator, kiln_tensors_t *table,
+                               kiln_error_t *error) {
+  unsigned char begin[KILN_KIND_BYTES];
+  uint64_t length;
+  void *header;
+  kiln_status_t status;
+  if ((status = kiln_file_read(file, 0, begin, file->bytes < sizeof begin ? file->bytes : sizeof begin, error)) ||
+      (status = read_length(begin, file->bytes, &length, error)) ||
+      (status = kiln_memory_allocate(allocator, length, "the header of the weight file", &header, error)))
+    return status;
+  if (!(status = kiln_file_read(file, LENGTH_BYTES, header, (size_t)length, error)))
+    status = open_header(header, length, (const char *)file->image + LENGTH_BYTES + length,
+                         file->bytes - LENGTH_BYTES - length, allocator, table, error);
+  allocator->release(allocator->self, header);
+  return status;
+}
+
+kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
+                                         kiln_tensors_t *table, kiln_error_t *error) {
+  memset(table, 0, sizeof *table);
+  if (file->handle == -1) /* nobody else writes to it */
+    return kiln_safetensors_open(file->image, file->bytes, allocator, table, error);
+  const kiln_status_t status = open_file(file, allocator, table, error);
+  for (size_t i = 0; i < table->count; ++i)
+    table->tensors[i].source = file;
   return status;
 }

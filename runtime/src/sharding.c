@@ -357,18 +357,15 @@ static kiln_status_t take_sections(const kiln_model_t *model, const kiln_packing
   return status;
 }
 
-static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
+static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packing, const kiln_tensor_t *tensor,
                           kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   const kiln_placement_t *placement = packing->placement;
   const uint32_t index = (uint32_t)(packing->weight - descriptor->weights);
   kiln_packing_t part = *packing;
-  kiln_weight_t room;
   part.shard = &descriptor->shards[index];
   part.rank = model->rank;
-  if (!packing->packed)
-    part.weight = whole(descriptor, index, &room);
-  if (!packing->packed || part.shard->section_count == 0)
+  if (part.shard->section_count == 0)
     return kiln_take_tensor(&part, tensor, error);
   const bool is_behind = placement->tile > 0 ? placement->dim == part.shard->dim : part.shard->dim == 0;
   return is_behind ? take_sections(model, &part, tensor, error) : take_slice(model, &part, tensor, error);

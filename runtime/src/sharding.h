@@ -100,7 +100,7 @@ typedef struct kiln_sharding_t {
   /* A weight, or behind the weights a state, as a file has it: itself or *room. */
   const kiln_weight_t *(*whole)(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room);
   /* kiln_take_tensor of the model's slice. */
-  kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
+  kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, const kiln_tensor_t *tensor,
                         kiln_error_t *error);
   /* Calls `put` for each span of the model's slice of a weight or, behind these, a state. */
   kiln_status_t (*spread)(const kiln_model_t *model, uint32_t index, kiln_put_t put, const void *context,

@@ -16,7 +16,7 @@ typedef struct kiln_tensor_t {
   size_t name_length;
   const char *file; /* of several with an index, the name of the one that it is in; not terminated */
   size_t file_length;
-  const kiln_file_t *source;    /* the mapped file that the data are in; null: memory of the caller's */
+  const kiln_file_t *source;    /* the mapped file that the data are in; null: memory that stays */
   const char *data;             /* its first byte; null in an index whose files are not read yet */
   uint64_t begin, end;          /* bytes of the file's data section */
   int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
@@ -70,6 +70,9 @@ void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocat
 /* Checks the whole header against the image, which stays the caller's, and makes a table, the only thing allocated. */
 kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
                                     kiln_tensors_t *table, kiln_error_t *error);
+/* The same of a file, from which the tensors are; what the table says is checked once and for all. */
+kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
+                                         kiln_tensors_t *table, kiln_error_t *error);
 /* "F32"; never null, for any value. */
 const char *kiln_safetensors_dtype_text(uint32_t dtype);
 /* Bytes of so many elements that lie together; 0 for a value that is no type. */

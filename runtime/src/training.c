@@ -126,7 +126,7 @@ static kiln_status_t take_some_weights(kiln_model_t *model, const kiln_tensors_t
 static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, const void *context,
                                    kiln_error_t *error) {
   kiln_status_t status = take_states(model, table, NULL, error);
-  if (status ||
+  if (status || (status = kiln_source_check(table, error)) ||
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
   return take_states(model, table, context, error);

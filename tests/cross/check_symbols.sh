@@ -17,10 +17,12 @@ foreign=$(echo "$defined" | grep -v -e "^${name}_" -e '^__\(real\|xmm\|ymm\|zmm\
 c="memchr memcmp memcpy memmove memset strchr strcmp strlen strncmp strrchr strstr vsnprintf __imp__aligned_free
 __imp__aligned_malloc"
 system="AcquireSRWLockExclusive CloseHandle CreateFileMappingW CreateFileW CreateThread DeleteFileW FlushFileBuffers
-FormatMessageW GetCurrentProcessId GetFileSizeEx GetFileType GetLastError InitializeConditionVariable InitializeSRWLock
-MapViewOfFile MoveFileExW MultiByteToWideChar QueryPerformanceCounter QueryPerformanceFrequency ReleaseSRWLockExclusive
-SetLastError SleepConditionVariableSRW SwitchToThread UnmapViewOfFile VirtualAlloc VirtualFree VirtualQuery VirtualUnlock
-WaitForSingleObject WakeAllConditionVariable WakeConditionVariable WideCharToMultiByte WriteFile"
+FormatMessageW GetCurrentProcessId GetFileAttributesW GetFileSizeEx GetFileType GetFinalPathNameByHandleW
+GetLastError InitializeConditionVariable InitializeSRWLock lstrlenW MapViewOfFile MoveFileExW
+MultiByteToWideChar QueryPerformanceCounter QueryPerformanceFrequency ReadFile ReleaseSRWLockExclusive
+ReplaceFileW SetLastError SleepConditionVariableSRW SwitchToThread UnmapViewOfFile VirtualAlloc VirtualFree
+VirtualQuery VirtualUnlock WaitForSingleObject WakeAllConditionVariable WakeConditionVariable
+WideCharToMultiByte WriteFile"
 undefined=$("$nm" -u "$archive" | awk '$1 == "U" { print $2 }' | sort -u)
 for symbol in $undefined; do
   printf '%s\n' "$defined" $c $system | grep -qxF "${symbol#__imp_}" || printf '%s\n' $c | grep -qxF "$symbol" ||

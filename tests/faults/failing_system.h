@@ -41,6 +41,11 @@ void *__real_mmap(void *address, size_t bytes, int protection, int flags, int de
 int __real_munmap(void *address, size_t bytes);
 int __real_rename(const char *from, const char *to);
 int __real_unlink(const char *path);
+int __real_fchmod(int descriptor, mode_t mode);
+int __real_fchown(int descriptor, uid_t owner, gid_t group);
+int __real_stat(const char *path, struct stat *facts);
+ssize_t __real_readlink(const char *path, char *to, size_t bytes);
+ssize_t __real_pread(int descriptor, void *bytes, size_t count, off_t offset);
 ssize_t __real_read(int descriptor, void *bytes, size_t count);
 ssize_t __real_write(int descriptor, const void *bytes, size_t count);
 
@@ -66,6 +71,17 @@ int __wrap_munmap(void *address, size_t bytes) {
 }
 int __wrap_rename(const char *from, const char *to) { return Calls.fails() ? -1 : __real_rename(from, to); }
 int __wrap_unlink(const char *path) { return Calls.fails() ? -1 : __real_unlink(path); }
+int __wrap_fchmod(int descriptor, mode_t mode) { return Calls.fails() ? -1 : __real_fchmod(descriptor, mode); }
+int __wrap_fchown(int descriptor, uid_t owner, gid_t group) {
+  return Calls.fails() ? -1 : __real_fchown(descriptor, owner, group);
+}
+int __wrap_stat(const char *path, struct stat *facts) { return Calls.fails() ? -1 : __real_stat(path, facts); }
+ssize_t __wrap_readlink(const char *path, char *to, size_t bytes) {
+  return Calls.fails() ? -1 : __real_readlink(path, to, bytes);
+}
+ssize_t __wrap_pread(int descriptor, void *bytes, size_t count, off_t offset) {
+  return Calls.fails(true) ? -1 : __real_pread(descriptor, bytes, std::min(count, Calls.MostMoved), offset);
+}
 ssize_t __wrap_read(int descriptor, void *bytes, size_t count) {
   return Calls.fails(true) ? -1 : __real_read(descriptor, bytes, std::min(count, Calls.MostMoved));
 }

@@ -122,7 +122,7 @@ const kiln_descriptor_t kiln_descriptor = {KILN_ABI_VERSION, 0, 0, 0, "none", nu
 
 kiln_status_t __wrap_kiln_file_map(const char *path, bool, kiln_file_t *file, kiln_error_t *error) {
   const auto found = kiln_fuzz::files.find(std::string_view(kiln_base_name(path)));
-  *file = {"", 0};
+  *file = {"", 0, path, -1, nullptr};
   if (found == kiln_fuzz::files.end())
     return kiln_error_set(error, KILN_FILE_ERROR, "cannot open \"%s\"", path);
   const std::string &bytes = found->second;
@@ -134,7 +134,9 @@ kiln_status_t __wrap_kiln_file_map(const char *path, bool, kiln_file_t *file, ki
   return KILN_OK;
 }
 void __wrap_kiln_file_unmap(kiln_file_t *file) {
-  if (file->bytes == 0)
+  if (file->copied)
+    file->copied->release(file->copied->self, const_cast<void *>(file->image));
+  if (file->copied || file->bytes == 0)
     return;
   --kiln_fuzz::alive;
   std::free(const_cast<void *>(file->image));

@@ -172,9 +172,10 @@ struct FileCase {
 
 const FileCase fileCases[] = {
     {"another name", "words.weight", "Words.weight", KILN_WEIGHT_MISSING,
-     "model requires tensor \"words.weight\" of shape [11, 8] and type F32, F16 or BF16, got none"},
+     "weight file: does not fit model \"small\"; 1 missing, 1 unexpected: \"words.weight\" missing (nearest "
+     "\"Words.weight\"), \"Words.weight\" unexpected"},
     {"a layer that the model lacks", "layers.1.norm1.bias", "layers.2.norm1.bias", KILN_WEIGHT_MISSING,
-     "model requires tensor \"layers.1.norm1.bias\" of shape [8] and type F32, F16 or BF16, got none"},
+     "\"layers.1.norm1.bias\" missing (nearest \"layers.2.norm1.bias\"), \"layers.2.norm1.bias\" unexpected"},
     {"another shape", "\"shape\":[11,8]", "\"shape\":[8,11]", KILN_WEIGHT_SHAPE,
      "tensor \"words.weight\" requires shape [11, 8], got [8, 11]"},
     {"another rank", "\"shape\":[12,8]", "\"shape\":[96]  ", KILN_WEIGHT_SHAPE,
@@ -252,7 +253,8 @@ TEST(BadFile, IsRefusedWithWords) {
        "cannot open weight file \"/nonexistent/weights.safetensors\": No such file or directory"},
       {"/", KILN_FILE_ERROR, "cannot read weight file \"/\": not a regular file"},
       {"/dev/null", KILN_FILE_ERROR, "cannot read weight file \"/dev/null\": not a regular file"},
-      {empty.c_str(), KILN_FILE_MALFORMED, "safetensors file requires at least 8 bytes, got 0"},
+      {empty.c_str(), KILN_FILE_MALFORMED,
+       "weight file: of another kind; expected a safetensors file, got an empty file"},
   };
   small_t *model = nullptr;
   kiln_error_t error{};

@@ -92,7 +92,7 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
       {[](auto &w) { w.erase(w.begin() + 1); }, KILN_WEIGHT_MISSING,
        "model requires tensor \"layers.1.weight\" of shape [3, 3] and type F32, F16 or BF16, got none"},
       {[](auto &w) { w.clear(); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"table\" of shape [5, 3] and type F32, F16 or BF16, got none"},
+       "weight file: does not fit model \"tiny\"; 3 missing: \"table\" missing, \"layers.0.weight\" missing, "},
       {[](auto &w) { w[0].name = "layers.{}.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
       {[](auto &w) { w[0].name = "layers.00.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
       {[](auto &w) { w.push_back({"layers.2.weight", "F32", {1}, "1234"}); }, KILN_WEIGHT_UNEXPECTED,
@@ -150,7 +150,7 @@ TEST_F(Bind, FromAFile) {
 TEST_F(Bind, UnreadableFilesAreRefused) {
   TemporaryFile empty("");
   EXPECT_EQ(kiln_bind_weights(Model, empty.path(), &Error), KILN_FILE_MALFORMED);
-  EXPECT_STREQ(Error.message, "safetensors file requires at least 8 bytes, got 0");
+  EXPECT_STREQ(Error.message, "weight file: of another kind; expected a safetensors file, got an empty file");
   EXPECT_EQ(kiln_bind_weights(Model, "/no/such/file", &Error), KILN_FILE_ERROR);
   EXPECT_STREQ(Error.message, "cannot open weight file \"/no/such/file\": No such file or directory");
   EXPECT_EQ(kiln_bind_weights(Model, "/", &Error), KILN_FILE_ERROR);

@@ -68,8 +68,8 @@ symbols() { # DEFINED_OR_UNDEFINED IS_CUDA
   nm -A -g "--$1-only" "$archive" |
     awk -v cuda="$2" '{ split($1, at, ":"); if ((at[2] ~ /^cuda[._]/) == cuda) print $NF }' | sort -u
 }
-allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close flock free fstat fsync getpid madvise memchr memcmp memcpy memset mmap
-munmap open rename snprintf strchr strcmp strlen strncmp strrchr strstr unlink vsnprintf write sigfillset pthread_sigmask pthread_create pthread_join
+allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close fchmod fchown flock free fstat fsync getpid madvise memchr memcmp memcpy memset mmap
+munmap open pread readlink rename snprintf stat strchr strcmp strlen strncmp strrchr strstr unlink vsnprintf write sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
 sched_yield __sched_cpucount sysconf kiln_descriptor kiln_embedded_weights kiln_selftest_table $(symbols defined 0)"

@@ -178,9 +178,9 @@ TEST(CreateOn, RefusesOptionsOfALaterVersion) {
   EXPECT_EQ(model, nullptr);
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "create_on requires a device from 0 to 2, got 3");
-  options = {.flags = 2};
+  options = {.flags = 4};
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires flags of 0 or 1, got 2");
+  EXPECT_STREQ(error.message, "create_on requires flags of 1, 2 or both, got 4");
   options = {};
   options.reserved[0] = &model;
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);

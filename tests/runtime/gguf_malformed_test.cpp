@@ -55,13 +55,20 @@ std::string arrayOf(uint32_t type, uint64_t count, const std::string &bytes) {
   return result + bytes;
 }
 
+/// So many arrays of one array each around one of numbers.
+std::string nested(int depth) { return depth == 1 ? arrayOf(4, 2, "12345678") : arrayOf(9, 1, nested(depth - 1)); }
+
 std::vector<std::string> someMetadata() {
   std::string texts;
   appendText(texts, "one");
   appendText(texts, "");
   return {metadata<uint32_t>("general.alignment", 4, 32), metadata("tokens", 9, arrayOf(8, 2, texts)),
           metadata("scores", 9, arrayOf(6, 3, std::string(12, 's'))), metadata<double>("d", 12, 1.5),
-          metadata<uint16_t>("split.count", 2, 1)};
+          metadata<uint16_t>("split.count", 2, 1),
+          // Arrays of arrays: as deep as may be; of several, some of which are empty; of none.
+          metadata("nested", 9, nested(8)),
+          metadata("pairs", 9, arrayOf(9, 3, arrayOf(8, 2, texts) + arrayOf(9, 0, "") + arrayOf(5, 1, "1234"))),
+          metadata("none", 9, arrayOf(9, 0, ""))};
 }
 
 TEST(GgufMalformed, WellFormedOddities) {
@@ -92,11 +99,13 @@ TEST(GgufMalformed, FilesAreRefusedWithReasons) {
     std::string Image, Words;
     kiln_status_t Status = KILN_FILE_MALFORMED;
   } cases[] = {
-      {"", "GGUF file requires \"GGUF\" as its first bytes, got its end at byte 0"},
+      {"", "weight file: of another kind; expected a little-endian GGUF file, got an empty file"},
+      {std::string("GG\1", 3), "GGUF file requires \"GGUF\" as its first bytes, got its end at byte 0"},
       {"GGML\3\0\0\0", "GGUF file requires \"GGUF\" as its first bytes, got something else"},
       {"GGUF", "GGUF file requires a version, got its end at byte 4"},
       {makeGguf({}, {}, 32, 1), "GGUF file requires version 2 or 3, got 1"},
-      {makeGguf({}, {}, 32, 0x03000000), "GGUF file requires version 2 or 3, got 50331648"},
+      {makeGguf({}, {}, 32, 0x03000000),
+       "weight file: of another kind; expected a little-endian GGUF file, got a big-endian GGUF file"},
       {std::string("GGUF\3\0\0\0\0\0\0\0", 12), "GGUF file requires the number of its tensors, got its end at byte 8"},
       {std::string("GGUF\3\0\0\0\0\0\0\0\0\0\0\0", 16), "GGUF file requires the number of its metadata, got its end"},
       {patched(plain, 16, 1), "tensor \"\" requires a rank from 1 to 4, got 0"},
@@ -107,7 +116,14 @@ TEST(GgufMalformed, FilesAreRefusedWithReasons) {
       {with(metadata<uint32_t>("general.alignment", 4, 48)), "an alignment that is a power of two, got 48"},
       {with(metadata<uint16_t>("split.count", 2, 3)), "requires to be the whole checkpoint, got one of 3 parts"},
       {with(metadata("x", 13, "")), "requires values of known types in its metadata, got type 13 at byte 37"},
-      {with(metadata("x", 9, arrayOf(9, 1, ""))), "requires values of known types in its metadata, got type 9"},
+      {with(metadata("x", 9, arrayOf(9, 1, ""))),
+       "values of known types in its metadata, got type 1886417008 at byte 61"},
+      {with(metadata("x", 9, arrayOf(9, 1, arrayOf(13, 1, "")))), "values of known types in its metadata, got type 13"},
+      {with(metadata("x", 9, arrayOf(9, 2, arrayOf(4, 1, "abcd")))),
+       "values of known types in its metadata, got type 1886417008"},
+      {with(metadata("x", 9, arrayOf(9, UINT64_MAX, arrayOf(4, 1, "abcd")))),
+       "of known types in its metadata, got type 1886417008"},
+      {with(metadata("x", 9, nested(9))), "requires arrays that nest at most 8 deep in its metadata, got more at byte"},
       {with(metadata("x", 9, arrayOf(12, UINT64_MAX / 8 + 1, ""))), "requires a value in its metadata, got "},
       {with(metadata("x", 9, arrayOf(8, 2, ""))), "requires a value in its metadata, got "},
       {with(metadata("x", 8, "abc")), "requires a value in its metadata, got "},

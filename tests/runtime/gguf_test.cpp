@@ -154,13 +154,16 @@ TEST(Gguf, RenamesAndPlainTensors) {
   EXPECT_EQ(bytesOf(model.read("h.0.q", 0, 4, 32)), bytesOf(first.Values));
   EXPECT_EQ(bytesOf(model.read("h.1.q", 0, 4, 32)), bytesOf(second.Values));
   EXPECT_EQ(bytesOf(model.read("norm", 0, 5, 1)), bytesOf(norm.Values));
-  EXPECT_EQ(model.Counter.Made, 3) << "the model, the index and the packed copy";
+  EXPECT_EQ(model.Counter.Made, 4) << "the model, the header, the index and the packed copy";
+  EXPECT_EQ(model.Counter.Alive, 2);
 
   EXPECT_EQ(bindGguf(model, image, {renames[0]}), KILN_WEIGHT_TYPE);
   EXPECT_EQ(wordsOf(model.Error),
             "tensor \"rope_freqs.weight\" requires type F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number 999");
   EXPECT_EQ(bindGguf(model, image, {renames[0], renames[2]}), KILN_WEIGHT_MISSING);
-  EXPECT_EQ(wordsOf(model.Error), "model requires tensor \"norm\" of shape [5] and type F32, F16 or BF16, got none");
+  EXPECT_EQ(wordsOf(model.Error),
+            "weight file: does not fit model \"stored\"; 1 missing, 1 unexpected: \"norm\" missing, "
+            "\"output_norm.weight\" unexpected");
   EXPECT_EQ(bindGguf(model, image, {{"blk.*", "h", 0, 0}, renames[2]}), KILN_FILE_MALFORMED);
   EXPECT_EQ(wordsOf(model.Error), "GGUF file requires distinct names, got \"h\" twice");
 }

@@ -218,7 +218,7 @@ TEST(Quantized, PartsThatDoNotBelongTogetherAreRefused) {
        "tensor \"m.qweight\" requires scales and qzeros beside it, got no scales"},
       {KILN_AWQ, changed(awq, "m.qzeros", "", {}, ""), KILN_WEIGHT_MISSING,
        "tensor \"m.qweight\" requires scales and qzeros beside it, got no qzeros"},
-      {KILN_GPTQ, changed(gptq, "m.qweight", "", {}, ""), KILN_WEIGHT_MISSING, "model requires tensor \"m.weight\""},
+      {KILN_GPTQ, changed(gptq, "m.qweight", "", {}, ""), KILN_WEIGHT_MISSING, "\"m.weight\" missing"},
       {KILN_GPTQ, changed(gptq, "m.qweight", "F32", {8, 16}, std::string(512, 'q')), KILN_WEIGHT_TYPE,
        "tensor \"m.qweight\" requires type I32, got F32"},
       {KILN_GPTQ, changed(gptq, "m.qzeros", "F32", {2, 2}, std::string(16, 'q')), KILN_WEIGHT_TYPE,

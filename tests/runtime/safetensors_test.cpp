@@ -44,7 +44,7 @@ struct Malformed {
 
 const Malformed MalformedFiles[] = {
     // The frame of the header.
-    {"", 0, "safetensors header requires '{' as its first byte, got its end at byte 0"},
+    {"", 0, "weight file: of another kind; expected a safetensors file, got zeros"},
     {" {}", 0, "safetensors header requires '{' as its first byte, got 0x20 at byte 0"},
     {"[]", 0, "safetensors header requires '{' as its first byte, got '[' at byte 0"},
     {"{", 0, "safetensors header requires the name of a tensor, got its end at byte 1"},
@@ -178,7 +178,7 @@ TEST(Safetensors, MalformedFilesAreRefusedWithReasons) {
 TEST(Safetensors, HeaderLengthIsChecked) {
   kiln_error_t error;
   EXPECT_EQ(open("", error), KILN_FILE_MALFORMED);
-  EXPECT_STREQ(error.message, "safetensors file requires at least 8 bytes, got 0");
+  EXPECT_STREQ(error.message, "weight file: of another kind; expected a safetensors file, got an empty file");
   EXPECT_EQ(open(std::string_view("\x05\0\0\0\0\0\0\0{}  ", 12), error), KILN_FILE_MALFORMED);
   EXPECT_STREQ(error.message, "safetensors header requires at most 4 bytes, got 5");
   EXPECT_EQ(open("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF{}", error), KILN_FILE_MALFORMED);

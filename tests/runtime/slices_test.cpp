@@ -296,7 +296,7 @@ TEST(Slices, ErrorsAreOfTheFile) {
   BoundModel model({weight}, {place}, 8, 1, 3, {shard});
   EXPECT_EQ(model.bind({{"w", "F32", {2, 2}, std::string(16, '\0')}}), KILN_WEIGHT_SHAPE);
   EXPECT_STREQ(model.Error.message, "tensor \"w\" requires shape [2, 6], got [2, 2]");
-  EXPECT_EQ(model.bind({{"v", "F32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_MISSING);
+  EXPECT_EQ(model.bind({}), KILN_WEIGHT_MISSING);
   EXPECT_STREQ(model.Error.message, "model requires tensor \"w\" of shape [2, 6] and type F32, F16 or BF16, got none");
   EXPECT_EQ(model.bind({{"w", "I32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_TYPE);
   // 65520 is no f16: of another rank's slice nobody minds, of its own the place is that in the file.
@@ -351,7 +351,7 @@ TEST(Slices, OthersPagesAreNotTouched) {
       kiln_file_t file;
       kiln_tensors_t table;
       ASSERT_EQ(kiln_file_map(path.path(), false, &file, nullptr), KILN_OK);
-      ASSERT_EQ(kiln_safetensors_open(file.image, file.bytes, &ranked.Model->allocator, &table, nullptr), KILN_OK);
+      ASSERT_EQ(kiln_safetensors_open_file(&file, &ranked.Model->allocator, &table, nullptr), KILN_OK);
       table.tensors[0].source = &file;
       const char *begin = table.tensors[0].data + rank * 8 * page;
       ASSERT_TRUE(forbidOthers(file, begin, begin + 8 * page));

@@ -7,15 +7,19 @@ struct stat {
   int device;
   unsigned short st_mode, links;
   unsigned long long inode;
-  char others[80];
+  unsigned st_uid, st_gid;
+  char others[72];
   long long st_size;
   char more[40];
 };
 #define S_ISREG(mode) (((mode) & 0170000) == 0100000)
 #if defined(__x86_64__) /* where a struct of before has the plain name */
 int fstat(int descriptor, struct stat *facts) __asm__("_fstat$INODE64");
+int stat(const char *path, struct stat *facts) __asm__("_stat$INODE64");
 #else
 int fstat(int descriptor, struct stat *facts);
+int stat(const char *path, struct stat *facts);
 #endif
+int fchmod(int descriptor, unsigned short mode);
 
 #endif /* KILN_DARWIN_SYS_STAT_H */

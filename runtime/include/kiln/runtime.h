@@ -92,8 +92,8 @@ typedef struct kiln_allocator_t {
   void (*release)(void *self, void *memory);
 } kiln_allocator_t;
 
-/* How tensors of a published checkpoint are called in the model, for NAME_bind_gguf and NAME_bind_quantized. Of several
- * that fit a tensor's name the first counts; a tensor that none fits keeps its name. */
+/* How tensors of a checkpoint are called in the model, for NAME_bind_weights_renamed, NAME_bind_gguf and
+ * NAME_bind_quantized. Of several that fit a tensor's name the first counts; a tensor that none fits keeps its name. */
 typedef struct kiln_rename_t {
   const char *from;                /* a name in the file; one * stands for any characters */
   const char *to KILN_NULL;        /* the name in the model, with the same characters for its *; null: it is left out */
@@ -121,7 +121,12 @@ typedef enum kiln_device_t {
 enum {
   /* What first calls on a GPU would do is done at create: all kernels are assembled, and the pinned memory is allocated
    * through which tensors of the host go. */
-  KILN_LOAD_KERNELS_AT_CREATE = 1
+  KILN_LOAD_KERNELS_AT_CREATE = 1,
+  /* Files of weights are read into memory before they are bound, which so takes a file's size more meanwhile, and a
+   * packed file is read into the model's memory. Without, files are mapped: if another program cuts one while it is
+   * bound, or a packed one while the model lives, or the network or disk that it is on fails, the system ends the
+   * process (SIGBUS). With it that is a status. */
+  KILN_COPY_FILES = 2
 };
 /* After capture_entries a model keeps the CUDA graphs of so many calls. One more takes the place of that which was not
  * launched for longest. */
@@ -133,7 +138,7 @@ typedef struct kiln_options_t {
   kiln_device_t device KILN_NULL;
   int32_t ordinal KILN_NULL;   /* which of the driver's devices, if context is null */
   void *context KILN_NULL;     /* a CUcontext that outlives the model; null: the primary one of the device */
-  uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE or 0 */
+  uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE, KILN_COPY_FILES, both or 0 */
   uint32_t rank KILN_NULL;     /* of a library for several ranks: which of them the model is, from 0 on */
   uint32_t ranks KILN_NULL;    /* and how many there are, as the library was compiled for; 0: not said */
   uint32_t replica KILN_NULL;  /* of a library whose replicas share out what optimisers keep: which the model is */

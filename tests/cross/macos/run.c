@@ -33,17 +33,31 @@ static int open_file(const char *path, int flags, int mode) {
   return open(path, own, mode);
 }
 
+static void write_facts(const struct stat *own, char *facts) {
+  memset(facts, 0, 144);
+  const uint16_t mode = (uint16_t)own->st_mode;
+  const uint32_t owner = own->st_uid, group = own->st_gid;
+  const int64_t size = own->st_size;
+  memcpy(facts + 4, &mode, sizeof mode);
+  memcpy(facts + 16, &owner, sizeof owner);
+  memcpy(facts + 20, &group, sizeof group);
+  memcpy(facts + 96, &size, sizeof size);
+}
 static int darwin_fstat(int descriptor, char *facts) {
   struct stat own;
   if (fstat(descriptor, &own) != 0)
     return -1;
-  memset(facts, 0, 144);
-  const uint16_t mode = (uint16_t)own.st_mode;
-  const int64_t size = own.st_size;
-  memcpy(facts + 4, &mode, sizeof mode);
-  memcpy(facts + 96, &size, sizeof size);
+  write_facts(&own, facts);
   return 0;
 }
+static int darwin_stat(const char *path, char *facts) {
+  struct stat own;
+  if (stat(path, &own) != 0)
+    return -1;
+  write_facts(&own, facts);
+  return 0;
+}
+static int darwin_fchmod(int descriptor, uint16_t mode) { return fchmod(descriptor, mode); }
 
 static void *darwin_mmap(void *address, size_t bytes, int protection, int flags, int descriptor, int64_t offset) {
   return mmap(address, bytes, protection, MAP_PRIVATE | (flags & 0x1000 ? MAP_ANONYMOUS : 0), descriptor, offset);
@@ -144,6 +158,7 @@ static const struct {
 } functions[] = {
     {"___error", (void *)darwin_error},
     {"_fstat$INODE64", (void *)darwin_fstat},
+    {"_stat$INODE64", (void *)darwin_stat},
     {"___bzero", (void *)darwin_bzero},
     {"_pthread_sigmask", (void *)darwin_sigmask},
     {"dyld_stub_binder", (void *)abort},
@@ -154,15 +169,18 @@ static const struct {
 #endif
     OTHER(bzero),
     OTHER(clock_gettime),
+    OTHER(fchmod),
     OTHER(fstat),
     OTHER(mmap),
     OTHER(open),
     OTHER(sigfillset),
+    OTHER(stat),
     OTHER(strerror_r),
     OTHER(sysconf),
     OTHER(vsnprintf),
     OWN(aligned_alloc),
     OWN(close),
+    OWN(fchown),
     OWN(flock),
     OWN(free),
     OWN(fsync),
@@ -174,6 +192,7 @@ static const struct {
     OWN(memmove),
     OWN(memset),
     OWN(munmap),
+    OWN(pread),
     OWN(pthread_cond_broadcast),
     OWN(pthread_cond_destroy),
     OWN(pthread_cond_init),
@@ -186,6 +205,7 @@ static const struct {
     OWN(pthread_mutex_lock),
     OWN(pthread_mutex_unlock),
     OWN(read),
+    OWN(readlink),
     OWN(rename),
     OWN(sched_yield),
     OWN(strchr),

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is at the path to which a file is saved: through symbolic links, with the mode of the file that is replaced, and
+// never in the place of what is no regular file.
+#include "checkpoints.h"
+
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace {
+
+using namespace kiln_test;
+
+unsigned modeOf(const std::string &path) {
+  struct stat facts;
+  return lstat(path.c_str(), &facts) == 0 ? facts.st_mode & 07777 : ~0u;
+}
+
+class ReplacedFiles : public testing::Test {
+protected:
+  ReplacedFiles() { EXPECT_EQ(kiln_bind_weights(Model, Files.at("w.safetensors").c_str(), &Error), KILN_OK); }
+  ~ReplacedFiles() override { kiln_destroy(Model); }
+
+  /// Makes what is at "saved" for each of the functions that save, saves, and looks at it.
+  void forEach(const std::function<void()> &make, const std::function<void(kiln_status_t)> &look) {
+    for (const Operation &operation : Files.operations()) {
+      if (!operation.IsWriting)
+        continue;
+      SCOPED_TRACE(operation.Name);
+      for (const char *name : {"saved", "target", "second"})
+        fs::remove_all(Files.at(name));
+      fs::remove_all(Files.at("folder"));
+      make();
+      look(operation.Run(Model, &Error));
+      for (const fs::directory_entry &entry : fs::directory_iterator(Files.at("")))
+        EXPECT_EQ(entry.path().string().find(".part"), std::string::npos) << entry << " is left";
+    }
+  }
+  /// That a regular file was written.
+  void expectWritten(const std::string &path) const {
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path))) << path;
+    EXPECT_GT(fs::file_size(path), 64u) << path;
+  }
+  void expectRefused(kiln_status_t status) const {
+    EXPECT_EQ(status, KILN_FILE_ERROR);
+    EXPECT_NE(std::string(Error.message).find("cannot write weight file \""), std::string::npos) << Error.message;
+    EXPECT_NE(std::string(Error.message).find("\": not a regular file"), std::string::npos) << Error.message;
+  }
+
+  Checkpoints Files;
+  kiln_error_t Error = {};
+  kiln_model_t *Model = Checkpoints::makeZero();
+};
+
+TEST_F(ReplacedFiles, SymbolicLinksAreFollowed) {
+  forEach(
+      [&] {
+        Files.write("target", "old");
+        fs::create_symlink(Files.at("target"), Files.at("saved"));
+      },
+      [&](kiln_status_t status) {
+        EXPECT_EQ(status, KILN_OK) << Error.message;
+        EXPECT_TRUE(fs::is_symlink(Files.at("saved")));
+        expectWritten(Files.at("target"));
+      });
+}
+
+// A chain through another folder, whose links are relative; the file is written where it is.
+TEST_F(ReplacedFiles, RelativeLinksBeginWhereTheyAre) {
+  forEach(
+      [&] {
+        fs::create_directory(Files.at("folder"));
+        Files.write("folder/target", "old");
+        fs::create_symlink("target", Files.at("folder/second"));
+        fs::create_symlink("folder/second", Files.at("saved"));
+      },
+      [&](kiln_status_t status) {
+        EXPECT_EQ(status, KILN_OK) << Error.message;
+        EXPECT_TRUE(fs::is_symlink(Files.at("saved")) && fs::is_symlink(Files.at("folder/second")));
+        expectWritten(Files.at("folder/target"));
+        EXPECT_EQ(std::distance(fs::directory_iterator(Files.at("folder")), fs::directory_iterator()), 2);
+      });
+}
+
+TEST_F(ReplacedFiles, ALinkToNothingMakesItsTarget) {
+  forEach([&] { fs::create_symlink("target", Files.at("saved")); },
+          [&](kiln_status_t status) {
+            EXPECT_EQ(status, KILN_OK) << Error.message;
+            EXPECT_TRUE(fs::is_symlink(Files.at("saved")));
+            expectWritten(Files.at("target"));
+          });
+}
+
+TEST_F(ReplacedFiles, LinksInACircleAreRefused) {
+  forEach(
+      [&] {
+        fs::create_symlink("second", Files.at("saved"));
+        fs::create_symlink("saved", Files.at("second"));
+      },
+      [&](kiln_status_t status) {
+        EXPECT_EQ(status, KILN_FILE_ERROR);
+        EXPECT_NE(std::string(Error.message).find("Too many levels of symbolic links"), std::string::npos)
+            << Error.message;
+        EXPECT_TRUE(fs::is_symlink(Files.at("saved")) && fs::is_symlink(Files.at("second")));
+      });
+}
+
+TEST_F(ReplacedFiles, TheModeIsKept) {
+  for (const unsigned mode : {0600u, 0640u, 0444u, 0755u, 0200u})
+    for (const bool isLinked : {false, true}) {
+      const std::string file = Files.at(isLinked ? "target" : "saved");
+      forEach(
+          [&] {
+            Files.write(isLinked ? "target" : "saved", "old");
+            ASSERT_EQ(chmod(file.c_str(), mode), 0);
+            if (isLinked)
+              fs::create_symlink("target", Files.at("saved"));
+          },
+          [&](kiln_status_t status) {
+            EXPECT_EQ(status, KILN_OK) << Error.message;
+            EXPECT_EQ(modeOf(file), mode);
+            expectWritten(file);
+          });
+    }
+}
+
+TEST_F(ReplacedFiles, ANewFileHasTheModeOfTheUmask) {
+  const mode_t before = umask(027);
+  forEach([] {},
+          [&](kiln_status_t status) {
+            EXPECT_EQ(status, KILN_OK) << Error.message;
+            EXPECT_EQ(modeOf(Files.at("saved")), 0640u);
+          });
+  umask(before);
+}
+
+// Owner and group are kept where the process may; where it may not the group has no rights to what another one had.
+TEST_F(ReplacedFiles, OwnerAndGroupAreKept) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  forEach(
+      [&] {
+        Files.write("saved", "old");
+        ASSERT_EQ(chown(Files.at("saved").c_str(), 12345, 23456), 0);
+        ASSERT_EQ(chmod(Files.at("saved").c_str(), 0640), 0);
+      },
+      [&](kiln_status_t status) {
+        struct stat facts;
+        EXPECT_EQ(status, KILN_OK) << Error.message;
+        ASSERT_EQ(stat(Files.at("saved").c_str(), &facts), 0);
+        EXPECT_EQ(facts.st_uid, 12345u);
+        EXPECT_EQ(facts.st_gid, 23456u);
+        EXPECT_EQ(modeOf(Files.at("saved")), 0640u);
+      });
+}
+
+TEST_F(ReplacedFiles, WhereTheGroupCannotBeKeptItHasNoRights) {
+  constexpr unsigned user = 65534, foreign = 23456;
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root gives files away";
+  ASSERT_EQ(chmod(Files.at("").c_str(), 0777), 0);
+  forEach(
+      [&] {
+        Files.write("saved", "old");
+        ASSERT_EQ(chown(Files.at("saved").c_str(), user, foreign), 0);
+        ASSERT_EQ(chmod(Files.at("saved").c_str(), 0664), 0);
+        ASSERT_EQ(setgroups(0, nullptr), 0);
+        ASSERT_EQ(setegid(user), 0);
+        ASSERT_EQ(seteuid(user), 0);
+      },
+      [&](kiln_status_t status) {
+        struct stat facts;
+        EXPECT_EQ(seteuid(0), 0);
+        EXPECT_EQ(setegid(0), 0);
+        EXPECT_EQ(status, KILN_OK) << Error.message;
+        ASSERT_EQ(stat(Files.at("saved").c_str(), &facts), 0);
+        EXPECT_EQ(facts.st_uid, user);
+        EXPECT_EQ(facts.st_gid, user);
+        EXPECT_EQ(modeOf(Files.at("saved")), 0604u);
+      });
+}
+
+TEST_F(ReplacedFiles, PipesAreRefused) {
+  forEach([&] { ASSERT_EQ(mkfifo(Files.at("saved").c_str(), 0600), 0); },
+          [&](kiln_status_t status) {
+            expectRefused(status);
+            EXPECT_TRUE(fs::is_fifo(Files.at("saved")));
+            fs::remove(Files.at("saved")); // which nobody may open
+          });
+}
+
+TEST_F(ReplacedFiles, FoldersAreRefused) {
+  forEach([&] { fs::create_directory(Files.at("saved")); },
+          [&](kiln_status_t status) {
+            expectRefused(status);
+            EXPECT_TRUE(fs::is_directory(Files.at("saved")));
+            fs::remove(Files.at("saved"));
+          });
+}
+
+TEST_F(ReplacedFiles, SocketsAreRefused) {
+  forEach(
+      [&] {
+        const int descriptor = socket(AF_UNIX, SOCK_STREAM, 0);
+        sockaddr_un address = {};
+        address.sun_family = AF_UNIX;
+        Files.at("saved").copy(address.sun_path, sizeof address.sun_path - 1);
+        ASSERT_EQ(bind(descriptor, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+        close(descriptor);
+      },
+      [&](kiln_status_t status) {
+        expectRefused(status);
+        EXPECT_TRUE(fs::is_socket(Files.at("saved")));
+        fs::remove(Files.at("saved"));
+      });
+}
+
+// By a link, so that what replaces the link and not its target does no harm to the machine.
+TEST_F(ReplacedFiles, DevicesAreRefused) {
+  forEach([&] { fs::create_symlink("/dev/null", Files.at("saved")); },
+          [&](kiln_status_t status) {
+            expectRefused(status);
+            EXPECT_TRUE(fs::is_symlink(Files.at("saved")));
+            EXPECT_TRUE(fs::is_character_file("/dev/null"));
+          });
+}
+
+} // namespace
