@@ -44,7 +44,11 @@ llvm::Expected<uint64_t> joinMembers(std::vector<ObjectFile> &members, std::vect
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, model.name, hookPrefixes);
     if (!renamed)
       return renamed.takeError();
-    member.bytes = std::move(*renamed);
+    // A program may have another library of this name in a shared object: neither takes a function of the other's.
+    llvm::Expected<std::string> hidden = setVisibility(*renamed, [](llvm::StringRef) { return false; });
+    if (!hidden)
+      return hidden.takeError();
+    member.bytes = std::move(*hidden);
     llvm::Expected<uint64_t> bytes = textBytes(member.bytes);
     if (!bytes)
       return bytes.takeError();

@@ -4,8 +4,10 @@
 #include "compiler/object/Wasm.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/BinaryFormat/ELF.h"
+#include "llvm/BinaryFormat/MachO.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -15,6 +17,8 @@
 #include "llvm/ObjCopy/ConfigManager.h"
 #include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/MachO.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
@@ -267,6 +271,142 @@ Expected<std::string> renameKernel(StringRef object, StringRef from, StringRef t
     if (Error error = add(section.getName(), sections))
       return error;
   return rename(object, symbols, sections);
+}
+
+//===--- Visibility
+//------------------------------------------------------------------------------------------------===//
+
+using IsExported = function_ref<bool(StringRef)>;
+
+/// All targets are of 64 bits, little endian.
+static Expected<std::string> setElfVisibility(StringRef object, IsExported isExported) {
+  auto file = object::ELF64LEFile::create(object);
+  if (!file)
+    return file.takeError();
+  auto sections = file->sections();
+  if (!sections)
+    return sections.takeError();
+  std::string bytes = object.str();
+  for (const auto &section : *sections) {
+    if (section.sh_type != ELF::SHT_SYMTAB)
+      continue;
+    auto symbols = file->symbols(&section);
+    auto names = file->getStringTableForSymtab(section);
+    if (!symbols || !names)
+      return joinErrors(symbols.takeError(), names.takeError());
+    for (const auto &symbol : *symbols) {
+      if (symbol.getBinding() == ELF::STB_LOCAL || symbol.isUndefined())
+        continue;
+      Expected<StringRef> name = symbol.getName(*names);
+      if (!name)
+        return name.takeError();
+      const size_t at = reinterpret_cast<const char *>(&symbol.st_other) - object.data();
+      const uint8_t visibility = isExported(*name) ? ELF::STV_DEFAULT : ELF::STV_HIDDEN;
+      bytes[at] = static_cast<char>((symbol.st_other & ~3) | visibility); // other bits are the architecture's
+    }
+  }
+  return bytes;
+}
+
+static Expected<std::string> setMachOVisibility(StringRef object, IsExported isExported) {
+  auto file = object::ObjectFile::createMachOObjectFile(MemoryBufferRef(object, "object"));
+  if (!file)
+    return file.takeError();
+  std::string bytes = object.str();
+  for (const object::SymbolRef &symbol : (*file)->symbols()) {
+    const MachO::nlist_64 entry = (*file)->getSymbol64TableEntry(symbol.getRawDataRefImpl());
+    if ((entry.n_type & MachO::N_STAB) || !(entry.n_type & MachO::N_EXT) ||
+        (entry.n_type & MachO::N_TYPE) == MachO::N_UNDF)
+      continue;
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    name->consume_front(globalPrefix(object));
+    const auto *raw = reinterpret_cast<const char *>(symbol.getRawDataRefImpl().p);
+    const uint8_t type = isExported(*name) ? entry.n_type & ~MachO::N_PEXT : entry.n_type | MachO::N_PEXT;
+    bytes[raw - object.data() + offsetof(MachO::nlist_64, n_type)] = static_cast<char>(type);
+  }
+  return bytes;
+}
+
+static constexpr StringLiteral directives = ".drectve";
+static constexpr StringLiteral excludeSymbol = " -exclude-symbols:";
+
+static Expected<std::string> setCoffVisibility(StringRef object, IsExported isExported) {
+  auto symbols = globalSymbols(object);
+  if (!symbols)
+    return symbols.takeError();
+  std::string text; // instead of what the compiler wrote, where symbols have the names that they had then
+  for (const ObjectSymbol &symbol : *symbols)
+    if (symbol.defined && !isExported(symbol.name))
+      text += (excludeSymbol + symbol.name).str();
+  objcopy::ConfigManager config;
+  auto name = objcopy::NameOrPattern::create(directives, objcopy::MatchStyle::Literal, nullptr);
+  if (!name)
+    return name.takeError();
+  if (Error error = config.Common.ToRemove.addMatcher(std::move(name)))
+    return error;
+  if (!text.empty())
+    config.Common.AddSection.emplace_back(directives, MemoryBuffer::getMemBufferCopy(text));
+  return copy(object, std::move(config));
+}
+
+Expected<std::string> setVisibility(StringRef object, IsExported isExported) {
+  if (isWasm(object))
+    return setWasmVisibility(object, isExported);
+  if (isElf(object))
+    return setElfVisibility(object, isExported);
+  return isMachO(object) ? setMachOVisibility(object, isExported) : setCoffVisibility(object, isExported);
+}
+
+static Expected<StringSet<>> excludedCoffSymbols(const object::ObjectFile &file) {
+  StringSet<> excluded;
+  for (const object::SectionRef &section : file.sections()) {
+    Expected<StringRef> name = section.getName();
+    if (!name)
+      return name.takeError();
+    if (*name != directives)
+      continue;
+    Expected<StringRef> text = section.getContents();
+    if (!text)
+      return text.takeError();
+    SmallVector<StringRef> words;
+    text->split(words, ' ');
+    for (StringRef word : words)
+      if (word.consume_front(excludeSymbol.ltrim()))
+        excluded.insert(word);
+  }
+  return excluded;
+}
+
+Expected<std::vector<ExportedSymbol>> definedSymbols(StringRef object) {
+  auto file = parse(object);
+  if (!file)
+    return file.takeError();
+  StringSet<> excluded;
+  if ((*file)->isCOFF()) {
+    Expected<StringSet<>> found = excludedCoffSymbols(**file);
+    if (!found)
+      return found.takeError();
+    excluded = std::move(*found);
+  }
+  std::vector<ExportedSymbol> result;
+  for (const object::SymbolRef &symbol : (*file)->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    if (!(*flags & object::SymbolRef::SF_Global) || (*flags & object::SymbolRef::SF_Undefined))
+      continue;
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    name->consume_front(globalPrefix(object));
+    const bool isHidden = (*file)->isCOFF()   ? excluded.contains(*name)
+                          : (*file)->isWasm() ? (*flags & object::SymbolRef::SF_Hidden) != 0
+                                              : !(*flags & object::SymbolRef::SF_Exported);
+    result.push_back({name->str(), !isHidden});
+  }
+  return result;
 }
 
 Expected<std::string> removeFunctions(StringRef object, StringRef prefix) {

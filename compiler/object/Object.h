@@ -4,6 +4,7 @@
 // Everything is deterministic: the same input gives the same bytes.
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -50,6 +51,19 @@ llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringR
 
 /// Replaces `from`, wherever it occurs in the name of a symbol or section, by `to`.
 llvm::Expected<std::string> renameKernel(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
+
+/// Hides each global symbol that the object defines, but for those that `isExported` says, which a shared object
+/// exports. ELF: visibility; Mach-O: private external symbols; WebAssembly: the hidden flag; COFF, which has no
+/// visibility: -exclude-symbols, by which linkers of MinGW leave a symbol out when they export all.
+llvm::Expected<std::string> setVisibility(llvm::StringRef object, llvm::function_ref<bool(llvm::StringRef)> isExported);
+
+/// Whether a program or shared object that holds the object exports a symbol of it by itself; of COFF, if all are.
+struct ExportedSymbol {
+  std::string name;
+  bool isExported;
+};
+/// The global symbols that the object defines.
+llvm::Expected<std::vector<ExportedSymbol>> definedSymbols(llvm::StringRef object);
 
 /// Leaves out the functions whose names begin with `prefix`, each in a section of its own; nothing may refer to them.
 llvm::Expected<std::string> removeFunctions(llvm::StringRef object, llvm::StringRef prefix);

@@ -7,6 +7,7 @@
 #include "llvm/BinaryFormat/Wasm.h"
 #include "llvm/Support/LEB128.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 
 using namespace llvm;
 
@@ -51,9 +52,12 @@ void put(raw_ostream &out, StringRef text) {
   out << text;
 }
 
+/// New names for symbols, and which of those that are defined are exported, if that is to be changed.
 class Renamer {
 public:
-  explicit Renamer(const StringMap<std::string> &names) : names(names) {}
+  using IsExported = function_ref<bool(StringRef)>;
+  explicit Renamer(const StringMap<std::string> &names, std::optional<IsExported> isExported = std::nullopt)
+      : names(names), isExported(isExported) {}
 
   std::string module(StringRef object) {
     std::string result = object.take_front(headerBytes).str();
@@ -156,16 +160,27 @@ private:
       return;
     }
     if (kind == wasm::WASM_SYMBOL_TYPE_DATA) {
-      put(out, flags);
-      put(out, renamed(reader.text()));
+      const StringRef name = reader.text();
+      put(out, withVisibility(flags, name));
+      put(out, renamed(name));
       for (int i = 0; isDefined && i < 3; ++i) // segment, offset, size
         put(out, reader.number());
       return;
     }
-    put(out, flags);
-    put(out, reader.number()); // which one of its kind
-    if (isDefined || (flags & wasm::WASM_SYMBOL_EXPLICIT_NAME))
-      put(out, renamed(reader.text()));
+    const uint64_t index = reader.number(); // which one of its kind
+    const bool hasName = isDefined || (flags & wasm::WASM_SYMBOL_EXPLICIT_NAME);
+    const StringRef name = hasName ? reader.text() : StringRef();
+    put(out, withVisibility(flags, name));
+    put(out, index);
+    if (hasName)
+      put(out, renamed(name));
+  }
+
+  uint64_t withVisibility(uint64_t flags, StringRef name) const {
+    if (!isExported || (flags & (wasm::WASM_SYMBOL_UNDEFINED | wasm::WASM_SYMBOL_BINDING_LOCAL)))
+      return flags;
+    flags &= ~uint64_t(wasm::WASM_SYMBOL_VISIBILITY_HIDDEN);
+    return (*isExported)(name) ? flags : flags | wasm::WASM_SYMBOL_VISIBILITY_HIDDEN;
   }
 
   StringRef renamed(StringRef name) const {
@@ -174,20 +189,30 @@ private:
   }
 
   const StringMap<std::string> &names;
+  std::optional<IsExported> isExported;
 };
+
+/// What `renamer` makes of the object.
+Expected<std::string> rewrite(StringRef object, Renamer renamer) {
+  if (!isWasm(object) || object.size() < Renamer::headerBytes)
+    return createStringError("an object of WebAssembly requires its header, got something else");
+  std::string result = renamer.module(object);
+  if (!renamer.isGood)
+    return createStringError("an object of WebAssembly requires whole sections, got one that ends early");
+  return result;
+}
 
 } // namespace
 
 bool isWasm(StringRef object) { return object.starts_with(StringRef("\0asm", 4)); }
 
 Expected<std::string> renameWasmSymbols(StringRef object, const StringMap<std::string> &names) {
-  if (!isWasm(object) || object.size() < Renamer::headerBytes)
-    return createStringError("an object of WebAssembly requires its header, got something else");
-  Renamer renamer(names);
-  std::string result = renamer.module(object);
-  if (!renamer.isGood)
-    return createStringError("an object of WebAssembly requires whole sections, got one that ends early");
-  return result;
+  return rewrite(object, Renamer(names));
+}
+
+Expected<std::string> setWasmVisibility(StringRef object, function_ref<bool(StringRef)> isExported) {
+  const StringMap<std::string> names;
+  return rewrite(object, Renamer(names, isExported));
 }
 
 } // namespace kiln
