@@ -12,6 +12,7 @@
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
+#include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/Dropout.h"
@@ -106,10 +107,33 @@ private:
     for (int number : region.nodes)
       if (const Node &node = graph.nodes[number]; node.op == Op::store) {
         const StateTensor &state = graph.states[node.attributes.index];
-        mlir::kiln::StoreOp::create(builder, locationOf(node.scope), values[node.operands[0]], graph.name(state),
+        mlir::kiln::StoreOp::create(builder, locationOf(node.scope),
+                                    flushed(values[node.operands[0]], locationOf(node.scope)), graph.name(state),
                                     graph.copies(state.scope), state.shape[0]);
       }
     return success();
+  }
+
+  /// The value with 0 for magnitudes that states do not hold. f16 has none of these but 0.
+  mlir::Value flushed(mlir::Value value, mlir::Location location) {
+    const mlir::Type element = mlir::kiln::rankedType(value).getElementType();
+    if (!(element.isF32() || element.isBF16()) || isMoved(value))
+      return value;
+    mlir::kiln::GradientBuilder b(builder, location);
+    mlir::Value isSmall =
+        b.create<mlir::kiln::LessOp>(b.create<mlir::kiln::AbsOp>(value), b.number(value, least_state_magnitude));
+    return b.where(isSmall, b.number(value, 0), value);
+  }
+
+  /// Whether the value holds inputs, what states held, and constants, so that nothing decays from call to call.
+  static bool isMoved(mlir::Value value) {
+    mlir::Operation *op = value.getDefiningOp();
+    if (!op)
+      return llvm::isa<mlir::func::FuncOp>(value.getParentBlock()->getParentOp());
+    if (llvm::isa<mlir::kiln::StateOp, mlir::kiln::ConstantOp>(op))
+      return true;
+    return (llvm::isa<mlir::kiln::ReshapeOp>(op) || mlir::kiln::hasRole(op, mlir::kiln::KernelRole::Movement)) &&
+           llvm::all_of(op->getOperands(), isMoved);
   }
 
   mlir::FailureOr<mlir::Value> importValue(const Node &node) {

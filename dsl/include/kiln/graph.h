@@ -104,6 +104,10 @@ constexpr std::int64_t element_count(const Parameter &parameter) {
   return product;
 }
 
+/// Computed floats of a smaller magnitude are stored in states as 0: what decays would otherwise become subnormal, and
+/// arithmetic on such numbers takes many times as long on some CPUs. 2^-100 times any weight above 2^-26 is normal.
+inline constexpr float least_state_magnitude = 0x1p-100f;
+
 /// A tensor that lives between calls.
 struct StateTensor {
   int scope = -1;
