@@ -116,19 +116,22 @@ Value Arithmetic::monotonic(Value x, Function function, double relative, double 
 }
 
 Value Arithmetic::exp(Value x) const {
-  return monotonic(x, [](double x) { return std::exp(x); }, function, tiny);
+  if (x.isExactly(0))
+    return exact(1);
+  return monotonic(x, [](double x) { return std::exp(x); }, 4 * unit, 0x1p-148);
 }
 
-/// The logarithm's error is relative or absolute. Numbers below the normal ones may count as 0, or as the least one.
 Value Arithmetic::log(Value x) const {
   const double result = std::log(x.value);
   if (!x.isDetermined())
     return undetermined(result);
   if (std::isnan(x.value) || x.isExactly(0) || x.value + x.error <= -least)
     return exact(result);
-  if (mayBeZero(x, least))
+  if (x.isExactly(1))
+    return exact(0);
+  if (!(x.value - x.error > 0))
     return undetermined(result);
-  return monotonic(x, [](double x) { return std::log(x); }, function, function);
+  return monotonic(x, [](double x) { return std::log(x); }, 4 * unit, 0);
 }
 
 Value Arithmetic::sqrt(Value x) const {

@@ -5,8 +5,8 @@
 //
 // A right implementation, as far as the bounds go:
 //   - adds in any order, with fused multiply-adds or without; divides by multiplying with a reciprocal;
-//   - takes exp, log, tanh, erf from polynomials with relative errors of a few 1e-7 (`function`);
-//   - takes numbers below the smallest normal one for 0, in operands and results (`tiny`).
+//   - takes exp and log to 2 ulp, subnormal results included, other functions to a few 1e-7 (`function`);
+//   - else takes numbers below the smallest normal one for 0, in operands and results (`tiny`).
 // It may not leave the range of its type on the way where the terms themselves do not.
 //
 // Results of f16 and bf16 are computed in f32, and may then be rounded once to the nearest (EvaluateOp.cpp).
@@ -75,6 +75,12 @@ private:
   template <class Function> Value monotonic(Value x, Function function, double relative, double absolute) const;
   template <class Function> Value gated(Value x, Function function) const;
 };
+
+/// What an element of `sinusoidal` may be off: as dsl/SPEC.md has it up to a position of 2^24. Beyond, the digits of
+/// the frequency in f64 count, here and in an implementation.
+inline double sinusoidalError(std::int64_t position) {
+  return std::fmax(2.4e-7, std::fabs(static_cast<double>(position)) * 0x1p-49);
+}
 
 /// How often the terms of a sum are rounded, at most: n - 1 times whatever the order, so 128 terms get all that can
 /// happen. Beyond, roundings of one direction would have to follow each other: of n additions to one number half its

@@ -2,23 +2,26 @@
 //
 // Functions of the math library as branch-free f32 arithmetic that a target vectorises. The polynomials are minimax
 // fits in f64 (least squares reweighted towards equal errors, tests/targets/fit_math.py; those of erf are rounded so
-// that gelu errs by less than 1e-6 anywhere below 0); the errors below are the largest ones measured in f32 against
-// libm in f64 over dense samples (tests/targets/math_test.cpp).
+// that gelu errs by less than 1e-6 anywhere below 0). The errors below are the largest ones measured in f32 against
+// libm in f64: in ulp over all 2^32 arguments (tests/ops/functions_test.cpp), the others over dense samples
+// (tests/targets/math_test.cpp).
 //
-//   exp    3e-7 relative; 0 below -87, +infinity where it overflows        exp2   3e-7 relative; 0 below -125
-//          with kiln.nonpositive, for arguments that are never above 0: 3e-7 + 1e-7 |x| relative, with fewer steps;
-//          exp2 with that: 3e-7 relative, with fewer steps
-//   log    2e-7 relative or absolute; log(0) = -infinity                   log1p  2e-7 relative
-//   tanh   4e-7 relative; +-1 beyond 9
+//   exp    1 ulp, subnormal results included; 1 at 0, +infinity where the result overflows
+//          with kiln.nonpositive, for arguments that are never above 0: 3e-7 + 1e-7 |x| relative, 0 below -87, with
+//          fewer steps. Softmax and attention take it.
+//   exp2   3e-7 relative; 0 below -125; with kiln.nonpositive as precise, with fewer steps
+//   log    1 ulp, of subnormal arguments, too; 0 at 1, -infinity at 0      log1p  2e-7 relative
+//   tanh   3 ulp; x for the smallest x, +-1 for large ones
 //   erf    5e-7 relative; +-1 beyond 3.6; with kiln.nonnegative, for arguments that are never below 0, with fewer steps
-//   sin, cos  1e-7 absolute up to 1e4, growing with the argument beyond
+//   sin, cos  1.3e-7 absolute for every number; with kiln.reduced_angle, within a quarter of a turn, with fewer steps
 //
-// NaN goes through all of them. Subtractions that must not be contracted or reassociated carry the attribute
-// kiln.strict. An op whose result is an exponential of the difference of two inputs is marked by kiln.exponential
-// before that can no longer be seen.
+// NaN goes through all of them. What must not be contracted or reassociated carries the attribute kiln.strict: in exp,
+// log and tanh all arithmetic, so that their bits do not depend on the kernel that they are in. An op whose result is
+// an exponential of the difference of two inputs is marked by kiln.exponential before that can no longer be seen.
 #include "targets/passes/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/ReducedAngle.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -41,13 +44,17 @@ public:
   Expander(OpBuilder &builder, Location loc) : b(loc, builder) {}
 
   Value exp(Value x) {
-    // e^x = 2^n * e^r with |r| <= ln(2) / 2. Twice e^r times 2^(n - 1), which is representable up to overflow.
-    Rounded n = round(strictMul(atMost(x, 89.0), constant(log2OfE)));
-    Value r = strictSub(strictSub(x, strictMul(n.number, constant(0.693359375))),
-                        strictMul(n.number, constant(-2.12194440e-4)));
-    Value twice = polynomial(r, {2.000000238418579, 1.9999994039535522, 0.9999776482582092, 0.3333517014980316,
-                                 0.08383369445800781, 0.01659488119184971});
-    return zeroFrom(x, 0xc2ae0000, mul(twice, n.halfPower));
+    // e^x = 2^n * e^r. Two factors make 2^n, so that n may be beyond the exponents of normal numbers; only the second
+    // product is rounded, if the result is subnormal. Beyond these limits e^x is 0 or overflows.
+    Value isAbove = strictLess(constant(89.0), x); // false for NaN
+    Value below = toFloat(select(isAbove, toBits(constant(89.0)), toBits(x)));
+    Value within = arith::MaximumFOp::create(b, below, constant(-104.0));
+    Reduced reduced = reduce(within, 254);
+    Value power = strictAdd(constant(1.0), reduced.expm1);
+    // n + 254 as the sum of two biased exponents; the shift drops what is above them.
+    Value low = arith::ShRSIOp::create(b, reduced.biased, integer(1));
+    Value high = arith::SubIOp::create(b, reduced.biased, low);
+    return strictMul(strictMul(power, ofExponent(low)), ofExponent(high));
   }
 
   Value expOfNonpositive(Value x) {
@@ -68,21 +75,25 @@ public:
   }
 
   Value log(Value x) {
-    // x = 2^e * m with m in [sqrt(1/2), sqrt(2)). Subnormal numbers count as the smallest normal one.
-    Value bits = toBits(arith::MaximumFOp::create(b, x, constant(1.17549435e-38)));
+    // x = 2^e * m with m in [sqrt(1/2), sqrt(2)); a subnormal x is scaled to a normal number first.
+    Value xBits = toBits(x);
+    Value isSubnormal = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, xBits, integer(0x00800000));
+    Value bits = select(isSubnormal, toBits(strictMul(x, constant(33554432.0))), xBits);
     Value offset = arith::SubIOp::create(b, bits, integer(0x3f3504f3));
     Value exponent = arith::ShRSIOp::create(b, offset, integer(23));
     Value mantissa = arith::SubIOp::create(b, bits, Value(arith::ShLIOp::create(b, exponent, integer(23))));
+    exponent = arith::SubIOp::create(b, exponent, select(isSubnormal, integer(25), integer(0)));
     Value f = strictSub(toFloat(mantissa), constant(1.0)), e = arith::SIToFPOp::create(b, b.getF32Type(), exponent);
-    Value tail = polynomial(f, {0.3333333134651184, -0.250008225440979, 0.20001226663589478, -0.16623356938362122,
-                                0.14201761782169342, -0.131601944565773, 0.12761549651622772, -0.07634429633617401});
-    Value square = mul(f, f);
-    Value low = math::FmaOp::create(b, e, constant(-2.12194440e-4), mul(mul(square, f), tail));
-    low = math::FmaOp::create(b, square, constant(-0.5), low);
-    Value result = math::FmaOp::create(b, e, constant(0.693359375), Value(arith::AddFOp::create(b, f, low)));
+    Value tail =
+        strictPolynomial(f, {0.3333333134651184, -0.250008225440979, 0.20001226663589478, -0.16623356938362122,
+                             0.14201761782169342, -0.131601944565773, 0.12761549651622772, -0.07634429633617401});
+    Value square = strictMul(f, f);
+    Value low = strictFma(e, constant(-2.12194440e-4), strictMul(strictMul(square, f), tail));
+    low = strictFma(square, constant(-0.5), low);
+    Value result = strictFma(e, constant(0.693359375), strictAdd(f, low));
     // 0, negative numbers, infinity and NaN are told apart and answered as integers, which no assumption about floats
     // touches.
-    Value xBits = toBits(x), resultBits = toBits(result);
+    Value resultBits = toBits(result);
     Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, xBits, integer(0x7f800000));
     Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, xBits, integer(0));
     Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -105,12 +116,16 @@ public:
   }
 
   Value tanh(Value x) {
-    Value u = square(x);
-    Value p = polynomial(u, {1.0, 0.13680855929851532, 0.0038695072289556265, 2.8031297915731557e-05,
-                             3.0642500092881164e-08, -1.224622833695399e-11});
-    Value q =
-        polynomial(u, {1.0, 0.4701418876647949, 0.027250153943896294, 0.0003940712194889784, 1.289034230467223e-06});
-    return saturated(x, 9.0, arith::DivFOp::create(b, mul(x, p), q));
+    // With s = e^(-2 |x|) - 1, which is precise near 0, too, tanh(|x|) = -s / (s + 2). It is 1 long before the limit.
+    Value size = toFloat(arith::AndIOp::create(b, toBits(x), integer(0x7fffffff)));
+    Value argument = arith::MaximumFOp::create(b, strictMul(size, constant(-2.0)), constant(-40.0));
+    Reduced reduced = reduce(argument, 127);
+    Value power = ofExponent(reduced.biased);
+    Value s = strictFma(power, reduced.expm1, strictSub(power, constant(1.0)));
+    Value quotient = strict<arith::DivFOp>(s, strictAdd(s, constant(2.0)));
+    Value magnitude = arith::AndIOp::create(b, toBits(quotient), integer(0x7fffffff));
+    Value sign = arith::AndIOp::create(b, toBits(x), integer(0x80000000));
+    return toFloat(arith::OrIOp::create(b, magnitude, sign));
   }
 
   Value erf(Value x, bool isNonnegative) {
@@ -125,21 +140,26 @@ public:
 
   /// sin for shift 0, cos for shift 1: sin(x + shift * pi / 2).
   Value sine(Value x, int32_t shift) {
-    // x = n * pi / 2 + r with |r| <= pi / 4; pi / 2 in three parts, the first two of few enough bits for exact
-    // products.
-    Value n = roundEven(mul(x, constant(0.636619772367581343)));
-    Value r = strictSub(x, strictMul(n, constant(1.5703125)));
-    r = strictSub(r, strictMul(n, constant(4.837512969970703125e-4)));
-    r = strictSub(r, strictMul(n, constant(7.549789948768648e-8)));
-    Value u = mul(r, r);
-    Value sin = math::FmaOp::create(
-        b, mul(u, r), polynomial(u, {-0.16666655242443085, 0.008332155644893646, -0.0001951463200384751}), r);
-    Value cos = polynomial(u, {1.0, -0.5, 0.04166664555668831, -0.0013887309469282627, 2.443241282890085e-05});
-    Value quadrant = arith::AddIOp::create(b, Value(arith::FPToSIOp::create(b, b.getI32Type(), n)), integer(shift));
-    Value isOdd = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                        Value(arith::AndIOp::create(b, quadrant, integer(1))), integer(0));
-    Value sign = arith::ShLIOp::create(b, Value(arith::AndIOp::create(b, quadrant, integer(2))), integer(30));
-    return toFloat(arith::XOrIOp::create(b, toBits(select(isOdd, cos, sin)), sign));
+    Value bits = toBits(x), size = arith::AndIOp::create(b, bits, integer(0x7fffffff));
+    Quarters small = reduceSmallAngle(x), large = reduceLargeAngle(bits, size);
+    Value isLarge = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, size, integer(0x46000000)); // 2^13
+    Value r = toFloat(select(isLarge, toBits(large.rest), toBits(small.rest)));
+    Value quarters = arith::AddIOp::create(b, select(isLarge, large.count, small.count), integer(shift));
+    Value isOdd = isSet(quarters, 1),
+          sign = arith::ShLIOp::create(b, arith::AndIOp::create(b, quarters, integer(2)), integer(30));
+    Value result = select(isOdd, toBits(reducedCosine(r)), toBits(reducedSine(r)));
+    Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, size, integer(0x7f800000));
+    return toFloat(select(isFinite, Value(arith::XOrIOp::create(b, result, sign)), integer(0x7fc00000)));
+  }
+
+  /// For |x| <= pi / 4.
+  Value reducedSine(Value x) {
+    Value u = square(x);
+    return strictFma(strictMul(u, x),
+                     strictPolynomial(u, {-0.16666655242443085, 0.008332155644893646, -0.0001951463200384751}), x);
+  }
+  Value reducedCosine(Value x) {
+    return strictPolynomial(square(x), {1.0, -0.5, 0.04166664555668831, -0.0013887309469282627, 2.443241282890085e-05});
   }
 
 private:
@@ -163,6 +183,86 @@ private:
   /// Strict: of a factor in x a code generator would make one more product in every step of a polynomial.
   Value square(Value x) { return strictMul(x, x); }
 
+  Value strictFma(Value x, Value y, Value z) {
+    auto op = math::FmaOp::create(b, x, y, z);
+    op->setAttr(strictAttrName, b.getUnitAttr());
+    return op;
+  }
+
+  /// x = n * ln(2) + r with |r| <= ln(2) / 2: n + bias, in the lowest nine bits, and e^r - 1 to half an ulp of e^r.
+  struct Reduced {
+    Value biased, expm1;
+  };
+
+  /// For |x| up to 2^14. ln(2) is in two parts, of which the first has few enough bits for exact products. The sum with
+  /// 1.5 * 2^23 has no bits after the point, and n in its lowest ones.
+  Reduced reduce(Value x, int bias) {
+    Value shift = constant(12582912.0 + bias), sum = strictAdd(strictMul(x, constant(log2OfE)), shift);
+    Value number = strictSub(sum, shift);
+    Value r = strictFma(number, constant(2.12194440e-4), strictFma(number, constant(-0.693359375), x));
+    Value tail = strictPolynomial(
+        r, {0.4999999403953552, 0.1666651964187622, 0.04166840761899948, 0.008368919603526592, 0.0013814177364110947});
+    return {toBits(sum), strictFma(strictMul(r, r), tail, r)};
+  }
+
+  /// x = count * pi / 2 + rest, modulo 2 pi, with |rest| <= pi / 4.
+  struct Quarters {
+    Value count, rest;
+  };
+
+  /// For |x| below 2^13. pi / 2 is in three parts, the first two of few enough bits for exact products.
+  Quarters reduceSmallAngle(Value x) {
+    Value n = roundEven(mul(x, constant(0.636619772367581343)));
+    Value r = strictSub(x, strictMul(n, constant(1.5703125)));
+    r = strictSub(r, strictMul(n, constant(4.837512969970703125e-4)));
+    r = strictSub(r, strictMul(n, constant(7.549789948768648e-8)));
+    return {arith::FPToSIOp::create(b, b.getI32Type(), n), r};
+  }
+
+  /// For |x| from 2^13 on: the mantissa, an integer, times the bits of 1 / (2 pi) that matter at its exponent gives the
+  /// angle in units of 2^-32 turns, where whole turns wrap (Payne, Hanek 1983). 32 more bits count to less than a unit.
+  Quarters reduceLargeAngle(Value bits, Value size) {
+    const uint32_t words[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
+    Value first = arith::SubIOp::create(b, shiftRight(size, 23), integer(118)); // bit of the words
+    Value word = shiftRight(first, 5), offset = arith::AndIOp::create(b, first, integer(31));
+    auto wordAt = [&](unsigned behind) {
+      Value result = integer(words[behind]);
+      for (uint32_t i = 1; i + behind < std::size(words); ++i) {
+        Value isThis = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, word, integer(i));
+        result = select(isThis, integer(words[i + behind]), result);
+      }
+      return result;
+    };
+    Value rest = arith::SubIOp::create(b, integer(31), offset);
+    auto window = [&](Value high, Value low) -> Value {
+      Value left = arith::ShLIOp::create(b, high, offset);
+      return arith::OrIOp::create(b, left, Value(arith::ShRUIOp::create(b, shiftRight(low, 1), rest)));
+    };
+    Value next = wordAt(1), high = window(wordAt(0), next), low = window(next, wordAt(2));
+    Value mantissa =
+        arith::OrIOp::create(b, Value(arith::AndIOp::create(b, size, integer(0x7fffff))), integer(0x800000));
+    Value ofLow = strictMul(strictMul(number(mantissa), number(shiftRight(low, 1))), constant(0x1p-31));
+    Value turn = arith::AddIOp::create(b, Value(arith::MulIOp::create(b, mantissa, high)),
+                                       Value(arith::FPToSIOp::create(b, b.getI32Type(), ofLow)));
+    turn = select(isSet(bits, 0x80000000), Value(arith::SubIOp::create(b, integer(0), turn)), turn);
+    // Not two shifts, which a code generator may take for none.
+    Value nearest = arith::AddIOp::create(b, turn, integer(0x20000000));
+    Value eighth =
+        arith::SubIOp::create(b, Value(arith::AndIOp::create(b, nearest, integer(0x3fffffff))), integer(0x20000000));
+    Value count = shiftRight(Value(arith::SubIOp::create(b, turn, eighth)), 30);
+    return {count, strictMul(number(eighth), constant(6.28318530717958647692 * 0x1p-32))};
+  }
+
+  Value number(Value x) { return arith::SIToFPOp::create(b, b.getF32Type(), x); }
+  Value shiftRight(Value x, uint32_t by) { return arith::ShRUIOp::create(b, x, integer(by)); }
+  Value isSet(Value bits, uint32_t mask) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, Value(arith::AndIOp::create(b, bits, integer(mask))),
+                                 integer(0));
+  }
+
+  /// The power of two whose biased exponent is in the lowest nine bits, from 1 to 254.
+  Value ofExponent(Value biased) { return toFloat(arith::ShLIOp::create(b, biased, integer(23))); }
+
   Value atMost(Value x, double high) { return arith::MinimumFOp::create(b, x, constant(high)); }
 
   /// The whole number n nearest to some x, and 2^(n - 1) for n from -126 (there 0) to 129 (there infinity).
@@ -177,10 +277,10 @@ private:
     return {strictSub(sum, shift), toFloat(arith::ShLIOp::create(b, toBits(sum), integer(23)))};
   }
 
-  /// 2 * 2^f for |f| <= 1/2.
+  /// 2 * 2^f for |f| <= 1/2; exact for 0.
   Value twicePowerOfTwo(Value f) {
-    return polynomial(f, {2.000000238418579, 1.386293888092041, 0.4804423153400421, 0.11101431399583817,
-                          0.019351540133357048, 0.0026552476920187473});
+    return polynomial(f, {2.0, 1.3862940073013306, 0.4804447889328003, 0.111014723777771, 0.019343450665473938,
+                          0.002652890281751752});
   }
 
   // Targets may assume that no float is NaN; these choices are of integers, so that NaN takes its way all the same.
@@ -230,6 +330,13 @@ private:
     return result;
   }
 
+  Value strictPolynomial(Value x, ArrayRef<double> coefficients) {
+    Value result = constant(coefficients.back());
+    for (double coefficient : llvm::reverse(coefficients.drop_back()))
+      result = strictFma(result, x, constant(coefficient));
+    return result;
+  }
+
   static constexpr double log2OfE = 1.44269504088896341;
 
   ImplicitLocOpBuilder b;
@@ -269,8 +376,12 @@ Value expand(Operation *op) {
       .Case([&](math::Log1pOp) { return expander.log1p(x); })
       .Case([&](math::TanhOp) { return expander.tanh(x); })
       .Case([&](math::ErfOp) { return expander.erf(x, op->hasAttr(nonnegativeAttrName)); })
-      .Case([&](math::SinOp) { return expander.sine(x, 0); })
-      .Case([&](math::CosOp) { return expander.sine(x, 1); });
+      .Case([&](math::SinOp) {
+        return op->hasAttr(reducedAngleAttrName) ? expander.reducedSine(x) : expander.sine(x, 0);
+      })
+      .Case([&](math::CosOp) {
+        return op->hasAttr(reducedAngleAttrName) ? expander.reducedCosine(x) : expander.sine(x, 1);
+      });
 }
 
 bool isExpanded(Operation *op) {

@@ -116,8 +116,10 @@ TEST(Bounds, OfFunctions) {
       y.push_back(function(static_cast<float>(value)));
     ratio.see(evaluate(op, {x}, {2000}), y);
   };
-  expect(Op::exp, [&](float x) { return way.exp(x); }, 80);
-  expect(Op::log, [&](float x) { return way.function(std::log(double{x})); }, 100, 101);
+  // To 2 ulp; the rounding to f32 is part of that.
+  auto precise = [&](double value) { return static_cast<float>(value * (1 + 0x1p-23 * way.unit())); };
+  expect(Op::exp, [&](float x) { return precise(std::exp(double{x})); }, 80);
+  expect(Op::log, [&](float x) { return precise(std::log(double{x})); }, 100, 101);
   expect(Op::sqrt, [&](float x) { return std::sqrt(x); }, 100, 101);
   expect(Op::tanh, [&](float x) { return way.function(std::tanh(double{x})); }, 5);
   expect(Op::sigmoid, [&](float x) { return way.sigmoid(x); }, 30);

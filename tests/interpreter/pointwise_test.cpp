@@ -121,6 +121,14 @@ TEST(Pointwise, FunctionsOfOneOperand) {
   expectValues(evaluate(Op::silu, {f32({1}, {1})}, {1}), {0.7310585786300049});
 }
 
+TEST(Pointwise, ExponentialsAndLogarithmsAreExactAtOne) {
+  EXPECT_EQ(evaluate(Op::exp, {f32({1}, {0})}, {1}).errors[0], 0);
+  EXPECT_EQ(evaluate(Op::log, {f32({1}, {1})}, {1}).errors[0], 0);
+  const Tensor small = evaluate(Op::exp, {f32({1}, {-100})}, {1}); // subnormal
+  EXPECT_GT(small.errors[0], 0);
+  EXPECT_LE(small.errors[0], 0x1p-147);
+}
+
 TEST(Pointwise, RootsAndLogarithmsNearZeroAreIntervals) {
   const Tensor x = withErrors(f32({3}, {1e-4, 1e-4, 1e-4}), {0, 5e-5, 2e-4});
   const Tensor root = evaluate(Op::sqrt, {x}, {3}), log = evaluate(Op::log, {x}, {3});

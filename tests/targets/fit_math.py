@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits the polynomials of compiler/transforms/ExpandMath.cpp and prints their coefficients and errors.
+"""Fits the polynomials of targets/passes/ExpandMath.cpp and prints their coefficients and errors.
 
 Weighted least squares at Chebyshev points, reweighted by the error until all its peaks are equal (Lawson's method); rational functions
 by the same on the linearised problem. Needs numpy."""
@@ -106,11 +106,12 @@ def show(name, error, *coefficients):
 
 def main():
     r = chebyshev(-0.3476, 0.3476)
-    error, c = polynomial(r, 5, np.exp(r), np.exp(-r))
-    show("twice e^r", error, 2 * c)
+    r = r[np.abs(r) > 1e-3]
+    show("(e^r - 1 - r) / r^2", *polynomial(r, 4, (np.expm1(r) - r) / r**2, r * r * np.exp(-r)))
     r = chebyshev(-0.501, 0.501)
-    error, c = polynomial(r, 5, np.exp2(r), np.exp2(-r))
-    show("twice 2^r", error, 2 * c)
+    r = r[np.abs(r) > 1e-3]
+    error, c = polynomial(r, 4, (np.exp2(r) - 1) / r, np.abs(r) * np.exp2(-r))
+    show("twice 2^r, exact for 0", error, np.concatenate([[2], 2 * c]))
     f = chebyshev(math.sqrt(0.5) - 1, math.sqrt(2) - 1)
     f = f[np.abs(f) > 1e-3]
     show("(log(1 + f) - f + f^2 / 2) / f^3", *polynomial(f, 7, (np.log1p(f) - f + f * f / 2) / f**3, np.abs(f**3 / np.log1p(f))))
@@ -118,7 +119,6 @@ def main():
     u = x * x
     show("(sin(x) / x - 1) / x^2", *polynomial(u, 2, (np.sin(x) / x - 1) / u, u * x / np.sin(x)))
     show("(cos(x) - 1 + x^2 / 2) / x^4", *polynomial(u, 2, (np.cos(x) - 1 + u / 2) / u**2, u * u / np.cos(x)))
-    show("tanh", *odd_rational(np.tanh, 9.0, 5, 4))
     error, top, bottom = odd_rational(np.vectorize(math.erf), 3.6, 4, 5)
     show("erf", error, top, bottom)
     show("erf, rounded for gelu", *rounded_erf(top, bottom))

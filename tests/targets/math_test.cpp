@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The expansions of math functions through the whole path against libm in f64: dense samples, and the special values.
-// The bounds are those that compiler/transforms/ExpandMath.cpp states.
+// The bounds are those that targets/passes/ExpandMath.cpp states; of exp and log 2 ulp, as tests/ops/functions_test.cpp
+// tries for operations, over all numbers if it is told to.
 #include "Harness.h"
 #include "KernelText.h"
 #include <algorithm>
@@ -23,28 +24,38 @@ struct Function {
   const char *attribute = "";
 };
 
-constexpr const char *nonpositive = "{kiln.nonpositive}", *nonnegative = "{kiln.nonnegative}";
+constexpr const char *nonpositive = "{kiln.nonpositive}", *nonnegative = "{kiln.nonnegative}",
+                     *reducedAngle = "{kiln.reduced_angle}";
+constexpr double subnormalUnit = 0x1p-149;
 
 const Function functions[] = {
-    {"exp", std::exp, -86.9, 88.7, 3e-7, 0},
+    {"exp", std::exp, -86.9, 88.7, 1.2e-7, 0},
+    {"exp", std::exp, -110, -87, 1.2e-7, subnormalUnit},
+    {"exp", std::exp, -1e-6, 1e-6, 1.2e-7, 0},
     {"exp", std::exp, -86.9, 0, 3e-7, 0, 1e-7, nonpositive},
     {"exp", std::exp, -1, 0, 3e-7, 0, 1e-7, nonpositive},
     {"exp2", std::exp2, -124.9, 127.9, 3e-7, 0},
     {"exp2", std::exp2, -124.9, 0, 3e-7, 0, 0, nonpositive},
     {"exp2", std::exp2, -1, 0, 3e-7, 0, 0, nonpositive},
-    {"log", std::log, 1.2e-38, 3e38, 2e-7, 2e-7},
-    {"log", std::log, 0.4, 2.5, 2e-7, 2e-7},
+    {"log", std::log, 1.2e-38, 3e38, 1.2e-7, 0},
+    {"log", std::log, 1e-42, 1.2e-38, 1.2e-7, 0},
+    {"log", std::log, 0.4, 2.5, 1.2e-7, 0},
+    {"log", std::log, 0.999, 1.001, 1.2e-7, 0},
     {"log1p", std::log1p, -0.9999, 1e4, 2e-7, 0},
     {"log1p", std::log1p, -1e-3, 1e-3, 2e-7, 0},
-    {"tanh", std::tanh, -12, 12, 4e-7, 0},
-    {"tanh", std::tanh, -1e-3, 1e-3, 4e-7, 0},
+    {"tanh", std::tanh, -12, 12, 3.6e-7, 0},
+    {"tanh", std::tanh, -1e-3, 1e-3, 3.6e-7, 0},
     {"erf", std::erf, -6, 6, 5e-7, 0},
     {"erf", std::erf, -1e-3, 1e-3, 5e-7, 0},
     {"erf", std::erf, 0, 6, 5e-7, 0, 0, nonnegative},
     {"erf", std::erf, 3, 4, 5e-7, 0, 0, nonnegative},
-    {"sin", std::sin, -1e4, 1e4, 0, 1e-7},
-    {"cos", std::cos, -1e4, 1e4, 0, 1e-7},
+    {"sin", std::sin, -1e4, 1e4, 0, 1.3e-7},
+    {"cos", std::cos, -1e4, 1e4, 0, 1.3e-7},
+    {"sin", std::sin, 8000, 3e38, 0, 1.3e-7},
+    {"cos", std::cos, -3e38, -8000, 0, 1.3e-7},
     {"sin", std::sin, -1, 1, 3e-7, 0},
+    {"sin", std::sin, -0.7853981, 0.7853981, 3e-7, 1.3e-7, 0, reducedAngle},
+    {"cos", std::cos, -0.7853981, 0.7853981, 3e-7, 1.3e-7, 0, reducedAngle},
 };
 
 std::string kernelText(const std::string &op, const std::string &attribute) {
@@ -57,15 +68,15 @@ std::string kernelText(const std::string &op, const std::string &attribute) {
 
 class Math : public ::testing::TestWithParam<std::string> {};
 
-/// Evenly spaced, and by a constant factor: from the lower end to the higher one where both are above 0, else from each
-/// end that is not 0 to a millionth of it.
+/// Evenly spaced, and by a constant factor: from the lower end to the higher one where both have one sign, else from
+/// each end that is not 0 to a millionth of it.
 std::vector<double> sample(const Function &f, int64_t count) {
   std::vector<double> x(count);
   for (int64_t i = 0; i < count; ++i) {
     const double along = double(i) / double(count - 1);
     if (i % 2)
       x[i] = f.low + (f.high - f.low) * along;
-    else if (f.low > 0)
+    else if (f.low > 0 || f.high < 0)
       x[i] = f.low * std::pow(f.high / f.low, along);
     else
       x[i] = (f.high == 0 || (f.low < 0 && i % 4)) ? f.low * std::pow(1e-6, along) : f.high * std::pow(1e-6, along);
@@ -123,6 +134,10 @@ TEST_P(Math, SpecialValues) {
       {"exp", -1e30, 0, nonpositive},
       {"exp", -3e38, 0, nonpositive},
       {"exp", 0, 1, nonpositive},
+      {"exp", -87.5, 9.9823486e-39},
+      {"exp", -103.9, 1.401298464324817e-45},
+      {"exp", -104.1, 0},
+      {"exp", 88.73, infinity},
       {"exp", nan, nan, nonpositive},
       {"exp2", -infinity, 0},
       {"exp2", 200, infinity},
@@ -138,6 +153,7 @@ TEST_P(Math, SpecialValues) {
       {"log", 1, 0},
       {"log", infinity, infinity},
       {"log", -1, nan},
+      {"log", 1.401298464324817e-45, -103.27892990343184},
       {"log", nan, nan},
       {"log1p", 0, 0},
       {"log1p", -1, -infinity},
@@ -159,6 +175,9 @@ TEST_P(Math, SpecialValues) {
       {"sin", 0, 0},
       {"cos", 0, 1},
       {"sin", nan, nan},
+      {"sin", infinity, nan},
+      {"cos", -infinity, nan},
+      {"cos", 0, 1, reducedAngle},
   };
   for (const Case &c : cases) {
     SCOPED_TRACE(std::string(c.op) + "(" + std::to_string(c.x) + ")");
@@ -173,7 +192,7 @@ TEST_P(Math, SpecialValues) {
       else if (std::isinf(c.expected) || c.expected == 0)
         ASSERT_EQ(value, c.expected);
       else
-        ASSERT_NEAR(value, c.expected, 2e-7 * std::abs(c.expected));
+        ASSERT_NEAR(value, c.expected, c.expected == 1 ? 0 : 2e-7 * std::abs(c.expected) + subnormalUnit / 2);
     }
   }
 }

@@ -60,14 +60,17 @@ static Value createMinimum(ElementBuilder &b, Value lhs, Value rhs) {
 static Value createSoftplus(ElementBuilder &b, Value x) {
   Type type = x.getType();
   auto number = [&](double value) { return b.constant(type, value); };
-  auto exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, Value(math::AbsFOp::create(b, x)))));
-  exp->setAttr(nonpositiveAttrName, b.getUnitAttr());
+  auto fused = [&](Value x, Value y, Value z) -> Value {
+    auto op = math::FmaOp::create(b, x, y, z);
+    op->setAttr(strictAttrName, b.getUnitAttr());
+    return op;
+  };
+  Value exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, Value(math::AbsFOp::create(b, x)))));
   Value s = arith::DivFOp::create(b, exp, Value(arith::AddFOp::create(b, exp, number(2))));
   Value square = arith::MulFOp::create(b, s, s), series = number(2.0 / 15);
   for (int power = 13; power > 0; power -= 2)
-    series = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, series, square)), number(2.0 / power));
-  return arith::AddFOp::create(b, Value(arith::MaximumFOp::create(b, x, number(0))),
-                               Value(arith::MulFOp::create(b, s, series)));
+    series = fused(series, square, number(2.0 / power));
+  return fused(s, series, arith::MaximumFOp::create(b, x, number(0)));
 }
 
 /// Floats are brought into the range of i32 first: beyond it every CPU has its own answer. A short float is rounded

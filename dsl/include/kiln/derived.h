@@ -69,33 +69,41 @@ constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::her
 }
 
 /// x to a power: by multiplications for a whole number up to 64, a root for 1/2; for all others x is above 0.
-constexpr auto pow(const tensor auto &x, double exponent, Site site = Site::here()) {
-  double size = exponent < 0 ? -exponent : exponent;
-  const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
-  auto power = x;
-  if (size == 0.5)
-    power = sqrt(x, site);
-  else if (!is_whole)
-    power = exp(mul(log(x, site), size, site), site);
-  else {
-    // Squares, from the highest bit down.
-    int bit = 64;
-    const int whole = static_cast<int>(size);
-    while (bit > 1 && !(whole & bit))
-      bit /= 2;
-    for (bit /= 2; bit > 0; bit /= 2) {
-      power = mul(power, power, site);
-      if (whole & bit)
-        power = mul(power, x, site);
+/// Those of short floats are computed in f32, and rounded once.
+template <tensor X> constexpr auto pow(const X &x, double exponent, Site site = Site::here()) {
+  if constexpr (short_float(X::element)) {
+    return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
+  } else {
+    double size = exponent < 0 ? -exponent : exponent;
+    const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
+    if (!is_whole && size != 0.5)
+      return exp(mul(log(x, site), exponent, site), site);
+    auto power = x;
+    if (size == 0.5)
+      power = sqrt(x, site);
+    else {
+      // Squares, from the highest bit down.
+      int bit = 64;
+      const int whole = static_cast<int>(size);
+      while (bit > 1 && !(whole & bit))
+        bit /= 2;
+      for (bit /= 2; bit > 0; bit /= 2) {
+        power = mul(power, power, site);
+        if (whole & bit)
+          power = mul(power, x, site);
+      }
+      if (whole == 0)
+        power = add(mul(x, 0, site), 1, site);
     }
-    if (whole == 0)
-      power = add(mul(x, 0, site), 1, site);
+    return exponent < 0 ? div(1, power, site) : power;
   }
-  return exponent < 0 ? div(1, power, site) : power;
 }
 /// a to the power b, element by element, for a above 0.
 template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
-  return exp(mul(log(a, site), b, site), site);
+  if constexpr (short_float(A::element) && B::element == A::element)
+    return cast<A::element>(pow(cast<f32>(a, site), cast<f32>(b, site), site), site);
+  else
+    return exp(mul(log(a, site), b, site), site);
 }
 
 /// What is left of a / b, with the sign of a, as % in C; of i32. a where b is 0.
