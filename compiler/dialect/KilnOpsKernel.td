@@ -27,15 +27,14 @@ def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOp
 def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly">, Kiln_IndexOperands]> {
   let summary = "sines of the positions times a table of frequencies";
   let description = [{
-    Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])): a frequency in turns as
-    the sum of three f32 numbers, the first two of few bits, and a phase in turns. Kernel formation makes it from
-    `kiln.sinusoidal`.
+    Column c of position p is sin(2 pi / 2^32 (p (table[0, c] + f) + table[2, c])), where f is the float whose bits are
+    table[1, c]: a frequency and a phase in units of 2^-32 turns. Kernel formation makes it from `kiln.sinusoidal`.
 
     ```mlir
-    %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<4x512xf32>) -> tensor<7x512xf32>
+    %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<3x512xi32>) -> tensor<7x512xf32>
     ```
   }];
-  let arguments = (ins Kiln_IntegerTensor:$positions, Kiln_FloatTensor:$table);
+  let arguments = (ins Kiln_IntegerTensor:$positions, Kiln_IntegerTensor:$table);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$positions `,` $table attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

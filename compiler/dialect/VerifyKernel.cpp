@@ -43,8 +43,8 @@ LogicalResult SinusoidOp::verify() {
        table = cast<RankedTensorType>(getTable().getType()), result = cast<RankedTensorType>(getResult().getType());
   if (failed(check.extents({positions, table, result})))
     return failure();
-  if (table.getRank() != 2 || table.getDimSize(0) != 4)
-    return check.fail("sinusoid requires a table [4, width]", check.text(table));
+  if (table.getRank() != 2 || table.getDimSize(0) != 3)
+    return check.fail("sinusoid requires a table [3, width]", check.text(table));
   SmallVector<AffineExpr> extents = getExtents(positions);
   extents.push_back(getExtents(table).back());
   if (getExtents(result) != extents)

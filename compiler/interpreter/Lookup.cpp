@@ -23,8 +23,7 @@ Tensor evaluatePositions(const OpCall &call) {
   return result;
 }
 
-/// y[t, 2k] = sin(t / base^(2k/D)), y[t, 2k+1] = cos of the same. An implementation keeps the angle exact up to 2^15
-/// and may lose its turns in proportion beyond.
+/// y[t, 2k] = sin(t / base^(2k/D)), y[t, 2k+1] = cos of the same.
 Tensor evaluateSinusoidal(const OpCall &call) {
   call.requireOperands(1, 1);
   call.requireIntegers(0);
@@ -33,15 +32,13 @@ Tensor evaluateSinusoidal(const OpCall &call) {
   const std::int64_t width = call.shape[1];
   call.require(width % 2 == 0 && call.attributes().base > 1, "an even width and a base above 1");
   Tensor result = call.result({positions.shape[0], width}, ElementType::f32);
-  const Arithmetic arithmetic(ElementType::f32);
   for (std::int64_t t = 0; t < positions.size(); ++t)
     for (std::int64_t d = 0; d < width; ++d) {
       const double exponent = static_cast<double>(d / 2 * 2) / static_cast<double>(width);
       const double angle = positions.values[t] / std::pow(call.attributes().base, exponent);
       const double value = d % 2 ? std::cos(angle) : std::sin(angle);
-      const double lost = std::abs(positions.values[t]) > 0x1p15 ? 2 * arithmetic.unit * std::abs(angle) : 0;
-      result.set(t * width + d,
-                 positions.at(t).isDetermined() ? Value{value, 1.5 * arithmetic.function + lost} : undetermined(value));
+      const double error = sinusoidalError(static_cast<std::int64_t>(positions.values[t]));
+      result.set(t * width + d, positions.at(t).isDetermined() ? Value{value, error} : undetermined(value));
     }
   return result;
 }

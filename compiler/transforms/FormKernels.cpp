@@ -13,6 +13,8 @@
 #include "compiler/transforms/OutlineKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
 
@@ -21,24 +23,19 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Rows: the first 9 bits of the frequency in turns, the next 9, the rest; phase in turns (the odd columns are
-/// cosines).
+/// Rows: the frequency in units of 2^-32 turns; what that leaves, at most half a unit, as the bits of a float; the
+/// phase in those units (the odd columns are cosines).
 DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
-  auto leadingBits = [](double value) {
-    int exponent = 0;
-    const double mantissa = std::frexp(value, &exponent);
-    return std::ldexp(std::trunc(std::ldexp(mantissa, 9)), exponent - 9);
-  };
-  SmallVector<float> values(4 * width);
+  SmallVector<int32_t> values(3 * width);
   for (int64_t c = 0; c < width; ++c) {
-    double turns = std::pow(base, -static_cast<double>(c - c % 2) / width) / 6.28318530717958647692;
-    double first = leadingBits(turns), second = leadingBits(turns - first);
-    values[c] = static_cast<float>(first);
-    values[width + c] = static_cast<float>(second);
-    values[2 * width + c] = static_cast<float>(turns - first - second);
-    values[3 * width + c] = c % 2 ? 0.25f : 0.0f;
+    const double turns =
+        std::pow(base, -static_cast<double>(c - c % 2) / static_cast<double>(width)) / (2 * llvm::numbers::pi);
+    const double units = std::ldexp(turns, 32), whole = std::round(units); // below 2^30
+    values[c] = static_cast<int32_t>(whole);
+    values[width + c] = llvm::bit_cast<int32_t>(static_cast<float>(units - whole));
+    values[2 * width + c] = c % 2 ? 1 << 30 : 0;
   }
-  return DenseElementsAttr::get(RankedTensorType::get({4, width}, Float32Type::get(context)), ArrayRef(values));
+  return DenseElementsAttr::get(RankedTensorType::get({3, width}, IntegerType::get(context, 32)), ArrayRef(values));
 }
 
 void addFrequencies(SinusoidalOp op) {

@@ -9,6 +9,7 @@
 #include "compiler/interpreter/Philox.h"
 #include "compiler/interpreter/QuantizeRows.h"
 #include "compiler/verify/NodeOf.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -100,24 +101,23 @@ static std::vector<Tensor> evaluatePanels(kd::PanelMomentsOp op, const Tensor &x
   return {std::move(mean), evaluate(Op::sum, x.element, &squares, shape, last)};
 }
 
-/// Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])). The bound is that
-/// of kiln.sinusoidal: angles keep their turns up to 2^15.
+/// Column c of position p is sin(2 pi / 2^32 (p (table[0, c] + f) + table[2, c])), f the float of the bits in
+/// table[1, c]. The bound is that of kiln.sinusoidal.
 static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
-  if (positions.rank() != 1 || table.rank() != 2 || table.shape[0] != 4 ||
+  if (positions.rank() != 1 || table.rank() != 2 || table.shape[0] != 3 ||
       shape != TensorShape{positions.shape[0], table.shape[1]})
-    throw std::runtime_error("sinusoid requires positions of rank 1 and a table of four rows");
-  const interpreter::Arithmetic arithmetic(ElementType::f32);
+    throw std::runtime_error("sinusoid requires positions of rank 1 and a table of three rows");
   const std::int64_t width = table.shape[1];
   Tensor result = Tensor::zeros(ElementType::f32, shape);
   for (std::int64_t t = 0; t < positions.size(); ++t)
     for (std::int64_t c = 0; c < width; ++c) {
-      auto entry = [&](std::int64_t row) { return table.values[row * width + c]; };
-      const double position = positions.values[t], turns = position * (entry(0) + entry(1) + entry(2));
-      const double angle = 2 * M_PI * turns;
-      const double lost = std::abs(position) > 0x1p15 ? 2 * arithmetic.unit * std::abs(angle) : 0;
-      const double value = std::sin(2 * M_PI * (turns - std::floor(turns) + entry(3)));
+      auto entry = [&](std::int64_t row) { return static_cast<std::int32_t>(table.values[row * width + c]); };
+      const auto position = static_cast<std::int64_t>(positions.values[t]);
+      const auto whole = static_cast<std::uint32_t>(position * entry(0) + entry(2)); // of a turn: what wrapping leaves
+      const double rest = static_cast<double>(position) * static_cast<double>(llvm::bit_cast<float>(entry(1)));
+      const double value = std::sin(2 * M_PI * 0x1p-32 * (static_cast<double>(whole) + rest));
       result.set(t * width + c, positions.at(t).isDetermined()
-                                    ? interpreter::Value{value, 1.5 * arithmetic.function + lost}
+                                    ? interpreter::Value{value, interpreter::sinusoidalError(position)}
                                     : interpreter::undetermined(value));
     }
   return result;

@@ -61,15 +61,15 @@ func.func @layout(%x: tensor<8x4xf32>) {
 }
 
 // -----
-func.func @sinusoid_table(%p: tensor<7xi32>, %t: tensor<2x6xf32>) {
-  // expected-error@+1 {{sinusoid requires a table [4, width]: got f32[2, 6]}}
-  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<2x6xf32>) -> tensor<7x6xf32>
+func.func @sinusoid_table(%p: tensor<7xi32>, %t: tensor<2x6xi32>) {
+  // expected-error@+1 {{sinusoid requires a table [3, width]: got i32[2, 6]}}
+  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<2x6xi32>) -> tensor<7x6xf32>
   return
 }
 
 // -----
-func.func @sinusoid_result(%p: tensor<7xi32>, %t: tensor<4x6xf32>) {
+func.func @sinusoid_result(%p: tensor<7xi32>, %t: tensor<3x6xi32>) {
   // expected-error@+1 {{sinusoid requires a result [positions, width]: got f32[7, 5], expected [7, 6]}}
-  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<4x6xf32>) -> tensor<7x5xf32>
+  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<3x6xi32>) -> tensor<7x5xf32>
   return
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements of tables by index, the indices themselves, and the sinusoidal encoding.
+#include "compiler/dialect/ReducedAngle.h"
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 namespace mlir::kiln {
 
@@ -24,34 +28,41 @@ static IndexOperand indexInto(Value table, int64_t axis, Value indices) {
   return {indices, 0, getExtents(cast<RankedTensorType>(table.getType()))[axis]};
 }
 
-/// Position times frequency, in turns, in three parts: two are exact for positions below 2^15 and give up their whole
-/// turns, so that what is left after whole quarters of a turn, up to an eighth, is exact to 2^-28 turns. The quarters
-/// choose sine or cosine and the sign.
+/// Position times frequency as a fraction of a turn, in units of 2^-32 turns: integers that wrap give up whole turns
+/// exactly, whatever the position. What the frequency has beyond 32 bits is a product of floats, rounded to a unit for
+/// positions up to 2^24. The highest bits of the fraction choose sine or cosine and the sign; the rest, up to an eighth
+/// of a turn, is the angle.
 Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
-  Type type = getType().getElementType();
+  Type number = b.getF32Type(), integer = b.getI32Type();
   auto entry = [&](int64_t row) { return b.read(getTable(), {b.getAffineConstantExpr(row), at.back()}); };
-  auto inOrder = [&](auto sum) -> Value {
-    sum->setAttr(strictAttrName, b.getUnitAttr());
-    return sum;
+  auto constant = [&](int32_t value) { return b.kernel.createConstant(b.getI32IntegerAttr(value)); };
+  auto isSet = [&](Value bits, int32_t bit) -> Value {
+    Value masked = arith::AndIOp::create(b, bits, constant(bit));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, masked, constant(0));
   };
-  auto add = [&](Value x, Value y) { return inOrder(arith::AddFOp::create(b, x, y)); };
-  auto sub = [&](Value x, Value y) { return inOrder(arith::SubFOp::create(b, x, y)); };
-  auto scaled = [&](Value x, double by) -> Value { return arith::MulFOp::create(b, x, b.constant(type, by)); };
-  auto floor = [&](Value x) -> Value { return math::FloorOp::create(b, x); };
-  auto round = [&](Value x) { return floor(add(x, b.constant(type, 0.5))); };
-  auto differ = [&](Value x, Value y) -> Value { return arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, x, y); };
+  auto reduced = [&](auto function) -> Value {
+    function->setAttr(reducedAngleAttrName, b.getUnitAttr());
+    return arith::BitcastOp::create(b, integer, function);
+  };
 
-  Value position = arith::SIToFPOp::create(b, type, b.read(getPositions(), at.drop_back()));
-  auto turns = [&](int64_t row) -> Value { return arith::MulFOp::create(b, position, entry(row)); };
-  auto fraction = [&](Value x) { return sub(x, round(x)); };
-  Value most = add(fraction(turns(0)), fraction(turns(1))), rest = turns(2);
-  Value quarters = round(scaled(add(most, rest), 4));
-  Value angle = scaled(add(sub(most, scaled(quarters, 0.25)), rest), 6.28318530717958647692);
+  Value position = b.read(getPositions(), at.drop_back());
+  Value low = arith::MulFOp::create(b, Value(arith::SIToFPOp::create(b, number, position)),
+                                    Value(arith::BitcastOp::create(b, number, entry(1))));
+  Value turn = arith::AddIOp::create(b, Value(arith::MulIOp::create(b, position, entry(0))),
+                                     Value(arith::FPToSIOp::create(b, integer, low)));
+  turn = arith::AddIOp::create(b, turn, entry(2));
 
-  Value halves = scaled(add(quarters, scaled(entry(3), 4)), 0.5), pairs = scaled(floor(halves), 0.5);
-  Value sine = math::SinOp::create(b, angle), cosine = math::CosOp::create(b, angle);
-  Value result = arith::SelectOp::create(b, differ(halves, floor(halves)), cosine, sine);
-  return arith::SelectOp::create(b, differ(pairs, floor(pairs)), Value(arith::NegFOp::create(b, result)), result);
+  // Not two shifts, which a code generator may take for none.
+  Value nearest = arith::AddIOp::create(b, turn, constant(1 << 29));
+  Value rest =
+      arith::SubIOp::create(b, Value(arith::AndIOp::create(b, nearest, constant((1 << 30) - 1))), constant(1 << 29));
+  Value quarters = arith::SubIOp::create(b, turn, rest);
+  Value angle = arith::MulFOp::create(b, Value(arith::SIToFPOp::create(b, number, rest)),
+                                      b.constant(number, 2 * llvm::numbers::pi * 0x1p-32));
+  Value sine = reduced(math::SinOp::create(b, angle)), cosine = reduced(math::CosOp::create(b, angle));
+  Value bits = arith::SelectOp::create(b, isSet(quarters, 1 << 30), cosine, sine);
+  Value sign = arith::AndIOp::create(b, quarters, constant(std::numeric_limits<int32_t>::min()));
+  return arith::BitcastOp::create(b, number, Value(arith::XOrIOp::create(b, bits, sign)));
 }
 
 bool SinusoidOp::collapseRows(RowCollapser &) { return false; }
