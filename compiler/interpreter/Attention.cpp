@@ -2,7 +2,7 @@
 //
 // attention: for each head s = scale q k^T + mask, -infinity where a key does not count, y = softmax(s) v.
 // Weights of f16 and bf16 may be rounded before they are multiplied.
-// attention_scores: s, with -3e38 where a key does not count; of f16 and bf16 no less than their least finite number.
+// attention_scores: s, with -3e38 where a key does not count; of f16 and bf16 within their finite numbers.
 //
 // A query that no key counts for has no meaning, so its row is not determined. A mask from -1e38 down says, like
 // -infinity, that a key has no weight; as a score it may be anything from -3e38 to -1e38.
@@ -138,7 +138,7 @@ Tensor evaluateScores(const Heads &heads) {
   const ElementType element = call[0].element;
   Tensor result = call.result(shape, element);
   const double excluded = roundTo(ElementType::f32, excludedScore);
-  const double least = short_float(element) ? -largestOf(element) : -std::numeric_limits<double>::infinity();
+  const double most = short_float(element) ? largestOf(element) : std::numeric_limits<double>::infinity();
   std::int64_t flat = 0;
   for (std::int64_t b = 0; b < heads.batch; ++b)
     for (std::int64_t h = 0; h < heads.heads; ++h)
@@ -146,8 +146,9 @@ Tensor evaluateScores(const Heads &heads) {
         for (std::int64_t j = 0; j < heads.keys; ++j, ++flat) {
           bool isKnown = true;
           const bool counts = heads.counts(b, i, j, isKnown);
-          const Value score =
-              heads.arithmetic.maximum(counts ? heads.score(b, h, i, j) : exact(excluded), exact(least));
+          const Arithmetic &arithmetic = heads.arithmetic;
+          const Value within = arithmetic.minimum(counts ? heads.score(b, h, i, j) : exact(excluded), exact(most));
+          const Value score = arithmetic.maximum(within, exact(-most));
           result.set(flat, isKnown ? score : undetermined(score.value));
         }
   return result;

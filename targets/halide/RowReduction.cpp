@@ -4,6 +4,7 @@
 // a time: its reductions and what several of them read are computed in scratch memory that stays in the first level
 // cache, then the row is stored. Rows are spread over the workers. A reduction along another than the innermost
 // dimension takes a vector of rows at a time instead.
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/ADT/BitVector.h"
@@ -79,6 +80,23 @@ bool isWorthKeeping(linalg::GenericOp op) {
   for (Value result : op.getResults())
     uses += std::distance(result.use_begin(), result.use_end());
   return uses > 1 && op.getBlock()->getOperations().size() > 1;
+}
+
+/// Terms of a sum that are added one after another. Their roundings add up, so long sums are sums of such sums.
+constexpr int termsOfBlock = 32;
+
+bool isLongSum(const Stage &stage) {
+  return stage.isReduction && stage.funcs.size() == 1 && !isOrdered(stage.op) &&
+         isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)) &&
+         innermostReduction(stage.op) > 2 * termsOfBlock;
+}
+
+/// What the stage adds up from then on: the sums of blocks.
+Func sumInBlocks(const Stage &stage) {
+  Func sum = stage.funcs.front();
+  Halide::RVar block("block"), within("within");
+  sum.update().split(stage.domain[0], block, within, termsOfBlock);
+  return sum.update().rfactor(block, Var("part"));
 }
 
 class RowReduction : public Strategy {
@@ -216,17 +234,27 @@ void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stag
       vectorizeReduction(stage, lanes, vectors, [&](Func part) { part.compute_at(store, level); });
       continue;
     }
+    Func parts;
+    if (isLongSum(stage)) {
+      parts = sumInBlocks(stage);
+      parts.compute_at(store, level);
+    }
     padOuterStorage(func, columnExtents(translator, op->getResult(number)));
     if (func.dimensions() == 0 || (isOfRows && !isVectorOfRows()))
       continue;
     Halide::Expr extent = translator.extent(op->getResult(number), func.dimensions() - 1);
-    if (isOfRows)
-      func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
-    else
-      padStorage(func, extent, lanes);
-    vectorizeGuarded(func, dimensionVar(0), extent, lanes);
-    for (int update = 0; update < func.num_update_definitions(); ++update)
-      vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
+    auto vectorize = [&](Func each) {
+      if (isOfRows)
+        each.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
+      else
+        padStorage(each, extent, lanes);
+      vectorizeGuarded(each, dimensionVar(0), extent, lanes);
+      for (int update = 0; update < each.num_update_definitions(); ++update)
+        vectorizeGuarded(each.update(update), dimensionVar(0), extent, lanes);
+    };
+    if (parts.defined())
+      vectorize(parts);
+    vectorize(func);
   }
 }
 

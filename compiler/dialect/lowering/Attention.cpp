@@ -312,8 +312,9 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
                                     /*unit=*/1);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
   if (isShortFloat(type)) { // finite in f16, too
-    const APFloat least = APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true);
-    score = arith::MaximumFOp::create(b, score, b.constant(reader.element, least.convertToDouble()));
+    const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
+    score = arith::MinimumFOp::create(b, score, b.constant(reader.element, largest));
+    score = arith::MaximumFOp::create(b, score, b.constant(reader.element, -largest));
   }
   return b.convert(score, type);
 }

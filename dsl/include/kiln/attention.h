@@ -168,7 +168,26 @@ constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<M
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
 constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
                                  Site site = Site::here()) {
-  return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
+  if constexpr (short_float(Q::element)) {
+    // Scores may be beyond the largest f16, and bf16 has too few digits for them: up to the softmax they are f32.
+    using Rules = detail::AttentionRules<Heads, KeyHeads>;
+    q.tracer->at(site);
+    Rules::check_types(q, k);
+    std::vector<int> operands;
+    (void)Rules::check(q, k, options, operands);
+    auto wide = [&](const auto &x) {
+      if constexpr (std::is_same_v<decltype(x), const None &>)
+        return None();
+      else
+        return cast<f32>(x, site);
+    };
+    auto mask = wide(options.mask);
+    const AttentionOptions<decltype(mask), Lengths> in_f32{options.causal, options.scale, options.scaled, mask,
+                                                           options.lengths};
+    return cast<Q::element>(softmax(attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site), site), site);
+  } else {
+    return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
+  }
 }
 
 namespace detail {
