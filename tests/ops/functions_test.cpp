@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The errors of functions of one number, of powers, and of sines and cosines of positions, against libm in f64: the
+// bounds are those of "Errors of functions" and "sinusoidal" in dsl/SPEC.md. Each run tries a sample of the 2^32
+// numbers with an offset of its own; KILN_TEST_EVERY_FLOAT=1 in the environment tries all (-DKILN_TEST_EVERY_FLOAT=ON,
+// once per release).
+#include "ops.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <string>
+#include <vector>
+#ifdef __linux__
+#include <thread>
+#endif
+
+#include KILN_OPS_HEADER(ops_functions)
+
+namespace kiln::testing {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double overflow = 0x1p128;
+
+auto &session() {
+  static Session session(KILN_OPS_LIBRARY(ops_functions, OPS_FUNCTIONS));
+  return session;
+}
+#define ENTRY(name) KILN_OPS_ENTRY(ops_functions, name)
+
+/// What an error may be, at most: so many units in the last place of the exact value, and so much more.
+struct Bound {
+  double ulps, absolute;
+};
+
+double inverseRoot(double x) { return 1 / std::sqrt(x); }
+double logistic(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double siluOf(double x) { return x == -infinity ? std::nan("") : x * logistic(x); }
+double softplusOf(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }
+double geluOf(double x) { return x == -infinity ? std::nan("") : x / 2 * std::erfc(-x / std::sqrt(2.0)); }
+double geluTanhOf(double x) {
+  return x == -infinity ? std::nan("") : x * logistic(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x));
+}
+
+struct Function {
+  const char *name;
+  double (*reference)(double);
+  Bound bound;
+};
+const Function functions[] = {
+    {"exp", std::exp, {2, 0}},       {"log", std::log, {2, 0}},
+    {"sqrt", std::sqrt, {0.5, 0}},   {"rsqrt", inverseRoot, {2, 0}},
+    {"tanh", std::tanh, {3, 0}},     {"sigmoid", logistic, {3, 0x1p-126}},
+    {"silu", siluOf, {4, 0x1p-119}}, {"softplus", softplusOf, {4, 0}},
+    {"gelu", geluOf, {4, 1e-6}},     {"gelu_tanh", geluTanhOf, {4, 1e-6}},
+};
+constexpr std::size_t count = std::size(functions);
+
+/// What of an error a bound is compared with, in units in the last place; 0 for what is right, infinity for a NaN too
+/// many or too few. A number from 2^128 on counts as that, as infinity does.
+double errorIn(double actual, double expected, double absolute) {
+  if (std::isnan(expected) || std::isnan(actual))
+    return std::isnan(expected) && std::isnan(actual) ? 0 : infinity;
+  expected = std::fmax(std::fmin(expected, overflow), -overflow);
+  actual = std::fmax(std::fmin(actual, overflow), -overflow);
+  int exponent = 0;
+  std::frexp(std::fmin(std::fabs(expected), 0x1.fffffep127), &exponent);
+  const double unit = std::ldexp(1.0, std::max(expected == 0 ? -149 : exponent - 24, -149));
+  return std::fmax(std::fabs(actual - expected) - absolute, 0) / unit;
+}
+
+struct Worst {
+  double error = 0, at = 0, value = 0;
+  void include(double other, double x, double y) {
+    if (other > error) {
+      error = other;
+      at = x;
+      value = y;
+    }
+  }
+};
+
+/// Calls body(first, last) for parts of [0, n), at the same time where there are threads.
+template <class Body> void inParts(std::size_t n, Body body) {
+#ifdef __linux__
+  const std::size_t parts = n < 1 << 16 ? 1 : std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < parts; ++i)
+    threads.emplace_back([=] { body(i, n * i / parts, n * (i + 1) / parts); });
+  for (std::thread &thread : threads)
+    thread.join();
+#else
+  body(0, 0, n);
+#endif
+}
+
+void tryNumbers(const std::vector<float> &numbers, Worst *worst) {
+  Input<float> x(numbers);
+  std::deque<Output<float>> y;
+  for (std::size_t i = 0; i < count; ++i)
+    y.emplace_back(numbers.size());
+  session().runWith({1}, ENTRY(unary), static_cast<std::int64_t>(numbers.size()), x, y[0], y[1], y[2], y[3], y[4], y[5],
+                    y[6], y[7], y[8], y[9]);
+  constexpr std::size_t mostParts = 256;
+  std::vector<Worst> each(mostParts * count);
+  inParts(numbers.size(), [&](std::size_t part, std::size_t first, std::size_t last) {
+    for (std::size_t f = 0; f < count; ++f)
+      for (std::size_t i = first; i < last; ++i)
+        each[part % mostParts * count + f].include(
+            errorIn(y[f].values()[i], functions[f].reference(numbers[i]), functions[f].bound.absolute), numbers[i],
+            y[f].values()[i]);
+  });
+  for (std::size_t i = 0; i < each.size(); ++i)
+    worst[i % count].include(each[i].error, each[i].at, each[i].value);
+}
+
+float ofBits(std::uint64_t bits) {
+  const auto low = static_cast<std::uint32_t>(bits);
+  float result;
+  std::memcpy(&result, &low, sizeof(result));
+  return result;
+}
+
+TEST(Functions, ErrorsAreWithinTheirBounds) {
+  const bool isEvery = std::getenv("KILN_TEST_EVERY_FLOAT") != nullptr;
+  const std::uint64_t stride = isEvery ? 1 : session().isOnHost() ? 16381 : 262139; // primes: all ends of mantissas
+  const std::size_t block = isEvery ? 1 << 20 : 1 << 16;
+  Worst worst[count];
+  std::vector<float> numbers;
+  for (std::uint64_t bits = seed() % stride; bits < (std::uint64_t{1} << 32); bits += stride) {
+    numbers.push_back(ofBits(bits));
+    if (numbers.size() == block) {
+      tryNumbers(numbers, worst);
+      numbers.clear();
+    }
+  }
+  if (!numbers.empty())
+    tryNumbers(numbers, worst);
+  for (std::size_t f = 0; f < count; ++f) {
+    std::printf("%s: %.3f ulp at %a\n", functions[f].name, worst[f].error, worst[f].at);
+    EXPECT_LE(worst[f].error, functions[f].bound.ulps)
+        << functions[f].name << "(" << worst[f].at << ") is " << worst[f].value;
+  }
+}
+
+// Where results change their kind, or must be exact: the numbers next to these points, too.
+TEST(Functions, PointsWhereResultsChange) {
+  std::vector<float> numbers;
+  const float largest = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
+  for (float x : {0.0f,       -0.0f,       1.0f,         -1.0f,       0.5f,
+                  2.0f,       4.0f,        88.72283f,    88.72284f,   89.0f,
+                  -87.0f,     -87.33655f,  -87.5f,       -88.0f,      -100.0f,
+                  -103.0f,    -103.2789f,  -103.97208f,  -103.97209f, -104.0f,
+                  -105.0f,    least,       -least,       0x1p-126f,   0x1.fffffep-127f,
+                  1e-40f,     largest,     -largest,     9.0f,        -9.0f,
+                  20.0f,      50.0f,       0.70710677f,  0.70710683f, 1.4142135f,
+                  1.4142137f, 0.34657359f, -0.34657359f, 1e-5f,       -1e-5f})
+    for (float near : {x, std::nextafter(x, largest), std::nextafter(x, -largest)})
+      numbers.push_back(near);
+  for (float special : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                        std::numeric_limits<float>::quiet_NaN(), ofBits(0xffc00001), ofBits(0x7f800001)})
+    numbers.push_back(special);
+  Worst worst[count];
+  tryNumbers(numbers, worst);
+  for (std::size_t f = 0; f < count; ++f)
+    EXPECT_LE(worst[f].error, functions[f].bound.ulps)
+        << functions[f].name << "(" << worst[f].at << ") is " << worst[f].value;
+}
+
+TEST(Functions, AreExactAtExactPoints) {
+  const float inf = std::numeric_limits<float>::infinity();
+  Input<float> x(std::vector<float>{0.0f, -0.0f, 1.0f, inf, -inf, 4.0f, 0x1p-126f, -1.0f});
+  Output<float> exp(8), log(8), sqrt(8), rsqrt(8), tanh(8), sigmoid(8), silu(8), softplus(8), gelu(8), geluTanh(8);
+  session().runWith({1}, ENTRY(unary), std::int64_t{8}, x, exp, log, sqrt, rsqrt, tanh, sigmoid, silu, softplus, gelu,
+                    geluTanh);
+  EXPECT_EQ(exp.values()[0], 1);
+  EXPECT_EQ(exp.values()[1], 1);
+  EXPECT_EQ(exp.values()[3], inf);
+  EXPECT_EQ(exp.values()[4], 0);
+  EXPECT_EQ(log.values()[0], -inf);
+  EXPECT_EQ(log.values()[1], -inf);
+  EXPECT_EQ(log.values()[2], 0);
+  EXPECT_EQ(log.values()[3], inf);
+  EXPECT_TRUE(std::isnan(log.values()[4]));
+  EXPECT_TRUE(std::isnan(log.values()[7]));
+  EXPECT_EQ(sqrt.values()[5], 2);
+  EXPECT_EQ(sqrt.values()[6], 0x1p-63f);
+  EXPECT_EQ(rsqrt.values()[5], 0.5);
+  EXPECT_EQ(rsqrt.values()[2], 1);
+  EXPECT_EQ(tanh.values()[0], 0);
+  EXPECT_EQ(tanh.values()[3], 1);
+  EXPECT_EQ(tanh.values()[4], -1);
+  EXPECT_EQ(sigmoid.values()[0], 0.5);
+  EXPECT_EQ(sigmoid.values()[3], 1);
+  EXPECT_EQ(sigmoid.values()[4], 0);
+  for (auto *zero : {&silu, &gelu, &geluTanh})
+    EXPECT_EQ(zero->values()[0], 0);
+}
+
+/// The bound of exp(b log(a)): the rounded logarithm and product err in proportion to the exponent.
+double powerBound(double a, double b) { return 4 + 3 * std::fabs(b * std::log(a)); }
+
+void expectPowers(const char *what, const std::vector<float> &a, const Output<float> &actual,
+                  const std::function<double(std::size_t)> &exponent,
+                  const std::function<double(double, double)> &most) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double b = exponent(i), error = errorIn(actual.values()[i], std::pow(a[i], b), 0) / most(a[i], b);
+    ASSERT_LE(error, 1) << what << ": " << a[i] << " to the power " << b << " is " << actual.values()[i];
+    worst = std::fmax(worst, error);
+  }
+  std::printf("%s: %.3f of the bound\n", what, worst);
+}
+
+TEST(Functions, PowersAreWithinTheirBounds) {
+  const std::size_t n = session().isOnHost() ? 100003 : 5003;
+  std::uniform_real_distribution<double> logarithms(-60, 60), exponents(-20, 20);
+  std::vector<float> a(n), b(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    a[i] = static_cast<float>(std::exp(i % 2 ? logarithms(generator()) : logarithms(generator()) / 60));
+    b[i] = static_cast<float>(exponents(generator()));
+  }
+  a[0] = 1, b[0] = 1e30f; // 1 to any power, and anything to the power 0, are exact
+  a[1] = 7, b[1] = 0;
+  a[2] = 1e-40f, b[2] = 0.5f;
+  Input<float> first(a), second(b);
+  Output<float> power(n), twoAndHalf(n), minusThreeQuarters(n), cube(n), minusTwo(n);
+  session().runWith({1}, ENTRY(powers), static_cast<std::int64_t>(n), first, second, power, twoAndHalf,
+                    minusThreeQuarters, cube, minusTwo);
+  EXPECT_EQ(power.values()[0], 1);
+  EXPECT_EQ(power.values()[1], 1);
+  auto number = [](double value) { return [=](std::size_t) { return value; }; };
+  expectPowers("a^b", a, power, [&](std::size_t i) { return double(b[i]); }, powerBound);
+  expectPowers("a^2.5", a, twoAndHalf, number(2.5), powerBound);
+  expectPowers("a^-0.75", a, minusThreeQuarters, number(-0.75),
+               [](double x, double y) { return 1 + powerBound(x, y); });
+  // A rounding for each product; 1 / x more for a negative exponent, whose power may be subnormal or overflow before.
+  expectPowers("a^3", a, cube, number(3), [](double, double) { return 3.0; });
+  expectPowers("a^-2", a, minusTwo, number(-2),
+               [](double x, double) { return x * x < 0x1p-126 || x * x >= overflow ? infinity : 3.0; });
+}
+
+double angleError(const std::vector<std::int32_t> &positions, std::span<const float> actual, std::size_t width,
+                  double base) {
+  std::vector<double> worst(256, 0);
+  inParts(positions.size() * width, [&](std::size_t part, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) {
+      const std::size_t column = i % width;
+      const double exponent = static_cast<double>(column - column % 2) / static_cast<double>(width);
+      const double angle = positions[i / width] / std::pow(base, exponent);
+      const double error = std::fabs(actual[i] - (column % 2 ? std::cos(angle) : std::sin(angle)));
+      worst[part % 256] = error <= worst[part % 256] ? worst[part % 256] : error; // NaN stays
+    }
+  });
+  for (double each : worst)
+    if (!(each <= worst[0]))
+      worst[0] = each;
+  return worst[0];
+}
+
+void expectAngles(const std::vector<std::int32_t> &positions) {
+  const std::size_t n = positions.size();
+  Input<std::int32_t> at(positions);
+  Output<float> usual(n * 64), large(n * 128), small(n * 6);
+  session().runWith({1}, ENTRY(angles), static_cast<std::int64_t>(n), at, usual, large, small);
+  EXPECT_LE(angleError(positions, usual.values(), 64, 1e4), 2.4e-7) << "from position " << positions[0];
+  EXPECT_LE(angleError(positions, large.values(), 128, 5e5), 2.4e-7) << "from position " << positions[0];
+  EXPECT_LE(angleError(positions, small.values(), 6, 1.5), 2.4e-7) << "from position " << positions[0];
+}
+
+// To 2^24, and around each power of two: 40,000 is where three parts of few bits once ended.
+TEST(Functions, AnglesOfLargePositions) {
+  std::vector<std::int32_t> positions;
+  for (int bit = 0; bit <= 24; ++bit)
+    for (int near = -3; near <= (bit < 24 ? 3 : 0); ++near)
+      positions.push_back((1 << bit) + near);
+  for (std::int32_t from : {40000, 45056, 51200, 57344, 65536, 1000000, 16777184})
+    for (std::int32_t i = 0; i < 32; ++i)
+      positions.push_back(from + i);
+  std::uniform_int_distribution<std::int32_t> any(-(1 << 24), 1 << 24);
+  while (positions.size() < (session().isOnHost() ? 4096u : 512u))
+    positions.push_back(any(generator()));
+  expectAngles(positions);
+}
+
+TEST(Functions, AnglesOfBlocksOfPositions) {
+  constexpr std::int32_t block = 512;
+  const std::int32_t stride = std::getenv("KILN_TEST_EVERY_FLOAT") ? block : session().isOnHost() ? 1 << 20 : 1 << 23;
+  std::vector<std::int32_t> positions(block);
+  for (std::int32_t first = 0; first <= 1 << 24; first += stride) {
+    for (std::int32_t i = 0; i < block; ++i)
+      positions[static_cast<std::size_t>(i)] = std::min(first + i, 1 << 24);
+    expectAngles(positions);
+  }
+}
+
+float ofHalf(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  if (exponent == 31)
+    return mantissa ? std::nanf("") : bits >> 15 ? -INFINITY : INFINITY;
+  const float size = std::ldexp(static_cast<float>(exponent ? mantissa + 1024 : mantissa), std::max(exponent, 1) - 25);
+  return bits >> 15 ? -size : size;
+}
+
+// Scores are about 125,000, exactly; the largest f16 is 65504.
+TEST(Functions, AttentionWeightsOfLargeScores) {
+  constexpr std::uint16_t thousand = 0x63d0; // the next ones are half a unit apart
+  constexpr std::size_t depth = 32;
+  std::vector<std::uint16_t> q(3 * depth, thousand), k(5 * depth, thousand), m(3 * 5, 0);
+  q[1 * depth] = 0; // a row whose scores are smaller
+  k[1 * depth + 2] = thousand + 1;
+  k[2 * depth + 5] = thousand - 1;
+  k[4 * depth + 7] = thousand + 1;
+  m[0] = 0x3c00; // 1
+  m[4] = 0xfc00; // -infinity
+  Input<std::uint16_t> queries(q), keys(k), mask(m);
+  Output<std::uint16_t> plain(15), masked(15), result(3 * depth), clamped(15);
+  session().runWith({1}, ENTRY(weights), queries, keys, mask, plain, masked, result, clamped);
+  for (std::size_t i = 0; i < 3; ++i) {
+    double scores[2][5], most[2] = {-infinity, -infinity}, sums[2] = {0, 0};
+    for (std::size_t j = 0; j < 5; ++j) {
+      double score = 0;
+      for (std::size_t d = 0; d < depth; ++d)
+        score += static_cast<double>(ofHalf(q[i * depth + d])) * ofHalf(k[j * depth + d]) / 256;
+      scores[0][j] = score;
+      scores[1][j] = score + ofHalf(m[i * 5 + j]);
+      for (int s : {0, 1})
+        most[s] = std::fmax(most[s], scores[s][j]);
+    }
+    for (std::size_t j = 0; j < 5; ++j)
+      for (int s : {0, 1})
+        sums[s] += std::exp(scores[s][j] - most[s]);
+    double total = 0;
+    for (std::size_t j = 0; j < 5; ++j) {
+      SCOPED_TRACE("query " + std::to_string(i) + ", key " + std::to_string(j));
+      EXPECT_NEAR(ofHalf(plain.values()[i * 5 + j]), std::exp(scores[0][j] - most[0]) / sums[0], 1e-3);
+      EXPECT_NEAR(ofHalf(masked.values()[i * 5 + j]), std::exp(scores[1][j] - most[1]) / sums[1], 1e-3);
+      total += ofHalf(clamped.values()[i * 5 + j]); // scores of f16 end at its largest number
+    }
+    EXPECT_NEAR(total, 1, 5e-3);
+    EXPECT_NEAR(ofHalf(result.values()[i * depth]), 1000, 1);
+  }
+}
+
+// As with the mean of a careful sum, rounded to f32: that is half a unit of 2^-10 at 10,000, and the sum, of 7.7e6, has
+// units of 1/2, some of which its roundings lose. Sums of 769 terms one after another lose 7 units and more.
+TEST(Functions, NormsOfNumbersWithALargeMean) {
+  constexpr std::size_t rows = 64, width = 769;
+  constexpr double epsilon = 1e-5;
+  std::normal_distribution<double> normal(10000, 1);
+  std::vector<float> x(rows * width), transposed(rows * width);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t i = 0; i < width; ++i)
+      transposed[i * rows + r] = x[r * width + i] = static_cast<float>(normal(generator()));
+  Input<float> given(x), columns(transposed), weight(std::vector<float>(width, 1)), bias(std::vector<float>(width, 0));
+  Output<float> byRow(rows * width), byColumn(rows * width), meansOfColumns(rows), meansOfRows(rows);
+  session().runWith({1}, ENTRY(norms), given, columns, weight, bias, byRow, byColumn, meansOfColumns, meansOfRows);
+  double errors[4] = {};
+  for (std::size_t r = 0; r < rows; ++r) {
+    double mean = 0, squares = 0;
+    for (std::size_t i = 0; i < width; ++i)
+      mean += x[r * width + i] / static_cast<double>(width);
+    for (std::size_t i = 0; i < width; ++i)
+      squares += (x[r * width + i] - mean) * (x[r * width + i] - mean);
+    const double scale = 1 / std::sqrt(squares / width + epsilon);
+    for (std::size_t i = 0; i < width; ++i) {
+      const double expected = (x[r * width + i] - mean) * scale;
+      errors[0] = std::fmax(errors[0], std::fabs(byRow.values()[r * width + i] - expected));
+      errors[1] = std::fmax(errors[1], std::fabs(byColumn.values()[r * width + i] - expected));
+    }
+    errors[2] = std::fmax(errors[2], std::fabs(meansOfColumns.values()[r] - mean));
+    errors[3] = std::fmax(errors[3], std::fabs(meansOfRows.values()[r] - mean));
+  }
+  const char *names[] = {"layer_norm", "layer_norm of columns", "mean of columns", "mean of rows"};
+  for (int i = 0; i < 4; ++i) {
+    std::printf("%s: %.2g\n", names[i], errors[i]);
+    EXPECT_LE(errors[i], 6e-3) << names[i] << ", seed " << seed();
+  }
+}
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of one number, powers, and sines of large positions: what dsl/SPEC.md promises of their errors is tried
+// here.
+#include <kiln/generator.h>
+
+inline constexpr kiln::Dim N{"numbers", 1, 1 << 20}, P{"positions", 1, 4096};
+
+struct Functions : kiln::Model {
+  using X = kiln::Tensor<kiln::f32, N>;
+
+  constexpr auto unary(X x) const {
+    return kiln::outputs(kiln::exp(x), kiln::log(x), kiln::sqrt(x), kiln::rsqrt(x), kiln::tanh(x), kiln::sigmoid(x),
+                         kiln::silu(x), kiln::softplus(x), kiln::gelu(x), kiln::gelu_tanh(x));
+  }
+  constexpr auto powers(X a, X b) const {
+    return kiln::outputs(kiln::pow(a, b), kiln::pow(a, 2.5), kiln::pow(a, -0.75), kiln::pow(a, 3), kiln::pow(a, -2));
+  }
+  constexpr auto angles(kiln::Tensor<kiln::i32, P> at) const {
+    return kiln::outputs(kiln::sinusoidal<64>(at), kiln::sinusoidal<128>(at, 500000.0), kiln::sinusoidal<6>(at, 1.5));
+  }
+  /// Scores that f16 does not hold.
+  constexpr auto weights(kiln::Tensor<kiln::f16, 3, 32> q, kiln::Tensor<kiln::f16, 5, 32> k,
+                         kiln::Tensor<kiln::f16, 3, 5> mask) const {
+    return kiln::outputs(kiln::attention_weights<1>(q, k, kiln::scale(0.00390625)),
+                         kiln::attention_weights<1>(q, k, kiln::scale(0.00390625) | kiln::mask(mask)),
+                         kiln::attention<1>(q, k, k, kiln::scale(0.00390625)),
+                         kiln::softmax(kiln::attention_scores<1>(q, k, kiln::scale(0.00390625))));
+  }
+  /// Means over rows and over columns, of an odd number of elements.
+  constexpr auto norms(kiln::Tensor<kiln::f32, 64, 769> x, kiln::Tensor<kiln::f32, 769, 64> columns,
+                       kiln::Tensor<kiln::f32, 769> weight, kiln::Tensor<kiln::f32, 769> bias) const {
+    return kiln::outputs(kiln::layer_norm(x, weight, bias),
+                         kiln::layer_norm(kiln::transpose<1, 0>(columns), weight, bias), kiln::mean<0>(columns),
+                         kiln::mean<1>(x));
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("unary", &Functions::unary), kiln::entry("powers", &Functions::powers),
+                      kiln::entry("angles", &Functions::angles), kiln::entry("weights", &Functions::weights),
+                      kiln::entry("norms", &Functions::norms)};
+  }
+};
+
+KILN_MODEL(ops_functions, Functions)
