@@ -75,8 +75,8 @@ func.func @no_kernel(%x: tensor<5xf32>) attributes {kiln.entry} {
 
 // -----
 
-func.func @bad_table(%p: tensor<5xi32>, %t: tensor<2x4xf32>) attributes {kiln.entry} {
-  // expected-error @below {{sinusoid requires a table [4, width]}}
-  %0 = kiln.sinusoid %p, %t : (tensor<5xi32>, tensor<2x4xf32>) -> tensor<5x4xf32>
+func.func @bad_table(%p: tensor<5xi32>, %t: tensor<2x4xi32>) attributes {kiln.entry} {
+  // expected-error @below {{sinusoid requires a table [3, width]}}
+  %0 = kiln.sinusoid %p, %t : (tensor<5xi32>, tensor<2x4xi32>) -> tensor<5x4xf32>
   return
 }

@@ -152,10 +152,10 @@ func.func @no_repeated_work(%x: tensor<5x8xf32>, %s: tensor<8xf32>) -> tensor<5x
 
 // -----
 
-// The frequencies of the sinusoidal encoding are a table: turns in three parts, phase.
+// The frequencies of the sinusoidal encoding are a table: units of 2^-32 turns, what is left of one, phase.
 // CHECK: kiln.sinusoid
 // CHECK: func.func @sinusoidal
-// CHECK: kiln.constant dense<{{.*}}> : tensor<4x4xf32>
+// CHECK: kiln.constant dense<{{.*}}> : tensor<3x4xi32>
 func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kiln.entry} {
   %p = kiln.positions %tokens axis = 0 : (tensor<5xi32>) -> tensor<5xi32>
   %e = kiln.sinusoidal %p : (tensor<5xi32>) -> tensor<5x4xf32>

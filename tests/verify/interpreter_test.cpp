@@ -264,12 +264,12 @@ TEST(Kernels, HaveOpsOfTheirOwn) {
   const std::vector<SharedTensor> moments = panels({numbers({1, 3, 0, 10})});
   EXPECT_THAT(moments[0]->values, ElementsAre(2, 5));
   EXPECT_THAT(moments[1]->values, ElementsAre(2, 50));
-  Function sinusoid(R"(func.func @f(%p: tensor<2xi32>, %t: tensor<4x1xf32>) -> tensor<2x1xf32> {
-    %y = kiln.sinusoid %p, %t : (tensor<2xi32>, tensor<4x1xf32>) -> tensor<2x1xf32>
+  Function sinusoid(R"(func.func @f(%p: tensor<2xi32>, %t: tensor<3x1xi32>) -> tensor<2x1xf32> {
+    %y = kiln.sinusoid %p, %t : (tensor<2xi32>, tensor<3x1xi32>) -> tensor<2x1xf32>
     return %y : tensor<2x1xf32>
   })");
   // An eighth of a turn for each position, from a quarter on.
-  EXPECT_THAT(sinusoid({integers({1, 2}), tensorOf(ElementType::f32, {4, 1}, {0.0625, 0.0625, 0, 0.25})})[0]->values,
+  EXPECT_THAT(sinusoid({integers({1, 2}), tensorOf(ElementType::i32, {3, 1}, {0x1p29, 0, 0x1p30})})[0]->values,
               ElementsAre(::testing::DoubleNear(std::sqrt(0.5), 1e-12), ::testing::DoubleNear(0, 1e-12)));
 }
 
