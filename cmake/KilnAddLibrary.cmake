@@ -158,7 +158,7 @@ function(kiln_add_library name)
       COMMENT "Measuring schedules of the model ${name}" USES_TERMINAL VERBATIM)
   endif()
   set(files "${folder}/lib${library}.a" "${folder}/${library}.h" "${folder}/${library}.hpp"
-    "${folder}/${library}.manifest.json" "${folder}/${library}.pc")
+    "${folder}/${library}.manifest.json" "${folder}/${library}.pc" "${folder}/${library}.LICENSE.txt")
   add_custom_command(OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
     COMMAND ${generator} compile --name ${library} --output-dir "${folder}" ${options}

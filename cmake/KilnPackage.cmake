@@ -3,6 +3,7 @@
 # `cpack -G DEB` in the build's folder makes kiln_VERSION_ARCHITECTURE.deb of what is installed.
 set(kiln_documents "${CMAKE_INSTALL_DATAROOTDIR}/doc/kiln")
 install(FILES LICENSE DESTINATION "${kiln_documents}" RENAME copyright)
+install(FILES NOTICE DESTINATION "${kiln_documents}")
 # Headers that become a part of the program and of the library, under licences that ask to be named.
 foreach(package libcli11-dev libhalide14-0-dev)
   if(EXISTS "/usr/share/doc/${package}/copyright")

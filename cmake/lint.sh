@@ -27,7 +27,7 @@ echo "$tidy" | xargs -P "$(nproc)" -n 4 clang-tidy-22 --quiet --extra-arg=-Wno-u
 headers=$(git grep -lE '^\s*using namespace' -- '*.h' '*.hpp' ':!tests/compile_fail')
 [ -z "$headers" ] || fail "using namespace in a header: $headers"
 
-unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt' '*.py' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0')
+unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt' '*.py' '*.sh' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0')
 [ -z "$unmarked" ] || fail "no licence line in: $unmarked"
 
 for path in $(grep -oE '`(dsl|compiler|runtime|targets|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do

@@ -169,11 +169,12 @@ static std::string weightTable(const ModelInterface &model) {
 /// The run time's types, which must be those that the archive was written for.
 static std::string beginning(const ModelInterface &model) {
   std::string text = fmt::format(
-      "/* {}.h: written by Kiln; do not edit. C11 and C++.\n"
+      "/* SPDX-License-Identifier: {1} */\n"
+      "/* {0}.h: written by Kiln; do not edit. C11 and C++.\n"
       " *\n"
       " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
       " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
-      model.name);
+      model.name, licenseOfLibraries);
   text += runtimeHeader();
   return text + fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != {2}\n"
                             "#error \"{1}.h was written for version {2} of Kiln's binary interface\"\n#endif\n\n",

@@ -364,7 +364,8 @@ LogicalResult ModelCompiler::writeLibrary() {
   if (failed(write(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
       failed(write(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
       failed(write(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
-      failed(write(stem + name + ".pc", writePkgConfig(report.model))))
+      failed(write(stem + name + ".pc", writePkgConfig(report.model))) ||
+      failed(write(stem + name + ".LICENSE.txt", writeLicense(report.model))))
     return failure();
   llvm::Expected<std::string> archive = makeArchive(members);
   if (!archive)

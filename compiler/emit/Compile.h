@@ -64,8 +64,8 @@ struct CompileReport {
   std::vector<StageTime> times; // one after the other
 };
 
-/// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json and NAME.pc to
-/// the output directory. Failures have been reported as diagnostics or on `errors`.
+/// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json, NAME.pc and
+/// NAME.LICENSE.txt to the output directory. Failures have been reported as diagnostics or on `errors`.
 mlir::FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options,
                                             llvm::raw_ostream &errors);
 

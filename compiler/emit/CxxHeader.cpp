@@ -221,9 +221,10 @@ static std::string deviceMethods(const std::string &name) {
 std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   const std::string &name = model.name;
   std::string text =
-      fmt::format("// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
+      fmt::format("// SPDX-License-Identifier: {1}\n"
+                  "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
                   "#pragma once\n\n#include \"{0}.h\"\n\n",
-                  name);
+                  name, licenseOfLibraries);
   text += viewText;
   text += fmt::format(R"(
 #include <utility>

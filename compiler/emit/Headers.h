@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20), NAME.manifest.json and NAME.pc. Each is a pure
-// function of the interface and of what was compiled.
+// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20), NAME.manifest.json, NAME.pc and NAME.LICENSE.txt.
+// Each is a pure function of the interface and of what was compiled.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -19,6 +19,12 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
 
 /// How to compile and link with the library, for pkg-config.
 std::string writePkgConfig(const ModelInterface &model);
+
+/// What of the library is Kiln's, and under which licence.
+std::string writeLicense(const ModelInterface &model);
+
+/// The SPDX expression for what Kiln writes.
+inline constexpr const char *licenseOfLibraries = "Apache-2.0 WITH LLVM-exception";
 
 /// "char_gpt" as a prefix of macros: "CHAR_GPT".
 std::string macroName(const std::string &name);

@@ -11,12 +11,13 @@
 namespace kiln {
 
 std::string writePkgConfig(const ModelInterface &model) {
-  return fmt::format("Name: {0}\n"
+  return fmt::format("# SPDX-License-Identifier: {2}\n"
+                     "Name: {0}\n"
                      "Description: a model, compiled by Kiln; the version is that of Kiln's binary interface\n"
                      "Version: {1}\n"
                      "Cflags: -I${{pcfiledir}}\n"
                      "Libs: -L${{pcfiledir}} -l{0} -lm\n",
-                     model.name, KILN_ABI_VERSION);
+                     model.name, KILN_ABI_VERSION, licenseOfLibraries);
 }
 
 } // namespace kiln

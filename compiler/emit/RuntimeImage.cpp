@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time's archives, one for each architecture that this build has a compiler for, and its header, carried inside
-// the compiler so that a generator needs no files beside it. The build writes the list:
+// The run time's archives, one for each architecture that this build has a compiler for, its header and its licence,
+// carried inside the compiler so that a generator needs no files beside it. The build writes the list:
 //
 //   KILN_RUNTIME("aarch64-linux-gnu", aarch64, "/.../libkiln_runtime_aarch64.a")
 #include "compiler/emit/RuntimeImage.h"
@@ -22,6 +22,7 @@
   extern "C" KILN_HIDDEN const char name##_begin[], name##_end[];
 
 KILN_INCLUDE_BYTES(kiln_runtime_header, KILN_RUNTIME_HEADER)
+KILN_INCLUDE_BYTES(kiln_license, KILN_LICENSE)
 #define KILN_RUNTIME(triple, name, path) KILN_INCLUDE_BYTES(kiln_runtime_##name, path)
 #include "RuntimeImages.inc"
 #undef KILN_RUNTIME
@@ -51,5 +52,7 @@ llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple) {
 }
 
 llvm::StringRef runtimeHeader() { return between(kiln_runtime_header_begin, kiln_runtime_header_end); }
+
+llvm::StringRef licenseText() { return between(kiln_license_begin, kiln_license_end); }
 
 } // namespace kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time that is put in each archive.
+// The run time that is put in each archive, and the licence that goes with it.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -13,5 +13,8 @@ llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple);
 
 /// The text of kiln/runtime.h.
 llvm::StringRef runtimeHeader();
+
+/// The text of Kiln's LICENSE.
+llvm::StringRef licenseText();
 
 } // namespace kiln

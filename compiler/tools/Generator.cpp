@@ -298,9 +298,10 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CommandOptions command;
 
   CLI::App *compile =
-      app.add_subcommand("compile", "write libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json and NAME.pc");
+      app.add_subcommand(
+      "compile", "write libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json, NAME.pc and NAME.LICENSE.txt");
   addCompileOptions(*compile, options, command);
-  compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the five files")->capture_default_str();
+  compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the six files")->capture_default_str();
   const std::map<std::string, EmitForm> forms{{"library", EmitForm::Library}, {"ir", EmitForm::Ir},
                                               {"linalg", EmitForm::Linalg},   {"stmt", EmitForm::Stmt},
                                               {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};

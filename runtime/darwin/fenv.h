@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What the run time uses of it on macOS (README.md), of arm64 alone. */
 #ifndef KILN_DARWIN_FENV_H
 #define KILN_DARWIN_FENV_H

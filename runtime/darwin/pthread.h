@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What the run time uses of it on macOS (README.md): the size of each type is that of the system. */
 #ifndef KILN_DARWIN_PTHREAD_H
 #define KILN_DARWIN_PTHREAD_H

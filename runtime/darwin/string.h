@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What the run time uses of it on macOS (README.md). */
 #ifndef KILN_DARWIN_STRING_H
 #define KILN_DARWIN_STRING_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Aligned memory of the C library, which Windows takes back by a function of its own. */
 #ifndef KILN_ALIGNED_H
 #define KILN_ALIGNED_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds a weight file to a model: every tensor is checked against the model's weights, by name, type and shape, before
  * the first byte is packed; the new packed copy takes the place of the old one only when it is complete. */
 #include "internal.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights taken from the files of a checkpoint. */
 #ifndef KILN_BIND_H
 #define KILN_BIND_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A clock that only goes on. */
 #ifndef KILN_CLOCK_H
 #define KILN_CLOCK_H

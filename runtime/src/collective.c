@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What host code of a library for several processes calls: they do something together, by the communicators of the
  * call. */
 #include "internal.h"

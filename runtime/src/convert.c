@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* From an element type of a weight file to that of a weight. To f32 each number stays the same: bits are moved and
  * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. To f16 and bf16
  * numbers are rounded. */

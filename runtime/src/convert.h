@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Elements of one type made of those of another. */
 #ifndef KILN_CONVERT_H
 #define KILN_CONVERT_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights and inputs for self-tests and timings. Weights are computed as they are read, so that a model of any size
  * needs no more memory than it has. */
 #include "selftest.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
  * XGETBV; of Arm and RISC-V what Linux says. No __builtin_cpu_supports: it would bring in a static constructor. */
 #include "cpu.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What the CPU can run, cpu.c. */
 #ifndef KILN_CPU_H
 #define KILN_CPU_H

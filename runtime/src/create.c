@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Makes the archive's model. Apart, so that what knows of no archive can use the rest of the run time. */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A model on a GPU: finds driver and device, takes a context of the device or the caller's, and holds there what is the
  * same in all calls. The context is current in a thread only within a function of the model. */
 #include "cuda_model.h"

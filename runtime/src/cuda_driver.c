@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Finds the CUDA driver when a model is created, and gives its errors words. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda_driver.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The part of the CUDA driver's interface that the run time calls, in declarations of its own: building Kiln, or a
  * program with a model of Kiln, needs no CUDA toolkit, and running it on a machine without a driver is no error. Names
  * are those of the library's symbols, numbers those of the driver's ABI, which are the same in all versions. */

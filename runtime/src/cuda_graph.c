@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Calls that record themselves: the first with given extents and pointers becomes a graph, which those after it launch.
  * Work is recorded in a stream of its own, so that what other threads do in theirs neither gets into a recording nor
  * spoils it. */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A model's kernels as the driver has assembled them, for the caller to keep: the next start loads them as they are.
  * An image begins with a digest of all that it depends on and of its own bytes; the code of each kernel of the variant
  * follows, in their order, of each form of it, with its size and the number of its PTX before it. Both are rounded up

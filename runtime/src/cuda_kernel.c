@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Kernels on a GPU: which image of each fits, and their loading, in which the driver assembles PTX. That takes parts of
  * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
  * address of their constant data, in a hash table that is made once and has room to spare. */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Memory of a GPU outside of calls: packed weights, and what a caller asks for. Copies go through the model's own
  * stream, never the legacy one, for which all others would wait, and are done when the function returns. */
 #include "cuda_model.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* What the run time's files about CUDA share: the state of a model on a GPU. No other file of the run time sees this,
  * so that a program whose model runs on the CPU alone links none of it. */
 #ifndef KILN_CUDA_MODEL_H

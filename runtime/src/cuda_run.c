@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A call on a GPU. The body runs on the host and enqueues kernels and copies in a stream. With tensors on the device
  * that is all, so that a caller may capture the call in a graph; with tensors of the host, they are copied to the end
  * of the arena before and from there after it, through pinned memory of the model, and the call waits for its stream.

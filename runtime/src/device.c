@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What a program with a choice of devices calls: a model made with options, and memory where its arena lies, which is
  * the host's unless the variant has a backend. */
 #include "internal.h"

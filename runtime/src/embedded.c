@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights that lie in the archive. A file of its own: only archives that have them define the table. */
 #include "internal.h"
 

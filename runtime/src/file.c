@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
  * packed into the model's own memory; that of a packed file is the model's memory. */
 #define _DEFAULT_SOURCE /* fsync, readlink, fchmod, fchown, pread */

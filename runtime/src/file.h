@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Memory of the system, and files, pages.c and file.c. */
 #ifndef KILN_FILE_H
 #define KILN_FILE_H

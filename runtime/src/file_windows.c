@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Files and pages of Windows, as file.c and pages.c have them for POSIX; paths are UTF-8. A file that is mapped cannot
  * be replaced or removed here. */
 #include "file.h"

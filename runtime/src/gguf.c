@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Checks a GGUF image of version 2 or 3 and indexes its tensors by the model's names.
  *   1. Of a file, copy its beginning, as much as the header turns out to take: both walks must read the same bytes,
  *      whoever writes to the file meanwhile.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The element types of GGUF files that are read, in runs of 32 numbers. Scales are f16. The products of a number are
  * exact in f32, whatever their order; the one difference, of Q4_K, is rounded once. */
 #include "published.h"

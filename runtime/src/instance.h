@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A model that a program has made, model.c, and its files, save.c. */
 #ifndef KILN_INSTANCE_H
 #define KILN_INSTANCE_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Matrices of GPTQ and AWQ files. Of a model's matrix [outputs, inputs] the file has the transposed one, 4 bits an
  * element, eight in a word of 32:
  *

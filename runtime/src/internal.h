@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What the runtime's own files share, in parts. Every name keeps the kiln_ prefix, since the emitter renames all of
  * them to the model's when it makes an archive. Nothing here is seen by a user. */
 #ifndef KILN_INTERNAL_H

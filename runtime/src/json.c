@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The part of JSON that weight files need: punctuation, strings and whole numbers, read in place, and values that
  * nobody wants. Strict: UTF-8 and escapes are checked, and whatever is not wanted is an error that says where it
  * stands. */

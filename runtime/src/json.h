@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The part of JSON that weight files need, read in place, json.c. */
 #ifndef KILN_JSON_H
 #define KILN_JSON_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
 #include "aligned.h"
 #include "internal.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The constant data that the compiler emits for a model, the frame its code runs in, and the functions that it calls.
  * The structs stand in model.def. */
 #ifndef KILN_MODEL_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Stores a weight in the layout that its kernels read, at the speed of memory. kiln_placement_t in model.h defines the
  * layouts. Two things make it so fast: the packed copy is written past the caches, since nobody reads it soon and a
  * cache would fetch each line before it is overwritten; and where a layout transposes, whole lines are read and turned

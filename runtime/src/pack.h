@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights as kernels read them. */
 #ifndef KILN_PACK_H
 #define KILN_PACK_H

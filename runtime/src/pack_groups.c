@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Stores a weight as int4 in groups: words of eight elements of the depth, scales and zeros, each in tiles as if it
  * were a weight of its own with a shorter depth. A tensor that is such int4 already stays as it is. */
 #include "internal.h"

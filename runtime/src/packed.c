@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Packed files: the packed weights of one variant, as they lie in memory, behind a page that says whose they are.
  * Binding one checks that page and maps the file, so it is ready at once and its pages are shared by processes. Any
  * bits are safe as weights, so no more of the file is looked at. */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What the run time asks of a system with pages: memory of its own, and that of a file. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_POPULATE, madvise */
 #include "file.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The same for a system without pages, as WebAssembly's: files are read, and memory is the C library's. */
 #include "file.h"
 #include "model.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Where a weight lies in the packed copy, as its kiln_placement_t says. */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The bundled thread pool. A loop is published as one atomic word, (generation, first task, tasks left), of the tasks
  * that nobody has taken: whoever shortens it owns the task at that end, so fast threads take more, and a thread that
  * comes late finds nothing left, or fails to take because the generation moved on. The caller and every second thread

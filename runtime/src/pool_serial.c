@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The bundled pool where no thread can be started, as in WebAssembly: the caller's alone. kiln/executors/wasm.h is for
  * the workers of a host. */
 #include "internal.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What the readers of quantised checkpoints share. A program links none of them that it does not call. */
 #ifndef KILN_PUBLISHED_H
 #define KILN_PUBLISHED_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A weight of f32 in fewer bits (dsl/SPEC.md, Stored weights). Bytes must be the same on every machine: each operation
  * is one of f32, rounded once to the nearest number, of two the even one, with subnormal numbers kept, whatever the
  * caller's modes are. f16 and bf16 are rounded; an i8 is w / s, rounded, where s = max |w| / 127 of its row or column.

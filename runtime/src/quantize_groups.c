@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A weight of f32 as int4 in groups (dsl/SPEC.md, Stored weights): elements are s (q - z), q and z of four bits, with
  * an s, and a z if there are any, for each group of the depth of each output. Scales are f16, and so are those that w
  * is divided by. Depth runs along rows here, outputs along columns: loops over these become vectors. */

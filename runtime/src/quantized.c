@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds safetensors files of GPTQ and AWQ: NAME.qweight, NAME.qzeros, NAME.scales and, of GPTQ, perhaps NAME.g_idx are
  * one tensor NAME.weight; others stay as they are. Everything is checked before it is used: types, shapes that belong
  * together, groups that exist. */

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* How the tensors of a published checkpoint are called in the model, and where rows of its rotary heads lie. */
 #include "published.h"
 

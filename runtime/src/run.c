@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The way into an entry: check everything that the caller gave, lay out the arena, run the body. Allocates nothing. */
 #include "internal.h"
 

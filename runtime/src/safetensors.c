@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Checks a safetensors image and indexes its tensors by name.
  *   1. Of a file, copy the header: both walks must read the same bytes, whoever writes to the file meanwhile.
  *   2. Walk the header once to check it and to count tensors and the bytes of names.

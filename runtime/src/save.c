@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies: what
  * bind_weights reads, and other programs do. If a training is to go on from there, those that it changes and its
  * states. */

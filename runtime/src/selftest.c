@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Calls of a library's entries whose results the compiler evaluated: they find code that was compiled wrong, or changed
  * since. Apart: only archives with a self-test define its table. */
 #include "selftest.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The numbers of self-tests: weights and inputs that the compiler evaluates and the run time makes again. All are small
  * multiples of powers of two, so that no rounding tells machines apart. */
 #ifndef KILN_SELFTEST_H

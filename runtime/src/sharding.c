@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Models of several ranks: which of them a model is, its communicator, and its slices of the weights. Only a descriptor
  * for several ranks refers to this file, so that no other program links it. */
 #include "internal.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Models of several ranks, sharding.c. */
 #ifndef KILN_SHARDING_H
 #define KILN_SHARDING_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Which elements of a tensor a rank has, and how those of all ranks come together. Only models of several ranks refer
  * to this file. */
 #include "internal.h"

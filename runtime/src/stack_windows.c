@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What code for Windows refers to by itself; the C libraries there have it under different names, or not at all. */
 
 /* Before a function uses more than a page of stack it calls this with the number of bytes in rax: all pages are touched

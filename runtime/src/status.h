@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Texts of messages, status.c. */
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H

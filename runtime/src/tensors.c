@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A table of tensors by name, which the readers of weight files make and the binder looks up. */
 #include "tensors.h"
 

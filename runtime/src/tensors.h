@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* A table of tensors, sorted by name, tensors.c, and how files have it, safetensors.c. */
 #ifndef KILN_TENSORS_H
 #define KILN_TENSORS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Threads of POSIX or of Windows, for the pool. */
 #ifndef KILN_THREADS_H
 #define KILN_THREADS_H

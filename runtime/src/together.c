@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Ranks write one file of what they have slices of, which is that of a library for one process:
  *
  *   1. Rank 0 begins the file, beside the one that it takes the place of.

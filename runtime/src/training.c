@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Going on with a training: what save_training wrote, and moving averages of the weights. */
 #include "internal.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Calls kernels as a model's entries do, for a tuner on another machine. No part of a model's library. */
 #define _DEFAULT_SOURCE /* sysconf, clock_gettime */
 #include "trial.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* How `kiln tune --runner` has kernels called and timed on another machine: what it and kiln_trial_main() there tell
  * each other through pipes. All are numbers of 64 bits, and bytes behind their number, little-endian. The program
  * begins with KILN_TRIAL_MAGIC, then answers:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Rows of weights that are bound: read back from the packed copy, and those of a variable written there. */
 #include "internal.h"
 

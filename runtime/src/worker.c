@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* What generated kernels call: scratch memory from the worker's stack, and parallel loops on the caller's executor. */
 #include "internal.h"
 

@@ -176,7 +176,8 @@ TEST(Compile, SaysWhatItMade) {
   EXPECT_EQ(result.status, 0);
   EXPECT_NE(result.text.find("libcouple.a: 136 parameters"), std::string::npos) << result.text;
   EXPECT_NE(result.text.find("encode: arena"), std::string::npos) << result.text;
-  for (const char *name : {"libcouple.a", "couple.h", "couple.hpp", "couple.manifest.json", "couple.pc"})
+  for (const char *name :
+       {"libcouple.a", "couple.h", "couple.hpp", "couple.manifest.json", "couple.pc", "couple.LICENSE.txt"})
     EXPECT_TRUE(fs::exists(folder.path / name)) << name;
 }
 

@@ -60,7 +60,7 @@ done
 
 step "kiln compile"
 "$prefix/bin/kiln" compile "$source/tests/package/pair.cpp" -o "$work/out/new" --target x86-64-v2
-for file in libpair.a pair.h pair.hpp pair.manifest.json pair.pc; do
+for file in libpair.a pair.h pair.hpp pair.manifest.json pair.pc pair.LICENSE.txt; do
   test -s "$work/out/new/$file"
 done
 

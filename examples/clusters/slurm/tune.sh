@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # tune.sh: submits the array that measures, and behind it, if all of it succeeds, the job that merges.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Kernels of a call as a file that Chrome (chrome://tracing) and Perfetto (ui.perfetto.dev) show. C11 and C++, by
  * itself: include a model's header before it, or have kiln/runtime.h beside it.
  *

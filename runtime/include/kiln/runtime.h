@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Kiln's run-time types and status codes.
  *
  * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A communicator on MPI (3.0 or later, Open MPI or MPICH), for C11 and C++:
  *
  *   kiln_mpi_t mpi;

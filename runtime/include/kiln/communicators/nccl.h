@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* A communicator on NCCL (2.14 or later), for C11 and C++, of ranks that have a GPU each:
  *
  *   kiln_nccl_t nccl;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An executor on your job system (C++20), of which it wants a way to hand over a job, and a number of workers:
 //

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* An executor on OpenMP's threads, for C11 and C++:
  *
  *   const kiln_executor_t executor = kiln_openmp_executor(4);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An executor on a oneTBB task arena (C++17), which is the caller's and outlives it:
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An executor on threads of its own, of std::thread (C++20), for where the bundled pool's pthreads are not. It is a
 // small job system for jobs.h, which must lie beside it:

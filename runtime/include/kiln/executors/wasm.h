@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* An executor on workers of a page, or of Node, that share the memory of a module of WebAssembly, for C11 and C++:
  *
  *   static kiln_wasm_workers_t workers;
