@@ -33,6 +33,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Support/xxhash.h"
 #include <chrono>
 #include <fmt/format.h>
 
@@ -360,6 +361,11 @@ LogicalResult ModelCompiler::writeLibrary() {
   const std::string &name = report.model.name;
   if (failed(gatherMembers()))
     return failure();
+  llvm::Expected<std::string> archive = makeArchive(members);
+  if (!archive)
+    return fail(archive.takeError());
+  report.archiveBytes = archive->size();
+  report.model.digest = llvm::xxh3_64bits(*archive);
   std::string stem = options.outputDirectory + "/";
   if (failed(write(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
       failed(write(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
@@ -367,10 +373,6 @@ LogicalResult ModelCompiler::writeLibrary() {
       failed(write(stem + name + ".pc", writePkgConfig(report.model))) ||
       failed(write(stem + name + ".LICENSE.txt", writeLicense(report.model))))
     return failure();
-  llvm::Expected<std::string> archive = makeArchive(members);
-  if (!archive)
-    return fail(archive.takeError());
-  report.archiveBytes = archive->size();
   return write(stem + "lib" + name + ".a", *archive);
 }
 

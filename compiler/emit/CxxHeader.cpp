@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -218,15 +221,84 @@ static std::string deviceMethods(const std::string &name) {
       name);
 }
 
+/// A macro for functions that are no symbols of a shared object: an inline function would be one, and a host and its
+/// plug-in, each with a model of this name, would share one copy, whose calls go to the host's library. A hidden type
+/// instead would make g++ warn about each class of the user's with such a member.
+static constexpr const char *hiddenText = R"(#ifndef KILN_HIDDEN
+#if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
+#define KILN_HIDDEN __attribute__((visibility("hidden")))
+#else
+#define KILN_HIDDEN
+#endif
+#endif
+
+)";
+
+/// Whether the line begins the declaration of a function, with this indentation.
+static bool beginsFunction(llvm::StringRef line, size_t indentation) {
+  const llvm::StringRef declaration = line.drop_while([](char c) { return c == ' '; });
+  if (line.size() - declaration.size() != indentation || declaration.empty() ||
+      !(llvm::isAlpha(declaration.front()) || declaration.front() == '~'))
+    return false;
+  const llvm::StringRef word = declaration.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (llvm::is_contained({"template", "requires", "using", "friend", "namespace", "class", "struct", "static_assert",
+                          "typedef", "extern"},
+                         word))
+    return false;
+  const size_t parameters = declaration.find('('), value = declaration.find('=');
+  return parameters != llvm::StringRef::npos && (value > parameters || declaration.contains("operator"));
+}
+
+/// Hides every function of the header: members of classes, which are indented by two spaces, and others.
+static std::string hideFunctions(llvm::StringRef text) {
+  std::string result;
+  bool isInClass = false;
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    if (line.starts_with("class ") || line.starts_with("struct ") || line.contains("> class ") ||
+        line.contains("> struct "))
+      isInClass = line.ends_with("{");
+    else if (line.starts_with("};"))
+      isInClass = false;
+    const size_t indentation = isInClass ? 2 : 0;
+    if (beginsFunction(line, indentation))
+      result += std::string(indentation, ' ') + "KILN_HIDDEN " + line.drop_front(indentation).str() + "\n";
+    else
+      result += line.str() + "\n";
+  }
+  result.pop_back();
+  return result;
+}
+
+/// Puts what the namespace has into an inline one, whose name changes with `digest`: two headers that differ give
+/// different types, also to templates of the standard library.
+static std::string inlineNamespace(std::string text, const std::string &name, uint64_t digest) {
+  const std::string begin = fmt::format("\nnamespace {} {{\n", name), end = fmt::format("}} // namespace {}\n", name);
+  const std::string inner = fmt::format("of_{:016x}", digest);
+  if (const size_t at = text.find(begin); at != std::string::npos)
+    text.insert(at + begin.size(), fmt::format("inline namespace {} {{\n", inner));
+  if (const size_t at = text.rfind(end); at != std::string::npos)
+    text.insert(at, fmt::format("}} // inline namespace {}\n", inner));
+  return text;
+}
+
+static std::string modelClass(const ModelInterface &model, const std::vector<Variant> &variants);
+
 std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
-  const std::string &name = model.name;
   std::string text =
       fmt::format("// SPDX-License-Identifier: {1}\n"
                   "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
                   "#pragma once\n\n#include \"{0}.h\"\n\n",
-                  name, licenseOfLibraries);
-  text += viewText;
-  text += fmt::format(R"(
+                  model.name, licenseOfLibraries);
+  text += hiddenText;
+  text += hideFunctions(inlineNamespace(viewText, "kiln", llvm::xxh3_64bits(llvm::StringRef(viewText))));
+  return text + hideFunctions(inlineNamespace(modelClass(model, variants), model.name, model.digest));
+}
+
+static std::string modelClass(const ModelInterface &model, const std::vector<Variant> &variants) {
+  const std::string &name = model.name;
+  std::string text = fmt::format(R"(
 #include <utility>
 
 namespace {0} {{
@@ -325,7 +397,7 @@ public:
   }}
 
 )",
-                      name);
+                                 name);
   if (model.embedsWeights)
     text += embeddedMethod(name);
   if (model.hasSelfTest)

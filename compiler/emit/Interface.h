@@ -125,6 +125,7 @@ struct ModelInterface {
   uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments; at most
   bool embedsWeights = false; // they lie in the archive
   bool hasSelfTest = false;
+  uint64_t digest = 0;           // changes with the archive
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
   /// Whether an entry changes weights.
