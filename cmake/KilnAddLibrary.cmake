@@ -21,6 +21,10 @@
 #                    [EMBED file]                        a checkpoint whose weights go into the archive: NAME_bind_embedded
 #                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
 #                    [SELFTEST]                          NAME_selftest finds a library that was compiled wrong or damaged
+#                    [SHARED]                            a shared object, which exports what NAME.h declares and nothing else
+#                    [LINKER command ...]                with SHARED: a C compiler that links for the targets; else the project's,
+#                                                        or Debian's for another architecture
+#                    [BINDINGS python rust]              NAME.py and NAME.rs, the library's functions in these languages
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
@@ -28,8 +32,8 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
-    "TARGETS;INCLUDES;EXCEPT" ${ARGN})
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+    "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -157,7 +161,28 @@ function(kiln_add_library name)
     add_custom_target(${name}_tune COMMAND ${generator} tune --tuning "${tuning}" ${measuring}
       COMMENT "Measuring schedules of the model ${name}" USES_TERMINAL VERBATIM)
   endif()
-  set(files "${folder}/lib${library}.a" "${folder}/${library}.h" "${folder}/${library}.hpp"
+  set(file "lib${library}.a")
+  set(others "")
+  if(arg_SHARED)
+    kiln_shared_options(file linker "${library}" "${arg_TARGETS}" "${arg_LINKER}")
+    list(APPEND options --shared ${linker})
+  elseif(arg_LINKER)
+    message(FATAL_ERROR "kiln_add_library(${name}): LINKER requires SHARED")
+  endif()
+  if(file MATCHES "dll$")
+    list(APPEND others "${folder}/lib${library}.dll.a") # what is linked
+  endif()
+  if("python" IN_LIST arg_BINDINGS)
+    list(APPEND others "${folder}/${library}.py")
+  endif()
+  if("rust" IN_LIST arg_BINDINGS)
+    list(APPEND others "${folder}/${library}.rs")
+  endif()
+  if(arg_BINDINGS)
+    list(JOIN arg_BINDINGS "," bindings)
+    list(APPEND options --bindings ${bindings})
+  endif()
+  set(files "${folder}/${file}" ${others} "${folder}/${library}.h" "${folder}/${library}.hpp"
     "${folder}/${library}.manifest.json" "${folder}/${library}.pc" "${folder}/${library}.LICENSE.txt")
   add_custom_command(OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
@@ -170,6 +195,50 @@ function(kiln_add_library name)
   add_library(${name} INTERFACE)
   add_dependencies(${name} ${name}_library)
   target_include_directories(${name} INTERFACE "${folder}")
-  target_link_libraries(${name} INTERFACE "${folder}/lib${library}.a" m)
-  set_target_properties(${name} PROPERTIES KILN_ARCHIVE "${folder}/lib${library}.a" KILN_FOLDER "${folder}")
+  if(NOT arg_SHARED)
+    target_link_libraries(${name} INTERFACE "${folder}/${file}" m)
+  elseif(file MATCHES "dll$")
+    target_link_libraries(${name} INTERFACE "${folder}/lib${library}.dll.a")
+  else()
+    target_link_libraries(${name} INTERFACE "${folder}/${file}")
+  endif()
+  set_target_properties(${name} PROPERTIES KILN_ARCHIVE "${folder}/${file}" KILN_FOLDER "${folder}")
+endfunction()
+
+# The name of a shared object for the targets, and --linker with the project's C compiler if that links for them.
+function(kiln_shared_options file linker library targets given)
+  set(name "lib${library}.so")
+  set(architecture "${CMAKE_SYSTEM_PROCESSOR}")
+  if(targets MATCHES "windows")
+    set(name "${library}.dll")
+    set(architecture "")
+  elseif(targets MATCHES "macos")
+    set(name "lib${library}.dylib")
+    set(architecture "")
+  elseif(targets MATCHES "^(aarch64|riscv64)" AND NOT architecture STREQUAL CMAKE_MATCH_1)
+    set(architecture "")
+  elseif(targets MATCHES "^x86-64" AND NOT architecture STREQUAL "x86_64")
+    set(architecture "")
+  endif()
+  set(words ${given})
+  if(NOT words AND (architecture OR CMAKE_CROSSCOMPILING))
+    foreach(language C CXX)
+      if(NOT words AND CMAKE_${language}_COMPILER)
+        set(words "${CMAKE_${language}_COMPILER}")
+        if(CMAKE_${language}_COMPILER_TARGET)
+          list(APPEND words "--target=${CMAKE_${language}_COMPILER_TARGET}")
+        endif()
+      endif()
+    endforeach()
+    if(CMAKE_SYSROOT)
+      list(APPEND words "--sysroot=${CMAKE_SYSROOT}")
+    endif()
+  endif()
+  set(options "")
+  if(words)
+    list(JOIN words " " words)
+    set(options --linker "${words}")
+  endif()
+  set(${file} "${name}" PARENT_SCOPE)
+  set(${linker} "${options}" PARENT_SCOPE)
 endfunction()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
+#include "compiler/emit/Names.h"
 #include "compiler/emit/RuntimeImage.h"
 #include "kiln/runtime.h"
 
@@ -200,6 +201,23 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
                             macro, tuningDigest(variants));
 }
 
+/// What the macros say, for callers that cannot read them.
+static std::string constantPrototypes(const ModelInterface &model) {
+  const std::string &name = model.name;
+  std::string text = "/* What the macros say, for programs that load the library, and those in other languages. */\n";
+  for (const EntryInterface &entry : model.entries)
+    text += fmt::format("size_t {}_{}{}(uint32_t workers);\n", name, entry.name, arenaBytesSuffix);
+  text += fmt::format("/* 0 for a model without states. */\nsize_t {}_state_bytes(void);\n", name);
+  if (model.trains())
+    text += fmt::format("size_t {}_training_bytes(void);\n", name);
+  return text +
+         fmt::format(
+             "/* Of the Kiln that wrote the library, such as \"0.1.0\". */\nconst char *{0}_version(void);\n"
+             "/* KILN_ABI_VERSION of the library: whoever writes its structs in another language compares it. */\n"
+             "uint32_t {0}_abi_version(void);\n\n",
+             name);
+}
+
 /// The functions that every model has.
 static std::string modelPrototypes(const std::string &name) {
   return fmt::format(R"(
@@ -391,6 +409,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     text += ranksPrototypes(model);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);
+  text += constantPrototypes(model);
   for (const EntryInterface &entry : model.entries)
     text += entry.isBatch() ? batchPrototype(model, entry) : entryPrototype(model, entry, hasDevice(variants));
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));

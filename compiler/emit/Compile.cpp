@@ -8,6 +8,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Archive.h"
+#include "compiler/emit/Bindings.h"
 #include "compiler/emit/Descriptor.h"
 #include "compiler/emit/EmbedWeights.h"
 #include "compiler/emit/Headers.h"
@@ -16,6 +17,7 @@
 #include "compiler/emit/Names.h"
 #include "compiler/emit/RanksInterface.h"
 #include "compiler/emit/SelfTest.h"
+#include "compiler/emit/SharedObject.h"
 #include "compiler/emit/TargetModule.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/WeightLayout.h"
@@ -367,13 +369,26 @@ LogicalResult ModelCompiler::writeLibrary() {
   report.archiveBytes = archive->size();
   report.model.digest = llvm::xxh3_64bits(*archive);
   std::string stem = options.outputDirectory + "/";
-  if (failed(write(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
+  const std::string header = writeCHeader(report.model, report.variants);
+  report.libraryFile =
+      options.isShared ? sharedObjectName(name, targets.front()->info().hostTriple) : "lib" + name + ".a";
+  if (failed(write(stem + name + ".h", header)) ||
       failed(write(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
       failed(write(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
       failed(write(stem + name + ".pc", writePkgConfig(report.model))) ||
       failed(write(stem + name + ".LICENSE.txt", writeLicense(report.model))))
     return failure();
-  return write(stem + "lib" + name + ".a", *archive);
+  for (const std::string &language : options.bindings) {
+    const Binding binding = writeBinding(language, report.model, report.libraryFile);
+    if (failed(write(stem + binding.file, binding.text)))
+      return failure();
+  }
+  if (!options.isShared)
+    return write(stem + "lib" + name + ".a", *archive);
+  const SharedObject shared{stem + report.libraryFile, name, targets.front()->info().hostTriple, options.linker,
+                            KILN_ABI_VERSION};
+  llvm::Error error = linkSharedObject(shared, std::move(members), header);
+  return error ? fail(std::move(error)) : success();
 }
 
 FailureOr<CompileReport> ModelCompiler::run() {
@@ -387,6 +402,10 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (ranks.ranks * ranks.replicas * ranks.stages > 1 && (options.hasSelfTest || options.embedded))
     return fail("a library for several ranks, replicas or stages requires to be without a self-test and embedded "
                 "weights");
+  if (ranks.ranks * ranks.replicas * ranks.stages > 1 && !options.bindings.empty())
+    return fail(
+        "bindings: calls of a library for several processes take communicators, which are functions of C; expected "
+        "one rank, replica and stage");
   report.model = describeInterface(graph, options.name);
   if (std::string wrong = checkExtents(report.model, options.extents); !wrong.empty())
     return fail(wrong);

@@ -38,6 +38,9 @@ struct CompileOptions {
   TuningOptions tuning;
   std::optional<Checkpoint> embedded; // weights that go into the archive
   bool hasSelfTest = false;           // the archive gets one
+  bool isShared = false;              // a shared object instead of the archive
+  std::vector<std::string> bindings;  // languages that the library gets some for (Bindings.h)
+  std::string linker;                 // a C compiler that links it; empty: a known one (SharedObject.h)
   /// Instead of what the tuning options choose, if it is there.
   std::function<SchedulePoint(const Schedulable &kernel)> pointOf = nullptr;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.
@@ -61,11 +64,13 @@ struct CompileReport {
   std::vector<std::string> remarks;
   std::vector<ObjectFile> members; // of the archive, with EmitForm::Memory
   uint64_t archiveBytes = 0, textBytes = 0;
+  std::string libraryFile;      // "libNAME.a"
   std::vector<StageTime> times; // one after the other
 };
 
-/// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json, NAME.pc and
-/// NAME.LICENSE.txt to the output directory. Failures have been reported as diagnostics or on `errors`.
+/// Compiles `graph`. With EmitForm::Library it writes libNAME.a (or a shared object), NAME.h, NAME.hpp,
+/// NAME.manifest.json, NAME.pc and NAME.LICENSE.txt to the output directory. Failures have been reported as diagnostics
+/// or on `errors`.
 mlir::FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options,
                                             llvm::raw_ostream &errors);
 

@@ -2,6 +2,7 @@
 //
 #include "compiler/emit/Descriptor.h"
 
+#include "compiler/emit/Names.h"
 #include "compiler/emit/PackWeights.h"
 #include "compiler/object/BinaryInterface.h"
 
@@ -9,6 +10,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include <algorithm>
+#include <optional>
 
 using namespace llvm;
 
@@ -42,6 +44,8 @@ private:
   Constant *entry(const EntryInterface &entry);
   Constant *variant(const Variant &variant);
   void emitEntryPoint(const EntryInterface &entry, unsigned index);
+  void emitConstant(const std::string &what, Constant *value, std::optional<uint64_t> perWorker = std::nullopt);
+  void emitConstants(const std::vector<Variant> &variants);
 
   Module &module;
   const ModelInterface &model;
@@ -269,6 +273,34 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
   builder.CreateRet(builder.CreateCall(run, values));
 }
 
+/// NAME_<what>: a number that the header has as a macro, or a text, for callers that cannot read C. `perWorker` times
+/// the parameter is added, if there is one.
+void DescriptorBuilder::emitConstant(const std::string &what, Constant *value, std::optional<uint64_t> perWorker) {
+  Type *workers = Type::getInt32Ty(context), *type = value->getType();
+  auto *function =
+      Function::Create(FunctionType::get(type, perWorker ? ArrayRef<Type *>(workers) : ArrayRef<Type *>(), false),
+                       GlobalValue::ExternalLinkage, model.name + "_" + what, module);
+  IRBuilder<> builder(BasicBlock::Create(context, "", function));
+  Value *result = value;
+  if (perWorker)
+    result = builder.CreateAdd(
+        result, builder.CreateMul(builder.CreateZExt(function->getArg(0), type), ConstantInt::get(type, *perWorker)));
+  builder.CreateRet(result);
+}
+
+void DescriptorBuilder::emitConstants(const std::vector<Variant> &variants) {
+  Type *size = module.getTargetTriple().isArch32Bit() ? Type::getInt32Ty(context) : Type::getInt64Ty(context);
+  for (auto [index, described] : llvm::enumerate(model.entries)) {
+    const ArenaBytes arena = arenaBytes(variants, index);
+    emitConstant(described.name + arenaBytesSuffix, ConstantInt::get(size, arena.fixed), arena.perWorker);
+  }
+  emitConstant("state_bytes", ConstantInt::get(size, model.stateBytes));
+  if (model.trains())
+    emitConstant("training_bytes", ConstantInt::get(size, model.trainingBytes));
+  emitConstant("version", text(KILN_VERSION));
+  emitConstant("abi_version", ConstantInt::get(Type::getInt32Ty(context), KILN_ABI_VERSION));
+}
+
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   SmallVector<Constant *> weights, shards, states, entries, code;
   for (const WeightInterface &described : model.weights) {
@@ -310,6 +342,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                      model.name + "_descriptor");
   for (auto [index, described] : llvm::enumerate(model.entries))
     emitEntryPoint(described, index);
+  emitConstants(variants);
 }
 
 } // namespace

@@ -44,10 +44,29 @@ static llvm::Error checkParameterNames(const EntryInterface &entry) {
   return llvm::Error::success();
 }
 
+/// No entry may have the name of a function that the compiler writes.
+static llvm::Error checkWrittenNames(const ModelInterface &model) {
+  for (const EntryInterface &entry : model.entries) {
+    for (const char *taken : {"state_bytes", "training_bytes", "version", "abi_version"})
+      if (entry.name == taken)
+        return wrongName(fmt::format("an entry must not be named \"{0}\": {1}_{0} is a function of every library",
+                                     entry.name, model.name));
+    for (const EntryInterface &other : model.entries)
+      if (entry.name == other.name + arenaBytesSuffix)
+        return wrongName(
+            fmt::format("an entry must not be named \"{0}\": {1}_{0} says how many bytes the arena of entry "
+                        "\"{2}\" has",
+                        entry.name, model.name, other.name));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error checkNames(const ModelInterface &model, llvm::ArrayRef<ObjectFile> runtime) {
   for (const EntryInterface &entry : model.entries)
     if (llvm::Error wrong = checkParameterNames(entry))
       return wrong;
+  if (llvm::Error wrong = checkWrittenNames(model))
+    return wrong;
   for (const ObjectFile &member : runtime) {
     llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(member.bytes);
     if (!symbols)

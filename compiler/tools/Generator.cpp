@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
+#include "compiler/emit/Bindings.h"
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/PackWeights.h"
@@ -101,7 +102,7 @@ static void printTimes(const CompileReport &report) {
 static std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
 
 static void printSummary(const CompileReport &report, const CompileOptions &options) {
-  fmt::print("{}/lib{}.a: {} parameters, {} archive, {} code\n", options.outputDirectory, report.model.name,
+  fmt::print("{}/{}: {} parameters, {} archive, {} code\n", options.outputDirectory, report.libraryFile,
              report.model.parameters, mib(report.archiveBytes), mib(report.textBytes));
   for (size_t i = 0; i < report.model.entries.size(); ++i) {
     ArenaBytes arena = arenaBytes(report.variants, i);
@@ -297,8 +298,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   options.cacheFolder = ObjectCache::defaultFolder();
   CommandOptions command;
 
-  CLI::App *compile =
-      app.add_subcommand(
+  CLI::App *compile = app.add_subcommand(
       "compile", "write libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json, NAME.pc and NAME.LICENSE.txt");
   addCompileOptions(*compile, options, command);
   compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the six files")->capture_default_str();
@@ -309,6 +309,17 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
       ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
   compile->add_flag("--require-tuned", options.tuning.isRequired, "fail unless each kernel was measured");
   compile->add_flag("--selftest", options.hasSelfTest, "put NAME_selftest into the archive, which finds it damaged");
+  compile
+      ->add_option("--bindings", options.bindings,
+                   "write the library's functions in these languages, too: python, rust")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bindingLanguages()));
+  compile->add_flag("--shared", options.isShared,
+                    "write a shared object, which exports what NAME.h declares, no archive");
+  compile
+      ->add_option("--linker", options.linker,
+                   "with --shared: a C compiler, and its options, that links for the target")
+      ->needs("--shared");
   compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
       ->check(CLI::NonNegativeNumber);
   compile

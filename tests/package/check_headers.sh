@@ -28,6 +28,6 @@ done
 # No function of NAME.hpp is a symbol that a program or shared object exports.
 g++ -std=c++20 -O0 -fkeep-inline-functions -I"$folder" -I"$other_folder" -c "$work/both.cpp" -o "$work/kept.o"
 nm -C "$work/kept.o" | grep -qE "${name}::(of_[0-9a-f]+::)?Model::" || { echo "no function of $name.hpp is kept"; exit 1; }
-shown=$(readelf -sW "$work/kept.o" | awk '$6 == "DEFAULT" && $7 != "UND" { print $8 }' | c++filt |
+shown=$(readelf -sW "$work/kept.o" | awk '$5 != "LOCAL" && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | c++filt |
   grep -E "^(${name}|${other}|kiln)::" || true)
 [ -z "$shown" ] || { echo "functions must be hidden; got: $shown"; exit 1; }

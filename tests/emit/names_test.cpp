@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names that entries must not have, and what a shared object exports: the functions that a header declares.
+#include "compiler/emit/Names.h"
+
+#include "compiler/emit/SharedObject.h"
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+std::string wrongWith(std::initializer_list<const char *> entries) {
+  ModelInterface model;
+  model.name = "net";
+  for (const char *name : entries)
+    model.entries.emplace_back().name = name;
+  return llvm::toString(checkNames(model, {}));
+}
+
+TEST(Names, OfFunctionsThatTheCompilerWritesAreTaken) {
+  EXPECT_EQ(wrongWith({"forward", "step"}), "");
+  for (const char *name : {"state_bytes", "training_bytes", "version", "abi_version"})
+    EXPECT_EQ(wrongWith({"forward", name}), std::string("an entry must not be named \"") + name + "\": net_" + name +
+                                                " is a function of every library");
+  EXPECT_EQ(
+      wrongWith({"forward", "forward_arena_bytes"}),
+      "an entry must not be named \"forward_arena_bytes\": net_forward_arena_bytes says how many bytes the arena of "
+      "entry \"forward\" has");
+  EXPECT_EQ(wrongWith({"forward", "other_arena_bytes"}), "");
+}
+
+TEST(SharedObject, ExportsWhatTheHeaderDeclares) {
+  const char *header = R"(/* net_in_comment(model) */
+#define NET_ARENA_BYTES(workers) net_in_macro(workers)
+#define NET_WEIGHTS(X) \
+  X("net_in_table(", f32) \
+  net_in_table(1)
+typedef struct net_t net_t;
+int net_create(const void *allocator,
+               net_t **model);
+const char *net_status_text (int status);
+int other_net_create(void);
+int network_run(void);
+int use(int net_value);
+size_t net_forward_arena_bytes(uint32_t workers);
+)";
+  EXPECT_EQ(declaredFunctions(header, "net"),
+            (std::vector<std::string>{"net_create", "net_forward_arena_bytes", "net_status_text"}));
+}
+
+TEST(SharedObject, IsCalledAsItsSystemHasIt) {
+  EXPECT_EQ(sharedObjectName("net", "aarch64-linux-gnu"), "libnet.so");
+  EXPECT_EQ(sharedObjectName("net", "x86_64-w64-windows-gnu"), "net.dll");
+  EXPECT_EQ(sharedObjectName("net", "arm64-apple-macosx11.0.0"), "libnet.dylib");
+}
+
+TEST(SharedObject, SaysWhatItsLinkerMustBe) {
+  SharedObject object{"libnet.so", "net", "wasm32-wasip1", "", 1};
+  EXPECT_EQ(llvm::toString(linkSharedObject(object, {}, "")),
+            "shared object: WebAssembly has none; expected a target of Linux, Windows or macOS");
+  object.triple = "arm64-apple-macosx11.0.0";
+  EXPECT_EQ(
+      llvm::toString(linkSharedObject(object, {}, "")),
+      "shared object: no linker is known for arm64-apple-macosx11.0.0; expected a C compiler that links for it, by "
+      "--linker");
+  object.linker = "no-such-compiler --target=x";
+  EXPECT_EQ(llvm::toString(linkSharedObject(object, {}, "")),
+            "shared object: there is no \"no-such-compiler\"; expected a C compiler that links for "
+            "arm64-apple-macosx11.0.0, by --linker");
+}
+
+} // namespace
+} // namespace kiln
