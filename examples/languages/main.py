@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# main.py WEIGHTS: by scorer.py, which `kiln compile --shared --bindings python` wrote. With numpy its arrays are given instead.
+# main.py WEIGHTS: by scorer.py, which `kiln compile --shared --bindings python` wrote. Arrays of numpy do, too.
 import array
 import sys
 
