@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,19 +40,63 @@ static bool writeAll(int file, llvm::StringRef bytes) {
   return true;
 }
 
+/// Where a path leads: the path itself, or what the symbolic link there names, or the one there, and so on, whether or
+/// not there is a file; nothing with errno if there are too many.
+static std::string followLinks(const std::string &path) {
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int links = 0; links < 40; ++links) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error)
+      return target.string();
+    target = next.is_absolute() ? next : target.parent_path() / next;
+  }
+  errno = ELOOP;
+  return "";
+}
+
+/// Gives a new file mode, owner and group of the one that it replaces. Where the group cannot be kept another one gets
+/// no rights.
+static bool keepMode(int file, const struct stat &former) {
+  mode_t mode = former.st_mode & 07777;
+  if (::fchown(file, former.st_uid, former.st_gid) != 0 && ::fchown(file, uid_t(-1), former.st_gid) != 0)
+    mode &= ~mode_t(070);
+  return ::fchmod(file, mode) == 0;
+}
+
+/// The entry in a file's folder comes to the disk, too, as far as the system does that.
+static void keepEntry(const std::string &path) {
+  const std::string folder = llvm::sys::path::parent_path(path).str();
+  const int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0)
+    return;
+  ::fsync(directory);
+  ::close(directory);
+}
+
 llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes) {
-  const std::string partial = path + ".partial";
+  const std::string target = followLinks(path), partial = target + ".partial";
+  struct stat former{};
+  if (target.empty() && !path.empty()) {
+    const std::error_code code(errno, std::generic_category());
+    return llvm::createStringError(code, "cannot write \"%s\": %s", path.c_str(), code.message().c_str());
+  }
+  const bool isThere = ::stat(target.c_str(), &former) == 0;
+  if (isThere && !S_ISREG(former.st_mode))
+    return llvm::createStringError("cannot write \"%s\": not a regular file", path.c_str());
   const int file = openLocked(partial.c_str());
-  const bool isWritten = file >= 0 && ::ftruncate(file, 0) == 0 && writeAll(file, bytes) && ::fsync(file) == 0 &&
-                         ::rename(partial.c_str(), path.c_str()) == 0;
+  const bool isWritten = file >= 0 && ::ftruncate(file, 0) == 0 && writeAll(file, bytes) &&
+                         (!isThere || keepMode(file, former)) && ::fsync(file) == 0 &&
+                         ::rename(partial.c_str(), target.c_str()) == 0;
   const std::error_code code(errno, std::generic_category());
   if (file >= 0 && !isWritten)
     ::unlink(partial.c_str());
   if (file >= 0)
     ::close(file); // and so the lock is given back
-  if (isWritten)
-    return llvm::Error::success();
-  return llvm::createStringError(code, "cannot write \"%s\": %s", path.c_str(), code.message().c_str());
+  if (!isWritten)
+    return llvm::createStringError(code, "cannot write \"%s\": %s", path.c_str(), code.message().c_str());
+  keepEntry(target);
+  return llvm::Error::success();
 }
 
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {

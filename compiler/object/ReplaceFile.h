@@ -9,8 +9,9 @@
 
 namespace kiln {
 
-/// Writes PATH.partial, which then takes the place of what is at the path. One that a killed process left is written
-/// again; of two processes at a time the second one waits.
+/// Writes PATH.partial, which then takes the place of what is at the path: symbolic links are followed, mode and group
+/// are kept, and what is no regular file is an error. A partial file that a killed process left is written again; of
+/// two processes at a time the second one waits.
 llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes);
 
 /// The same, and makes the folders above it.

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/schedule/TuningFile.h"
 
-#include "llvm/ADT/SmallString.h"
+#include "compiler/object/ReplaceFile.h"
+
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include <cstdio>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace kiln {
 
@@ -363,51 +359,6 @@ void TuningDatabase::merge(const TuningDatabase &other) {
 
 // Files.
 
-static llvm::Error ioError(const char *what, const std::string &path) {
-  std::error_code code(errno, std::generic_category());
-  return llvm::createStringError(code, "cannot %s \"%s\": %s", what, path.c_str(), code.message().c_str());
-}
-
-static bool writeAll(int file, llvm::StringRef text) {
-  while (!text.empty()) {
-    ssize_t written = ::write(file, text.data(), text.size());
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written < 0)
-      return false;
-    text = text.drop_front(written);
-  }
-  return true;
-}
-
-llvm::Error TuningDatabase::save(const std::string &path) const {
-  // Through a link to the file, so that the link stays.
-  llvm::SmallString<256> target;
-  if (llvm::sys::fs::real_path(path, target))
-    target = path;
-  std::string file = target.str().str(), temporary = file + ".tmp";
-  struct stat old{};
-  mode_t mode = ::stat(file.c_str(), &old) == 0 ? old.st_mode & 0777 : 0666;
-  int out = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-  if (out < 0)
-    return ioError("write", temporary);
-  bool isWritten = writeAll(out, text()) && ::fsync(out) == 0;
-  isWritten = ::close(out) == 0 && isWritten;
-  if (!isWritten) {
-    llvm::Error error = ioError("write", temporary);
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  if (::rename(temporary.c_str(), file.c_str()) != 0)
-    return ioError("replace", file);
-  // The folder's entry too.
-  std::string folder = llvm::sys::path::parent_path(file).str();
-  int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    ::fsync(directory);
-    ::close(directory);
-  }
-  return llvm::Error::success();
-}
+llvm::Error TuningDatabase::save(const std::string &path) const { return replaceFile(path, text()); }
 
 } // namespace kiln

@@ -83,6 +83,28 @@ TEST_F(WrittenFiles, AFullDisk) {
   compileAgain();
 }
 
+// Each file goes where a link at its name leads, and keeps its mode; what is no regular file is not replaced.
+TEST_F(WrittenFiles, LinksAndModesAreKept) {
+  Folder elsewhere;
+  reset();
+  const fs::path header = output.path / "pair.h", target = elsewhere.path / "real.h", other = output.path / "pair.hpp";
+  fs::rename(header, target);
+  fs::create_symlink(target, header);
+  fs::permissions(other, fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+  const Result result = run(compile());
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_TRUE(fs::is_symlink(header));
+  EXPECT_EQ(contents(elsewhere.path)["real.h"], after["pair.h"]);
+  EXPECT_EQ(fs::status(other).permissions(), fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
+
+  fs::remove(header);
+  fs::create_symlink("/dev/null", header);
+  const Result refused = run(compile());
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.text.find("pair.h\": not a regular file"), std::string::npos) << refused.text;
+  EXPECT_TRUE(fs::is_symlink(header) && fs::is_character_file("/dev/null"));
+}
+
 TEST_F(WrittenFiles, KilledAtEachStep) {
   int step = 1;
   std::size_t left = 0;

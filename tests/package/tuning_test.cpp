@@ -353,7 +353,7 @@ TEST_F(Tuning, MergeNeedsNoSpec) {
       {a, "--output is required"},
       {"/nonexistent/x.tuning -o " + c,
        "error: cannot read the tuning file \"/nonexistent/x.tuning\": No such file or directory"},
-      {a + " -o /nonexistent/x.tuning", "error: cannot write \"/nonexistent/x.tuning.tmp\": No such file or directory"},
+      {a + " -o /nonexistent/x.tuning", "error: cannot write \"/nonexistent/x.tuning\": No such file or directory"},
   };
   for (const auto &[arguments, words] : cases) {
     result = run(KILN_PROGRAM " tune merge " + arguments);

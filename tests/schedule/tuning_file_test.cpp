@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/stat.h>
 
 namespace fs = std::filesystem;
 
@@ -319,12 +320,38 @@ TEST(TuningFile, SavingKeepsLinksAndPermissions) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), header);
 }
 
+TEST(TuningFile, SavingMakesTheTargetOfALink) {
+  Folder folder;
+  fs::create_directory(folder.path / "other");
+  fs::path file = folder.path / "other/real", link = folder.path / "link";
+  fs::create_symlink("other/real", link);
+  ASSERT_EQ(message(TuningDatabase().save(link)), "");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(file)));
+}
+
+// A link to a device, so that what replaces the link and not its target does no harm to the machine.
+TEST(TuningFile, WhatIsNoRegularFileIsNotReplaced) {
+  Folder folder;
+  const fs::path link = folder.path / "link", pipe = folder.path / "pipe", circle = folder.path / "circle";
+  fs::create_symlink("/dev/null", link);
+  fs::create_symlink("circle", circle);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path &path : {link, pipe, folder.path}) {
+    EXPECT_EQ(message(TuningDatabase().save(path)), "cannot write \"" + path.string() + "\": not a regular file");
+    EXPECT_FALSE(fs::exists(path.string() + ".partial"));
+  }
+  EXPECT_TRUE(fs::is_symlink(link) && fs::is_fifo(pipe) && fs::is_character_file("/dev/null"));
+  EXPECT_NE(message(TuningDatabase().save(circle)), "");
+  EXPECT_TRUE(fs::is_symlink(circle));
+}
+
 TEST(TuningFile, FilesThatCannotBeAreReported) {
   Folder folder;
   std::string missing = folder.path / "missing.tuning", nowhere = folder.path / "nowhere/x.tuning";
   EXPECT_EQ(message(TuningDatabase::load(missing).takeError()),
             "cannot read the tuning file \"" + missing + "\": No such file or directory");
-  EXPECT_EQ(message(TuningDatabase().save(nowhere)), "cannot write \"" + nowhere + ".tmp\": No such file or directory");
+  EXPECT_EQ(message(TuningDatabase().save(nowhere)), "cannot write \"" + nowhere + "\": No such file or directory");
   std::string bad = folder.path / "bad.tuning";
   std::ofstream out(bad);
   out << header;
