@@ -3,7 +3,7 @@
 #include "compiler/emit/PackWeights.h"
 
 #include "compiler/dialect/ElementTypes.h"
-#include "runtime/src/internal.h"
+#include "runtime/src/published.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -76,8 +76,21 @@ struct Rename {
 
 } // namespace
 
-static llvm::Expected<std::vector<Rename>> readRenames(const std::string &path) {
+std::string checkRename(const std::string &text) {
+  const size_t at = text.find('=');
+  return at == 0 || at == std::string::npos
+             ? fmt::format("a rename must be given as FROM=TO, or FROM= for what is left out, got \"{}\"", text)
+             : "";
+}
+
+/// Those of the command line, then those of the file.
+static llvm::Expected<std::vector<Rename>> readRenames(const Checkpoint &checkpoint) {
   std::vector<Rename> renames;
+  for (const std::string &text : checkpoint.renameTexts) {
+    const size_t at = text.find('=');
+    renames.push_back({text.substr(0, at), text.substr(at + 1)});
+  }
+  const std::string &path = checkpoint.renames;
   if (path.empty())
     return renames;
   std::ifstream file(path);
@@ -102,33 +115,34 @@ static llvm::Expected<std::vector<Rename>> readRenames(const std::string &path) 
   return renames;
 }
 
-static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &checkpoint,
-                                    const std::vector<Rename> &renames, kiln_error_t *error) {
+static std::vector<kiln_rename_t> describeRenames(const std::vector<Rename> &renames) {
   std::vector<kiln_rename_t> described;
   for (const Rename &rename : renames)
     described.push_back(rename.described());
-  const char *path = checkpoint.path.c_str();
-  if (llvm::StringRef(checkpoint.path).ends_with(".gguf"))
-    return kiln_bind_gguf(model, path, described.data(), described.size(), error);
-  if (checkpoint.quantization.empty())
-    return kiln_bind_weights(model, path, error);
-  const kiln_quantization_t quantization = checkpoint.quantization == "awq"    ? KILN_AWQ
-                                           : checkpoint.quantization == "gptq" ? KILN_GPTQ
-                                                                               : KILN_GPTQ_V2;
-  return kiln_bind_quantized(model, path, quantization, described.data(), described.size(), error);
+  return described;
 }
 
-/// Binds a checkpoint to a model that lives while `use` has it.
-static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
-                              llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
-  if (model.ranks > 1 || model.stages > 1)
-    return llvm::createStringError(fmt::format("packing requires a library for one process: those of several save what "
-                                               "they have bound, by {}_save_packed",
-                                               model.name));
-  llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint.renames);
-  if (!renames)
-    return renames.takeError();
-  const std::vector<kiln_weight_t> described = describeWeights(model);
+static bool isGguf(const Checkpoint &checkpoint) { return llvm::StringRef(checkpoint.path).ends_with(".gguf"); }
+
+static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
+  return checkpoint.quantization == "awq" ? KILN_AWQ : checkpoint.quantization == "gptq" ? KILN_GPTQ : KILN_GPTQ_V2;
+}
+
+static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &checkpoint,
+                                    const std::vector<Rename> &renames, kiln_error_t *error) {
+  const std::vector<kiln_rename_t> described = describeRenames(renames);
+  const char *path = checkpoint.path.c_str();
+  if (isGguf(checkpoint))
+    return kiln_bind_gguf(model, path, described.data(), described.size(), error);
+  if (checkpoint.quantization.empty())
+    return kiln_bind_weights_renamed(model, path, described.data(), described.size(), error);
+  return kiln_bind_quantized(model, path, quantizationOf(checkpoint), described.data(), described.size(), error);
+}
+
+/// Makes a model of these weights that lives while `use` has it.
+static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln_weight_t> &weights,
+                             const Variant &variant,
+                             llvm::function_ref<kiln_status_t(kiln_model_t &, kiln_error_t *)> use) {
   const std::vector<kiln_placement_t> placements = describePlacements(variant);
   // It needs no feature of a CPU and no device, so that it can be packed anywhere.
   kiln_variant_t code = {};
@@ -139,10 +153,10 @@ static llvm::Error bindAndUse(const ModelInterface &model, const Variant &varian
   llvm::copy(packedDigest(model, variant), code.digest);
   kiln_descriptor_t descriptor = {};
   descriptor.abi_version = KILN_ABI_VERSION;
-  descriptor.weight_count = static_cast<uint32_t>(described.size());
+  descriptor.weight_count = static_cast<uint32_t>(weights.size());
   descriptor.variant_count = 1;
   descriptor.name = model.name.c_str();
-  descriptor.weights = described.data();
+  descriptor.weights = weights.data();
   descriptor.variants = &code;
 
   const kiln_cpu_t cpu = {};
@@ -152,10 +166,24 @@ static llvm::Error bindAndUse(const ModelInterface &model, const Variant &varian
   kiln_status_t status = kiln_model_create(&descriptor, &cpu, &options, &made, &error);
   const std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> owner(made, kiln_destroy);
   if (!status)
-    status = bindCheckpoint(made, checkpoint, *renames, &error);
-  if (!status)
     status = use(*made, &error);
   return status ? llvm::createStringError(error.message) : llvm::Error::success();
+}
+
+/// Binds a checkpoint to a model that lives while `use` has it.
+static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
+                              llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
+  if (model.ranks > 1 || model.stages > 1)
+    return llvm::createStringError(fmt::format("packing requires a library for one process: those of several save what "
+                                               "they have bound, by {}_save_packed",
+                                               model.name));
+  llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint);
+  if (!renames)
+    return renames.takeError();
+  return withModel(model, describeWeights(model), variant, [&](kiln_model_t &made, kiln_error_t *error) {
+    const kiln_status_t status = bindCheckpoint(&made, checkpoint, *renames, error);
+    return status ? status : use(made, error);
+  });
 }
 
 llvm::Expected<std::string> packedWeights(const ModelInterface &model, const Variant &variant,
@@ -175,6 +203,137 @@ llvm::Error packWeights(const ModelInterface &model, const Variant &variant, con
   return bindAndUse(model, variant, checkpoint, [&](const kiln_model_t &bound, kiln_error_t *error) {
     return kiln_save_packed(&bound, path.c_str(), error);
   });
+}
+
+/// "F32 [3, 4]".
+static std::string typeAndShape(uint32_t dtype, llvm::ArrayRef<int64_t> shape) {
+  return fmt::format("{} [{}]", kiln_safetensors_dtype_text(dtype), fmt::join(shape, ", "));
+}
+static std::string typeAndShape(const kiln_tensor_t &tensor) {
+  return typeAndShape(tensor.dtype, {tensor.shape, std::min<size_t>(tensor.rank, KILN_MAX_RANK)});
+}
+
+static std::string tensorName(const kiln_tensor_t &tensor) { return {tensor.name, tensor.name_length}; }
+static std::string tensorName(const kiln_name_t &name) {
+  std::string text;
+  for (int i = 0; i < 3; ++i)
+    text.append(name.parts[i], name.lengths[i]);
+  return text;
+}
+
+namespace {
+
+/// The rename that makes all names that are missing of those that are near them: one that takes a prefix away, or adds
+/// one.
+class PrefixRename {
+public:
+  void add(const std::string &missing, const std::string &nearest) {
+    const llvm::StringRef longer = missing.size() < nearest.size() ? nearest : missing;
+    const llvm::StringRef shorter = missing.size() < nearest.size() ? missing : nearest;
+    std::string rename;
+    if (longer.ends_with(shorter)) {
+      const llvm::StringRef prefix = longer.drop_back(shorter.size());
+      rename =
+          missing.size() < nearest.size() ? fmt::format("{}*=*", prefix.str()) : fmt::format("*={}*", prefix.str());
+    }
+    isOne = !rename.empty() && (text.empty() || text == rename) && isOne;
+    text = rename;
+  }
+  std::string get() const { return isOne ? text : ""; }
+
+private:
+  std::string text;
+  bool isOne = true;
+};
+
+/// What the run time hands to a function that compares.
+struct Comparison {
+  const Checkpoint &checkpoint;
+  kiln_renames_t renames;
+  CheckpointDifferences result;
+};
+
+} // namespace
+
+/// The table has the model's names.
+static void compareTable(const kiln_model_t *model, const kiln_tensors_t &table, CheckpointDifferences &result) {
+  static const char *const kinds[KILN_DIFFERENCE_KINDS] = {"missing", "shape", "type", "unexpected"};
+  kiln_differences_t walk;
+  kiln_difference_t found;
+  size_t width = 0;
+  PrefixRename rename;
+  kiln_differences_begin(&walk, model, &table);
+  for (; kiln_differences_next(&walk, &found); ++result.count)
+    width = std::max(width, (found.weight ? tensorName(*found.name) : tensorName(*found.tensor)).size());
+  kiln_differences_begin(&walk, model, &table);
+  while (kiln_differences_next(&walk, &found)) {
+    const std::string name = found.weight ? tensorName(*found.name) : tensorName(*found.tensor);
+    std::string words = found.weight
+                            ? "expected " + typeAndShape(found.weight->dtype, {found.weight->shape, found.weight->rank})
+                            : "got " + typeAndShape(*found.tensor);
+    if (found.weight && found.tensor)
+      words += ", got " + typeAndShape(*found.tensor);
+    if (const kiln_tensor_t *nearest = found.tensor ? nullptr : kiln_nearest(&table, found.weight, found.name)) {
+      words += fmt::format("; nearest: {} {}", tensorName(*nearest), typeAndShape(*nearest));
+      rename.add(name, tensorName(*nearest));
+    }
+    result.text += fmt::format("{:<10}  {:<{}}  {}\n", kinds[found.kind], name, width, words);
+  }
+  result.tensors = table.count;
+  if (const std::string text = rename.get(); !text.empty())
+    result.text += fmt::format("try --rename '{}'\n", text);
+}
+
+/// Of a safetensors file, or of several, as they are stored.
+static kiln_status_t compareStored(kiln_model_t *model, kiln_tensors_t *stored, const void *context,
+                                   kiln_error_t *error) {
+  Comparison &comparison = **static_cast<Comparison *const *>(context);
+  const kiln_quantized_t how = {quantizationOf(comparison.checkpoint), comparison.renames};
+  kiln_tensors_t table;
+  const kiln_status_t status = comparison.checkpoint.quantization.empty()
+                                   ? kiln_renamed(stored, &comparison.renames, &model->allocator, &table, error)
+                                   : kiln_quantized_join(stored, &how, &model->allocator, &table, error);
+  if (status)
+    return status;
+  compareTable(model, table, comparison.result);
+  kiln_tensors_release(&table, &model->allocator);
+  return KILN_OK;
+}
+
+static kiln_status_t compareGguf(kiln_model_t *model, Comparison &comparison, kiln_error_t *error) {
+  kiln_file_t file;
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_source_open(model, comparison.checkpoint.path.c_str(), &file, error);
+  if (status)
+    return status;
+  if (!(status = kiln_gguf_open_file(&file, &comparison.renames, &model->allocator, &table, error))) {
+    compareTable(model, table, comparison.result);
+    kiln_tensors_release(&table, &model->allocator);
+  }
+  kiln_file_unmap(&file);
+  return status;
+}
+
+llvm::Expected<CheckpointDifferences> compareCheckpoint(const ModelInterface &model, const Variant &variant,
+                                                        const Checkpoint &checkpoint) {
+  llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint);
+  if (!renames)
+    return renames.takeError();
+  const std::vector<kiln_rename_t> described = describeRenames(*renames);
+  Comparison comparison{checkpoint, {described.data(), described.size()}, {}};
+  std::vector<kiln_weight_t> weights = describeWeights(model);
+  for (auto [weight, to] : llvm::zip_equal(model.weights, weights)) {
+    llvm::copy(weight.fileShape(), to.shape);
+    to.copies = static_cast<uint32_t>(weight.fileCopies());
+  }
+  llvm::Error error = withModel(model, weights, variant, [&](kiln_model_t &made, kiln_error_t *words) {
+    Comparison *const context = &comparison;
+    return isGguf(checkpoint) ? compareGguf(&made, comparison, words)
+                              : kiln_checkpoint_take(&made, checkpoint.path.c_str(), compareStored, &context, words);
+  });
+  if (error)
+    return std::move(error);
+  return std::move(comparison.result);
 }
 
 } // namespace kiln

@@ -114,11 +114,8 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
 
 /// Says what does not go together, or nothing.
 static std::string checkCheckpoint(const Checkpoint &checkpoint) {
-  const bool isGguf = llvm::StringRef(checkpoint.path).ends_with(".gguf");
-  if (isGguf && !checkpoint.quantization.empty())
+  if (llvm::StringRef(checkpoint.path).ends_with(".gguf") && !checkpoint.quantization.empty())
     return fmt::format("--quantized requires a safetensors file, got \"{}\"", checkpoint.path);
-  if (!isGguf && checkpoint.quantization.empty() && !checkpoint.renames.empty())
-    return fmt::format("--renames requires a .gguf file or --quantized, got \"{}\"", checkpoint.path);
   return "";
 }
 
@@ -250,7 +247,13 @@ static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
       ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
   app.add_option("--renames", checkpoint.renames,
-                 "file with a line for each name of a quantised checkpoint that is not the model's: FROM TO [HEADS]");
+                 "file with a line for each name of the checkpoint that is not the model's: FROM TO [HEADS]");
+  app.add_option(
+         "--rename", checkpoint.renameTexts,
+         "FROM=TO: a name of the checkpoint, and that of the model; one * stands for any characters; FROM= leaves "
+         "a tensor out")
+      ->allow_extra_args(false)
+      ->check(checkRename);
 }
 
 static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
@@ -263,6 +266,40 @@ static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &che
   pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
       ->capture_default_str();
   return pack;
+}
+
+static CLI::App *addCheck(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
+  CLI::App *check = app.add_subcommand("check", "compare names, shapes and types of a checkpoint with the model's");
+  addModelOptions(*check, options);
+  check->get_option("--target")->allow_extra_args(false); // else the file would be one
+  check->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
+      ->required();
+  addCheckpointOptions(*check, checkpoint);
+  return check;
+}
+
+/// Shows a line for each difference.
+static int runCheck(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
+  options.form = EmitForm::Layout;
+  options.targets.resize(1); // whose weights are those of all
+  if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
+    llvm::errs() << "error: " << wrong << "\n";
+    return 1;
+  }
+  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
+  if (failed(report))
+    return 1;
+  llvm::Expected<CheckpointDifferences> differences =
+      compareCheckpoint(report->model, report->variants.front(), checkpoint);
+  if (!differences)
+    return fail(differences.takeError());
+  fmt::print("{}", differences->text);
+  if (differences->count == 0)
+    fmt::print("{}: fits model \"{}\", {} tensors\n", checkpoint.path, report->model.name, differences->tensors);
+  else
+    fmt::print("{}: does not fit model \"{}\", {} difference{}\n", checkpoint.path, report->model.name,
+               differences->count, differences->count == 1 ? "" : "s");
+  return differences->count == 0 ? 0 : 1;
 }
 
 /// Writes a file a target.
@@ -330,7 +367,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::Option *embed = compile->add_option(
       "--embed", embedded.path, "put the weights of this file into the archive: safetensors, their index, or .gguf");
   addCheckpointOptions(*compile, embedded);
-  for (const char *how : {"--quantized", "--renames"})
+  for (const char *how : {"--quantized", "--renames", "--rename"})
     compile->get_option(how)->needs(embed);
 
   InspectOptions show;
@@ -347,6 +384,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
 
   Checkpoint checkpoint;
   CLI::App *pack = addPack(app, options, checkpoint);
+  CLI::App *check = addCheck(app, options, checkpoint);
 
   ScaleOptions scaling;
   CLI::App *scale = addScale(app, options, scaling);
@@ -369,6 +407,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
     return bench.run(graph);
   if (*pack)
     return runPack(graph, options, checkpoint);
+  if (*check)
+    return runCheck(graph, options, checkpoint);
   if (*scale)
     return runScale(graph, options, scaling);
   return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);

@@ -195,6 +195,8 @@ int main(int argc, char **argv) {
   inspect->add_option("--html", page, "write it as a page to this file, instead of words");
   addSpec(
       app.add_subcommand("pack", "write a checkpoint in the layout of a spec's library: kiln pack SPEC CHECKPOINT"));
+  addSpec(app.add_subcommand("check",
+                             "compare a checkpoint with the weights of a spec's model: kiln check SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("bench", "time a spec's entries and their kernels on this machine"));
   CLI::App *tune = addSpec(app.add_subcommand("tune", "measure schedules of a spec's kernels on this machine"));
   tune->require_subcommand(0, 1);

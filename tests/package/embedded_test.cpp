@@ -132,7 +132,8 @@ TEST(EmbeddedWeights, ThatCannotBeReadAreAnError) {
       {"/nowhere.safetensors", "cannot open weight file \"/nowhere.safetensors\""},
       {(folder.path / "pair.safetensors").string(), "safetensors"},
       {"a.gguf --quantized gptq", "--quantized requires a safetensors file, got \"a.gguf\""},
-      {"a.safetensors --renames b", "--renames requires a .gguf file or --quantized, got \"a.safetensors\""},
+      {"a.safetensors --renames b", "cannot read the renames \"b\""},
+      {"a.safetensors --rename b", "a rename must be given as FROM=TO"},
   };
   for (const auto &wrong : cases) {
     const Result result = run(command + wrong.arguments);
