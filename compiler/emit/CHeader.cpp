@@ -19,11 +19,18 @@ std::string macroName(const std::string &name) {
   return upper;
 }
 
-static std::string shapeText(const std::vector<Dim> &shape, const EntryInterface &entry) {
+static std::string shapeText(const std::vector<Dim> &shape, const ParameterNames &names) {
   std::string text = "[";
   for (const Dim &dim : shape)
-    text += (text.size() > 1 ? ", " : "") + toString(dim, entry);
+    text += (text.size() > 1 ? ", " : "") + names.expression(dim);
   return text + "]";
+}
+
+/// A name of the spec as a string of C, whose trigraphs mean something in strict modes.
+static std::string stringText(std::string name) {
+  for (size_t at = 0; (at = name.find("??", at)) != std::string::npos; at += 2)
+    name.insert(at + 1, "\\");
+  return "\"" + name + "\"";
 }
 
 static std::string entryConstants(const ModelInterface &model, const std::vector<Variant> &variants, size_t index) {
@@ -45,8 +52,8 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
 static std::string stateTable(const std::vector<StateInterface> &states, const std::string &name) {
   std::string text = fmt::format("#define {}(X)", name);
   for (const StateInterface &state : states)
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
-                        state.offsets[0], state.stride, fmt::join(state.ownShape(), ", "));
+    text += fmt::format(" \\\n  X({}, {}, {}, {}, {}, {})", stringText(state.name), name_of(state.element),
+                        state.copies, state.offsets[0], state.stride, fmt::join(state.ownShape(), ", "));
   return text + "\n";
 }
 
@@ -88,22 +95,85 @@ static std::string stateConstants(const ModelInterface &model) {
 }
 
 /// The least value of an extent in words: a number, or another extent.
-static std::string leastName(const EntryInterface &entry, const Symbol &symbol) {
-  const Symbol *least = findLeast(entry.symbols, symbol);
-  return least ? extentName(entry, *least) : std::to_string(symbol.min);
+static std::string leastName(const std::vector<Symbol> &symbols, const Symbol &symbol, const ParameterNames &names) {
+  const Symbol *least = findLeast(symbols, symbol);
+  return least ? names.extent(*least) : std::to_string(symbol.min);
+}
+
+/// A name of the spec in a comment, which it must not end.
+static std::string commentText(std::string name) {
+  for (size_t at = 0; (at = name.find("*/", at)) != std::string::npos;)
+    name.insert(at + 1, " ");
+  return name;
+}
+
+/// "tokens", or "linux_ (linux)" where a header calls it otherwise than the model does.
+static std::string nameWords(const std::string &parameter, const std::string &name) {
+  return parameter == name ? name : fmt::format("{} ({})", parameter, commentText(name));
+}
+
+static std::string extentWords(const std::vector<Symbol> &symbols, const ParameterNames &names, const char *what) {
+  std::string text;
+  for (const Symbol &symbol : symbols)
+    text += fmt::format(" * {}{}{}, {} .. {}\n", *what ? "  " : "    ", nameWords(names.extent(symbol), symbol.name),
+                        what, leastName(symbols, symbol, names), symbol.max);
+  return text;
+}
+
+static std::string argumentWords(const EntryInterface &entry, const ParameterNames &names) {
+  std::string text;
+  for (auto [i, argument] : llvm::enumerate(entry.arguments)) {
+    text += fmt::format(" *   {}: {} {} {}", nameWords(names.argument(i), argument.name),
+                        argument.isOutput ? "output" : "input", name_of(argument.element),
+                        shapeText(argument.shape, names));
+    if (argument.check && !entry.isBatch())
+      text += fmt::format(", values {} .. {} - 1", argument.check->minimum, names.expression(argument.check->limit));
+    text += "\n";
+  }
+  return text;
+}
+
+/// The tensors as parameters or members, each behind `separator`.
+static std::string tensorsText(const EntryInterface &entry, const ParameterNames &names, const char *before,
+                               const char *behind) {
+  std::string text;
+  for (auto [i, argument] : llvm::enumerate(entry.arguments))
+    text += fmt::format("{}{}{} *{}{}", before, argument.isOutput ? "" : "const ", info(argument.element).c_type,
+                        names.argument(i), behind);
+  return text;
+}
+
+/// A struct of the arguments of an entry that has many, and the function that takes it.
+static std::string argumentStruct(const ModelInterface &model, const EntryInterface &entry,
+                                  const ParameterNames &names) {
+  if (!hasArgumentStruct(entry))
+    return "";
+  const std::string type = fmt::format("{}_{}_arguments_t", model.name, entry.name);
+  std::string text = fmt::format("/* The arguments of {0}_{1} by name: {0}_{1}_with(model, &call, &(const {2}){{.{3} = "
+                                 "..., ...}}). */\ntypedef struct {2} {{\n",
+                                 model.name, entry.name, type, names.argument(0));
+  std::string values;
+  if (entry.isBatch()) {
+    text += "  size_t count;\n  const kiln_sequence_t *sequences;\n";
+    values = ", arguments->count, arguments->sequences";
+  } else {
+    for (const Symbol &symbol : entry.symbols) {
+      text += fmt::format("  int64_t {};\n", names.extent(symbol));
+      values += fmt::format(",\n      arguments->{}", names.extent(symbol));
+    }
+  }
+  for (size_t i = 0; i < entry.arguments.size(); ++i)
+    values += fmt::format(",\n      arguments->{}", names.argument(i));
+  text += tensorsText(entry, names, "  ", ";\n");
+  return text + fmt::format("}} {2};\n\nstatic inline kiln_status_t {0}_{1}_with(const {0}_t *model, const kiln_call_t "
+                            "*call,\n    const {2} *arguments) {{\n  return {0}_{1}(model, call{3});\n}}\n\n",
+                            model.name, entry.name, type, values);
 }
 
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry, bool hasDevice) {
-  std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
-  for (const Symbol &symbol : entry.symbols)
-    text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), leastName(entry, symbol), symbol.max);
-  for (const ArgumentInterface &argument : entry.arguments) {
-    text += fmt::format(" *   {}: {} {} {}", argument.name, argument.isOutput ? "output" : "input",
-                        name_of(argument.element), shapeText(argument.shape, entry));
-    if (argument.check)
-      text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit, entry));
-    text += "\n";
-  }
+  const ParameterNames names(model, entry);
+  std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name) +
+                     extentWords(entry.symbols, names, ": extent") + argumentWords(entry, names);
   bool isChecked = llvm::any_of(entry.arguments, [](const ArgumentInterface &argument) { return argument.check; });
   if (hasDevice && isChecked)
     text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
@@ -116,14 +186,13 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
       hasDevice ? ",\n * but that a GPU's driver may in a first call: see KILN_LOAD_KERNELS_AT_CREATE. */\n" : ". */\n";
   text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
   for (const Symbol &symbol : entry.symbols)
-    text += fmt::format(",\n    int64_t {}", extentName(entry, symbol));
-  for (const ArgumentInterface &argument : entry.arguments)
-    text +=
-        fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", info(argument.element).c_type, argument.name);
-  return text + ");\n\n";
+    text += fmt::format(",\n    int64_t {}", names.extent(symbol));
+  text += tensorsText(entry, names, ",\n    ", "");
+  return text + ");\n\n" + argumentStruct(model, entry, names);
 }
 
 static std::string batchPrototype(const ModelInterface &model, const EntryInterface &entry) {
+  const ParameterNames names(model, entry);
   std::string text = fmt::format("/* Runs entry \"{}\" for several sequences, 1 .. {}, each with its own states and "
                                  "extents: what calls of the entry\n"
                                  " * alone would do, and give, for each. Along the first axis of a tensor the rows of "
@@ -134,21 +203,12 @@ static std::string batchPrototype(const ModelInterface &model, const EntryInterf
     text += fmt::format(" All have at most {} rows together.", entry.symbols.back().max);
   text +=
       fmt::format(" The arena has no states.\n *   sequences[i].extents:{}\n", entry.ownSymbols.empty() ? " null" : "");
-  for (const Symbol &symbol : entry.ownSymbols) {
-    const Symbol *least = findLeast(entry.ownSymbols, symbol);
-    text +=
-        fmt::format(" *     {}, {} .. {}\n", symbol.name, least ? least->name : std::to_string(symbol.min), symbol.max);
-  }
-  for (const ArgumentInterface &argument : entry.arguments)
-    text += fmt::format(" *   {}: {} {} {}\n", argument.name, argument.isOutput ? "output" : "input",
-                        name_of(argument.element), shapeText(argument.shape, entry));
+  text += extentWords(entry.ownSymbols, names, "") + argumentWords(entry, names);
   text += fmt::format(" */\nkiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call,\n"
                       "    size_t count, const kiln_sequence_t *sequences",
                       model.name, entry.name);
-  for (const ArgumentInterface &argument : entry.arguments)
-    text +=
-        fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", info(argument.element).c_type, argument.name);
-  return text + ");\n\n";
+  text += tensorsText(entry, names, ",\n    ", "");
+  return text + ");\n\n" + argumentStruct(model, entry, names);
 }
 
 /// The weight table as an X macro: it costs nothing unless it is used.
@@ -159,7 +219,7 @@ static std::string weightTable(const ModelInterface &model) {
                   " * stands for 0 .. copies - 1. In the file f32 may be f16 or bf16. */\n#define {}_WEIGHTS(X)",
                   macro);
   for (const WeightInterface &weight : model.weights) {
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.fileCopies());
+    text += fmt::format(" \\\n  X({}, {}, {}", stringText(weight.name), name_of(weight.element), weight.fileCopies());
     for (int64_t extent : weight.fileShape())
       text += fmt::format(", {}", extent);
     text += ")";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
+#include "compiler/emit/Names.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
@@ -14,50 +16,147 @@ static constexpr const char *viewText = R"(#ifndef KILN_VIEW_HPP
 #define KILN_VIEW_HPP
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <span>
+#include <type_traits>
 
 namespace kiln {
 
 /// An extent that is known only at run time.
 inline constexpr std::int64_t dynamic = -1;
 
-/// A dense row-major tensor that somebody else owns. The fixed extents are part of the type; the others are given, in order.
+/// A dense row-major tensor that somebody else owns. The fixed extents are part of the type; the others are given, in
+/// order, behind a pointer or a range of elements: a span, a vector, an array. The only run-time extent of a range need
+/// not be given: it follows from the number of elements. A call refuses a range of another size than the tensor's; an
+/// array, and elements behind which extents are given, may be longer.
 template <class T, std::int64_t... Extents> class View {
+  template <class Source>
+  static constexpr bool isRange = !std::same_as<std::remove_cvref_t<Source>, View> &&
+                                  std::convertible_to<Source &&, std::span<T>>;
+
 public:
   static constexpr std::size_t rank = sizeof...(Extents);
   static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
 
-  template <class... Sizes>
-    requires(sizeof...(Sizes) == dynamicRank)
-  constexpr View(T *data, Sizes... sizes) : elements(data), extents{Extents...} {
-    const std::array<std::int64_t, dynamicRank> given{static_cast<std::int64_t>(sizes)...};
-    std::size_t next = 0;
-    for (std::int64_t &extent : extents)
-      if (extent == dynamic)
-        extent = given[next++];
+  /// No tensor, which a call refuses.
+  constexpr View() = default;
+
+  template <class Pointer, class... Sizes>
+    requires(sizeof...(Sizes) == dynamicRank && !isRange<Pointer> && std::convertible_to<Pointer &&, T *>)
+  constexpr View(Pointer &&data, Sizes... sizes) : elements(data) {
+    give(std::array<std::int64_t, dynamicRank>{static_cast<std::int64_t>(sizes)...});
   }
-  /// The last run-time extent follows from the size of the span when it is the only one.
-  constexpr View(std::span<T> data)
-    requires(dynamicRank == 1)
-      : elements(data.data()), extents{Extents...} {
-    std::int64_t fixed = 1;
-    for (std::int64_t extent : extents)
-      fixed *= extent == dynamic ? 1 : extent;
-    for (std::int64_t &extent : extents)
-      if (extent == dynamic)
-        extent = fixed != 0 && static_cast<std::int64_t>(data.size()) % fixed == 0
-                     ? static_cast<std::int64_t>(data.size()) / fixed
-                     : -1;
+
+  template <class Range, class... Sizes>
+    requires(isRange<Range> && (sizeof...(Sizes) == dynamicRank || (sizeof...(Sizes) == 0 && dynamicRank == 1)))
+  constexpr View(Range &&range, Sizes... sizes) {
+    const std::span<T> data(range);
+    elements = data.data();
+    given = static_cast<std::int64_t>(data.size());
+    isRoom = std::is_array_v<std::remove_reference_t<Range>> && sizeof...(Sizes) == dynamicRank;
+    if constexpr (sizeof...(Sizes) == dynamicRank)
+      give(std::array<std::int64_t, dynamicRank>{static_cast<std::int64_t>(sizes)...});
+    else
+      give(std::array<std::int64_t, 1>{row() != 0 && given % row() == 0 ? given / row() : -1});
   }
 
   constexpr T *data() const { return elements; }
   constexpr std::int64_t extent(std::size_t dimension) const { return extents[dimension]; }
+  /// Elements that were given; -1: a pointer was, and nobody knows.
+  constexpr std::int64_t size() const { return given; }
+  /// Whether there may be more of them than the tensor has.
+  constexpr bool is_room() const { return isRoom; }
+  /// The product of the fixed extents.
+  static constexpr std::int64_t row() { return ((Extents == dynamic ? 1 : Extents) * ... * std::int64_t(1)); }
 
 private:
-  T *elements;
-  std::array<std::int64_t, rank> extents;
+  constexpr void give(std::array<std::int64_t, dynamicRank> sizes) {
+    std::size_t next = 0;
+    if constexpr (dynamicRank > 0)
+      for (std::int64_t &extent : extents)
+        if (extent == dynamic)
+          extent = sizes[next++];
+  }
+
+  T *elements = nullptr;
+  std::int64_t given = -1;
+  bool isRoom = false;
+  std::array<std::int64_t, rank> extents{Extents...};
+};
+
+/// Compares what a call is given with what its entry requires, and says what differs in the caller's words.
+class Check {
+public:
+  constexpr Check(kiln_error_t *error, const char *entry) : error(error), entry(entry) {}
+
+  /// Whether a run-time extent follows from the elements of a range.
+  template <class View> constexpr void whole(const char *kind, const char *name, const View &view) {
+    for (std::size_t i = 0; i < View::rank; ++i)
+      if (view.extent(i) < 0 && view.size() >= 0)
+        fail(kind, name, "wrong number of elements; expected a multiple of ", View::row(), view.size());
+  }
+  template <class View>
+  constexpr void extents(const char *kind, const char *name, const View &view,
+                         std::initializer_list<std::int64_t> expected) {
+    std::int64_t elements = 1;
+    std::size_t dimension = 0;
+    if (view.data() == nullptr)
+      return; // the entry says so
+    for (std::int64_t extent : expected) {
+      if (view.extent(dimension) != extent) {
+        char words[] = "wrong size of dimension 0; expected ";
+        words[sizeof "wrong size of dimension " - 1] = static_cast<char>('0' + dimension);
+        return fail(kind, name, words, extent, view.extent(dimension));
+      }
+      elements *= extent;
+      ++dimension;
+    }
+    if (view.size() >= 0 && (view.is_room() ? view.size() < elements : view.size() != elements))
+      fail(kind, name, view.is_room() ? "too few elements; expected " : "wrong number of elements; expected ", elements,
+           view.size());
+  }
+
+  kiln_status_t status = KILN_OK;
+
+private:
+  constexpr void put(const char *text) {
+    if (error)
+      for (; *text && length + 1 < sizeof error->message; ++text)
+        error->message[length++] = *text;
+  }
+  constexpr void put(std::int64_t value) {
+    char digits[24] = {};
+    std::size_t at = sizeof digits - 1;
+    std::uint64_t rest = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+    do
+      digits[--at] = static_cast<char>('0' + rest % 10);
+    while ((rest /= 10) != 0);
+    if (value < 0)
+      digits[--at] = '-';
+    put(digits + at);
+  }
+  constexpr void fail(const char *kind, const char *name, const char *words, std::int64_t expected, std::int64_t got) {
+    if (status != KILN_OK)
+      return;
+    status = KILN_EXTENT_OUT_OF_RANGE;
+    for (const char *text : {entry, ": ", kind, " \"", name, "\": ", words})
+      put(text);
+    put(expected);
+    put(", got ");
+    put(got);
+    if (error) {
+      error->message[length] = 0;
+      error->status = status;
+    }
+  }
+
+  kiln_error_t *error;
+  const char *entry;
+  std::size_t length = 0;
 };
 
 } // namespace kiln
@@ -75,67 +174,119 @@ static std::string viewType(const ArgumentInterface &argument) {
 }
 
 /// The first argument dimension that is exactly the symbol: where its value is read.
-static std::string symbolSource(const EntryInterface &entry, const Symbol &symbol) {
-  for (const ArgumentInterface &argument : entry.arguments)
+static std::string symbolSource(const EntryInterface &entry, const ParameterNames &names, const Symbol &symbol) {
+  for (auto [number, argument] : llvm::enumerate(entry.arguments))
     for (size_t i = 0; i < argument.shape.size(); ++i)
       if (const Dim &dim = argument.shape[i];
           dim.offset == 0 && dim.factor == 1 && dim.symbols[0] == symbol && !dim.symbols[1].present())
-        return fmt::format("{}.extent({})", argument.name, i);
+        return fmt::format("{}.extent({})", names.argument(number), i);
   return "";
 }
 
-static std::string entryMethod(const ModelInterface &model, const EntryInterface &entry) {
-  std::string parameters, extents, pointers, checks;
-  for (const Symbol &symbol : entry.symbols) {
-    std::string source = symbolSource(entry, symbol), name = extentName(entry, symbol);
-    if (source.empty()) { // only in a composed extent: the caller says it
-      parameters += fmt::format(", std::int64_t {}", name);
-    } else {
-      checks += fmt::format("    const std::int64_t {} = {};\n", name, source);
-    }
-    extents += fmt::format(", {}", name);
+/// A method as it is put together: all texts but `checks` begin with a separator.
+struct MethodText {
+  std::string parameters, values, members, memberValues;
+  std::string checks;
+};
+
+static const char *kindOf(const ArgumentInterface &argument) { return argument.isOutput ? "output" : "input"; }
+
+static void addTensors(MethodText &method, const EntryInterface &entry, const ParameterNames &names,
+                       llvm::function_ref<std::string(const Dim &, const std::string &)> extentText) {
+  std::string whole, extents;
+  for (auto [i, argument] : llvm::enumerate(entry.arguments)) {
+    const std::string &name = names.argument(i);
+    method.parameters += fmt::format(", {} {}", viewType(argument), name);
+    method.members += fmt::format("  {} {}{{}};\n", viewType(argument), name);
+    method.memberValues += fmt::format(", arguments.{}", name);
+    method.values += fmt::format(", {}.data()", name);
+    if (llvm::count_if(argument.shape, [](const Dim &dim) { return !dim.fixed(); }) == 1)
+      whole += fmt::format("    check.whole(\"{}\", \"{}\", {});\n", kindOf(argument), argument.name, name);
+    std::string expected;
+    for (size_t d = 0; d < argument.shape.size(); ++d)
+      expected += (d ? ", " : "") + extentText(argument.shape[d], fmt::format("{}.extent({})", name, d));
+    extents += fmt::format("    check.extents(\"{}\", \"{}\", {}, {{{}}});\n", kindOf(argument), argument.name, name,
+                           expected);
   }
-  std::string conditions;
-  for (const ArgumentInterface &argument : entry.arguments) {
-    parameters += fmt::format(", {} {}", viewType(argument), argument.name);
-    pointers += fmt::format(", {}.data()", argument.name);
-    for (size_t i = 0; i < argument.shape.size(); ++i)
-      if (!argument.shape[i].fixed())
-        conditions += fmt::format("{}{}.extent({}) != {}", conditions.empty() ? "" : " || ", argument.name, i,
-                                  toString(argument.shape[i], entry));
-  }
-  if (!conditions.empty())
-    checks += fmt::format("    if ({})\n      return KILN_EXTENT_OUT_OF_RANGE;\n", conditions);
-  return fmt::format("  /// Runs entry \"{0}\"; the views must agree on the run-time extents.\n"
-                     "  kiln_status_t {0}(const kiln_call_t &call{1}) const {{\n{2}"
-                     "    return {3}_{0}(handle, &call{4}{5});\n  }}\n",
-                     entry.name, parameters, checks, model.name, extents, pointers);
+  method.checks += whole + extents + "    if (check.status != KILN_OK)\n      return check.status;\n";
 }
 
-static std::string batchMethod(const ModelInterface &model, const EntryInterface &entry) {
-  std::string parameters, pointers, conditions, counts;
+static MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
+  const ParameterNames names(model, entry);
+  MethodText method;
+  method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
+  for (const Symbol &symbol : entry.symbols) {
+    const std::string source = symbolSource(entry, names, symbol), &name = names.extent(symbol);
+    if (source.empty()) { // only in a composed extent: the caller says it
+      method.parameters += fmt::format(", std::int64_t {}", name);
+      method.members += fmt::format("  std::int64_t {} = 0;\n", name);
+      method.memberValues += fmt::format(", arguments.{}", name);
+    } else {
+      method.checks += fmt::format("    const std::int64_t {} = {};\n", name, source);
+    }
+    method.values += fmt::format(", {}", name);
+  }
+  addTensors(method, entry, names, [&](const Dim &dim, const std::string &) { return names.expression(dim); });
+  return method;
+}
+
+static MethodText batchText(const ModelInterface &model, const EntryInterface &entry) {
+  const ParameterNames names(model, entry);
+  MethodText method;
+  method.parameters = ", std::span<const kiln_sequence_t> sequences";
+  method.members = "  std::span<const kiln_sequence_t> sequences{};\n";
+  method.memberValues = ", arguments.sequences";
+  method.values = ", sequences.size(), sequences.data()";
+  method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
   if (!entry.ownRows.empty()) {
-    const auto own = std::find_if(entry.ownSymbols.begin(), entry.ownSymbols.end(),
-                                  [&](const Symbol &symbol) { return symbol.name == entry.ownRows; });
-    counts += fmt::format("    std::int64_t rows = 0;\n    for (const kiln_sequence_t &sequence : sequences)\n"
-                          "      rows += sequence.extents ? sequence.extents[{}] : 0;\n",
-                          own - entry.ownSymbols.begin());
+    const auto own = llvm::find_if(entry.ownSymbols, [&](const Symbol &each) { return each.name == entry.ownRows; });
+    method.checks += fmt::format("    std::int64_t rows = 0;\n    for (const kiln_sequence_t &sequence : sequences)\n"
+                                 "      rows += sequence.extents ? sequence.extents[{}] : 0;\n",
+                                 own - entry.ownSymbols.begin());
   }
-  for (const ArgumentInterface &argument : entry.arguments) {
-    parameters += fmt::format(", {} {}", viewType(argument), argument.name);
-    pointers += fmt::format(", {}.data()", argument.name);
-    const Dim &rows = argument.shape.front();
-    conditions += fmt::format("{}{}.extent(0) != ", conditions.empty() ? "" : " || ", argument.name);
-    conditions += rows.symbols[0] == entry.symbols.front()
-                      ? fmt::format("{} * std::int64_t(sequences.size())", rows.factor)
-                      : "rows";
-  }
-  return fmt::format(
-      "  /// Runs entry \"{0}\" for several sequences, whose rows the views have one behind another.\n"
-      "  kiln_status_t {1}(const kiln_call_t &call, std::span<const kiln_sequence_t> sequences{2}) const "
-      "{{\n{3}    if ({4})\n      return KILN_EXTENT_OUT_OF_RANGE;\n"
-      "    return {5}_{1}(handle, &call, sequences.size(), sequences.data(){6});\n  }}\n",
-      entry.single, entry.name, parameters, counts, conditions, model.name, pointers);
+  addTensors(method, entry, names, [&](const Dim &dim, const std::string &given) -> std::string {
+    if (dim.fixed())
+      return std::to_string(dim.offset);
+    if (dim.symbols[0] == entry.symbols.front())
+      return fmt::format("{} * static_cast<std::int64_t>(sequences.size())", dim.factor);
+    return dim.symbols[0] == entry.symbols.back() ? "rows" : given;
+  });
+  return method;
+}
+
+static MethodText methodText(const ModelInterface &model, const EntryInterface &entry) {
+  return entry.isBatch() ? batchText(model, entry) : entryText(model, entry);
+}
+
+static std::string entryMethod(const ModelInterface &model, const EntryInterface &entry) {
+  const MethodText method = methodText(model, entry);
+  const std::string name = methodName(model, entry);
+  std::string text =
+      entry.isBatch()
+          ? fmt::format(
+                "  /// Runs entry \"{}\" for several sequences, whose rows the views have one behind another.\n",
+                entry.single)
+          : fmt::format("  /// Runs entry \"{}\"; the views must agree on the run-time extents.\n", entry.name);
+  text += fmt::format("  kiln_status_t {0}(const kiln_call_t &call{1}) const {{\n{2}"
+                      "    return {3}_{4}(handle, &call{5});\n  }}\n",
+                      name, method.parameters, method.checks, model.name, entry.name, method.values);
+  if (hasArgumentStruct(entry))
+    text += fmt::format("  kiln_status_t {0}(const kiln_call_t &call, const {1}_arguments &arguments) const {{\n"
+                        "    return {0}(call{2});\n  }}\n",
+                        name, entry.name, method.memberValues);
+  return text;
+}
+
+/// Structs of arguments by name, of entries that have many.
+static std::string argumentStructs(const ModelInterface &model) {
+  std::string text;
+  for (const EntryInterface &entry : model.entries)
+    if (hasArgumentStruct(entry))
+      text += fmt::format("/// The arguments of entry \"{0}\" by name: model.{1}(call, {{.{2} = ..., ...}}).\n"
+                          "struct {0}_arguments {{\n{3}}};\n\n",
+                          entry.name, methodName(model, entry), ParameterNames(model, entry).argument(0),
+                          methodText(model, entry).members);
+  return text;
 }
 
 /// Those of a model that trains.
@@ -289,11 +440,17 @@ std::string writeCxxHeader(const ModelInterface &model, const std::vector<Varian
   std::string text =
       fmt::format("// SPDX-License-Identifier: {1}\n"
                   "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
-                  "#pragma once\n\n#include \"{0}.h\"\n\n",
+                  "#pragma once\n\n"
+                  "#if !defined(__cplusplus)\n"
+                  "#error \"{0}.hpp: this is no C++; expected a C++20 compiler, or {0}.h, which is for C11\"\n"
+                  "#elif __cplusplus <= 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG <= 201703L)\n"
+                  "#error \"{0}.hpp: this C++ is too old; expected C++20 (-std=c++20), or {0}.h, which is for C++11\"\n"
+                  "#else\n\n#include \"{0}.h\"\n\n",
                   model.name, licenseOfLibraries);
   text += hiddenText;
   text += hideFunctions(inlineNamespace(viewText, "kiln", llvm::xxh3_64bits(llvm::StringRef(viewText))));
-  return text + hideFunctions(inlineNamespace(modelClass(model, variants), model.name, model.digest));
+  return text + hideFunctions(inlineNamespace(modelClass(model, variants), model.name, model.digest)) +
+         "\n#endif // C++20\n";
 }
 
 static std::string modelClass(const ModelInterface &model, const std::vector<Variant> &variants) {
@@ -303,7 +460,7 @@ static std::string modelClass(const ModelInterface &model, const std::vector<Var
 
 namespace {0} {{
 
-/// Owns a model. Movable; never throws.
+{1}/// Owns a model. Movable; never throws.
 class Model {{
 public:
   Model() = default;
@@ -397,7 +554,7 @@ public:
   }}
 
 )",
-                                 name);
+                                 name, argumentStructs(model));
   if (model.embedsWeights)
     text += embeddedMethod(name);
   if (model.hasSelfTest)
@@ -409,7 +566,7 @@ public:
   if (hasDevice(variants))
     text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)
-    text += entry.isBatch() ? batchMethod(model, entry) : entryMethod(model, entry);
+    text += entryMethod(model, entry);
   text += fmt::format(R"(
   /// The C handle; null before bind.
   {0}_t *get() const {{ return handle; }}

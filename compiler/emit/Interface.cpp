@@ -350,8 +350,7 @@ const WeightInterface *ModelInterface::findWeight(const std::string &weight) con
   return found != weights.end() && found->name == weight ? &*found : nullptr;
 }
 
-/// "2 * batch * tokens + 1", with each symbol as `name` gives it.
-template <class Name> static std::string dimText(const Dim &dim, Name name) {
+std::string toString(const Dim &dim, llvm::function_ref<std::string(const Symbol &)> name) {
   if (dim.fixed())
     return std::to_string(dim.offset);
   std::string text = dim.factor == 1 ? "" : fmt::format("{} * ", dim.factor);
@@ -365,14 +364,7 @@ template <class Name> static std::string dimText(const Dim &dim, Name name) {
 }
 
 std::string toString(const Dim &dim) {
-  return dimText(dim, [](const Symbol &symbol) { return std::string(symbol.name); });
-}
-
-std::string extentName(const EntryInterface &entry, const Symbol &symbol) {
-  for (const ArgumentInterface &argument : entry.arguments)
-    if (argument.name == symbol.name)
-      return argument.name + "_extent";
-  return symbol.name;
+  return toString(dim, [](const Symbol &symbol) { return std::string(symbol.name); });
 }
 
 const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol) {
@@ -380,10 +372,6 @@ const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol
     if (*symbol.least && std::strcmp(other.name, symbol.least) == 0)
       return &other;
   return nullptr;
-}
-
-std::string toString(const Dim &dim, const EntryInterface &entry) {
-  return dimText(dim, [&](const Symbol &symbol) { return extentName(entry, symbol); });
 }
 
 /// By name; that it is at least as large as another one, too.

@@ -9,6 +9,7 @@
 #include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -228,11 +229,9 @@ std::vector<StateInterface> trainingStates(const ModelInterface &model);
 /// A Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
 std::string toString(const Dim &dim);
 
-/// What the generated headers call a run-time extent: "tokens", or "tokens_extent" beside an argument "tokens".
-std::string extentName(const EntryInterface &entry, const Symbol &symbol);
 /// The one of an entry's extents that this one must not be below; null: none.
 const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol);
-/// A Dim as a C expression over those names.
-std::string toString(const Dim &dim, const EntryInterface &entry);
+/// The same with each symbol as `name` gives it.
+std::string toString(const Dim &dim, llvm::function_ref<std::string(const Symbol &)> name);
 
 } // namespace kiln

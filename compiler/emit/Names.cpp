@@ -1,46 +1,201 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Names.h"
 
+#include "compiler/emit/Headers.h"
 #include "kiln/names.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <fmt/format.h>
+#include <set>
 
 namespace kiln {
+
+namespace reserved {
+#include "compiler/emit/ReservedNames.inc"
+} // namespace reserved
+
+template <size_t Count> static bool isIn(const char *const (&sorted)[Count], const std::string &name) {
+  return std::binary_search(std::begin(sorted), std::end(sorted), name,
+                            [](const std::string &a, const std::string &b) { return a < b; });
+}
+
+static bool isKeyword(const std::string &name) { return isIn(reserved::keywords, name); }
+
+static bool beginsWith(const std::string &name, const std::string &prefix) {
+  return name.compare(0, prefix.size(), prefix) == 0;
+}
+
+static std::string inLowerCase(std::string name) {
+  for (char &c : name)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
 
 std::string checkModelName(const std::string &name) {
   if (!detail::is_identifier(name.c_str()))
     return fmt::format("a model's name must be an identifier in C and C++, since it begins every symbol; got \"{}\"",
                        name);
+  const std::string small = inLowerCase(name);
   for (const char *reserved : {"kiln", "halide", "std"})
-    if (name == reserved)
+    if (small == reserved)
       return fmt::format("a model's name must not be \"{}\", which its headers use", name);
+  if (beginsWith(small, "kiln_") || beginsWith(small, "halide_"))
+    return fmt::format("model \"{}\": its name begins as symbols of the run time do; expected one without \"{}\"", name,
+                       name.substr(0, name.find('_') + 1));
+  const char *taken = isKeyword(name) ? "a keyword of C or C++"
+                      : isIn(reserved::objectMacros, name) || isIn(reserved::functionMacros, name)
+                          ? "a macro of compilers or standard headers"
+                      : isIn(reserved::declarations, name) ? "declared by standard headers"
+                                                           : nullptr;
+  if (taken)
+    return fmt::format("model \"{}\": its name is {}; expected another name, since it becomes a namespace", name,
+                       taken);
+  if (isIn(reserved::headers, small))
+    return fmt::format("model \"{0}\": {0}.h is a header of the system; expected another name", name);
   return "";
 }
 
-/// Says what is wrong with the name of a parameter of a generated function, or nothing.
-static std::string checkParameterName(const std::string &name) {
-  if (!detail::is_identifier(name.c_str()))
-    return fmt::format("an extent's name must be an identifier in C and C++; got \"{}\"", name);
-  for (const char *taken : {"model", "call", "handle"})
-    if (name == taken)
-      return fmt::format(
-          "an extent, input or output must not be named \"{}\": the generated functions have that parameter", name);
-  return "";
+/// Words that the generated headers use where parameters and methods stand: types of C, and of NAME.hpp.
+static constexpr const char *headerTypes[] = {"Model",    "Session", "int16_t",  "int32_t",  "int64_t",
+                                              "int8_t",   "size_t",  "std",      "uint16_t", "uint32_t",
+                                              "uint64_t", "uint8_t", "uintptr_t"};
+/// Parameters and variables of the generated functions; a method may have these names.
+static constexpr const char *headerVariables[] = {"View", "arguments", "call", "check",    "count",     "handle",
+                                                  "kiln", "model",     "rows", "sequence", "sequences", "status"};
+
+/// Whether the name begins as those of types and functions of the headers do.
+static bool beginsAsOthers(const ModelInterface &model, const std::string &name) {
+  return beginsWith(inLowerCase(name), "kiln_") || beginsWith(name, model.name + "_") ||
+         beginsWith(name, macroName(model.name) + "_");
+}
+
+template <size_t Count> static bool isOneOf(const char *const (&words)[Count], const std::string &name) {
+  return llvm::any_of(words, [&](const char *word) { return name == word; });
+}
+
+static bool isTakenOfParameters(const std::string &name) {
+  return isKeyword(name) || isIn(reserved::objectMacros, name) || isIn(reserved::windowsMacros, name) ||
+         isOneOf(headerTypes, name) || isOneOf(headerVariables, name);
+}
+
+static bool isTakenOfMethods(const std::string &name) {
+  return isKeyword(name) || isIn(reserved::objectMacros, name) || isIn(reserved::functionMacros, name) ||
+         isOneOf(headerTypes, name) || name == "handle";
+}
+
+/// The name of a gradient follows from a parameter's, which may have any printable characters.
+static std::string asIdentifier(std::string name) {
+  for (char &c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = '_';
+  return name;
+}
+
+ParameterNames::ParameterNames(const ModelInterface &model, const EntryInterface &entry) {
+  std::set<std::string> used;
+  auto choose = [&](std::string name) {
+    if (beginsAsOthers(model, name))
+      name = "the_" + name;
+    while (isTakenOfParameters(name) || !used.insert(name).second)
+      name += "_";
+    return name;
+  };
+  for (const ArgumentInterface &argument : entry.arguments)
+    arguments.push_back(choose(asIdentifier(argument.name)));
+  for (const std::vector<Symbol> *symbols : {&entry.symbols, &entry.ownSymbols})
+    for (const Symbol &symbol : *symbols) {
+      const bool isArgument = llvm::any_of(
+          entry.arguments, [&](const ArgumentInterface &argument) { return argument.name == symbol.name; });
+      const std::string name = std::string(symbol.name) + (isArgument ? "_extent" : "");
+      if (!extents.count(symbol.name)) // of a batch they stand in comments alone
+        extents[symbol.name] = entry.isBatch() ? name : choose(name);
+    }
+}
+
+std::string ParameterNames::expression(const Dim &dim) const {
+  return toString(dim, [&](const Symbol &symbol) { return extent(symbol); });
+}
+
+std::string methodName(const ModelInterface &model, const EntryInterface &entry) {
+  std::set<std::string> used;
+  for (const EntryInterface &each : model.entries) {
+    std::string name = (beginsAsOthers(model, each.name) ? "run_" : "") + each.name;
+    while (isTakenOfMethods(name) || !used.insert(name).second)
+      name += "_";
+    if (&each == &entry)
+      return name;
+  }
+  return entry.name;
 }
 
 static llvm::Error wrongName(const std::string &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-static llvm::Error checkParameterNames(const EntryInterface &entry) {
-  std::vector<std::string> names;
-  for (const ArgumentInterface &argument : entry.arguments)
-    names.push_back(argument.name);
-  for (const Symbol &symbol : entry.symbols)
-    names.push_back(symbol.name);
-  for (const std::string &name : names)
-    if (std::string wrong = checkParameterName(name); !wrong.empty())
-      return wrongName(wrong);
+/// The words of a text that begin with a prefix, each as often as it follows `before`.
+static std::vector<std::string> wordsBehind(const std::string &text, const std::string &before,
+                                            const std::string &prefix) {
+  std::vector<std::string> words;
+  const std::string start = before + prefix;
+  for (size_t at = 0; (at = text.find(start, at)) != std::string::npos;) {
+    const size_t begin = at + before.size();
+    at = begin;
+    while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'))
+      ++at;
+    words.push_back(text.substr(begin, at - begin));
+  }
+  return words;
+}
+
+/// The macros that a header of the model defines besides those of the run time's types.
+static std::vector<std::string> definedMacros(const ModelInterface &model) {
+  return wordsBehind(writeCHeader(model, {}), "#define ", macroName(model.name) + "_");
+}
+
+/// What it declares whatever entries there are: functions, a type.
+static std::set<std::string> declaredNames(ModelInterface model) {
+  model.entries.clear();
+  std::set<std::string> names;
+  for (const char *before : {" ", "*"})
+    for (std::string &name : wordsBehind(writeCHeader(model, {}), before, model.name + "_"))
+      names.insert(std::move(name));
+  return names;
+}
+
+static llvm::Error checkEntryName(const ModelInterface &model, const EntryInterface &entry,
+                                  const std::set<std::string> &functions) {
+  if (functions.count(entry.name))
+    return wrongName(fmt::format("an entry must not be named \"{}\": {}_{} is a function of the run time", entry.name,
+                                 model.name, entry.name));
+  if (!detail::is_identifier(("e_" + entry.name).c_str()))
+    return wrongName(fmt::format("entry \"{}\": its name is no identifier in C and C++", entry.name));
+  return llvm::Error::success();
+}
+
+static llvm::Error checkExtentName(const EntryInterface &entry, const Symbol &symbol) {
+  if (!detail::is_identifier(("e_" + std::string(symbol.name)).c_str()))
+    return wrongName(fmt::format("an extent's name must be an identifier in C and C++; got \"{}\" in entry \"{}\"",
+                                 symbol.name, entry.name));
+  return llvm::Error::success();
+}
+
+/// Adds the name of something that is defined, which nothing else may have.
+static llvm::Error define(const ModelInterface &model, std::map<std::string, std::string> &defined,
+                          const std::string &name, const std::string &what) {
+  if (isIn(reserved::objectMacros, name) || isIn(reserved::functionMacros, name) ||
+      isIn(reserved::declarations, name) || isKeyword(name))
+    return wrongName(fmt::format("model \"{}\": {}, {}, is a name of the standard headers; expected another name of "
+                                 "the model or of the entry",
+                                 model.name, what, name));
+  const auto [known, isNew] = defined.try_emplace(name, what);
+  if (!isNew)
+    return wrongName(fmt::format("model \"{}\": {} and {} are both {}; expected names that differ in more than upper "
+                                 "and lower case, and make different ones behind the model's",
+                                 model.name, known->second, what, name));
   return llvm::Error::success();
 }
 
@@ -62,20 +217,43 @@ static llvm::Error checkWrittenNames(const ModelInterface &model) {
 }
 
 llvm::Error checkNames(const ModelInterface &model, llvm::ArrayRef<ObjectFile> runtime) {
-  for (const EntryInterface &entry : model.entries)
-    if (llvm::Error wrong = checkParameterNames(entry))
-      return wrong;
   if (llvm::Error wrong = checkWrittenNames(model))
     return wrong;
+  std::set<std::string> functions;
   for (const ObjectFile &member : runtime) {
     llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(member.bytes);
     if (!symbols)
       return symbols.takeError();
-    for (const EntryInterface &entry : model.entries)
-      for (const ObjectSymbol &symbol : *symbols)
-        if (symbol.name == (runtimePrefix + entry.name).str())
-          return wrongName(fmt::format("an entry must not be named \"{}\": {}_{} is a function of the run time",
-                                       entry.name, model.name, entry.name));
+    for (const ObjectSymbol &symbol : *symbols)
+      if (llvm::StringRef(symbol.name).starts_with(runtimePrefix))
+        functions.insert(symbol.name.substr(runtimePrefix.size()));
+  }
+  std::map<std::string, std::string> defined;
+  const std::string prefix = model.name + "_";
+  for (const std::string &name : declaredNames(model))
+    if (name == prefix + "t" || !functions.count(name.substr(prefix.size())))
+      if (llvm::Error wrong = define(model, defined, name, "a type or function of every library"))
+        return wrong;
+  for (const std::string &function : functions)
+    if (llvm::Error wrong = define(model, defined, prefix + function, "a function of the run time"))
+      return wrong;
+  for (const std::string &macro : definedMacros(model))
+    if (llvm::Error wrong = define(model, defined, macro, "a macro of " + model.name + ".h"))
+      return wrong;
+  for (const EntryInterface &entry : model.entries) {
+    if (llvm::Error wrong = checkEntryName(model, entry, functions))
+      return wrong;
+    const std::string words = "the function of entry \"" + entry.name + "\"";
+    if (llvm::Error wrong = define(model, defined, prefix + entry.name, words))
+      return wrong;
+    if (hasArgumentStruct(entry))
+      for (const char *more : {"_with", "_arguments", "_arguments_t"})
+        if (llvm::Error wrong =
+                define(model, defined, prefix + entry.name + more, "the arguments of entry \"" + entry.name + "\""))
+          return wrong;
+    for (const Symbol &symbol : entry.symbols)
+      if (llvm::Error wrong = checkExtentName(entry, symbol))
+        return wrong;
   }
   return llvm::Error::success();
 }

@@ -16,7 +16,7 @@ std::string writePkgConfig(const ModelInterface &model) {
                      "Description: a model, compiled by Kiln; the version is that of Kiln's binary interface\n"
                      "Version: {1}\n"
                      "Cflags: -I${{pcfiledir}}\n"
-                     "Libs: -L${{pcfiledir}} -l{0} -lm\n",
+                     "Libs: ${{pcfiledir}}/lib{0}.a -lm\n",
                      model.name, KILN_ABI_VERSION, licenseOfLibraries);
 }
 

@@ -55,8 +55,18 @@ const CommandCase commandCases[] = {
      "error: an entry must not be named \"create\": taken_create is a function of the run time"},
     {"an extent that is no identifier", kilnProgram + " compile " + sources + "/spaced.cpp -o /tmp",
      "a dimension requires a name that is an identifier in C and C\\+\\+ \\[dim_c8\\]: got my rows"},
-    {"an input of a taken name", CALLING_GENERATOR " compile -o /tmp",
-     "error: an extent, input or output must not be named \"call\": the generated functions have that parameter"},
+    {"a name that is a macro", pairProgram + " compile --name linux",
+     "error: model \"linux\": its name is a macro of compilers or standard headers; expected another name"},
+    {"a name that a header declares", pairProgram + " compile --name index",
+     "error: model \"index\": its name is declared by standard headers; expected another name"},
+    {"a name of a header", pairProgram + " compile --name math",
+     "error: model \"math\": math.h is a header of the system; expected another name"},
+    {"a name whose type is another's", pairProgram + " compile --name size",
+     "error: model \"size\": [^\n]*, size_t, is a name of the standard headers; expected another name"},
+    {"a name that begins as the run time's", pairProgram + " compile --name kiln_demo",
+     "error: model \"kiln_demo\": its name begins as symbols of the run time do; expected one without \"kiln_\""},
+    {"a name that begins as Halide's", pairProgram + " compile --name halide_x",
+     "error: model \"halide_x\": its name begins as symbols of the run time do; expected one without \"halide_\""},
     {"a folder that cannot be made", pairProgram + " compile --target x86-64-v2 -o /proc/nowhere",
      "error: cannot write \"/proc/nowhere/pair.h\": No such file or directory"},
     {"code above its budget", pairProgram + " compile --target x86-64-v2 -o /tmp/kiln-budget --max-text-bytes 1000",
@@ -131,6 +141,18 @@ TEST(Compile, IsDeterministic) {
       EXPECT_TRUE(second.count(name) && second.at(name) == text) << name << " differs";
     }
   }
+}
+
+// A parameter whose name is taken has underscores behind it.
+TEST(Compile, NamesParametersThatAreTaken) {
+  Folder folder;
+  const std::string path = folder.path.string();
+  Result result = run(CALLING_GENERATOR " compile --target x86-64-v2 -o " + path);
+  ASSERT_EQ(result.status, 0) << result.text;
+  EXPECT_NE(contents(folder.path).at("calling.h").find("const float *call_,"), std::string::npos);
+  result = run("echo '#include \"calling.hpp\"' > " + path + "/use.cpp && c++ -std=c++20 -fsyntax-only " + path +
+               "/use.cpp");
+  EXPECT_EQ(result.status, 0) << result.text;
 }
 
 std::size_t count(const std::string &text, const std::string &words) {

@@ -228,8 +228,9 @@ enum { KILN_HOST_POINTERS = 0, KILN_DEVICE_POINTERS = 1 };
 /* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own
  * arena. What is not named is null, in C and in C++: {.arena = .., .arena_bytes = ..}. */
 typedef struct kiln_call_t {
-  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is; contents need not be
-                                      kept between calls */
+  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is. Its first
+                                      NAME_STATE_BYTES, of a model with states, and NAME_TRAINING_BYTES, of entries that
+                                      train, are to be zeros at first and kept between calls; the rest need not */
   size_t arena_bytes;              /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
   const kiln_executor_t *executor; /* null: serial; of no use on a GPU */
   kiln_error_t *error;             /* null: no words */

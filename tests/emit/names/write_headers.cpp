@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// write_headers FOLDER: writes those of the model "wide", whose views and structs of arguments views.cpp uses.
+// write_headers FILE FOLDER: writes headers of models that have each name of FILE as an input, an output, an extent, an
+// entry and their own, as far as the generator takes it. It prints "refused KIND NAME" for each that it does not, and
+// "wrote STEM" for each pair of headers.
+#include "compiler/emit/Headers.h"
+#include "compiler/emit/Names.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <set>
+
+namespace kiln {
+namespace {
+
+/// A run-time extent of the name, cut to what a symbol holds.
+Dim dimOf(const std::string &name) {
+  Dim dim("n", 1, 8);
+  std::fill(std::begin(dim.symbols[0].name), std::end(dim.symbols[0].name), '\0');
+  name.copy(dim.symbols[0].name, Symbol::capacity - 1);
+  return dim;
+}
+
+void addArgument(EntryInterface &entry, const std::string &name, const Dim &extent, bool isOutput) {
+  entry.arguments.push_back({name, ElementType::f32, {extent}, isOutput, {}});
+}
+
+/// What is wrong with the model's names; empty: its headers are written.
+std::string write(const ModelInterface &model, const std::string &folder) {
+  if (std::string wrong = checkModelName(model.name); !wrong.empty())
+    return wrong;
+  if (llvm::Error wrong = checkNames(model, {}))
+    return llvm::toString(std::move(wrong));
+  std::ofstream(folder + "/" + model.name + ".h") << writeCHeader(model, {});
+  std::ofstream(folder + "/" + model.name + ".hpp") << writeCxxHeader(model, {});
+  fmt::print("wrote {}\n", model.name);
+  return "";
+}
+
+EntryInterface plainEntry(const std::string &name) {
+  EntryInterface entry;
+  entry.name = name;
+  const Dim extent = dimOf("n");
+  entry.symbols = {extent.symbols[0]};
+  addArgument(entry, "x", extent, false);
+  addArgument(entry, "y", extent, true);
+  return entry;
+}
+
+/// An entry whose tensors have the names, as its extents have others, and its batched one.
+void addEntries(ModelInterface &model, const std::vector<std::string> &names, const std::vector<std::string> &extents) {
+  EntryInterface entry, batch;
+  entry.name = fmt::format("e{}", model.entries.size());
+  batch.name = entry.name + "_batch";
+  batch.single = entry.name;
+  const Dim sequences = dimOf("sequences"), rows = dimOf("rows");
+  batch.symbols = {sequences.symbols[0], rows.symbols[0]};
+  std::set<std::string> macros; // which extents that differ in case alone would share
+  std::vector<Dim> own;
+  for (const std::string &name : extents)
+    if (const Dim extent = dimOf(name); macros.insert(macroName(extent.symbols[0].name)).second) {
+      entry.symbols.push_back(extent.symbols[0]);
+      own.push_back(extent);
+    }
+  for (size_t i = 0; i < names.size(); ++i) {
+    addArgument(entry, names[i], own[i % own.size()], i % 2 == 1);
+    addArgument(batch, names[i], rows, i % 2 == 1);
+  }
+  batch.ownRows = own.front().symbols[0].name;
+  batch.ownSymbols = entry.symbols;
+  model.entries.push_back(std::move(entry));
+  model.entries.push_back(std::move(batch));
+}
+
+/// narrow: x [n] -> y [n, 2], also for several sequences; fixed: x [4] -> y [2, 3]; many: a .. g, y [n], z [2, 3].
+int writeWide(const std::string &folder) {
+  const Dim n("n", 1, 8), rows("rows", 1, 16), sequences("sequences", 1, 4);
+  auto add = [](EntryInterface &entry, const char *name, std::vector<Dim> shape, bool isOutput) {
+    entry.arguments.push_back({name, ElementType::f32, std::move(shape), isOutput, {}});
+  };
+  ModelInterface model;
+  model.name = "wide";
+  EntryInterface narrow, fixed, many, batch;
+  narrow.name = "narrow";
+  narrow.symbols = batch.ownSymbols = many.symbols = {n.symbols[0]};
+  add(narrow, "x", {n}, false);
+  add(narrow, "y", {n, 2}, true);
+  fixed.name = "fixed";
+  add(fixed, "x", {4}, false);
+  add(fixed, "y", {2, 3}, true);
+  many.name = "many";
+  for (const char *name : {"a", "b", "c", "d", "e", "f", "g"})
+    add(many, name, {n}, false);
+  add(many, "y", {n}, true);
+  add(many, "z", {2, 3}, true);
+  batch.name = "narrow_batch";
+  batch.single = "narrow";
+  batch.symbols = {sequences.symbols[0], rows.symbols[0]};
+  batch.ownRows = "n";
+  add(batch, "x", {rows}, false);
+  add(batch, "y", {rows, 2}, true);
+  model.entries = {narrow, fixed, many, batch};
+  return write(model, folder).empty() ? 0 : 1;
+}
+
+int run(const std::string &file, const std::string &folder) {
+  std::vector<std::string> names;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    names.push_back(line);
+  ModelInterface parameters;
+  parameters.name = "every_parameter";
+  std::vector<std::vector<std::string>> chunks;
+  for (size_t i = 0; i < names.size(); i += 23)
+    chunks.emplace_back(names.begin() + i, names.begin() + std::min(i + 23, names.size()));
+  for (size_t i = 0; i < chunks.size(); ++i)
+    addEntries(parameters, chunks[i], chunks[(i + 1) % chunks.size()]);
+  if (std::string wrong = write(parameters, folder); !wrong.empty()) {
+    fmt::print("refused parameters all: {}\n", wrong);
+    return 1;
+  }
+  for (size_t i = 0; i < names.size();) {
+    ModelInterface entries;
+    for (entries.name = fmt::format("every_entry{}", i); i < names.size() && entries.entries.size() < 300; ++i) {
+      entries.entries.push_back(plainEntry(names[i]));
+      if (llvm::Error wrong = checkNames(entries, {})) {
+        fmt::print("refused entry {}: {}\n", names[i], llvm::toString(std::move(wrong)));
+        entries.entries.pop_back();
+      }
+    }
+    if (!write(entries, folder).empty())
+      return 1;
+  }
+  for (const std::string &name : names) {
+    ModelInterface model;
+    model.name = name;
+    model.entries.push_back(plainEntry("forward"));
+    if (std::string wrong = write(model, folder); !wrong.empty())
+      fmt::print("refused model {}: {}\n", name, wrong);
+  }
+  return 0;
+}
+
+} // namespace
+} // namespace kiln
+
+int main(int count, char **arguments) {
+  return count == 3 ? kiln::run(arguments[1], arguments[2]) : count == 2 ? kiln::writeWide(arguments[1]) : 2;
+}
