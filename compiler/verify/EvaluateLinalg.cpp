@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "compiler/dialect/PartialIndex.h"
 #include "compiler/verify/AffineValue.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
@@ -29,6 +30,7 @@ struct Linear {
 /// Nothing where it is not linear.
 std::optional<Linear> linearOf(AffineExpr expr, unsigned loops) {
   Linear result{0, Loops(loops, 0)};
+  expr = mlir::kiln::withoutPartial(expr);
   if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
     result.offset = constant.getValue();
     return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/HeadTile.h"
 
+#include "compiler/dialect/PartialIndex.h"
 #include "targets/cuda/tile/Mma.h"
 #include "targets/cuda/tile/Shared.h"
 #include "llvm/Support/MathExtras.h"
@@ -56,7 +57,7 @@ void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value threa
 
 /// Whether the innermost index is the loop behind a multiple of so many elements, and the loop is nowhere else.
 static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int64_t elements) {
-  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  const AffineMap map = mlir::kiln::withoutPartial(op.getMatchingIndexingMap(&op->getOpOperand(number)));
   const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
   auto ofLoop = dyn_cast<AffineConstantExpr>(loopExtents(op)[loop]);
   if (ShapedType::isDynamic(extent) || extent % elements != 0 || !ofLoop || ofLoop.getValue() % elements != 0)

@@ -2,6 +2,7 @@
 #include "targets/cuda/Reader.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/PartialIndex.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Elements.h"
@@ -57,6 +58,7 @@ Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
 
 /// `symbols` empty: the kernel's own.
 Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+  expr = mlir::kiln::withoutPartial(expr);
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))

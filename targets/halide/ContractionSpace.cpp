@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/Contraction.h"
 
+#include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/halide/FewRows.h"
@@ -90,8 +91,14 @@ static bool readsAlongRows(const Contraction &shape) {
   linalg::GenericOp op = shape.op;
   AffineMap map = op.getIndexingMapsArray()[shape.a];
   const int64_t depth = staticDepth(shape);
-  return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) &&
-         map.getResult(map.getNumResults() - 1) == getAffineDimExpr(shape.reduction[0], op->getContext()) &&
+  // Of a slice they begin somewhere in the row.
+  const AffineExpr inner = mlir::kiln::withoutPartial(map.getResults().back());
+  auto isAlong = [&] {
+    const AffineExpr start = simplifyAffineExpr(inner - getAffineDimExpr(shape.reduction[0], op->getContext()),
+                                                map.getNumDims(), map.getNumSymbols());
+    return !start.isFunctionOfDim(shape.reduction[0]);
+  };
+  return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) && isAlong() &&
          bytesOf(op->getOperand(shape.a), 1) >= int64_t(sizeof(float)) &&
          bytesOf(op->getOperand(shape.a), depth) % pageBytes != 0;
 }

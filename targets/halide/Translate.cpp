@@ -7,6 +7,7 @@
 #include "targets/halide/Translate.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -149,6 +150,7 @@ Expr Translator::loopExtent(linalg::GenericOp op, unsigned loop) {
 }
 
 Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolValues) {
+  expr = mlir::kiln::withoutPartial(expr);
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))

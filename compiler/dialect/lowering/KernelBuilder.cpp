@@ -3,6 +3,7 @@
 // Materialises the values that a kernel returns, in order; whatever they need is computed or stored on the way.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 
+#include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/lowering/SimplifyIndex.h"
 
 namespace mlir::kiln {
@@ -119,6 +120,11 @@ Value KernelBuilder::createExtent(AffineExpr extent) {
   assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
          "extents are polynomials");
   return extentValues[extent] = result;
+}
+
+int64_t KernelBuilder::largestProduct(ArrayRef<AffineExpr> extents) {
+  auto bounds = getBounds(getProduct(extents, getContext()), getSymbolBounds(kernel));
+  return bounds ? bounds->max : std::numeric_limits<int64_t>::max();
 }
 
 Value KernelBuilder::createEmpty(ArrayRef<AffineExpr> extents, Type element) {
@@ -254,8 +260,6 @@ Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
 Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<AffineExpr> stored = getExtents(type), exprs;
-  // A loop alone in a map states that the operand's extent is the loop's. Where that is not so, the element is
-  // extracted.
   bool isMap = true;
   for (auto [coordinate, extent] : llvm::zip_equal(at, stored)) {
     if (!coordinate.expr) {
@@ -268,7 +272,8 @@ Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
       return loop && extents[loop.getPosition()] == extent;
     };
     exprs.push_back(isWhole(coordinate.expr) ? coordinate.expr : simplify(coordinate.expr));
-    isMap &= !isa<AffineDimExpr>(exprs.back()) || isWhole(exprs.back());
+    if (isa<AffineDimExpr>(exprs.back()) && !isWhole(exprs.back()))
+      exprs.back() = getPartialIndex(exprs.back());
   }
   if (!isMap) {
     SmallVector<Value> indices;

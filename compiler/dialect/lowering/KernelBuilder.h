@@ -86,6 +86,12 @@ public:
 
   MLIRContext *getContext() { return kernel.getContext(); }
 
+  /// Whether a result may not depend, to the bit, on what else the kernel could be.
+  bool keepsOrder() const { return isOrdered; }
+
+  /// The largest product of the extents within the kernel's bounds.
+  int64_t largestProduct(ArrayRef<AffineExpr> extents);
+
 private:
   SmallVector<Value> createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<Value> outputs,
                                    function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
