@@ -4,10 +4,11 @@
 // sequence's alone. Going from op to op,
 //   1. what is computed from shared values alone stays as it is;
 //   2. an op that works on rows is cloned for whole values;
-//   3. all others wait, until one of the second kind reads what they give. Then they become a kiln.each_sequence, whose
-//      slices are of the whole values that they read.
+//   3. all others wait, until only ops of the second kind are left that read what they give, and what follows from
+//      these. Then those that wait become a kiln.each_sequence, whose slices are of the whole values that they read.
 // A value without a whole form, whose further extents differ from sequence to sequence, is computed again where a later
-// kiln.each_sequence reads it.
+// kiln.each_sequence reads it; so a state is stored behind the last one that reads it. What cannot be cut in this way,
+// as a loop whose results have no whole form and are read later on, is done sequence by sequence from end to end.
 #include "compiler/frontend/BatchEntry.h"
 
 #include "compiler/dialect/Extents.h"
@@ -27,7 +28,9 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 class EntryBatcher {
 public:
-  EntryBatcher(OpBuilder &builder, const kd::BatchSymbols &symbols) : builder(builder), symbols(symbols) {}
+  /// `isCut`: what works on rows does so for all sequences at once.
+  EntryBatcher(OpBuilder &builder, const kd::BatchSymbols &symbols, bool isCut)
+      : builder(builder), symbols(symbols), isCut(isCut) {}
 
   /// The value in the function for several sequences is this one; `isWhole`: with the rows of all.
   void map(Value from, Value to, bool isWhole) {
@@ -43,6 +46,8 @@ private:
   bool isShared(Value value) const { return mapping.contains(value) && !wholes.contains(value); }
   bool isShared(Operation *op) const;
   bool worksOnRows(Operation *op) const;
+  bool mustFollow(kd::StoreOp store, const llvm::SetVector<Operation *> &blocked) const;
+  bool isWritten(Attribute state) const { return written.contains(state); }
   void batchRows(Operation *op);
   bool mayRepeat(kd::RepeatOp repeat) const;
   LogicalResult batchRepeat(kd::RepeatOp repeat);
@@ -53,9 +58,11 @@ private:
 
   OpBuilder &builder;
   const kd::BatchSymbols &symbols;
+  const bool isCut;
   IRMapping mapping;
   DenseSet<Value> wholes;
   SmallVector<Operation *> waiting;
+  DenseSet<Attribute> written; // states that a kiln.each_sequence before has stored
 };
 
 /// Whether it is the same for all sequences: it reads nothing of theirs, no state, and has none of their extents.
@@ -117,7 +124,14 @@ FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   if (isShared(value))
     return mapping.lookup(value);
   Operation *source = value.getDefiningOp();
-  if (!source || source->getNumRegions() > 0 || !isPure(source) || isa<kd::StateOp>(source))
+  if (auto append = dyn_cast_or_null<kd::AppendOp>(source)) { // which is done: the rows are in the state
+    auto state = kd::StateOp::create(builder, append.getLoc(), append.getType(), append.getNameAttr(),
+                                     append.getCopiesAttr(), append.getRowsAttr());
+    inside.map(value, state.getResult());
+    return state.getResult();
+  }
+  const bool isReplaced = isa_and_nonnull<kd::StateOp>(source) && isWritten(source->getAttr("name"));
+  if (!source || source->getNumRegions() > 0 || !isPure(source) || isReplaced)
     return emitError(value.getLoc()) << "a batched entry requires a value of type " << value.getType()
                                      << " to be used before its rows meet those of other sequences";
   for (Value operand : source->getOperands()) {
@@ -172,6 +186,7 @@ LogicalResult EntryBatcher::close() {
       here.map(value, *computed);
     }
     builder.clone(*op, here);
+    op->walk([&](kd::StoreOp store) { written.insert(store.getNameAttr()); });
   }
   kd::YieldOp::create(builder, loc, llvm::map_to_vector(given, [&](Value value) { return here.lookup(value); }));
   for (auto [value, whole] : llvm::zip_equal(given, loop.getResults()))
@@ -221,26 +236,59 @@ LogicalResult EntryBatcher::batchRepeat(kd::RepeatOp repeat) {
   return success();
 }
 
-LogicalResult EntryBatcher::batch(Block &block) {
-  for (Operation &op : block.without_terminator()) {
-    auto repeat = dyn_cast<kd::RepeatOp>(op);
-    if (isShared(&op)) {
-      builder.clone(op, mapping);
-      continue;
-    }
-    const bool isOfAll = repeat ? mayRepeat(repeat) : worksOnRows(&op);
-    if (!isOfAll) {
-      waiting.push_back(&op);
-      continue;
-    }
-    const bool isAwaited =
-        repeat || llvm::any_of(op.getOperands(), [&](Value value) { return !mapping.contains(value); });
-    if ((isAwaited && failed(close())) || (repeat && failed(batchRepeat(repeat))))
-      return failure();
-    if (!repeat)
-      batchRows(&op);
+/// Whether one of the ops that come later reads the state as the call found it.
+bool EntryBatcher::mustFollow(kd::StoreOp store, const llvm::SetVector<Operation *> &blocked) const {
+  llvm::SetVector<Operation *> reached = blocked;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (auto state = dyn_cast<kd::StateOp>(reached[i]); state && state.getNameAttr() == store.getNameAttr())
+      return true;
+    for (Value value : kd::readBy(reached[i]))
+      if (Operation *source = value.getDefiningOp(); source && !mapping.contains(value))
+        reached.insert(source);
   }
-  return close();
+  return false;
+}
+
+LogicalResult EntryBatcher::batch(Block &block) {
+  llvm::SetVector<Operation *> left;
+  for (Operation &op : block.without_terminator())
+    left.insert(&op);
+  while (!left.empty()) {
+    llvm::SetVector<Operation *> blocked;
+    llvm::SmallPtrSet<Operation *, 16> isWaiting;
+    for (Operation *op : left) {
+      auto repeat = dyn_cast<kd::RepeatOp>(op);
+      auto store = dyn_cast<kd::StoreOp>(op);
+      if (isShared(op)) {
+        builder.clone(*op, mapping);
+        continue;
+      }
+      const bool isOfAll = isCut && (repeat ? mayRepeat(repeat) : worksOnRows(op));
+      auto readsOf = [&](const auto &ops) {
+        return llvm::any_of(kd::readBy(op), [&](Value value) {
+          Operation *source = value.getDefiningOp();
+          return source && ops.contains(source);
+        });
+      };
+      if (readsOf(blocked) || (isOfAll && readsOf(isWaiting)) || (store && mustFollow(store, blocked))) {
+        blocked.insert(op);
+      } else if (!isOfAll) {
+        waiting.push_back(op);
+        isWaiting.insert(op);
+      } else if (repeat) {
+        SmallVector<Operation *> outside = std::exchange(waiting, {});
+        if (failed(batchRepeat(repeat)))
+          return failure();
+        waiting = std::move(outside);
+      } else {
+        batchRows(op);
+      }
+    }
+    if (failed(close()))
+      return failure();
+    left = std::move(blocked);
+  }
+  return success();
 }
 
 } // namespace
@@ -268,22 +316,34 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
   if (ArrayAttr attributes = entry.getAllResultAttrs())
     function.setAllResultAttrs(attributes);
 
-  EntryBatcher batcher(builder, symbols);
-  Block *body = function.addEntryBlock();
-  builder.setInsertionPointToEnd(body);
-  for (auto [before, after] : llvm::zip_equal(entry.getArguments(), body->getArguments()))
-    batcher.map(before, after, isa<RankedTensorType>(before.getType()));
-  if (failed(batcher.batch(entry.getBody().front())))
-    return failure();
-  SmallVector<Value> returned;
-  for (Value value : entry.getBody().front().getTerminator()->getOperands()) {
-    Value whole = batcher.toWhole(value);
-    if (!whole)
+  auto fill = [&](bool isCut) -> LogicalResult {
+    EntryBatcher batcher(builder, symbols, isCut);
+    Block *body = function.addEntryBlock();
+    builder.setInsertionPointToEnd(body);
+    for (auto [before, after] : llvm::zip_equal(entry.getArguments(), body->getArguments()))
+      batcher.map(before, after, isa<RankedTensorType>(before.getType()));
+    if (failed(batcher.batch(entry.getBody().front())))
       return failure();
-    returned.push_back(whole);
+    SmallVector<Value> returned;
+    for (Value value : entry.getBody().front().getTerminator()->getOperands()) {
+      Value whole = batcher.toWhole(value);
+      if (!whole)
+        return failure();
+      returned.push_back(whole);
+    }
+    func::ReturnOp::create(builder, entry.getLoc(), returned);
+    return success();
+  };
+  {
+    ScopedDiagnosticHandler silent(entry->getContext(), [](Diagnostic &) { return success(); });
+    if (succeeded(fill(/*isCut=*/true)))
+      return success();
   }
-  func::ReturnOp::create(builder, entry.getLoc(), returned);
-  return success();
+  for (Block &block : function.getBody())
+    block.dropAllReferences();
+  while (!function.getBody().empty())
+    function.getBody().front().erase();
+  return fill(/*isCut=*/false);
 }
 
 } // namespace kiln
