@@ -98,6 +98,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
             .Case<kd::AssignOp>([&](auto assign) { return emitAssign(assign); })
+            .Case<kd::ConcatOp>([&](auto concat) { return emitConcat(concat); })
             .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE, op.getOver()); })
             .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER, op.getOver()); })
             .Case<kd::ReduceScatterOp>([&](auto op) { return emitCollective(op, KILN_REDUCE_SCATTER, op.getOver()); })
@@ -109,8 +110,8 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
-            .Case<kd::ParameterOp, kd::RankOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
-                [](Operation *) { return success(); })
+            .Case<kd::ParameterOp, kd::RankOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::SliceOp, kd::YieldOp,
+                  func::ReturnOp>([](Operation *) { return success(); })
             .Default([](Operation *other) { return other->emitOpError("has no host code: only kernel calls do"); });
     if (llvm::failed(result))
       return failure();
@@ -241,6 +242,8 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   while (Value source = kd::getSource(tensor))
     tensor = source;
+  if (auto slice = tensor.getDefiningOp<kd::SliceOp>())
+    return addressOfRows(slice);
   if (std::optional<kd::LoopStep> step = kd::getLoopStep(tensor))
     return addressOfStep(*step, cast<RankedTensorType>(tensor.getType()));
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {

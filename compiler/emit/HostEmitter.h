@@ -48,9 +48,11 @@ private:
   void setSymbol(unsigned position, mlir::Value value);
   /// The row of the state that is written first.
   mlir::FailureOr<mlir::Value> addressOfAppended(mlir::kiln::AppendOp append);
+  mlir::FailureOr<mlir::Value> addressOfRows(mlir::kiln::SliceOp slice);
   mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
+  mlir::LogicalResult emitConcat(mlir::kiln::ConcatOp concat);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   /// What all processes of a group do together.
   mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);

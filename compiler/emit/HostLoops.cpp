@@ -109,6 +109,35 @@ LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {
   return success();
 }
 
+/// Its rows begin so many rows behind its operand's.
+FailureOr<Value> HostEmitter::addressOfRows(kd::SliceOp slice) {
+  const auto axis = static_cast<size_t>(slice.getAxis());
+  auto type = cast<RankedTensorType>(slice.getType());
+  SmallVector<AffineExpr> skipped = kd::getExtents(type);
+  skipped.erase(skipped.begin(), skipped.begin() + axis);
+  skipped.front() = slice.getAtEnd()
+                        ? kd::getExtents(cast<RankedTensorType>(slice.getX().getType()))[axis] - skipped.front()
+                        : getAffineConstantExpr(slice.getStart(), slice.getContext());
+  FailureOr<Value> source = addressOf(slice.getX()), offset = bytesOf(skipped, type.getElementType());
+  if (llvm::failed(source) || llvm::failed(offset))
+    return failure();
+  return byteAddress(*source, *offset);
+}
+
+LogicalResult HostEmitter::emitConcat(kd::ConcatOp concat) {
+  FailureOr<Value> target = addressOf(concat.getResult());
+  if (llvm::failed(target))
+    return failure();
+  for (Value part : concat.getInputs()) {
+    FailureOr<Value> source = addressOf(part), bytes = bytesOf(cast<RankedTensorType>(part.getType()));
+    if (llvm::failed(source) || llvm::failed(bytes))
+      return failure();
+    copyRows(*target, *source, constant(i64, 1), *bytes, *bytes);
+    target = byteAddress(*target, *bytes);
+  }
+  return success();
+}
+
 /// The exponent of what is not finite is all ones.
 LogicalResult HostEmitter::emitRequireFinite(kd::RequireFiniteOp required) {
   if (input.target.memorySpace != KILN_MEMORY_HOST)

@@ -2,7 +2,8 @@
 //
 // 1. Parameters and constants go to the front of their block, so that calls can stand anywhere behind.
 // 2. kiln.sinusoidal gets its table of frequencies.
-// 3. Where kernels write rows of states, columns of what they leave become slices.
+// 3. Views that drop axes of one element go behind elementwise ops. Where kernels write rows of states, columns of what
+//    they leave become slices.
 // 4. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
 //    take their moments from contractions, it is grouped once more with the moments.
 #include "compiler/transforms/Passes.h"
@@ -74,6 +75,46 @@ void sinkShared(Block &block) {
           operand.set(copy->getResult(cast<OpResult>(operand.get()).getResultNumber()));
           isChanged = true;
         }
+  }
+}
+
+/// What drops leading axes of one element from what an op that reduces leaves, as a signal's from a row of an image,
+/// goes behind the elementwise ops that follow, which then are its epilogue.
+void sinkDroppedAxes(Block &block) {
+  auto extentsOf = [](Value value) { return getExtents(cast<RankedTensorType>(value.getType())); };
+  for (auto first : llvm::to_vector(block.getOps<ReshapeOp>())) {
+    auto inKernel = dyn_cast_or_null<KernelOpInterface>(first.getX().getDefiningOp());
+    if (!inKernel || inKernel.isLazy() || inKernel->getBlock() != &block || !first.getX().hasOneUse())
+      continue;
+    for (ReshapeOp view = first; view && view.getResult().hasOneUse();) {
+      Operation *user = *view.getResult().getUsers().begin();
+      const SmallVector<AffineExpr> whole = extentsOf(view.getX()), kept = extentsOf(view.getResult());
+      const size_t dropped = whole.size() - kept.size();
+      const bool isDropping =
+          whole.size() > kept.size() && ArrayRef(whole).drop_front(dropped) == ArrayRef(kept) &&
+          llvm::all_of(ArrayRef(whole).take_front(dropped), [](AffineExpr extent) { return isConstant(extent, 1); });
+      if (!isDropping || user->getBlock() != &block || !hasRole(user, KernelRole::Pointwise) ||
+          user->getNumResults() != 1 || extentsOf(user->getResult(0)) != kept)
+        break;
+      OpBuilder builder(user);
+      auto typeOf = [&](Value value) {
+        return getTensorType(whole, getElementTypeOrSelf(value.getType()),
+                             getNumSymbols(cast<RankedTensorType>(value.getType())));
+      };
+      for (OpOperand &operand : user->getOpOperands())
+        if (operand.get() == view.getResult())
+          operand.set(view.getX());
+        else if (extentsOf(operand.get()) == kept)
+          operand.set(ReshapeOp::create(builder, user->getLoc(), typeOf(operand.get()), operand.get()));
+      Value result = user->getResult(0);
+      const auto type = cast<RankedTensorType>(result.getType());
+      result.setType(typeOf(result));
+      builder.setInsertionPointAfter(user);
+      auto after = ReshapeOp::create(builder, user->getLoc(), type, result);
+      result.replaceAllUsesExcept(after.getResult(), after);
+      view.erase();
+      view = after;
+    }
   }
 }
 
@@ -172,6 +213,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 private:
   void formIn(Block &block, func::FuncOp entry) {
     hoistSources(block);
+    sinkDroppedAxes(block);
     if (writesStates)
       sliceAppended(block);
     const GroupingRules rules{mayJoin, writesStates, normsSingleRows};

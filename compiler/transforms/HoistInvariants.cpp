@@ -16,7 +16,7 @@ bool isComputedBefore(Value value, Operation *loop) { return !loop->isAncestor(v
 
 /// Whether the op computes the same in each iteration: parameters and states do not, since their layer is the loop's.
 bool isInvariant(Operation &op, Operation *loop) {
-  if (!isa<CallOp, ReshapeOp>(op) && !isa<arith::ArithDialect, affine::AffineDialect>(op.getDialect()))
+  if (!isa<CallOp, ReshapeOp, SliceOp>(op) && !isa<arith::ArithDialect, affine::AffineDialect>(op.getDialect()))
     return false;
   return llvm::all_of(op.getOperands(), [&](Value operand) { return isComputedBefore(operand, loop); });
 }
@@ -26,7 +26,7 @@ bool isInvariant(Operation &op, Operation *loop) {
 bool isReadByKernels(Operation &op) {
   return llvm::all_of(op.getUses(), [](OpOperand &use) {
     return use.get().getType().isIndex() || isa<CallOp>(use.getOwner()) ||
-           (isa<ReshapeOp>(use.getOwner()) && isReadByKernels(*use.getOwner()));
+           (isa<ReshapeOp, SliceOp>(use.getOwner()) && isReadByKernels(*use.getOwner()));
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/RowsInPlace.h"
 
 namespace mlir::kiln {
 
@@ -51,6 +52,16 @@ bool isLazy(Operation *op) {
 bool isAnchor(Operation *op) {
   auto inKernel = dyn_cast<KernelOpInterface>(op);
   return inKernel && !inKernel.isLazy();
+}
+
+/// Whether the op takes the last elements of an axis from a place that only a call knows. Indexing maps have no such
+/// index, and what adds up products is recognised by its maps.
+bool startsAnywhere(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice || !slice.getAtEnd())
+    return false;
+  auto extentOf = [&](Value value) { return getExtents(cast<RankedTensorType>(value.getType()))[slice.getAxis()]; };
+  return !isa<AffineConstantExpr>(canonicalExtent(extentOf(slice.getX()) - extentOf(slice.getResult())));
 }
 
 bool isPointwise(Operation *op) { return hasRole(op, KernelRole::Pointwise); }
@@ -165,8 +176,55 @@ private:
     return first;
   }
 
+  /// Whether the value is in memory, whatever reads it.
+  bool isStored(Value value) const {
+    while (auto view = value.getDefiningOp<ReshapeOp>())
+      value = view.getX();
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != &block || isHostOp(op) || staysInPlace(op))
+      return true;
+    auto found = memberships.find(op);
+    return found != memberships.end() &&
+           llvm::any_of(found->second, [&](size_t group) { return llvm::is_contained(groups[group].results, value); });
+  }
+
+  /// Whether the bytes are so few that one worker copies them as fast as several do.
+  static bool isSmall(Value value) {
+    constexpr int64_t most = 64 << 10;
+    auto type = cast<RankedTensorType>(value.getType());
+    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(value.getDefiningOp()));
+    return elements && storedBytes(type.getElementType(), elements->max) <= most;
+  }
+
+  /// Whether kernels, or what the host function copies, are all that reads the value, under any shape.
+  static bool isReadInPlace(Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (auto view = dyn_cast<ReshapeOp>(user))
+        return isReadInPlace(view.getResult());
+      return isa<StoreOp, AppendOp>(user) ? isSmall(value) : !isHostOp(user);
+    });
+  }
+
+  /// Rows of what is in memory are read there, and few rows behind those of a state are put together by the host
+  /// function: windows over a stream.
+  bool staysInPlace(Operation *op) const {
+    if (rules.writesStates || !isRowsInPlace(op) || !isReadInPlace(op->getResult(0)))
+      return false;
+    auto isOfState = [](Value value) {
+      while (auto view = value.getDefiningOp<ReshapeOp>())
+        value = view.getX();
+      return value.getDefiningOp<StateOp>() != nullptr;
+    };
+    if (isa<ConcatOp>(op) && (!isSmall(op->getResult(0)) || llvm::none_of(op->getOperands(), isOfState)))
+      return false;
+    return llvm::all_of(op->getOperands(), [&](Value operand) { return isStored(operand); });
+  }
+
   /// Joins the groups of the op's users, or starts one.
   void place(Operation *op) {
+    const bool staysOutside = staysInPlace(op);
+    if (staysOutside && (isa<ConcatOp>(op) || startsAnywhere(op)))
+      return;
     llvm::SmallSetVector<size_t, 4> users;
     bool isNeededOutside = false;
     for (Operation *user : op->getUsers()) {
@@ -190,7 +248,7 @@ private:
       isNeededOutside = true;
     }
     bool isTaken = memberships.contains(op) && !isFree;
-    if (isNeededOutside && !isTaken && !isa<ConstantOp>(op)) // the host has constants of its own
+    if (isNeededOutside && !isTaken && !staysOutside && !isa<ConstantOp>(op)) // the host has constants of its own
       start(KernelGroup::Kind::Pointwise, op);
   }
 
@@ -201,11 +259,13 @@ private:
     if (!mayJoin(group.anchor, op))
       return false;
     bool feedsAnchor = llvm::is_contained(group.anchor->getOperands(), op->getResult(0));
+    const bool isUnmapped = startsAnywhere(op) && (feedsAnchor || feedsMovement(group, op));
     switch (group.kind) {
     case KernelGroup::Kind::Attention:
-      return isMovement(op) || isDecoding(op);
+      return (isMovement(op) && !isUnmapped) || isDecoding(op);
     case KernelGroup::Kind::Contraction:
-      return isMovement(op) || (isPointwise(op) && !feedsAnchor && !feedsMovement(group, op) && !repeatsWork(op));
+      return (isMovement(op) && !isUnmapped) ||
+             (isPointwise(op) && !feedsAnchor && !feedsMovement(group, op) && !repeatsWork(op));
     default:
       return !repeatsWork(op);
     }
@@ -215,11 +275,31 @@ private:
     return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user) && isMovement(user); });
   }
 
-  /// Whether a user broadcasts what is costly to compute.
+  /// Whether a user broadcasts what is costly to compute. What is computed from weights alone, as the scales of a batch
+  /// norm, may be computed again for each of a few rows: that takes less time than a kernel of its own.
   bool repeatsWork(Operation *op) {
     return costOf(op) == ElementCost::Costly && llvm::any_of(op->getUsers(), [&](Operation *user) {
-             return isPointwise(user) && !haveSameExtents(user->getResult(0), op->getResult(0));
+             return isPointwise(user) && !haveSameExtents(user->getResult(0), op->getResult(0)) &&
+                    !(isOfWeights(op->getResult(0)) && isFewTimes(op->getResult(0), user->getResult(0)));
            });
+  }
+
+  static bool isOfWeights(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (isa_and_nonnull<ParameterOp, ConstantOp>(op))
+      return true;
+    return op && (isPointwise(op) || isMovement(op) || isa<ReshapeOp>(op)) &&
+           llvm::all_of(op->getOperands(), isOfWeights);
+  }
+
+  static bool isFewTimes(Value part, Value whole) {
+    constexpr int64_t most = 16;
+    auto elementsOf = [](Value value) {
+      auto type = cast<RankedTensorType>(value.getType());
+      return getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(value.getDefiningOp()));
+    };
+    auto few = elementsOf(part), many = elementsOf(whole);
+    return few && many && many->max <= most * few->min;
   }
 
   /// residual + norm: the sum that a norm reads and others too becomes a second result, if everything that the kernel

@@ -22,7 +22,7 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
     llvm::MapVector<Attribute, SmallVector<ParameterOp>> weights;
     getOperation().walk([&](ParameterOp parameter) { weights[parameter.getSourcesAttr()].push_back(parameter); });
     for (auto &[sources, parameters] : weights)
-      takeMatrixView(parameters);
+      takeView(parameters);
     for (auto &[sources, parameters] : weights)
       if (TiledAttr layout = chooseLayout(parameters)) {
         for (ParameterOp parameter : parameters) {
@@ -37,8 +37,9 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
   }
 
 private:
-  /// A weight that is only read as a matrix with its first dimension and the others as one is that matrix.
-  static void takeMatrixView(ArrayRef<ParameterOp> parameters) {
+  /// A weight that is only read in one other shape with its first dimension, as a matrix or as the window of a
+  /// convolution along one axis, has that shape: in memory it is the same.
+  static void takeView(ArrayRef<ParameterOp> parameters) {
     Type view;
     for (ParameterOp parameter : parameters)
       for (Operation *user : parameter.getResult().getUsers()) {
@@ -47,17 +48,17 @@ private:
           return;
         view = reshape.getType();
       }
-    auto matrix = dyn_cast_or_null<RankedTensorType>(view);
-    if (!matrix || matrix.getRank() != 2)
+    auto read = dyn_cast_or_null<RankedTensorType>(view);
+    if (!read || read.getRank() < 2 || !read.hasStaticShape())
       return;
     for (ParameterOp parameter : parameters) {
       auto type = cast<RankedTensorType>(parameter.getType());
-      if (type.getRank() == 0 || type.getDimSize(0) != matrix.getDimSize(0) || parameter.getSources().size() > 1)
+      if (type.getRank() == 0 || type.getDimSize(0) != read.getDimSize(0) || parameter.getSources().size() > 1)
         return;
     }
     for (ParameterOp parameter : parameters) {
       SmallVector<Operation *> views(parameter.getResult().getUsers());
-      parameter.getResult().setType(matrix);
+      parameter.getResult().setType(read);
       for (Operation *reshape : views) {
         reshape->getResult(0).replaceAllUsesWith(parameter.getResult());
         reshape->erase();

@@ -21,8 +21,25 @@
 #include "compiler/transforms/ShareBuffers.h"
 
 #include "compiler/transforms/PlanMemory.h"
+#include "compiler/transforms/RowsInPlace.h"
 
 namespace mlir::kiln {
+
+bool isRowsInPlace(Operation *op) {
+  const bool isSlice = isa<SliceOp>(op);
+  if (!isSlice && !isa<ConcatOp>(op))
+    return false;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  const auto axis = static_cast<size_t>(isSlice ? cast<SliceOp>(op).getAxis() : cast<ConcatOp>(op).getAxis());
+  auto isStoredPlain = [](Value value) {
+    auto tensor = cast<RankedTensorType>(value.getType());
+    return !isa_and_nonnull<TiledAttr>(tensor.getEncoding()) &&
+           storedBytes(tensor.getElementType(), 8) == 8 * storedBytes(tensor.getElementType(), 1);
+  };
+  const SmallVector<AffineExpr> extents = getExtents(type);
+  return llvm::all_of(ArrayRef(extents).take_front(axis), [](AffineExpr extent) { return isConstant(extent, 1); }) &&
+         llvm::all_of(op->getOperands(), isStoredPlain);
+}
 
 Value getSource(Value tensor) {
   Operation *op = tensor.getDefiningOp();
@@ -37,10 +54,23 @@ static Value getReshaped(Value tensor) {
   return tensor;
 }
 
-/// The value that a use gives another name; nothing if it does something with it.
+/// The value that a use gives another name, or some rows of it; nothing if it does something with it.
 static Value getAlias(OpOperand &use) {
   Operation *op = use.getOwner();
-  return isa<ReshapeOp, BeginReduceOp, FinishOp>(op) ? op->getResult(use.getOperandNumber()) : Value();
+  return isa<ReshapeOp, BeginReduceOp, FinishOp, SliceOp>(op) ? op->getResult(use.getOperandNumber()) : Value();
+}
+
+/// Whether the tensor is some rows of another one, in its memory.
+static bool isPart(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (isa<SliceOp>(op))
+      return true;
+    Value source = getSource(tensor);
+    if (!source)
+      break;
+    tensor = source;
+  }
+  return false;
 }
 
 /// Whether the value is written step by step while its loop runs.
@@ -101,6 +131,10 @@ SmallVector<AffineExpr> getKeptExtents(Value value) {
 Value getViewed(Value tensor) {
   while (true) {
     tensor = getReshaped(tensor);
+    if (auto slice = tensor.getDefiningOp<SliceOp>()) {
+      tensor = slice.getX();
+      continue;
+    }
     std::optional<LoopStep> step = getLoopStep(tensor);
     if (!step)
       return tensor;
@@ -163,6 +197,10 @@ void BufferSharing::number(Block &block) {
         addNode(op.getResult(0), step);
       if (isa<AllReduceOp>(op))
         sums.push_back(&op);
+    } else if (auto concat = dyn_cast<ConcatOp>(op)) {
+      const int step = addStep(&op);
+      if (!getLoopStep(concat.getResult()))
+        addNode(concat.getResult(), step);
     } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
       const int step = addStep(&op);
       for (Value value : receive.getValues())
@@ -198,7 +236,7 @@ void BufferSharing::findLastUses() {
       for (OpOperand &use : aliases.pop_back_val().getUses()) {
         if (Value alias = getAlias(use))
           aliases.push_back(alias);
-        if (!isa<ReshapeOp>(use.getOwner()))
+        if (!isa<ReshapeOp, SliceOp>(use.getOwner()))
           node.last = std::max(node.last, getStep(use, node.value.getParentBlock()));
       }
     }
@@ -262,6 +300,8 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
 }
 
 bool BufferSharing::tryShare(Value lhs, Value rhs) {
+  if (isPart(lhs) || isPart(rhs))
+    return false;
   auto left = nodeOf.find(getViewed(lhs)), right = nodeOf.find(getViewed(rhs));
   if (left == nodeOf.end() || right == nodeOf.end())
     return false; // an input, a weight or a constant: not to be written
@@ -344,7 +384,8 @@ static bool isWrittenInPlace(CallOp call, OpOperand &use, Type written) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
   const int64_t argument = static_cast<int64_t>(use.getOperandNumber() - call.getExtents().size());
-  return inPlace && llvm::is_contained(inPlace.asArrayRef(), argument) && use.get().getType() == written;
+  return inPlace && llvm::is_contained(inPlace.asArrayRef(), argument) && use.get().getType() == written &&
+         !isPart(use.get());
 }
 
 /// What uses a tensor, under any shape.
@@ -429,7 +470,8 @@ void BufferSharing::keepStates() {
 void BufferSharing::shareOutputs() {
   for (OpOperand &operand : entry.getBody().front().getTerminator()->getOpOperands()) {
     auto node = nodeOf.find(getViewed(operand.get()));
-    if (node == nodeOf.end() || !outputs.try_emplace(nodes[node->second].buffer, operand.getOperandNumber()).second)
+    if (node == nodeOf.end() || isPart(operand.get()) ||
+        !outputs.try_emplace(nodes[node->second].buffer, operand.getOperandNumber()).second)
       conflicts.push_back(&operand);
   }
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/RowsInPlace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,10 +40,10 @@ LogicalResult verifyExtents(Operation *op, TypeRange types) {
 LogicalResult verifyEntryOp(Operation *op) {
   if (failed(verifyExtents(op, op->getResultTypes())))
     return failure();
-  if (op->hasTrait<HostOp>() || isa<ConstantOp, func::ReturnOp>(op) || isIndexArithmetic(op))
+  if (op->hasTrait<HostOp>() || isa<ConstantOp, func::ReturnOp>(op) || isIndexArithmetic(op) || isRowsInPlace(op))
     return success();
   return op->emitError()
-         << "requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry";
+         << "requires a kernel: only calls, parameters, constants, states, reshapes, rows and loops stay in an entry";
 }
 
 /// MLIR itself does not check that a map's expressions use its own dimensions only.

@@ -115,6 +115,8 @@ private:
         result = writeState(&op);
       else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
         result = walkRanks(&op);
+      else if (auto concat = dyn_cast<ConcatOp>(op))
+        result = walk(concat);
       else if (isa<ReceiveOp>(op))
         for (Value value : op.getResults())
           write(value);
@@ -160,6 +162,17 @@ private:
       if (Operation *home = plan.homeOf(result))
         stored.insert_range(getMemoryNames(home));
     }
+    return success();
+  }
+
+  LogicalResult walk(ConcatOp concat) {
+    for (Value part : concat.getInputs()) {
+      if (failed(read(concat, part)))
+        return failure();
+      if (rangeOf(part).overlaps(rangeOf(concat.getResult())))
+        return concat.emitError() << "memory plan requires rows apart from what they are put together in";
+    }
+    write(concat.getResult());
     return success();
   }
 

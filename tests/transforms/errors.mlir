@@ -10,7 +10,7 @@ func.func private @nibbles(%x: tensor<4xi4>) -> tensor<4xi4> attributes {kiln.ke
 // -----
 
 func.func @not_formed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.entry} {
-  // expected-error @below {{requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry}}
+  // expected-error @below {{requires a kernel: only calls, parameters, constants, states, reshapes, rows and loops stay in an entry}}
   %0 = kiln.relu %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

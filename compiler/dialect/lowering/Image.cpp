@@ -71,6 +71,63 @@ TypedAttr floatAttr(Value image, double value) {
 
 //===- conv2d ---===//
 
+namespace {
+
+/// The axes of a result, but the channels, that have more than one element.
+SmallVector<unsigned> longAxes(Conv2dOp op) {
+  SmallVector<unsigned> axes;
+  const SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op.getType()));
+  for (unsigned axis = 0; axis + 1 < extents.size(); ++axis)
+    if (!isConstant(extents[axis], 1))
+      axes.push_back(axis);
+  return axes;
+}
+
+/// Whether a convolution has so few results, all along one axis, that it costs as much as reading its weight: then it
+/// is a product of rows with a matrix, whose depth is channels and window as the weight has them. In ordered libraries
+/// the order of sums does not depend on how many there are.
+bool isOfFewRows(KernelBuilder &kernel, Conv2dOp op) {
+  constexpr int64_t mostRows = 16;
+  SmallVector<AffineExpr> pixels = getExtents(cast<RankedTensorType>(op.getType()));
+  pixels.pop_back();
+  return !kernel.keepsOrder() && formOf(op) == Form::Whole && longAxes(op).size() <= 1 &&
+         kernel.largestProduct(pixels) <= mostRows;
+}
+
+/// The product of `isOfFewRows`, [rows, outputs], or [outputs] of one row. `padded`: null, or what is read instead of
+/// the image.
+Value multiplyFewRows(KernelBuilder &kernel, Conv2dOp op, Value padded) {
+  const SmallVector<unsigned> axes = longAxes(op);
+  const SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op.getType()));
+  const ArrayRef<int64_t> window = op.getWeight().getType().getShape();
+  SmallVector<AffineExpr> loops;
+  if (!axes.empty())
+    loops.push_back(extents[axes.front()]);
+  loops.push_back(extents.back());
+  const unsigned output = loops.size() - 1, depth = loops.size();
+  loops.push_back(getAffineConstantExpr(window[1] * window[2] * window[3], op.getContext()));
+  const Type accumulator = op.getAccumulatorType();
+  auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
+  return kernel.createReduction(loops, depth, zero, [&](ElementBuilder &b, ValueRange sum) {
+    const AffineExpr k = b.loop(depth),
+                     inWindow[] = {b.simplify(k.floorDiv(window[3]) % window[2]), b.simplify(k % window[3])};
+    const AffineExpr channel = b.simplify(k.floorDiv(window[2] * window[3]));
+    Coordinates from;
+    for (unsigned axis = 0; axis + 1 < extents.size(); ++axis) {
+      AffineExpr place = !axes.empty() && axis == axes.front() ? b.loop(0) : b.getAffineConstantExpr(0);
+      if (const int side = int(axis + 3) - int(extents.size()); side >= 0)
+        place = place * op.getStride()[side] + inWindow[side] * op.getDilation()[side];
+      from.push_back(place);
+    }
+    from.push_back(channel);
+    Value x = b.convert(padded ? b.load(padded, from) : b.read(op.getX(), from), accumulator);
+    Value y = b.convert(b.read(op.getWeight(), {b.loop(output), channel, inWindow[0], inWindow[1]}), accumulator);
+    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
+  })[0];
+}
+
+} // namespace
+
 SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
   Conv2dOp op = *this;
   Value image = op.getX(), weight = op.getWeight();
@@ -80,6 +137,8 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
   auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
   Value padded = storePadded(kernel, image, op.getPadding(), floatAttr(image, 0));
   kernel.prepareRepeatedReads(weight);
+  if (isOfFewRows(kernel, op))
+    return {multiplyFewRows(kernel, op, padded)};
   Form form = formOf(op);
   // Lanes are channels: their weights side by side, window by window.
   Value lanes;
@@ -133,7 +192,12 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
 Value Conv2dOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Value product = b.kernel.getIntermediates(*this)[0];
   Coordinates split(at);
-  if (formOf(*this) == Form::Grouped) {
+  if (isOfFewRows(b.kernel, *this)) {
+    const SmallVector<unsigned> axes = longAxes(*this);
+    split = {at.back()};
+    if (!axes.empty())
+      split.insert(split.begin(), at[axes.front()]);
+  } else if (formOf(*this) == Form::Grouped) {
     int64_t each = getWeight().getType().getDimSize(0) / int64_t(getGroups());
     split.pop_back();
     split.push_back(b.simplify(at.back().expr.floorDiv(each)));

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows over streams: rows that are read where they are in memory, and states that slide by some rows, alone and for
+// several sequences at once.
+#include "known.h"
+
+namespace kiln::fuzz {
+namespace {
+
+inline constexpr Dim Frames{"frames", 1, 7};
+
+// Streams: each call sees the rows before its own.
+struct WindowOfRows : Model {
+  constexpr auto forward(Tensor<f32, Frames, 20> x) const {
+    State<f32, 4, 20> heard("heard");
+    auto longer = concat<0>(heard.read(x), x);
+    heard.store(last<0, 4>(longer));
+    return relu(conv1d<Conv1dOptions{.dilation = 2}>(longer, parameter<f32, 24, 20, 3>(x, "w"))) +
+           parameter<f32, 24>(x, "b");
+  }
+};
+struct WindowsOfWindows : Model {
+  constexpr auto forward(Tensor<f32, Frames, 16> x) const {
+    State<f32, 2, 16> heard("heard"), later("later");
+    auto longer = concat<0>(heard.read(x), x);
+    heard.store(last<0, 2>(longer));
+    auto y = x + tanh(conv1d(longer, parameter<f32, 16, 16, 3>(x, "w")));
+    auto again = concat<0>(later.read(x), y);
+    later.store(last<0, 2>(again));
+    // What the first window holds is read once more behind what works on rows.
+    return linear(y, parameter<f32, 8, 16>(x, "u")) + conv1d(again, parameter<f32, 8, 16, 3>(x, "v")) +
+           conv1d(longer * 0.5, parameter<f32, 8, 16, 3>(x, "z"));
+  }
+};
+struct AttentionOverWindow : Model {
+  constexpr auto forward(Tensor<f32, Frames, 16> x) const {
+    State<f32, 5, 16> keys("keys"), values("values");
+    auto ks = concat<0>(keys.read(x), linear(x, parameter<f32, 16, 16>(x, "k"))),
+         vs = concat<0>(values.read(x), linear(x, parameter<f32, 16, 16>(x, "v")));
+    keys.store(last<0, 5>(ks));
+    values.store(last<0, 5>(vs));
+    auto y = x + attention<2>(linear(x, parameter<f32, 16, 16>(x, "q")), ks, vs, causal);
+    return linear(y * mean<0>(ks), parameter<f32, 3, 16>(x, "o"));
+  }
+};
+// A loop whose last state, which is no row of the entry, is read behind what works on rows.
+struct StepsBetweenRows : Model {
+  constexpr auto forward(Tensor<f32, Frames, 6> x) const {
+    State<f32, 6, 1> sums("sums");
+    auto [last, all] = scan(reshape<6>(sums.read(x)), tanh(x), [](const auto &sum, const auto &here) {
+      auto next = sum * 0.5 + here;
+      return std::pair{next, next};
+    });
+    auto y = linear(all, parameter<f32, 6, 6>(x, "w"));
+    sums.store(reshape<6, 1>(last));
+    return y + matmul(y, expand<6, 6>(reshape<6, 1>(last)));
+  }
+};
+// Rows of a state that the same call replaces, and rows that are a result.
+struct RowsOfReplacedState : Model {
+  constexpr auto forward(Tensor<f32, 2, 6> x) const {
+    State<f32, 5, 6> kept("kept");
+    auto before = kept.read(x);
+    kept.store(concat<0>(slice<0, 2, 3>(before), x));
+    return kiln::outputs(last<0, 2>(before) + x, slice<0, 0, 2>(before),
+                         linear(slice<0, 1, 3>(before), parameter<f32, 4, 6>(x, "w")));
+  }
+};
+#define KNOWN_STREAM(name)                                                                                             \
+  TEST(KnownStreams, name) { expectRight<name>(); }                                                                    \
+  TEST(KnownStreams, name##InBatches) { expectTrialRight<name>({.isBatched = true}, &Verdict::batches); }
+KNOWN_STREAM(WindowOfRows)
+KNOWN_STREAM(WindowsOfWindows)
+KNOWN_STREAM(AttentionOverWindow)
+KNOWN_STREAM(StepsBetweenRows)
+KNOWN_STREAM(RowsOfReplacedState)
+
+} // namespace
+} // namespace kiln::fuzz
