@@ -1,13 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows over streams: rows that are read where they are in memory, and states that slide by some rows, alone and for
-// several sequences at once.
+// Slices and windows over streams: what a product reads of a slice, rows that are read where they are in memory, and
+// states that slide by some rows, alone and for several sequences at once.
 #include "known.h"
 
 namespace kiln::fuzz {
 namespace {
 
-inline constexpr Dim Frames{"frames", 1, 7};
+inline constexpr Dim Frames{"frames", 1, 7}, Many{"many", 1, 40};
+
+// A slice that begins with the first element has the same indices as its operand, which is longer.
+KNOWN(
+    ProductsOfFirstColumns, (Tensor<f32, Many, 50> x, Tensor<f32, 20> v) const {
+      auto w = parameter<f32, 40, 17>(x, "w");
+      return kiln::outputs(linear<WeightOrder::in_out>(slice<-1, 0, 40>(x), w),
+                           linear<WeightOrder::in_out>(slice<-1, 10, 40>(x), w),
+                           linear(slice<-1, 0, 16>(v), parameter<f32, 33, 16>(x, "u")),
+                           matmul(slice<0, 0, 16>(reshape<20, 1>(v)), slice<1, 0, 30>(slice<0, 0, 1>(x))));
+    })
+KNOWN(
+    FirstColumnsInAnEpilogue, (Tensor<f32, Frames, 12> x, Tensor<f32, Frames, 20> y)
+                                  const { return linear(x, parameter<f32, 9, 12>(x, "w")) + slice<-1, 0, 9>(y); })
+
+// Rows of weights and constants, and last rows of these.
+KNOWN(
+    RowsOfWeightsAndConstants, (Tensor<f32, Frames, 6> x) const {
+      auto table = parameter<f32, 9, 6>(x, "table");
+      return kiln::outputs(matmul(x, transpose<1, 0>(last<0, 4>(table))), mean<0>(slice<0, 2, 5>(table)),
+                           slice<0, 1, 2>(constant<f32, 3, 2>(x, {1, 2, 3, 4, 5, 6})) + 1);
+    })
+
+// What follows from weights alone, for few rows and for many.
+KNOWN(
+    ScalesOfFewRows, (Tensor<f32, Frames, 20> x, Tensor<f32, 40, 20> y) const {
+      auto w = parameter<f32, 24, 20>(x, "w");
+      auto scale = parameter<f32, 24>(x, "weight") / sqrt(abs(parameter<f32, 24>(x, "variance")) + 1e-2);
+      return kiln::outputs(linear(x, w) * scale, linear(y, w) * scale);
+    })
 
 // Streams: each call sees the rows before its own.
 struct WindowOfRows : Model {
