@@ -7,7 +7,7 @@
 namespace kiln::fuzz {
 namespace {
 
-inline constexpr Dim Frames{"frames", 1, 7}, Many{"many", 1, 40};
+inline constexpr Dim Frames{"frames", 1, 7}, Many{"many", 1, 40}, Past{"past", 3, 9};
 
 // A slice that begins with the first element has the same indices as its operand, which is longer.
 KNOWN(
@@ -19,10 +19,30 @@ KNOWN(
                            matmul(slice<0, 0, 16>(reshape<20, 1>(v)), slice<1, 0, 30>(slice<0, 0, 1>(x))));
     })
 KNOWN(
+    RowsAndScoresOfFirstColumns, (Tensor<f32, 3, Frames, 24> x) const {
+      auto narrow = slice<-1, 0, 8>(x);
+      return kiln::outputs(softmax(narrow), sum<1>(narrow),
+                           attention<2>(narrow, slice<-1, 8, 8>(x), slice<-1, 0, 16>(x), causal),
+                           layer_norm(slice<-1, 0, 9>(x), parameter<f32, 9>(x, "a"), parameter<f32, 9>(x, "b")));
+    })
+KNOWN(
+    ImagesOfFirstChannels, (Tensor<f32, 6, 7, 40> x) const {
+      return kiln::outputs(conv2d(slice<-1, 0, 32>(x), parameter<f32, 20, 32, 3, 3>(x, "w")),
+                           conv2d(slice<0, 0, 4>(x), parameter<f32, 20, 40, 2, 3>(x, "u")));
+    })
+KNOWN(
     FirstColumnsInAnEpilogue, (Tensor<f32, Frames, 12> x, Tensor<f32, Frames, 20> y)
                                   const { return linear(x, parameter<f32, 9, 12>(x, "w")) + slice<-1, 0, 9>(y); })
 
-// Rows of weights and constants, and last rows of these.
+// The last rows begin where the call's extents say.
+KNOWN(
+    ProductsOfLastRows, (Tensor<f32, Past, 12> x) const {
+      auto w = parameter<f32, 18, 12>(x, "w");
+      auto own = tanh(x);
+      return kiln::outputs(linear(last<0, 1>(x), w), linear(last<0, 2>(own), w), own, last<0, 3>(x),
+                           attention<3>(last<0, 2>(x), x, x),
+                           linear(transpose<1, 0>(last<0, 3>(own)), parameter<f32, 5, 3>(x, "u")));
+    })
 KNOWN(
     RowsOfWeightsAndConstants, (Tensor<f32, Frames, 6> x) const {
       auto table = parameter<f32, 9, 6>(x, "table");
@@ -30,7 +50,15 @@ KNOWN(
                            slice<0, 1, 2>(constant<f32, 3, 2>(x, {1, 2, 3, 4, 5, 6})) + 1);
     })
 
-// What follows from weights alone, for few rows and for many.
+// A window of one or a few rows is a product with the weight as it is stored.
+KNOWN(
+    ConvolutionsOfFewRows, (Tensor<f32, 1, 9, 20> x, Tensor<f32, 1, Past, 20> y, Tensor<f32, 3, 3, 20> z) const {
+      auto w = parameter<f32, 24, 20, 1, 3>(x, "w");
+      auto b = parameter<f32, 24>(x, "b");
+      return kiln::outputs(conv2d<Conv2dOptions{.stride = 2}>(x, w, b), relu(conv2d(y, w, b)),
+                           conv2d(slice<1, 0, 3>(x), w), conv2d(z, parameter<f32, 24, 20, 3, 3>(x, "u")) * 2,
+                           conv2d<Conv2dOptions{.padding = Pair(0, 1), .dilation = Pair(1, 2)}>(y, w, b));
+    })
 KNOWN(
     ScalesOfFewRows, (Tensor<f32, Frames, 20> x, Tensor<f32, 40, 20> y) const {
       auto w = parameter<f32, 24, 20>(x, "w");
