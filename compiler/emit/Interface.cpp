@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Interface.h"
 
+#include "compiler/frontend/NearestNames.h"
 #include "kiln/batch.h"
 #include "kiln/training.h"
 #include "runtime/src/model.h"
@@ -392,14 +393,16 @@ static std::string checkExtent(const Symbol &symbol, const std::map<std::string,
 std::string checkExtents(const ModelInterface &model, const std::map<std::string, int64_t> &extents) {
   for (const auto &[name, value] : extents) {
     bool isThere = false;
+    std::vector<std::string> names;
     for (const EntryInterface &entry : model.entries)
       for (const Symbol &symbol : entry.symbols) {
+        names.push_back(symbol.name);
         isThere = isThere || name == symbol.name;
         if (std::string wrong = checkExtent(symbol, extents); !wrong.empty())
           return wrong;
       }
     if (!isThere)
-      return fmt::format("no entry has an extent \"{}\"", name);
+      return fmt::format("no entry has an extent \"{}\"{}", name, nearestNames(name, names));
   }
   return "";
 }

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/WeightUses.h"
+#include "compiler/frontend/NearestNames.h"
 #include "kiln/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -166,7 +167,12 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
   llvm::MapVector<StringRef, StoredWeight> weights;
   module.walk(
       [&](ParameterOp parameter) { weights[cast<StringAttr>(parameter.getSources()[0]).getValue()].add(parameter); });
-  std::vector<std::string> reasons(choices.exceptions.size(), "no weight is named so");
+  std::vector<std::string> names;
+  for (const auto &[name, weight] : weights)
+    names.push_back(name.str());
+  std::vector<std::string> reasons;
+  for (const auto &exception : choices.exceptions)
+    reasons.push_back("no weight is named so" + nearestNames(exception.pattern, names));
   for (auto &[name, weight] : weights) {
     const auto spec = stated.find(name);
     bool isOfSpec = spec != stated.end();

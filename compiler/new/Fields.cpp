@@ -77,6 +77,13 @@ bool Fields::has(const std::string &key) const {
   return found != object.end() && !found->is_null();
 }
 
+std::vector<std::string> Fields::keys() const {
+  std::vector<std::string> all;
+  for (const auto &[key, value] : object.items())
+    all.push_back(key);
+  return all;
+}
+
 const Json *Fields::find(const std::string &key) {
   known.insert(key);
   return has(key) ? &object.at(key) : nullptr;

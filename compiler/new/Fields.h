@@ -30,6 +30,9 @@ public:
   /// Whether the key is there and not null.
   bool has(const std::string &key) const;
 
+  /// All that are there.
+  std::vector<std::string> keys() const;
+
   // Values, or `otherwise` where the key is missing or null; without it the key is required.
   std::int64_t whole(const std::string &key, std::int64_t least, std::int64_t most,
                      std::optional<std::int64_t> otherwise = std::nullopt);

@@ -2,6 +2,7 @@
 #include "compiler/new/New.h"
 #include "compiler/new/Project.h"
 
+#include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
 #include <map>
@@ -71,6 +72,10 @@ std::vector<std::string> createProject(Options &options) {
   Fields fields = Fields::read((options.folder / "config.json").string());
   const Reader read = findFamily(fields);
   const Tensors tensors = Tensors::read(options.folder.string());
+  const std::vector<std::string> keys = fields.keys();
+  for (const std::string &key : options.ignored)
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw Refusal(fmt::format("--ignore {}: config.json has no such key{}", key, near(key, keys)));
   fields.ignore(options.ignored);
   ignoreCommon(fields);
   const Model model = read(fields, tensors, options);

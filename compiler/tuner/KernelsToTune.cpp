@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/KernelsToTune.h"
 
+#include "compiler/frontend/NearestNames.h"
 #include "compiler/schedule/KernelKey.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -33,7 +34,8 @@ static std::vector<Workload> joinScenarios(const KernelUse &use) {
 }
 
 llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const RowVariants &forms,
-                                                      const GivenExtents &extents, const std::string &pattern) {
+                                                      const GivenExtents &extents, const std::string &pattern,
+                                                      std::vector<std::string> &names) {
   llvm::Expected<std::vector<Scenario>> scenarios = makeScenarios(module, extents);
   if (!scenarios)
     return scenarios.takeError();
@@ -44,7 +46,8 @@ llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const Row
         fmt::format("--kernel requires a regular expression, got \"{}\": {}", pattern, wrong));
   std::vector<KernelToTune> kernels;
   for (KernelUse &use : collectKernels(module, forms, *scenarios)) {
-    if (!wanted.match(use.kernel.getName()))
+    names.push_back(use.kernel.getName().str());
+    if (!wanted.match(names.back()))
       continue;
     std::vector<Workload> workloads = joinScenarios(use);
     if (workloads.empty() && extents.empty())
@@ -52,10 +55,17 @@ llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const Row
     if (!workloads.empty())
       kernels.push_back({std::move(use), std::move(workloads)});
   }
-  if (kernels.empty())
-    return llvm::createStringError(pattern.empty() ? "the model has no kernel"
-                                                   : fmt::format("no kernel has a name that matches \"{}\"", pattern));
   return kernels;
+}
+
+llvm::Error noKernelToTune(const std::string &pattern, llvm::ArrayRef<std::string> names) {
+  llvm::Regex wanted(pattern.empty() ? "." : pattern);
+  if (names.empty())
+    return llvm::createStringError("the model has no kernel");
+  if (llvm::any_of(names, [&](const std::string &name) { return wanted.match(name); }))
+    return llvm::createStringError("no kernel is called at these extents");
+  return llvm::createStringError(
+      fmt::format("no kernel has a name that matches \"{}\"{}", pattern, nearestNamesOfRegex(pattern, names)));
 }
 
 } // namespace kiln

@@ -14,8 +14,13 @@ struct KernelToTune {
 
 /// The kernels whose names match `pattern`, a regular expression (empty: all), in the scenarios of the given extents.
 /// A kernel that no scenario calls is tuned at its upper bounds and counts no calls, unless extents are given: these
-/// say which calls matter. Fails on extents and patterns that are no such, and if no kernel is left.
+/// say which calls matter. May be none: a target may lack a kernel that others have. `names` gets those of all kernels.
+/// Fails on extents and patterns that are no such.
 llvm::Expected<std::vector<KernelToTune>> findKernels(mlir::ModuleOp module, const RowVariants &forms,
-                                                      const GivenExtents &extents, const std::string &pattern);
+                                                      const GivenExtents &extents, const std::string &pattern,
+                                                      std::vector<std::string> &names);
+
+/// Why nothing is left to tune, on any target, with the names of all kernels.
+llvm::Error noKernelToTune(const std::string &pattern, llvm::ArrayRef<std::string> names);
 
 } // namespace kiln

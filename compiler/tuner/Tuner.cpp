@@ -16,6 +16,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <numeric>
 
 namespace kiln {
@@ -189,22 +190,26 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   auto note = [&](const std::string &text) { display->note(text); };
   auto targets = findTargets(options.targets, options.runner, note);
   if (targets.empty())
-    return fail(options.runner.script.empty() ? "this machine runs none of the targets"
-                                              : fmt::format("\"{}\" runs none of the targets", options.runner.script));
+    return fail(fmt::format("{} runs none of the targets {}; name one with --target",
+                            options.runner.script.empty() ? "this machine" : "\"" + options.runner.script + "\"",
+                            fmt::join(options.targets, ", ")));
   const unsigned cpus = targets.front().threads;
   if (options.threads > cpus)
     return fail(fmt::format("--threads requires at most the {} CPUs that {}, got {}", cpus,
                             options.runner.script.empty() ? "this process may use" : "the other machine has",
                             options.threads));
   SignalWatch signals;
+  std::vector<std::string> names;
+  bool isAny = false;
   for (const TargetHere &here : targets) {
     auto model = lowerModel(graph, options.name, here.target->name(), options.lowering);
     if (!model)
       return fail(llvm::toString(model.takeError()));
     mlir::ModuleOp module = *(*model)->module;
-    auto kernels = findKernels(module, (*model)->forms, options.extents, options.kernels);
+    auto kernels = findKernels(module, (*model)->forms, options.extents, options.kernels, names);
     if (!kernels)
       return fail(llvm::toString(kernels.takeError()));
+    isAny |= !kernels->empty();
     if (!options.part.isWhole())
       *kernels = takePart(std::move(*kernels), options.part, *display);
     if (kernels->empty())
@@ -220,6 +225,8 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     if (!isComplete)
       return 130;
   }
+  if (!isAny)
+    return fail(llvm::toString(noKernelToTune(options.kernels, names)));
   if (!saved->save()) // a part without a kernel has a file, too, for those who merge
     return fail(saved->problem());
   return 0;

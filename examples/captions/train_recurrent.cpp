@@ -7,10 +7,12 @@
 
 struct RecurrentTraining : captions::RecurrentTraining<captions::TrainedRecurrent> {
   static constexpr auto entries() {
-    constexpr kiln::Names inputs{"images", "sentences", "targets", "uniform"}, outputs{"objective", "loss"};
-    return std::tuple_cat(captions::taught<RecurrentTraining>(),
-                          std::tuple{captions::training("train_hard", &RecurrentTraining::drawn, inputs, outputs),
-                                     kiln::entry("evaluate_hard", &RecurrentTraining::drawn, inputs, outputs)});
+    constexpr kiln::Names inputs{"images", "sentences", "targets", "uniform"}, outputs{"objective", "loss"},
+        undecayed{"*.bias", "*norm*", "attention.score"};
+    return std::tuple_cat(
+        captions::taught<RecurrentTraining>(undecayed),
+        std::tuple{captions::training("train_hard", &RecurrentTraining::drawn, inputs, outputs, undecayed),
+                   kiln::entry("evaluate_hard", &RecurrentTraining::drawn, inputs, outputs)});
   }
 };
 KILN_MODEL(captions_train_recurrent, RecurrentTraining)

@@ -3,6 +3,6 @@
 #include <kiln/generator.h>
 
 struct TransformerTraining : captions::TransformerTraining<captions::TrainedTransformer> {
-  static constexpr auto entries() { return captions::taught<TransformerTraining>(); }
+  static constexpr auto entries() { return captions::taught<TransformerTraining>({"*.bias", "*norm*"}); }
 };
 KILN_MODEL(captions_train_transformer, TransformerTraining)

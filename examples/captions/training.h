@@ -11,11 +11,12 @@ inline constexpr std::int64_t batch = 32;
 using Images = kiln::Tensor<kiln::f32, batch, side, side>;
 using Sentences = kiln::Tensor<kiln::i32, batch, longest>; // what follows the end of one is no word
 
-/// A step of training, as all of them are.
-template <class Loss> constexpr auto training(const char *name, Loss loss, kiln::Names inputs, kiln::Names outputs) {
+/// A step of training, as all of them are; `undecayed` has no weight decay.
+template <class Loss>
+constexpr auto training(const char *name, Loss loss, kiln::Names inputs, kiln::Names outputs, kiln::Names undecayed) {
   return kiln::train(name, loss, inputs, outputs, kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})
       .clipped(1)
-      .without_decay({"*.bias", "*norm*", "attention.score"});
+      .without_decay(undecayed);
 }
 
 template <class Base> struct RecurrentTraining : Base {
@@ -76,9 +77,9 @@ template <class Base> struct RecurrentTraining : Base {
 };
 
 /// A model that learns by `loss` in the entry `train`, and whose `evaluate` is that of what was held out.
-template <class Model> constexpr auto taught() {
+template <class Model> constexpr auto taught(kiln::Names undecayed) {
   constexpr kiln::Names inputs{"images", "sentences", "targets"};
-  return std::tuple{training("train", &Model::loss, inputs, {"loss"}),
+  return std::tuple{training("train", &Model::loss, inputs, {"loss"}, undecayed),
                     kiln::entry("evaluate", &Model::loss, inputs, {"loss"})};
 }
 

@@ -17,7 +17,7 @@ struct Training : CharGpt<4, 128, 4> {
     return std::tuple{kiln::train("train", &Training::loss, {"tokens", "targets"}, {"loss"},
                                   kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})
                           .clipped(1)
-                          .without_decay({"*.bias", "*norm?.weight", "ln_f.weight"}),
+                          .without_decay({"*.bias", "*norm*.weight", "ln_f.weight"}),
                       kiln::entry("evaluate", &Training::loss, {"tokens", "targets"}, {"loss"})};
   }
 };

@@ -17,7 +17,7 @@ struct RecurrentTraining : names::Recurrent {
     auto [parts, seen] = write_all(y, h, kiln::transpose<1, 0, 2>(steps), mask);
     return names::loss_of(logits_of(kiln::reshape<T, B, features>(parts)), kiln::slice<0, 1, T>(tokens));
   }
-  static constexpr auto entries() { return names::training_entries<RecurrentTraining>(); }
+  static constexpr auto entries() { return names::training_entries<RecurrentTraining>({"*bias*", "*score"}); }
 };
 
 KILN_MODEL(names_train, RecurrentTraining)

@@ -17,7 +17,7 @@ struct TransformerTraining : names::Transformer {
     auto y = decoder1(x, memory, own, there);
     return names::loss_of(kiln::logits(y, embedding), kiln::slice<1, 1, T>(target));
   }
-  static constexpr auto entries() { return names::training_entries<TransformerTraining>(); }
+  static constexpr auto entries() { return names::training_entries<TransformerTraining>({"*bias*", "*norm*"}); }
 };
 
 KILN_MODEL(names_train, TransformerTraining)

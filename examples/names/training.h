@@ -20,12 +20,12 @@ constexpr auto loss_of(const kiln::tensor auto &logits, const kiln::tensor auto 
   return kiln::cross_entropy<kiln::CrossEntropyOptions{.ignore = 0, .label_smoothing = 0.05}>(logits, wanted);
 }
 
-/// Of a model whose `loss` takes sources and targets, these with start and end.
-template <class Model> constexpr auto training_entries() {
+/// Of a model whose `loss` takes sources and targets, these with start and end. `undecayed`: what has no weight decay.
+template <class Model> constexpr auto training_entries(kiln::Names undecayed) {
   return std::tuple{kiln::train("train", &Model::loss, {"source", "target"}, {"loss"},
                                 kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})
                         .clipped(1)
-                        .without_decay({"*bias*", "*norm*", "*score"}),
+                        .without_decay(undecayed),
                     kiln::entry("evaluate", &Model::loss, {"source", "target"}, {"loss"})};
 }
 

@@ -119,7 +119,8 @@ TEST(StoreWeights, SaysWhyAnExceptionCannotBeObeyed) {
     EXPECT_TRUE(storagesOf(text, said).empty());
     return said;
   };
-  EXPECT_EQ(refusal("int8 except nothing=f16"), "weights \"nothing=f16\" cannot be obeyed: no weight is named so");
+  EXPECT_EQ(refusal("int8 except nothing=f16"),
+            "weights \"nothing=f16\" cannot be obeyed: no weight is named so; nearest: tied, addend, bias");
   EXPECT_EQ(refusal("int8 except bias=f16"), "weights \"bias=f16\" cannot be obeyed: weight \"bias\": it is no matrix");
   EXPECT_EQ(refusal("f32 except written=int8"),
             "weights \"written=int8\" cannot be obeyed: weight \"written\": it may be written between calls");

@@ -392,6 +392,10 @@ TEST(New, LeavesOutAKeyIfAskedTo) {
   Checkpoint checkpoint("gpt2");
   checkpoint.options.ignored = {"n_embed"};
   EXPECT_EQ(checkpoint.create(json::parse(R"({"n_embed": 32})")), "");
+  Checkpoint misspelt("gpt2");
+  misspelt.options.ignored = {"n_embde"};
+  EXPECT_EQ(misspelt.create(json::parse(R"({"n_embed": 32})")),
+            "refused: --ignore n_embde: config.json has no such key; near: n_embd, n_embed");
 }
 
 TEST(New, SaysWhatIsWrongWithFiles) {

@@ -159,7 +159,7 @@ TEST(ScaleCommand, SaysWhatIsWrong) {
       {machine + " --type f64", "error: A100 has no peak of f64; it has: f16, f32"},
       {machine + " --stages 0", "--stages: Value 0 not in range"},
       {machine + " --extent rows=21", "error: extent \"rows\" requires a value in [1, 20], got 21"},
-      {machine + " --extent columns=2", "error: no entry has an extent \"columns\""},
+      {machine + " --extent columns=2", "error: no entry has an extent \"columns\"; nearest: "},
       {machine + " --extent rows=2 --extent rows=3", "error: --extent requires one value of \"rows\", got 2"},
   };
   for (const auto &[arguments, words] : cases) {

@@ -421,7 +421,7 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
       {{"--extent", "rows"}, "an extent must be given as NAME=VALUE, got \"rows\""},
       {{"--extent", "rows=x"}, "an extent must be given as NAME=VALUE, got \"rows=x\""},
       {{"--kernel", "["}, "error: --kernel requires a regular expression, got \"\\[\""},
-      {{"--kernel", "layer"}, "error: no kernel has a name that matches \"layer\""},
+      {{"--kernel", "layer"}, "error: no kernel has a name that matches \"layer\"; nearest: "},
       {{"--threads", "0"}, "--threads"},
       {{"--threads", "1000"}, "error: --threads requires at most the [0-9]+ CPUs that this process may use, got 1000"},
       {{"--budget", "fast"}, "--budget"},

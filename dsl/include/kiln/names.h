@@ -3,8 +3,10 @@
 // Names of entries, inputs and outputs: they become identifiers of the generated C and C++ headers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 namespace kiln {
 
@@ -80,6 +82,30 @@ constexpr bool matches(const char *pattern, const char *name) {
   if (*pattern == '*')
     return matches(pattern + 1, name) || (*name && matches(pattern, name + 1));
   return *pattern == *name && (!*name || matches(pattern + 1, name + 1));
+}
+
+/// How many characters are to be changed, added or left out so that a name is of the form of a pattern.
+constexpr int distance(const char *pattern, const char *name) {
+  std::vector<int> least{0}; // by the length of the name's beginning
+  for (const char *c = name; *c; ++c)
+    least.push_back(least.back() + 1);
+  for (; *pattern; ++pattern) {
+    int diagonal = least[0];
+    if (*pattern != '*')
+      ++least[0];
+    for (std::size_t i = 1; i < least.size(); ++i) {
+      const int above = least[i];
+      if (*pattern == '*')
+        least[i] = above < least[i - 1] ? above : least[i - 1];
+      else {
+        const int changed = diagonal + (*pattern != name[i - 1]),
+                  other = (above < least[i - 1] ? above : least[i - 1]) + 1;
+        least[i] = changed < other ? changed : other;
+      }
+      diagonal = above;
+    }
+  }
+  return least.back();
 }
 
 /// Continues a hash of a text (Fowler, Noll and Vo's).

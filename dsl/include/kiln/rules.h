@@ -244,6 +244,9 @@ inline constexpr const char *train_c7 = "accumulated requires 1 or more micro-ba
                                         "most [train_c7]";
 inline constexpr const char *train_c8 = "averaged requires a decay in (0, 1) [train_c8]";
 inline constexpr const char *train_c9 = "activations require a type of f32 or bf16 [train_c9]";
+inline constexpr const char *train_c10 =
+    "frozen and without_decay require patterns that match a parameter each [train_c10]";
+inline constexpr const char *train_c11 = "frozen and without_decay require at most 16 patterns [train_c11]";
 inline constexpr const char *loss_c1 =
     "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
 inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";

@@ -196,7 +196,7 @@ public:
           fail(rules::model_c16, Text().put(name_of(parameter.storage)).put(" of ").put(name.data()).data());
       }
       if (!is_used)
-        fail(rules::model_c14, patterns.items[i]);
+        fail(rules::model_c14, with_nearest(patterns.items[i]).data());
     }
   }
 
@@ -438,6 +438,34 @@ private:
       fail(rules::train_c9, given.activations);
     if (const detail::Mistake found = detail::find_mistake(given); found.rule)
       fail(found.rule, found.value);
+    check_patterns(given.frozen);
+    check_patterns(given.undecayed);
+  }
+  /// Of parameters that an entry does not train, or that have no weight decay.
+  constexpr void check_patterns(const Names &patterns) {
+    if (patterns.count > Names::capacity)
+      return fail(rules::train_c11, patterns.count);
+    for (int i = 0; i < patterns.count; ++i) {
+      bool is_used = false;
+      for (const Parameter &parameter : graph.parameters)
+        is_used |= detail::matches(patterns.items[i], full_name(parameter).data());
+      if (!is_used)
+        fail(rules::train_c10, with_nearest(patterns.items[i]).data());
+    }
+  }
+  /// A pattern that matches no parameter, and the one whose name comes nearest to it.
+  constexpr Text with_nearest(const char *pattern) const {
+    Text text, best;
+    int least = -1;
+    for (const Parameter &parameter : graph.parameters) {
+      const Text name = full_name(parameter);
+      if (const int distance = detail::distance(pattern, name.data()); least < 0 || distance < least) {
+        least = distance;
+        best = name;
+      }
+    }
+    text.put(pattern);
+    return least < 0 ? text : text.put("; nearest: ").put(best.data());
   }
   constexpr Text full_name(const Parameter &parameter) const {
     Text name;

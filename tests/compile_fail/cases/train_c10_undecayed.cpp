@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A slip of the pen.
+// expect: frozen and without_decay require patterns that match a parameter each [train_c10]: got haed.*; nearest: head.
+#include "case.h"
+using namespace kiln;
+
+struct Inner : Layer {
+  using Layer::Layer;
+  Linear<8, 8> fc{"fc"};
+  constexpr auto forward(const tensor auto &x) const { return fc(x); }
+};
+struct M : Model {
+  Stack<2, Inner> h{"h"};
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(h(x)), x); }
+  static constexpr auto entries() {
+    return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{}).without_decay({"haed.*"})};
+  }
+};
+static_assert(parameters<M>() >= 0);
