@@ -4,7 +4,8 @@
 #                    [LIBRARY name]                      prefix of its symbols and files, if not NAME
 #                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first; else those of the variable
 #                                                        KILN_TARGETS, else the compiler's
-#                    [TUNING file]                       measurements that choose the schedules; `kiln tune` makes it
+#                    [TUNING file | NO_TUNING]           measurements that choose the schedules; `kiln tune` makes it. Unless given,
+#                                                        NAME.tuning next to the spec, if it is there
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
 #                    [MACHINE name] [THREADS n]          which of the measurements count
 #                    [NORM_MOMENTS]                      norms take mean and variance from the contractions before them
@@ -30,9 +31,9 @@
 #
 # Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h or
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
-# this machine and writes to the tuning file; nothing else ever measures.
+# this machine and writes to the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -45,6 +46,9 @@ function(kiln_add_library name)
     # It runs once, and its model was traced while it was compiled.
     target_compile_options(${generator} PRIVATE -O0)
     target_link_libraries(${generator} PRIVATE kiln::compiler)
+    get_filename_component(spec "${arg_MODEL}" ABSOLUTE)
+    get_filename_component(spec_folder "${spec}" DIRECTORY)
+    set_target_properties(${generator} PROPERTIES KILN_SPEC_FOLDER "${spec_folder}")
   elseif(arg_GENERATOR)
     set(generator ${arg_GENERATOR})
   else()
@@ -133,6 +137,19 @@ function(kiln_add_library name)
     list(APPEND options --embed "${checkpoint}")
     list(APPEND depends "${checkpoint}")
   endif()
+  # The folder in which the generator looks for NAME.tuning, and to which it writes it.
+  set(spec_folder "")
+  if(TARGET ${generator})
+    get_target_property(spec_folder ${generator} KILN_SPEC_FOLDER)
+  endif()
+  if(NOT spec_folder)
+    set(spec_folder "${CMAKE_CURRENT_SOURCE_DIR}")
+  endif()
+  set(advised "")
+  set(in_spec_folder ${CMAKE_COMMAND} -E env "KILN_SPEC_FOLDER=${spec_folder}")
+  if(arg_TUNING AND arg_NO_TUNING)
+    message(FATAL_ERROR "kiln_add_library(${name}): NO_TUNING excludes TUNING")
+  endif()
   if(arg_TUNING)
     get_filename_component(tuning "${arg_TUNING}" ABSOLUTE)
     list(APPEND options --tuning "${tuning}")
@@ -143,10 +160,18 @@ function(kiln_add_library name)
     else()
       file(GLOB appeared CONFIGURE_DEPENDS "${tuning}")
     endif()
+  elseif(arg_NO_TUNING)
+    list(APPEND options --no-tuning)
+  else()
+    # What `compile` advises in order to measure schedules, as it must be typed.
+    set(advised "KILN_TUNE_COMMAND=KILN_SPEC_FOLDER='${spec_folder}' '$<TARGET_FILE:${generator}>' tune")
+    # Of the library's name or of the model's, which the generator knows.
+    file(GLOB appeared CONFIGURE_DEPENDS "${spec_folder}/*.tuning")
+    list(APPEND depends ${appeared})
   endif()
   if(arg_REQUIRE_TUNED)
-    if(NOT arg_TUNING)
-      message(FATAL_ERROR "kiln_add_library(${name}): REQUIRE_TUNED requires TUNING and a file")
+    if(arg_NO_TUNING)
+      message(FATAL_ERROR "kiln_add_library(${name}): REQUIRE_TUNED excludes NO_TUNING")
     endif()
     list(APPEND options --require-tuned)
   endif()
@@ -158,7 +183,10 @@ function(kiln_add_library name)
     list(APPEND measuring --threads ${arg_THREADS})
   endif()
   if(arg_TUNING)
-    add_custom_target(${name}_tune COMMAND ${generator} tune --tuning "${tuning}" ${measuring}
+    list(APPEND measuring --tuning "${tuning}")
+  endif()
+  if(NOT arg_NO_TUNING)
+    add_custom_target(${name}_tune COMMAND ${in_spec_folder} $<TARGET_FILE:${generator}> tune ${measuring}
       COMMENT "Measuring schedules of the model ${name}" USES_TERMINAL VERBATIM)
   endif()
   set(file "lib${library}.a")
@@ -186,7 +214,7 @@ function(kiln_add_library name)
     "${folder}/${library}.manifest.json" "${folder}/${library}.pc" "${folder}/${library}.LICENSE.txt")
   add_custom_command(OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
-    COMMAND ${generator} compile --name ${library} --output-dir "${folder}" ${options}
+    COMMAND ${in_spec_folder} ${advised} $<TARGET_FILE:${generator}> compile --name ${library} --output-dir "${folder}" ${options}
     DEPENDS ${generator} $<TARGET_FILE:kiln::compiler> ${depends}
     COMMENT "Compiling the model ${name}"
     VERBATIM)

@@ -3,6 +3,7 @@
 
 #include "compiler/emit/Names.h"
 #include "compiler/emit/RuntimeImage.h"
+#include "compiler/emit/Version.h"
 #include "kiln/runtime.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -231,20 +232,38 @@ static std::string weightTable(const ModelInterface &model) {
 static std::string beginning(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* SPDX-License-Identifier: {1} */\n"
-      "/* {0}.h: written by Kiln; do not edit. C11 and C++.\n"
+      "/* {0}.h: written by Kiln {2}; do not edit. C11 and C++.\n"
       " *\n"
       " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
       " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
-      model.name, licenseOfLibraries);
+      model.name, licenseOfLibraries, versionText());
   text += runtimeHeader();
   return text + fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != {2}\n"
                             "#error \"{1}.h was written for version {2} of Kiln's binary interface\"\n#endif\n\n",
                             macroName(model.name), model.name, KILN_ABI_VERSION);
 }
 
+/// Of the compiler: text and numbers for this model, and under Kiln's own name, where the first header of several says
+/// it.
+static std::string versionConstants(const std::string &macro) {
+  std::string text =
+      "/* The version of Kiln that wrote this library. Of several, KILN_VERSION is that of the first one "
+      "included. */\n";
+  const auto [major, minor, patch] = version();
+  const auto add = [&](const std::string &prefix) {
+    text += fmt::format("#define {0} \"{1}\"\n#define {0}_MAJOR {2}\n#define {0}_MINOR {3}\n#define {0}_PATCH {4}\n",
+                        prefix, versionText(), major, minor, patch);
+  };
+  add(macro + "_KILN_VERSION");
+  text += "#ifndef KILN_VERSION\n";
+  add("KILN_VERSION");
+  return text + "#endif\n";
+}
+
 static std::string modelConstants(const ModelInterface &model, const std::vector<Variant> &variants) {
   std::string macro = macroName(model.name);
-  std::string text = fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
+  std::string text = versionConstants(macro);
+  text += fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
   uint64_t packed = 0;
   std::string isas;
   for (const Variant &variant : variants) {
@@ -256,9 +275,11 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
   text += fmt::format("/* Instruction sets in the archive; the best one that the CPU has is used. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
                       macro, isas, macro);
-  return text + fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": there are "
-                            "none. */\n#define {}_TUNING_DIGEST \"{}\"\n",
-                            macro, tuningDigest(variants));
+  return text +
+         fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": nothing is "
+                     "tuned, all\n * schedules are analytic defaults, and `kiln tune` measures others. */\n"
+                     "#define {}_TUNING_DIGEST \"{}\"\n",
+                     macro, tuningDigest(variants));
 }
 
 /// What the macros say, for callers that cannot read them.

@@ -375,7 +375,7 @@ LogicalResult ModelCompiler::writeLibrary() {
   if (failed(write(stem + name + ".h", header)) ||
       failed(write(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
       failed(write(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
-      failed(write(stem + name + ".pc", writePkgConfig(report.model))) ||
+      failed(write(stem + name + ".pc", writePkgConfig(report.model, options.isShared))) ||
       failed(write(stem + name + ".LICENSE.txt", writeLicense(report.model))))
     return failure();
   for (const std::string &language : options.bindings) {

@@ -4,6 +4,7 @@
 
 #include "compiler/emit/Names.h"
 #include "compiler/emit/PackWeights.h"
+#include "compiler/emit/Version.h"
 #include "compiler/object/BinaryInterface.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -297,7 +298,7 @@ void DescriptorBuilder::emitConstants(const std::vector<Variant> &variants) {
   emitConstant("state_bytes", ConstantInt::get(size, model.stateBytes));
   if (model.trains())
     emitConstant("training_bytes", ConstantInt::get(size, model.trainingBytes));
-  emitConstant("version", text(KILN_VERSION));
+  emitConstant("version", text(versionText()));
   emitConstant("abi_version", ConstantInt::get(Type::getInt32Ty(context), KILN_ABI_VERSION));
 }
 

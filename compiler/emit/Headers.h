@@ -18,7 +18,7 @@ std::string writeCxxHeader(const ModelInterface &model, const std::vector<Varian
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants);
 
 /// How to compile and link with the library, for pkg-config.
-std::string writePkgConfig(const ModelInterface &model);
+std::string writePkgConfig(const ModelInterface &model, bool isShared = false);
 
 /// What of the library is Kiln's, and under which licence.
 std::string writeLicense(const ModelInterface &model);

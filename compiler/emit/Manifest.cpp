@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
+#include "compiler/emit/Version.h"
 
 #include "kiln/runtime.h"
 
@@ -181,10 +182,15 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   }
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
-  json::Object manifest{{"kiln_abi_version", KILN_ABI_VERSION}, {"name", model.name},
-                        {"parameters", model.parameters},       {"tuning_digest", tuningDigest(variants)},
-                        {"entries", std::move(entries)},        {"weights", std::move(weights)},
-                        {"targets", std::move(targets)},        {"license", licenseOfLibraries}};
+  json::Object manifest{{"kiln_version", versionText()},
+                        {"kiln_abi_version", KILN_ABI_VERSION},
+                        {"name", model.name},
+                        {"parameters", model.parameters},
+                        {"tuning_digest", tuningDigest(variants)},
+                        {"entries", std::move(entries)},
+                        {"weights", std::move(weights)},
+                        {"targets", std::move(targets)},
+                        {"license", licenseOfLibraries}};
   if (model.ranks > 1)
     manifest["ranks"] = model.ranks;
   if (model.stages > 1)

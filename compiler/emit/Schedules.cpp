@@ -20,8 +20,9 @@ std::string quoteWord(const std::string &word) {
 llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
   if (options.file.empty()) {
     if (options.isRequired)
-      return llvm::createStringError(
-          "measured schedules are required, but there is no tuning file; name one with --tuning");
+      return llvm::createStringError(fmt::format("measured schedules are required, but there is no tuning file; name "
+                                                 "one with --tuning, or make \"{}\" with: {}",
+                                                 options.commandFile, options.command + options.commandEnd));
     if (!options.choose.machine.empty())
       return llvm::createStringError("a machine requires a tuning file that names it, with --tuning");
     return ScheduleChooser();
@@ -30,7 +31,8 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
   if (!database) {
     std::string problem = llvm::toString(database.takeError());
     if (!llvm::sys::fs::exists(options.file))
-      problem += fmt::format("; \"{} --tuning {}\" makes it", options.command, quoteWord(options.file));
+      problem +=
+          fmt::format("; \"{} --tuning {}{}\" makes it", options.command, quoteWord(options.file), options.commandEnd);
     return llvm::createStringError(problem);
   }
   llvm::Expected<ScheduleChooser> chooser = ScheduleChooser::create(*database, options.choose);

@@ -12,6 +12,8 @@ struct TuningOptions {
   ChooseOptions choose;
   bool isRequired = false; // fail unless each kernel was measured
   std::string command;     // that measures this model, for advice
+  std::string commandEnd;  // what stands behind all of its options: flags of the C++ compiler
+  std::string commandFile; // where it writes to unless it is told otherwise
 };
 
 /// Reads the file, if there is one.

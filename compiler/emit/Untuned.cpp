@@ -4,6 +4,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Calls.h"
+#include "targets/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,7 +114,7 @@ private:
         text += fmt::format(" --extent {}={}", name, value);
     if (kernels.size() < variant.variant.kernels.size())
       text += " --kernel " + quoteWord(fmt::format("^({})$", fmt::join(kernels, "|")));
-    return text;
+    return text + options.commandEnd;
   }
 
   const ChosenVariant &variant;
@@ -146,6 +147,48 @@ std::string findUntuned(ArrayRef<ChosenVariant> variants, const TuningOptions &o
                      "measure {} with:\n  {}",
                      options.file, lines.size(), lines.size() == 1 ? "has" : "have", fmt::join(lines, "\n  "),
                      lines.size() == 1 ? "it" : "them", fmt::join(commands, "\n  "));
+}
+
+std::string measuringCommand(const std::vector<std::string> &targets, const TuningOptions &options) {
+  std::string text = options.command;
+  if (!options.file.empty() && options.file != options.commandFile)
+    text += " --tuning " + quoteWord(options.file);
+  if (targets != defaultTargetNames())
+    text += fmt::format(" --target {}", fmt::join(targets, ","));
+  if (options.choose.threads > 0)
+    text += fmt::format(" --threads {}", options.choose.threads);
+  return text + options.commandEnd;
+}
+
+static size_t countMeasured(const Variant &variant) {
+  return llvm::count_if(variant.kernels,
+                        [](const KernelSummary &kernel) { return kernel.choice.provenance == Provenance::Exact; });
+}
+
+bool isTuned(ArrayRef<Variant> variants) {
+  return llvm::all_of(variants,
+                      [](const Variant &variant) { return countMeasured(variant) == variant.kernels.size(); });
+}
+
+std::string describeTuning(ArrayRef<Variant> variants, const TuningOptions &options) {
+  size_t all = 0, measured = 0;
+  std::vector<std::string> counts, lacking;
+  for (const Variant &variant : variants) {
+    const size_t exact = countMeasured(variant);
+    all += variant.kernels.size();
+    measured += exact;
+    counts.push_back(fmt::format("{} {} of {}", variant.target, exact, variant.kernels.size()));
+    if (exact < variant.kernels.size())
+      lacking.push_back(variant.target);
+  }
+  const std::string source = options.file.empty() ? "" : fmt::format(" in \"{}\"", options.file);
+  if (lacking.empty())
+    return fmt::format("schedules: all {} kernels are measured{}", all, source);
+  const std::string command = measuringCommand(lacking, options);
+  if (measured == 0)
+    return fmt::format("schedules: none of {} kernels is measured{}; measure them with: {}", all, source, command);
+  return fmt::format("schedules: {} of {} kernels are measured{} ({}); measure the others with: {}", measured, all,
+                     source, fmt::join(counts, ", "), command);
 }
 
 } // namespace kiln

@@ -73,7 +73,7 @@ std::optional<std::string> ObjectCache::find(StringRef key) const {
 }
 
 void ObjectCache::store(StringRef key, StringRef bytes) {
-  if (folder.empty() || fs::create_directories(folder))
+  if (folder.empty() || fs::create_directories(folder, /*IgnoreExisting=*/true, fs::all_all))
     return;
   SmallString<0> temporary;
   int descriptor;

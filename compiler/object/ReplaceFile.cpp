@@ -100,7 +100,9 @@ llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes) {
 }
 
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
-  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)); // what fails there fails below, in words
+  // With the rights that the umask leaves, as mkdir does. What fails there fails below, in words.
+  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path), /*IgnoreExisting=*/true,
+                                    llvm::sys::fs::all_all);
   return replaceFile(path, bytes);
 }
 

@@ -5,6 +5,8 @@
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/PackWeights.h"
+#include "compiler/emit/Untuned.h"
+#include "compiler/emit/Version.h"
 #include "compiler/tools/Bench.h"
 #include "compiler/tools/Inspect.h"
 #include "compiler/tools/Options.h"
@@ -12,6 +14,8 @@
 #include "compiler/tools/Tune.h"
 
 #include "targets/registry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -39,13 +43,8 @@ static void showProgress(const KernelProgress &progress, bool isVerbose) {
 
 /// What the command line says besides the options of the compiler.
 struct CommandOptions {
-  bool isVerbose = false, showsTimes = false, isCacheless = false;
+  bool isVerbose = false, showsTimes = false, isCacheless = false, isUntuned = false;
 };
-
-static void addTuningOptions(CLI::App &app, TuningOptions &options) {
-  app.add_option("--tuning", options.file, "file of measurements that schedules are chosen by");
-  addChooseOptions(app, options.choose);
-}
 
 /// What a library and a packed file of its weights have in common.
 static void addModelOptions(CLI::App &app, CompileOptions &options) {
@@ -59,7 +58,8 @@ static void addModelOptions(CLI::App &app, CompileOptions &options) {
 
 static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
   addModelOptions(app, options);
-  addTuningOptions(app, options.tuning);
+  addTuningOptions(app, options.tuning, command.isUntuned);
+  addChooseOptions(app, options.tuning.choose);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
   app.add_flag(
       "--verify-passes", options.lowering.verifyPasses,
@@ -87,6 +87,7 @@ static void applyCommandOptions(CompileOptions &options, const CommandOptions &c
   if (command.isCacheless)
     options.cacheFolder.clear();
   options.tuning.command += flagsOf(options.lowering); // advice is about these kernels
+  findTuningFile(options.tuning, options.name, command.isUntuned);
   options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
 }
 
@@ -110,6 +111,15 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
   }
   for (const std::string &remark : report.remarks)
     fmt::print("  {}\n", remark);
+  fmt::print("  {}\n", describeTuning(report.variants, options.tuning));
+}
+
+/// What only shows something, or writes the text of a stage, says so of a file alone that leaves kernels out.
+static void warnOfUntuned(const CompileReport &report, const TuningOptions &options) {
+  if (options.file.empty() || isTuned(report.variants) || report.variants.empty())
+    return;
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n", describeTuning(report.variants, options));
 }
 
 /// Says what does not go together, or nothing.
@@ -132,8 +142,10 @@ static int runCompile(const Graph &graph, CompileOptions options, const CommandO
     return 1;
   if (options.form == EmitForm::Library)
     printSummary(*report, options);
-  else
+  else {
     fmt::print("{}", report->text);
+    warnOfUntuned(*report, options.tuning);
+  }
   if (command.showsTimes)
     printTimes(*report);
   return 0;
@@ -199,6 +211,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
         fmt::print("{}\n{}", kernel.symbol, kernel.cost.empty() ? "  no model of its cost\n" : kernel.cost);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
+  warnOfUntuned(*report, options.tuning);
   if (command.showsTimes)
     printTimes(*report);
   return 0;
@@ -324,7 +337,47 @@ static int runPack(const Graph &graph, CompileOptions options, const Checkpoint 
   return 0;
 }
 
-int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
+/// For a command line that has a spec somewhere among its options: every word that is no option and no value of one.
+static void prepareSearch(CLI::App &app) {
+  app.allow_extras();
+  for (CLI::Option *option : app.get_options([](const CLI::Option *) { return true; })) {
+    option->required(false); // what is missing, the generator tells
+    if (option->get_positional())
+      app.remove_option(option);
+    else if (option->get_items_expected_max() > 1)
+      option->allow_extra_args(false); // else the spec would be a value
+  }
+  for (CLI::App *subcommand : app.get_subcommands([](const CLI::App *) { return true; }))
+    prepareSearch(*subcommand);
+}
+
+/// Of these words the one that is the spec, or what compiling made of one.
+static std::string chooseSpec(const std::vector<std::string> &words) {
+  std::vector<std::string> candidates;
+  for (const std::string &word : words)
+    if (!word.starts_with("-"))
+      candidates.push_back(word);
+  const auto isThere = [](const std::string &word) { return llvm::sys::fs::is_regular_file(word); };
+  const auto isSource = [&](const std::string &word) {
+    const llvm::StringRef kind = llvm::sys::path::extension(word);
+    const llvm::StringRef kinds[] = {".C", ".CPP", ".c++", ".cc", ".cp", ".cpp", ".cxx", ".a", ".json"};
+    return isThere(word) && llvm::is_contained(kinds, kind);
+  };
+  if (auto found = llvm::find_if(candidates, isSource); found != candidates.end())
+    return *found;
+  if (auto found = llvm::find_if(candidates, isThere); found != candidates.end())
+    return *found;
+  return candidates.empty() ? "" : candidates.front();
+}
+
+static void addVersion(CLI::App &app) {
+  app.set_version_flag("--version", std::string("kiln ") + versionText());
+  for (CLI::App *subcommand : app.get_subcommands([](const CLI::App *) { return true; }))
+    addVersion(*subcommand);
+}
+
+/// The command line of a generator; with `spec` it is only read, to find the one that it is to be made of.
+static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace)(), std::string *spec) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
   CompileOptions options;
@@ -332,6 +385,9 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   options.targets = defaultTargetNames();
   const char *given = std::getenv("KILN_TUNE_COMMAND"); // by `kiln`, whose generator does not last
   options.tuning.command = given ? given : quoteWord(argv[0]) + " tune";
+  if (const char *end = std::getenv("KILN_TUNE_COMMAND_END"))
+    options.tuning.commandEnd = end;
+  options.tuning.commandFile = tuningFileOf(name);
   options.cacheFolder = ObjectCache::defaultFolder();
   CommandOptions command;
 
@@ -390,12 +446,21 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::App *scale = addScale(app, options, scaling);
 
   BenchCommand bench(app, options);
-  TuneCommand tune(app, name, options.tuning.command);
+  TuneCommand tune(app, name, options.tuning);
 
+  addVersion(app);
+  if (spec)
+    prepareSearch(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
       throw CLI::RequiredError("A subcommand");
+    if (spec) {
+      *spec = chooseSpec(app.remaining(/*recurse=*/true));
+      if (spec->empty())
+        throw CLI::RequiredError("spec");
+      return 0;
+    }
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
@@ -414,4 +479,20 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);
 }
 
+int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
+  return runCommandLine(argc, argv, name, trace, nullptr);
+}
+
 } // namespace kiln
+
+/// For `kiln`, which has the words of a subcommand and no generator yet: the place of the spec among them. Prints the
+/// help if they ask for it, or what is wrong with them; then there is no place, and the exit status is returned.
+extern "C" int kiln_find_spec(int argc, char **argv, int *place) {
+  std::string spec;
+  const int status = kiln::runCommandLine(argc, argv, "NAME", nullptr, &spec);
+  *place = -1;
+  for (int i = 1; status == 0 && !spec.empty() && i < argc; ++i) // of equal words the last: that one is no option's
+    if (argv[i] == spec)
+      *place = i;
+  return status;
+}

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Options.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cstdlib>
 #include <fmt/format.h>
 
 namespace kiln {
+
+std::string tuningFileOf(const std::string &name) {
+  const char *folder = std::getenv("KILN_SPEC_FOLDER"); // by `kiln` and kiln_add_library
+  llvm::SmallString<128> path(folder ? folder : "");
+  llvm::sys::path::append(path, name + ".tuning");
+  return path.str().str();
+}
 
 std::string checkExtent(const std::string &text) {
   size_t at = text.find('=');
@@ -22,6 +32,21 @@ GivenExtents toExtents(const std::vector<std::string> &texts) {
     extents[name.str()].push_back(number);
   }
   return extents;
+}
+
+void addTuningOptions(CLI::App &app, TuningOptions &options, bool &isUntuned) {
+  CLI::Option *file = app.add_option("--tuning", options.file,
+                                     "file of measurements that schedules are chosen by; NAME.tuning next to the spec "
+                                     "if it is there and none is given");
+  app.add_flag("--no-tuning", isUntuned, "analytic defaults, also where there is such a file")->excludes(file);
+}
+
+void findTuningFile(TuningOptions &options, const std::string &name, bool isUntuned) {
+  if (isUntuned || !options.file.empty())
+    return;
+  for (const std::string &file : {tuningFileOf(name), options.commandFile})
+    if (options.file.empty() && llvm::sys::fs::is_regular_file(file))
+      options.file = file;
 }
 
 void addChooseOptions(CLI::App &app, ChooseOptions &options) {

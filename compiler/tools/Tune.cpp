@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Tune.h"
 
+#include "compiler/emit/Untuned.h"
 #include "compiler/tools/Options.h"
 #include "compiler/tuner/OldKeys.h"
 #include "targets/registry.h"
@@ -31,11 +32,11 @@ static void refuseOptionsBefore(const CLI::App &app, CLI::App &subcommand) {
   });
 }
 
-TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::string &command)
+TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const TuningOptions &advice)
     : tune(app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file")) {
   tune->require_subcommand(0, 1);
   addMeasuring(name);
-  addCoverage(name, command);
+  addCoverage(name, advice);
   addVerify(name);
   addRekey(name);
   merge =
@@ -47,12 +48,14 @@ TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::stri
 
 void TuneCommand::addMeasuring(const std::string &name) {
   measuring.name = name;
-  measuring.file = name + ".tuning";
+  measuring.file = tuningFileOf(name);
+  measuring.targets = defaultTargetNames();
   tune->add_option("--name", measuring.name, "name of the model")->capture_default_str();
   tune->add_option("--target", measuring.targets,
-                   "instruction sets to tune for; the best that this CPU runs if not given")
+                   "instruction sets to tune for; those that do not run here are left out")
       ->delimiter(',')
-      ->check(CLI::IsMember(targetNames()));
+      ->check(CLI::IsMember(targetNames()))
+      ->capture_default_str();
   addRunner(*tune)->needs("--target");
   measuredFile =
       tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
@@ -97,11 +100,11 @@ void TuneCommand::addPart() {
       ->type_name("I/N");
 }
 
-void TuneCommand::addCoverage(const std::string &name, const std::string &command) {
+void TuneCommand::addCoverage(const std::string &name, const TuningOptions &advice) {
   covering.name = name;
   covering.targets = defaultTargetNames();
-  covering.tuning.file = name + ".tuning";
-  covering.tuning.command = command;
+  covering.tuning = advice;
+  covering.tuning.file = tuningFileOf(name);
   coverage = tune->add_subcommand("coverage", "show which schedule each kernel gets from a tuning file, and why");
   coverage->add_option("--target", covering.targets, "instruction sets")
       ->delimiter(',')
@@ -121,7 +124,7 @@ void TuneCommand::addCoverage(const std::string &name, const std::string &comman
 
 void TuneCommand::addVerify(const std::string &name) {
   verifiedName = name;
-  verifiedFile = name + ".tuning";
+  verifiedFile = tuningFileOf(name);
   verify = tune->add_subcommand("verify", "check that a tuning file is sorted and that its schedules are legal today");
   verify->add_option("--tuning", verifiedFile, "the tuning file")->capture_default_str();
   addLoweringOptions(*verify, verifiedLowering);
@@ -142,7 +145,7 @@ void TuneCommand::addVerify(const std::string &name) {
 
 void TuneCommand::addRekey(const std::string &name) {
   rekeyedName = name;
-  rekeyedFile = name + ".tuning";
+  rekeyedFile = tuningFileOf(name);
   rekey = tune->add_subcommand("rekey", "rename this model's kernels in a tuning file whose keys had polynomials");
   rekey->add_option("--tuning", rekeyedFile, "the tuning file")->capture_default_str();
   addLoweringOptions(*rekey, rekeyedLowering);
@@ -168,7 +171,7 @@ int TuneCommand::runMeasuring(const Graph &graph) {
   measuring.extents = toExtents(extents);
   const Part &part = measuring.part;
   if (!part.isWhole() && measuredFile->count() == 0) // each a file: all nodes may have one folder
-    measuring.file = fmt::format("{}.{}of{}.tuning", measuring.name, part.number, part.count);
+    measuring.file = tuningFileOf(fmt::format("{}.{}of{}", measuring.name, part.number, part.count));
   if (isJson)
     measuring.form = DisplayForm::Json;
   else
@@ -183,6 +186,12 @@ int TuneCommand::runCoverage(const Graph &graph) {
   if (!kernels)
     return fail(kernels.takeError());
   fmt::print("{}", printCoverage(*kernels));
+  std::vector<std::string> lacking; // targets that have kernels without a measurement
+  for (const CoveredKernel &kernel : *kernels)
+    if (kernel.summary.choice.provenance != Provenance::Exact && !llvm::is_contained(lacking, kernel.target))
+      lacking.push_back(kernel.target);
+  if (!lacking.empty())
+    fmt::print("measure the others with: {}\n", measuringCommand(lacking, covering.tuning));
   return measuredShare(*kernels) * 100 + 1e-9 < leastPercent ? 1 : 0;
 }
 

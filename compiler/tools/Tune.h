@@ -13,9 +13,9 @@ namespace kiln {
 
 class TuneCommand {
 public:
-  /// Adds `tune` to a generator's command line. `name` is that of the model, `command` what starts the generator's
-  /// `tune`.
-  TuneCommand(CLI::App &app, const std::string &name, const std::string &command);
+  /// Adds `tune` to a generator's command line. `name` is that of the model, `advice` has the command that starts the
+  /// generator's `tune`.
+  TuneCommand(CLI::App &app, const std::string &name, const TuningOptions &advice);
 
   bool isChosen() const { return tune->parsed(); }
   /// Runs what was chosen; the exit status.
@@ -25,7 +25,7 @@ private:
   void addMeasuring(const std::string &name);
   CLI::Option *addRunner(CLI::App &app);
   void addPart();
-  void addCoverage(const std::string &name, const std::string &command);
+  void addCoverage(const std::string &name, const TuningOptions &advice);
   void addVerify(const std::string &name);
   void addRekey(const std::string &name);
   int runMeasuring(const Graph &graph);

@@ -3,15 +3,19 @@
 // `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
 // `kiln new DIRECTORY` makes a spec.
 #include "compiler/new/New.h"
+#include "compiler/tools/GeneratorCache.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +23,8 @@
 namespace fs = std::filesystem;
 
 namespace {
+
+const std::string version = "kiln " KILN_VERSION;
 
 /// Where the headers and the compiler's library are: beside the installed program, else in the build tree.
 struct Toolchain {
@@ -44,13 +50,16 @@ Toolchain findToolchain() {
 
 /// Runs a program and waits; its exit status, or 127 if it could not be started. The program is asked to end when this
 /// one does, also when this one is killed.
-int runProgram(std::vector<std::string> words) {
+int runProgram(std::vector<std::string> words, bool isSilent = false) {
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t parent = getpid(), child = fork();
   if (child == 0) {
+    if (isSilent)
+      if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0)
+        dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
     // The parent may have died before the call; its death then sent nothing.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent)
       execvp(arguments[0], arguments.data());
@@ -74,16 +83,101 @@ bool callsGenerator(const fs::path &object) {
   return bytes.find("_ZN4kiln12runGenerator") != std::string::npos;
 }
 
-/// `subcommand`: of the generator, "tune coverage" being two words.
-int buildAndRun(const std::vector<std::string> &subcommand, const std::string &spec,
-                const std::vector<std::string> &rest) {
+/// What stands on a command line after the subcommand.
+struct SpecCommand {
+  std::vector<std::string> subcommand; // "tune coverage" are two words
+  std::string spec;
+  std::vector<std::string> rest;  // of the generator
+  std::vector<std::string> flags; // of the C++ compiler: what stands after "--"
+
+  /// The option's value, of `--name VALUE` and `--name=VALUE`.
+  std::string valueOf(const std::string &name) const {
+    for (std::size_t i = 0; i < rest.size(); ++i)
+      if (rest[i] == name && i + 1 < rest.size())
+        return rest[i + 1];
+      else if (rest[i].starts_with(name + "="))
+        return rest[i].substr(name.size() + 1);
+    return "";
+  }
+  bool has(const std::string &word) const { return std::find(rest.begin(), rest.end(), word) != rest.end(); }
+};
+
+/// The folder of the cache; empty: generators are not kept.
+fs::path cacheFolder(const SpecCommand &command) {
+  if (command.has("--no-cache"))
+    return {};
+  const std::string given = command.valueOf("--cache-dir");
+  return given.empty() ? kiln::defaultCacheFolder() : fs::path(given);
+}
+
+/// Whether the compiler is g++, which takes X.h.gch where it is told to include X.h. (clang refuses one whose headers
+/// have other times, whatever is in them.)
+bool precompilesHeaders(const std::vector<std::string> &compiler) {
+  bool isGcc = false;
+  for (const std::string &word : compiler) {
+    const std::string name = kiln::findProgram(word).filename().string();
+    if (name.find("clang") != std::string::npos)
+      return false;
+    isGcc |= name.find("g++") != std::string::npos;
+  }
+  return isGcc;
+}
+
+/// The headers of the language, precompiled: what is to be included before the spec, or nothing. `base` is the compiler
+/// with all of its flags.
+std::optional<fs::path> precompileHeaders(const std::vector<std::string> &base, const fs::path &cache,
+                                          const fs::path &temporary) {
+  const kiln::CompiledFile kept(cache, ".h.gch", base, 2); // each of some 50 MB
+  std::optional<fs::path> found = kept.find();
+  const auto write = [](const fs::path &header) {
+    std::error_code error;
+    if (!fs::exists(header, error))
+      std::ofstream(header) << "#include <kiln/generator.h>\n";
+    return fs::exists(header, error);
+  };
+  if (!found && !cache.empty()) {
+    const fs::path header = kiln::generatorsFolder(cache) / "language.h", made = temporary / "language.h.gch",
+                   rule = temporary / "language.d";
+    std::error_code error;
+    fs::create_directories(header.parent_path(), error);
+    std::vector<std::string> compile = base;
+    compile.insert(compile.end(),
+                   {"-x", "c++-header", header.string(), "-o", made.string(), "-MD", "-MF", rule.string()});
+    if (!write(header))
+      return std::nullopt;
+    const fs::file_time_type begin = fs::file_time_type::clock::now();
+    if (runProgram(compile, /*isSilent=*/true) != 0)
+      return std::nullopt;
+    found = kept.keep(made, rule, begin);
+  }
+  if (!found)
+    return std::nullopt;
+  const fs::path included = fs::path(*found).replace_extension(); // without .gch
+  return write(included) ? std::optional(included) : std::nullopt;
+}
+
+/// Runs the generator of a spec, with what it must know of the command.
+int runGenerator(const fs::path &generator, const SpecCommand &command) {
+  std::string end;
+  for (const std::string &flag : command.flags)
+    end += (end.empty() ? " -- " : " ") + kiln::quoteFlag(flag);
+  setenv("KILN_SPEC_FOLDER", fs::path(command.spec).parent_path().c_str(), 1);
+  setenv("KILN_TUNE_COMMAND", ("kiln tune '" + command.spec + "'").c_str(), 1);
+  setenv("KILN_TUNE_COMMAND_END", end.c_str(), 1);
+  std::vector<std::string> run{generator.string()};
+  run.insert(run.end(), command.subcommand.begin(), command.subcommand.end());
+  run.insert(run.end(), command.rest.begin(), command.rest.end());
+  return runProgram(run);
+}
+
+int buildAndRun(const SpecCommand &command) {
+  const std::string &spec = command.spec;
   if (!fs::is_regular_file(spec)) {
     fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
     return 1;
   }
-  const char *compiler = std::getenv("CXX");
-  if (!compiler || !*compiler)
-    compiler = "c++";
+  const char *given = std::getenv("CXX");
+  const std::string compiler = given && *given ? given : "c++";
   const char *temporary = std::getenv("TMPDIR");
   if (!temporary || !*temporary)
     temporary = "/tmp";
@@ -93,50 +187,104 @@ int buildAndRun(const std::vector<std::string> &subcommand, const std::string &s
     return 1;
   }
   Toolchain tools = findToolchain();
-  std::string object = folder + "/spec.o", generator = folder + "/generator";
-  std::vector<std::string> compile{compiler, "-std=c++20", "-c", spec, "-o", object};
+  std::string object = folder + "/spec.o", generator = folder + "/generator", rule = folder + "/spec.d";
+  const std::vector<std::string> words = kiln::splitWords(compiler);
+  std::vector<std::string> base = words;
+  base.push_back("-std=c++20");
   for (const std::string &include : tools.includes)
-    compile.push_back("-I" + include);
-  std::vector<std::string> link{compiler, object, "-o", generator};
+    base.push_back("-I" + include);
+  base.insert(base.end(), command.flags.begin(), command.flags.end());
+  std::vector<std::string> linking; // what follows the object
   for (const char *flag : {"-L", "-Wl,-rpath,"})
-    link.push_back(flag + tools.libraryFolder.string());
-  link.push_back("-lkiln_compiler");
-  int status = runProgram(compile);
-  if (status == 127)
-    fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
-  if (status == 0 && !callsGenerator(object)) {
-    fmt::print(stderr, "error: {}: requires KILN_MODEL(name, Model), which makes it a generator\n", spec);
-    status = 1;
+    linking.push_back(flag + tools.libraryFolder.string());
+  linking.push_back("-lkiln_compiler");
+  linking.insert(linking.end(), command.flags.begin(), command.flags.end());
+
+  std::vector<std::string> identity = base;
+  identity.push_back(spec);
+  identity.insert(identity.end(), linking.begin(), linking.end());
+  const fs::path cache = cacheFolder(command);
+  const kiln::CompiledFile kept(cache, ".generator", identity, 32);
+  std::optional<fs::path> known = kept.find();
+  int status = 0;
+  if (!known) {
+    std::vector<std::string> compile = base;
+    compile.insert(compile.end(), {"-c", spec, "-o", object, "-MD", "-MF", rule});
+    if (precompilesHeaders(words))
+      if (std::optional<fs::path> header = precompileHeaders(base, cache, folder))
+        compile.insert(compile.end(), {"-include", header->string(), "-fpch-deps"});
+    const fs::file_time_type begin = fs::file_time_type::clock::now();
+    std::vector<std::string> link = words;
+    link.insert(link.end(), {object, "-o", generator});
+    link.insert(link.end(), linking.begin(), linking.end());
+    status = runProgram(compile);
+    if (status == 127)
+      fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
+    if (status == 0 && !callsGenerator(object)) {
+      fmt::print(stderr, "error: {}: requires KILN_MODEL(name, Model), which makes it a generator\n", spec);
+      status = 1;
+    }
+    if (status == 0)
+      status = runProgram(link);
+    if (status == 0)
+      known = kept.keep(generator, rule, begin).value_or(generator);
   }
   if (status == 0)
-    status = runProgram(link);
-  if (status == 0) {
-    setenv("KILN_TUNE_COMMAND", ("kiln tune '" + spec + "'").c_str(), 1);
-    std::vector<std::string> run{generator};
-    run.insert(run.end(), subcommand.begin(), subcommand.end());
-    run.insert(run.end(), rest.begin(), rest.end());
-    status = runProgram(run);
-  }
+    status = runGenerator(*known, command);
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   return status;
 }
 
-/// What needs no spec is run by the compiler's library itself: a function of it, with the command and its words.
-int runInLibrary(const char *function, const std::string &command, std::vector<std::string> words) {
+/// A function of the compiler's library, which a program that needs no spec, or has none yet, runs by itself.
+template <class Function> Function *findInLibrary(const char *name) {
   fs::path file = findToolchain().libraryFolder / "libkiln_compiler.so";
   void *library = dlopen(file.c_str(), RTLD_NOW);
-  auto *run = library ? reinterpret_cast<int (*)(int, char **)>(dlsym(library, function)) : nullptr;
-  if (!run) {
+  auto *found = library ? reinterpret_cast<Function *>(dlsym(library, name)) : nullptr;
+  if (!found)
     fmt::print(stderr, "error: cannot load the compiler: {}\n", dlerror());
-    return 1;
-  }
-  words.insert(words.begin(), command);
+  return found;
+}
+
+std::vector<char *> toArguments(std::vector<std::string> &words) {
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  return run(static_cast<int>(words.size()), arguments.data());
+  return arguments;
+}
+
+/// What needs no spec: the function gets the command and its words.
+int runInLibrary(const char *function, const std::string &command, std::vector<std::string> words) {
+  auto *run = findInLibrary<int(int, char **)>(function);
+  if (!run)
+    return 1;
+  words.insert(words.begin(), command);
+  return run(static_cast<int>(words.size()), toArguments(words).data());
+}
+
+/// Takes the spec out of the words after a subcommand. Where options stand before it, the compiler's library tells it
+/// from their values; it also prints the help of a subcommand without a spec, and says what is wrong with options. The
+/// exit status if that is all, else nothing.
+std::optional<int> takeSpec(SpecCommand &command) {
+  std::size_t at = 0;
+  if (command.rest.empty() || command.rest.front().starts_with("-")) {
+    auto *find = findInLibrary<int(int, char **, int *)>("kiln_find_spec");
+    if (!find)
+      return 1;
+    std::vector<std::string> words{"kiln"};
+    words.insert(words.end(), command.subcommand.begin(), command.subcommand.end());
+    const std::size_t before = words.size();
+    words.insert(words.end(), command.rest.begin(), command.rest.end());
+    int place = -1;
+    const int status = find(static_cast<int>(words.size()), toArguments(words).data(), &place);
+    if (place < 0)
+      return status;
+    at = static_cast<std::size_t>(place) - before;
+  }
+  command.spec = command.rest[at];
+  command.rest.erase(command.rest.begin() + static_cast<std::ptrdiff_t>(at));
+  return std::nullopt;
 }
 
 /// Whether `inspect` or `scale` is given what compiling wrote, not a spec.
@@ -173,42 +321,65 @@ int runNew(kiln::newproject::Options options, bool isBuilt) {
   return status == 0 ? runProgram(compile) : status;
 }
 
+/// `kiln SUBCOMMAND [OPTIONS] SPEC [OPTIONS] [-- FLAGS]`.
+int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
+  SpecCommand command{{chosen.get_name()}, "", {}, {}};
+  for (const CLI::App *inner : chosen.get_subcommands([](const CLI::App *) { return true; }))
+    if (!words.empty() && words.front() == inner->get_name()) {
+      command.subcommand.push_back(inner->get_name());
+      words.erase(words.begin());
+      break;
+    }
+  const auto end = std::find(words.begin(), words.end(), "--");
+  command.rest.assign(words.begin(), end);
+  if (end != words.end())
+    command.flags.assign(end + 1, words.end());
+  if (command.has("--version")) {
+    fmt::print("{}\n", version);
+    return 0;
+  }
+  if (command.subcommand.back() == "merge")
+    return runInLibrary("kiln_tune_merge", "kiln tune merge", std::move(command.rest));
+  if (std::optional<int> status = takeSpec(command))
+    return *status;
+  if ((command.subcommand.front() == "inspect" || command.subcommand.front() == "scale") && isLibrary(command.spec))
+    return lookAtLibrary(command.subcommand.front(), command.spec, std::move(command.rest));
+  return buildAndRun(command);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   CLI::App app("Kiln: a transformer model, written in C++, becomes a static library.");
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
-  app.footer("Options after the spec go to the spec's generator: kiln compile spec.cpp --help");
-  std::string spec;
+  app.set_version_flag("--version", version);
+  app.footer(
+      "kiln SUBCOMMAND --help shows the options of one. Options stand before or after the spec; flags of the C++\n"
+      "compiler, which makes the spec a program, after \"--\": kiln compile spec.cpp -o out -- -Iinclude");
+  std::vector<CLI::App *> ofSpecs; // with options that the generator has
   auto addSpec = [&](CLI::App *sub) {
-    sub->add_option("spec", spec, "a C++ file that ends with KILN_MODEL(...)");
-    sub->prefix_command();
-    sub->set_help_flag();
+    ofSpecs.push_back(sub);
     return sub;
   };
   addSpec(app.add_subcommand("compile", "compile the model of a spec"));
-  CLI::App *inspect = addSpec(app.add_subcommand("inspect", "show what a spec's library holds, or one that is there: "
-                                                            "kiln inspect SPEC, kiln inspect libNAME.a"));
-  CLI::App *scale = addSpec(
+  addSpec(app.add_subcommand("inspect", "show what a spec's library holds, or one that is there: "
+                                        "kiln inspect SPEC, kiln inspect libNAME.a"));
+  addSpec(
       app.add_subcommand("scale", "predict what entries take on many machines: kiln scale SPEC, kiln scale libNAME.a"));
-  std::string page;
-  inspect->add_option("--html", page, "write it as a page to this file, instead of words");
   addSpec(
       app.add_subcommand("pack", "write a checkpoint in the layout of a spec's library: kiln pack SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("check",
                              "compare a checkpoint with the weights of a spec's model: kiln check SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("bench", "time a spec's entries and their kernels on this machine"));
   CLI::App *tune = addSpec(app.add_subcommand("tune", "measure schedules of a spec's kernels on this machine"));
-  tune->require_subcommand(0, 1);
-  addSpec(tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels"));
-  addSpec(tune->add_subcommand("verify", "check a tuning file against a spec"));
-  addSpec(tune->add_subcommand("rekey", "rename a spec's kernels in a tuning file whose keys had polynomials"));
-  CLI::App *merge = tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
-  merge->prefix_command();
-  merge->set_help_flag();
+  tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels");
+  tune->add_subcommand("verify", "check a tuning file against a spec");
+  tune->add_subcommand("rekey", "rename a spec's kernels in a tuning file whose keys had polynomials");
+  tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
   kiln::newproject::Options project;
   bool isBuilt = false;
   CLI::App *create = app.add_subcommand("new", "write a spec and a program for a published checkpoint");
+  create->set_version_flag("--version", version);
   create->add_option("directory", project.folder, "with config.json and model.safetensors")->required();
   create->add_option("--name", project.name, "of the library and the program, if not the directory's");
   create->add_option("-o,--output-dir", project.out, "of the project, if not its name");
@@ -216,30 +387,16 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(1, 1 << 24));
   create->add_option("--ignore", project.ignored, "a key of config.json that changes nothing")->allow_extra_args(false);
   create->add_flag("--build", isBuilt, "compile it, too");
-  std::vector<std::string> subcommand;
-  std::vector<std::string> rest;
+  if (argc > 1)
+    for (CLI::App *chosen : ofSpecs)
+      if (chosen->get_name() == argv[1])
+        return runOfSpec(*chosen, {argv + 2, argv + argc});
   try {
     app.parse(argc, argv);
-    CLI::App *chosen = &app;
-    while (!chosen->get_subcommands().empty()) {
-      chosen = chosen->get_subcommands().front();
-      subcommand.push_back(chosen->get_name());
-    }
-    if (chosen == &app)
+    if (app.get_subcommands().empty())
       throw CLI::RequiredError("A subcommand");
-    if (chosen != merge && chosen != create && spec.empty())
-      throw CLI::RequiredError("spec");
-    rest = chosen->remaining();
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
-  if (create->parsed())
-    return runNew(project, isBuilt);
-  if (!page.empty())
-    rest.insert(rest.end(), {"--html", page});
-  if (merge->parsed())
-    return runInLibrary("kiln_tune_merge", "kiln tune merge", std::move(rest));
-  if ((inspect->parsed() || scale->parsed()) && isLibrary(spec))
-    return lookAtLibrary(subcommand.front(), spec, std::move(rest));
-  return buildAndRun(subcommand, spec, rest);
+  return runNew(project, isBuilt);
 }

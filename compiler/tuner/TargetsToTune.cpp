@@ -71,14 +71,6 @@ static llvm::Expected<TargetHere> findHere(const Target &target) {
 std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const RunnerOptions &runner,
                                     const std::function<void(const std::string &)> &note) {
   std::vector<TargetHere> targets;
-  for (const Target *target : allTargets()) { // the best first
-    if (!names.empty() || target->info().memorySpace != KILN_MEMORY_HOST)
-      continue;
-    if (llvm::Expected<TargetHere> here = findHere(*target))
-      return {*here};
-    else
-      llvm::consumeError(here.takeError());
-  }
   for (const std::string &name : names) {
     const Target &target = *findTarget(name);
     if (llvm::Expected<TargetHere> found = runner.script.empty() ? findHere(target) : findThere(target, runner))

@@ -24,7 +24,7 @@ struct TargetHere {
 };
 
 /// Of the named targets those that this machine runs, or the one that `runner` is for, if there is one; `note` hears of
-/// each that is left out. No names: the best one of this CPU. May be empty.
+/// each that is left out. May be empty.
 std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const RunnerOptions &runner,
                                     const std::function<void(const std::string &)> &note);
 

@@ -15,7 +15,7 @@ namespace kiln {
 
 struct TuneOptions {
   std::string name;                 // of the model
-  std::vector<std::string> targets; // none: the best that this CPU runs
+  std::vector<std::string> targets; // those that do not run here are left out
   RunnerOptions runner;             // for another machine
   std::string file;                 // the tuning file
   double budget = 600;              // seconds, for all targets together

@@ -21,7 +21,7 @@ cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 
 step "measured schedules are required"
-digest() { sed -n 's/#define PAIR_TUNING_DIGEST "\(.*\)"/\1/p' "$work/tuned/pair_kiln/pair.h"; }
+digest() { sed -n 's/#define PAIR_TUNING_DIGEST "\(.*\)"/\1/p' "$work/${1:-tuned}/pair_kiln/pair.h"; }
 cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/tuned" -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$source/tests/package/pair.cpp" -DTUNING="$work/pair.tuning" >/dev/null
 cmake --build "$work/tuned" --target pair_generator >/dev/null
@@ -47,6 +47,19 @@ if cmake --build "$work/tuned" >"$work/log"; then
   exit 1
 fi
 grep -F "every kernel requires a measured schedule in the tuning file \"$work/pair.tuning\", and 1 has none:" "$work/log"
+
+step "a tuning file next to the spec"
+mkdir "$work/spec"
+cp "$source/tests/package/pair.cpp" "$work/spec"
+cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/next" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$work/spec/pair.cpp" >/dev/null
+cmake --build "$work/next" >"$work/log"
+grep -F "measure them with: KILN_SPEC_FOLDER='$work/spec' '$work/next/pair_generator' tune" "$work/log"
+test "$(digest next)" = none
+python3 "$source/tests/package/measured.py" "$work/next/pair_generator" x86-64-v3,x86-64-v2 10 "$work/spec/pair.tuning"
+cmake --build "$work/next" >"$work/log"
+grep -E "schedules: all [0-9]+ kernels are measured in \"$work/spec/pair.tuning\"" "$work/log"
+test "$(digest next)" != none
 
 step "the examples alone"
 for example in "$source"/examples/*/CMakeLists.txt; do

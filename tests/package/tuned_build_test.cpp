@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tuning reaches the build: what `kiln tune` measures is found next to the spec by all that compiles it, as long as all
+// commands have one list of targets; and where it does not reach, one line says which command mends that.
+#include "command.h"
+
+#include <regex>
+#include <sstream>
+#include <vector>
+
+using namespace kiln::testing;
+
+namespace {
+
+const std::string kiln = KILN_PROGRAM, pair = PAIR_GENERATOR;
+const std::string only = " --target x86-64-v2"; // which every machine of the tests runs
+
+/// The spec in a folder of its own, `specs`; commands run in the folder above, so that "next to the spec" is not
+/// "here".
+class TunedBuild : public ::testing::Test {
+protected:
+  void SetUp() override {
+    fs::create_directory(folder.path / "specs");
+    fs::copy_file(PACKAGE_FOLDER "/pair.cpp", folder.path / "specs/net.cpp");
+  }
+  Result runHere(const std::string &command) { return run("cd '" + folder.path.string() + "' && " + command); }
+  std::string path(const std::string &name) const { return (folder.path / name).string(); }
+
+  Folder folder;
+};
+
+/// A kernel as the manifest says it.
+struct Kernel {
+  std::map<std::string, std::string> members;
+};
+
+std::vector<Kernel> kernelsOf(const std::string &manifest) {
+  std::vector<Kernel> found;
+  const std::regex object("\\{[^{}]*\"strategy\"[^{}]*\\}"), member("\"([a-z_]+)\": \"?([^\",\n]*)\"?");
+  for (std::sregex_iterator at(manifest.begin(), manifest.end(), object), end; at != end; ++at) {
+    const std::string text = at->str();
+    Kernel &kernel = found.emplace_back();
+    for (std::sregex_iterator m(text.begin(), text.end(), member); m != end; ++m)
+      kernel.members[(*m)[1]] = (*m)[2];
+  }
+  return found;
+}
+
+TEST_F(TunedBuild, TakesWhatTheTunerFound) {
+  const std::string file = path("specs/pair.tuning");
+  const Result untuned = runHere(kiln + " compile specs/net.cpp -o untuned" + only);
+  ASSERT_EQ(untuned.status, 0) << untuned.text;
+  std::smatch advice;
+  ASSERT_TRUE(std::regex_search(untuned.text, advice,
+                                std::regex("schedules: none of [0-9]+ kernels is measured; measure them with: (.*)\n")))
+      << untuned.text;
+  EXPECT_EQ(advice[1], "kiln tune 'specs/net.cpp'" + only);
+  EXPECT_NE(readFile(path("untuned/pair.h")).find("#define PAIR_TUNING_DIGEST \"none\""), std::string::npos);
+  const Result looked = runHere(kiln + " inspect untuned/libpair.a --flops 1e11 --bandwidth 1e10");
+  EXPECT_NE(looked.text.find("schedules: none measured"), std::string::npos) << looked.text;
+
+  // The command that was advised, but for the program's place and the time.
+  const Result tuned = runHere(kiln + advice[1].str().substr(4) + " --budget 10s --threads 1");
+  ASSERT_EQ(tuned.status, 0) << tuned.text;
+  EXPECT_TRUE(fs::exists(file));
+  EXPECT_FALSE(fs::exists(path("pair.tuning"))) << "it was written to the current folder";
+
+  const Result built = runHere(kiln + " compile specs/net.cpp -o tuned" + only);
+  ASSERT_EQ(built.status, 0) << built.text;
+  EXPECT_TRUE(std::regex_search(built.text,
+                                std::regex("schedules: all [0-9]+ kernels are measured in \"specs/pair.tuning\"\n")))
+      << built.text;
+  EXPECT_EQ(readFile(path("tuned/pair.h")).find("#define PAIR_TUNING_DIGEST \"none\""), std::string::npos);
+  for (const Kernel &kernel : kernelsOf(readFile(path("tuned/pair.manifest.json"))))
+    EXPECT_EQ(kernel.members.at("provenance"), "exact") << kernel.members.at("symbol");
+  const Result bench = runHere(kiln + " bench specs/net.cpp --seconds 0.02 --threads 1" + only);
+  EXPECT_NE(bench.text.find("kernels are measured in \"specs/pair.tuning\""), std::string::npos) << bench.text;
+  const Result ignored = runHere(kiln + " compile specs/net.cpp -o ignored --no-tuning" + only);
+  EXPECT_EQ(contents(path("ignored")), contents(path("untuned")));
+}
+
+// A point that is not the default, said to be twice as fast: it is in the archive, and its gain is told.
+TEST_F(TunedBuild, HasTheTunedScheduleAndItsGain) {
+  ASSERT_EQ(runHere(kiln + " compile specs/net.cpp -o untuned" + only).status, 0);
+  const std::vector<Kernel> kernels = kernelsOf(readFile(path("untuned/pair.manifest.json")));
+  std::ofstream file(path("specs/pair.tuning"));
+  file << "kiln tuning 1\n";
+  std::string changed, symbol;
+  for (const Kernel &kernel : kernels) {
+    const auto &of = kernel.members;
+    const std::string extents = std::regex_replace(of.at("bounds"), std::regex("[0-9]+\\.\\."), "");
+    const std::string begin = of.at("strategy") + " " + of.at("structure") + " " + of.at("shape") + " " +
+                              of.at("bounds") + " at=" + extents + " x86-64-v2/c2/l1:32K/l2:1M/l3:32M threads=1 | ";
+    file << begin << of.at("schedule") << " | 10.00us n=5 default\n";
+    if (changed.empty() && of.at("strategy") == "contraction") {
+      changed = std::regex_replace(of.at("schedule"), std::regex("\\bm=[0-9]+"), "m=3");
+      symbol = of.at("symbol");
+      ASSERT_NE(changed, of.at("schedule"));
+      file << begin << changed << " | 5.000us n=5\n";
+    }
+  }
+  file.close();
+  ASSERT_EQ(runHere(kiln + " compile specs/net.cpp -o tuned" + only).status, 0);
+  EXPECT_NE(readFile(path("tuned/libpair.a")), readFile(path("untuned/libpair.a")));
+  for (const Kernel &kernel : kernelsOf(readFile(path("tuned/pair.manifest.json")))) {
+    const bool isChanged = kernel.members.at("symbol") == symbol;
+    EXPECT_EQ(kernel.members.at("provenance"), "exact");
+    EXPECT_EQ(kernel.members.at("schedule") == changed, isChanged) << kernel.members.at("symbol");
+    EXPECT_EQ(std::stod(kernel.members.at("gain")), isChanged ? 2 : 1);
+  }
+  const Result inspected = runHere(kiln + " inspect tuned/libpair.a --flops 1e11 --bandwidth 1e10");
+  EXPECT_NE(inspected.text.find(changed + "; exact, 2.00 times as fast as the default"), std::string::npos)
+      << inspected.text;
+  EXPECT_TRUE(std::regex_search(inspected.text, std::regex("schedules: ([0-9]+) of \\1 measured\n"))) << inspected.text;
+}
+
+// A file that serves some kernels, or none, is no silence.
+TEST_F(TunedBuild, SaysWhatIsMissingAndWhatMendsIt) {
+  std::ofstream(path("other.tuning")) << "kiln tuning 1\n";
+  for (const std::string &command :
+       {std::string("compile specs/net.cpp -o out"),
+        std::string("compile specs/net.cpp"
+                    " --emit=asm"),
+        std::string("inspect specs/net.cpp --schedule"), std::string("bench specs/net.cpp --seconds 0.02")}) {
+    const Result result = runHere(kiln + " " + command + " --tuning other.tuning" + only);
+    EXPECT_EQ(result.status, 0) << result.text;
+    EXPECT_TRUE(std::regex_search(
+        result.text, std::regex("schedules: none of [0-9]+ kernels is measured in \"other.tuning\"; measure them with: "
+                                "kiln tune 'specs/net.cpp' --tuning other.tuning --target x86-64-v2\n")))
+        << command << "\n"
+        << result.text;
+  }
+  const Result coverage = runHere(kiln + " tune coverage specs/net.cpp --tuning other.tuning" + only);
+  EXPECT_EQ(coverage.status, 1);
+  EXPECT_NE(coverage.text.find("measure the others with: kiln tune 'specs/net.cpp' --tuning other.tuning --target "
+                               "x86-64-v2\n"),
+            std::string::npos)
+      << coverage.text;
+  // The flags of the C++ compiler belong to the command.
+  const Result flags = runHere(kiln + " compile specs/net.cpp -o out" + only + " -- -DSOME='a b'");
+  EXPECT_NE(flags.text.find("kiln tune 'specs/net.cpp' --target x86-64-v2 -- '-DSOME=a b'\n"), std::string::npos)
+      << flags.text;
+}
+
+// One list: what a library has, what is tuned for, what coverage looks at; `bench` takes the first that runs here.
+TEST_F(TunedBuild, AllSubcommandsHaveOneListOfTargets) {
+  const std::string list = "[x86-64-v4,x86-64-v3]";
+  for (const char *subcommand : {"compile", "inspect", "pack", "scale", "bench", "tune", "tune coverage"}) {
+    const Result help = run(pair + " " + subcommand + " --help");
+    const std::size_t target = help.text.find("--target");
+    ASSERT_NE(target, std::string::npos) << help.text;
+    EXPECT_LT(help.text.find(list, target), help.text.find("\n  -", target)) << subcommand << "\n" << help.text;
+  }
+  const Result built = runHere(pair + " compile --no-tuning -o out");
+  const std::string manifest = readFile(path("out/pair.manifest.json"));
+  std::vector<std::string> targets;
+  const std::regex target("\"target\": \"([^\"]*)\"");
+  for (std::sregex_iterator at(manifest.begin(), manifest.end(), target), end; at != end; ++at)
+    targets.push_back((*at)[1]);
+  EXPECT_EQ(targets, (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
+}
+
+} // namespace
