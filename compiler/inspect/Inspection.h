@@ -7,6 +7,7 @@
 
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ struct InspectedEntry {
   std::vector<InspectedStep> steps;
   std::vector<InspectedBuffer> buffers;
   bool isMeasured = false; // whether its seconds are
+  std::string listedAt;    // "rows=7": the extents that steps are listed at; empty: the largest
+  std::string measuredAt;  // those that its seconds were measured at, if that is known
 
   double operations() const;
   double bytes() const;
@@ -122,8 +125,14 @@ llvm::Expected<std::vector<std::string>> readTargets(llvm::StringRef text, llvm:
 /// What each step takes: the longer of its operations and its bytes at those rates.
 void predictTimes(Inspection &inspection, const PeakRates &rates);
 
+/// The extents of the calls that a table of times was measured at, by name: what steps are to be listed at. Fails where
+/// entries differ in one.
+llvm::Expected<std::map<std::string, int64_t>> extentsOfTimes(llvm::StringRef text, llvm::StringRef file);
+
 /// Takes the seconds of a table in their place, for the entries that the table has:
-///   {"kernels": [{"entry": "forward", "name": "linear_2", "seconds": 0.0012}]}
+///   {"entries": [{"name": "forward", "extents": "tokens=64"}],
+///    "kernels": [{"entry": "forward", "name": "linear_2", "seconds": 0.0012}]}
+/// Entries may be left out: then it is not known at which extents they were measured.
 /// `seconds` is of all calls of the kernel in a call of the entry. Fails if a kernel of such an entry is missing, and
 /// on names that the library does not have.
 llvm::Error takeTimes(Inspection &inspection, llvm::StringRef text, llvm::StringRef file);

@@ -65,6 +65,8 @@ static json::Value toJson(const InspectedEntry &entry) {
                       {"planBytes", entry.planBytes},
                       {"planLowerBound", entry.planLowerBound},
                       {"isMeasured", entry.isMeasured},
+                      {"listedAt", entry.listedAt},
+                      {"measuredAt", entry.measuredAt},
                       {"steps", list(entry.steps)},
                       {"buffers", list(entry.buffers)}};
 }

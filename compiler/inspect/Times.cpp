@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/frontend/NearestNames.h"
 #include "compiler/inspect/Inspection.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -65,13 +66,30 @@ bool fromJSON(const json::Value &value, MeasuredKernel &kernel, json::Path path)
   return map && map.map("entry", kernel.entry) && map.map("name", kernel.name) && map.map("seconds", kernel.seconds);
 }
 
+struct MeasuredEntry {
+  std::string name, extents; // "tokens=64, rows=2"
+};
+
+bool fromJSON(const json::Value &value, MeasuredEntry &entry, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("name", entry.name) && map.mapOptional("extents", entry.extents);
+}
+
 struct MeasuredTimes {
+  std::vector<MeasuredEntry> entries;
   std::vector<MeasuredKernel> kernels;
 };
 
 bool fromJSON(const json::Value &value, MeasuredTimes &times, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("kernels", times.kernels);
+  return map && map.map("kernels", times.kernels) && map.mapOptional("entries", times.entries);
+}
+
+Expected<MeasuredTimes> parseTimes(StringRef text, StringRef file) {
+  Expected<MeasuredTimes> times = json::parse<MeasuredTimes>(text, "times");
+  if (!times)
+    return createStringError(formatv("\"{0}\" is no table of times: {1}", file, toString(times.takeError())).str());
+  return times;
 }
 
 } // namespace
@@ -94,9 +112,14 @@ static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, doub
     }
   for (const auto &[kernel, time] : measured) {
     std::optional<std::string> called = findCalled(calls, kernel);
-    if (!called)
-      return createStringError(
-          formatv("\"{0}\": entry \"{1}\" calls no kernel \"{2}\"", file, entry.name, kernel).str());
+    if (!called) {
+      std::vector<std::string> names;
+      for (const auto &[name, count] : calls)
+        names.push_back(name);
+      return createStringError(formatv("\"{0}\": entry \"{1}\" calls no kernel \"{2}\"{3}", file, entry.name, kernel,
+                                       nearestNames(kernel, names))
+                                   .str());
+    }
     seconds[*called] += time;
   }
   for (InspectedStep &step : entry.steps) {
@@ -115,19 +138,51 @@ static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, doub
   return Error::success();
 }
 
-Error takeTimes(Inspection &inspection, StringRef text, StringRef file) {
-  Expected<MeasuredTimes> times = json::parse<MeasuredTimes>(text, "times");
+Expected<std::map<std::string, int64_t>> extentsOfTimes(StringRef text, StringRef file) {
+  Expected<MeasuredTimes> times = parseTimes(text, file);
   if (!times)
-    return createStringError(formatv("\"{0}\" is no table of times: {1}", file, toString(times.takeError())).str());
+    return times.takeError();
+  std::map<std::string, int64_t> extents;
+  for (const MeasuredEntry &entry : times->entries) {
+    SmallVector<StringRef> all;
+    StringRef(entry.extents).split(all, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef each : all) {
+      auto [name, text] = each.trim().split('=');
+      int64_t value = 0;
+      if (name.empty() || text.getAsInteger(10, value))
+        return createStringError(formatv("\"{0}\": extents of entry \"{1}\": expected NAME=VALUE, got \"{2}\"", file,
+                                         entry.name, each.trim())
+                                     .str());
+      if (auto [known, isNew] = extents.try_emplace(name.str(), value); !isNew && known->second != value)
+        return createStringError(formatv("\"{0}\": extent \"{1}\" of entry \"{2}\": expected {3} as of others, got {4}",
+                                         file, name, entry.name, known->second, value)
+                                     .str());
+    }
+  }
+  return extents;
+}
+
+Error takeTimes(Inspection &inspection, StringRef text, StringRef file) {
+  Expected<MeasuredTimes> times = parseTimes(text, file);
+  if (!times)
+    return times.takeError();
   std::map<std::string, std::map<std::string, double>> measured;
   for (const MeasuredKernel &kernel : times->kernels)
     measured[kernel.entry][kernel.name] += kernel.seconds;
   for (const auto &[name, kernels] : measured) {
     auto entry = find_if(inspection.entries, [&, &name = name](const InspectedEntry &e) { return e.name == name; });
-    if (entry == inspection.entries.end())
-      return createStringError(formatv("\"{0}\": the library has no entry \"{1}\"", file, name).str());
+    if (entry == inspection.entries.end()) {
+      std::vector<std::string> names;
+      for (const InspectedEntry &known : inspection.entries)
+        names.push_back(known.name);
+      return createStringError(
+          formatv("\"{0}\": the library has no entry \"{1}\"{2}", file, name, nearestNames(name, names)).str());
+    }
     if (Error error = takeTimesOf(*entry, kernels, file))
       return error;
+    for (const MeasuredEntry &known : times->entries)
+      if (known.name == name)
+        entry->measuredAt = known.extents;
   }
   return Error::success();
 }

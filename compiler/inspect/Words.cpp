@@ -93,6 +93,13 @@ static std::string printCalls(const InspectedEntry &entry) {
   return printTable(rows, "    ", {true, true, false, true, false, true, true});
 }
 
+static std::string largestOf(const InspectedEntry &entry) {
+  std::string text;
+  for (const InspectedExtent &extent : entry.extents)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", extent.name, extent.max);
+  return text;
+}
+
 static std::string printEntry(const InspectedEntry &entry) {
   std::string text =
       fmt::format("\n{}({}) -> {}\n", entry.name, printTensors(entry.inputs), printTensors(entry.outputs));
@@ -106,11 +113,16 @@ static std::string printEntry(const InspectedEntry &entry) {
                   describeBytes(double(entry.arenaFixed)), describeBytes(double(entry.arenaPerWorker)),
                   describeBytes(double(entry.planBytes)), describeBytes(double(entry.planLowerBound)),
                   entry.buffers.size(), entry.stateBytes ? "; states " + describeBytes(double(entry.stateBytes)) : "");
-  text += fmt::format("  a call at its largest: {}, {} read and written{}\n", describeOperations(entry.operations()),
+  const std::string listed = entry.listedAt.empty() ? largestOf(entry) : entry.listedAt;
+  const bool isElsewhere =
+      entry.seconds() > 0 && entry.isMeasured && !entry.measuredAt.empty() && entry.measuredAt != listed;
+  text += fmt::format("  a call at {}: {}, {} read and written{}{}\n",
+                      entry.listedAt.empty() ? "its largest" : entry.listedAt, describeOperations(entry.operations()),
                       describeBytes(entry.bytes()),
                       entry.seconds() > 0 ? fmt::format(", {} {}", describeSeconds(entry.seconds()),
                                                         entry.isMeasured ? "measured" : "predicted")
-                                          : "");
+                                          : "",
+                      isElsewhere ? " at " + entry.measuredAt : "");
   return text + printCalls(entry);
 }
 
@@ -150,6 +162,7 @@ static std::string printKernels(const Inspection &inspection) {
                     describeBytes(double(kernel.textBytes)), kernel.schedule + "; " + describeChoice(kernel)});
     bytes += kernel.textBytes;
   }
+  const auto measured = llvm::count_if(inspection.kernels, [](const auto &k) { return k.provenance == "exact"; });
   std::string symbols;
   if (!inspection.kernels.empty()) {
     llvm::StringRef prefix = inspection.kernels.front().symbol;
@@ -158,6 +171,8 @@ static std::string printKernels(const Inspection &inspection) {
   }
   return fmt::format("\nkernels for {}: {}, {} of code{}\n", inspection.target, inspection.kernels.size(),
                      describeBytes(double(bytes)), symbols) +
+         (measured > 0 ? fmt::format("    schedules: {} of {} measured\n", measured, inspection.kernels.size())
+                       : "    schedules: none measured, all by the analytic model; \"kiln tune\" measures them\n") +
          printTable(rows, "    ", {false, false, false, true, false});
 }
 

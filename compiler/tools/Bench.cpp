@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Bench.h"
 
+#include "compiler/emit/Untuned.h"
+#include "compiler/frontend/NearestNames.h"
 #include "compiler/tools/Options.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/LinkedObjects.h"
@@ -18,24 +20,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
-#include <numeric>
+#include <memory>
 #include <set>
 #include <thread>
 
 namespace kiln {
 
 BenchCommand::BenchCommand(CLI::App &app, const CompileOptions &given)
-    : bench(app.add_subcommand("bench", "time the entries and their kernels on this machine")), options(given),
-      threads(std::max(1u, std::thread::hardware_concurrency())) {
-  options.targets.clear();
-  bench->add_option("--target", options.targets, "the instruction set; the best that this CPU runs if not given")
+    : bench(app.add_subcommand("bench", "time the entries and their kernels on this machine")), options(given) {
+  bench
+      ->add_option("--target", options.targets,
+                   "the instruction set; the first of a library's that this machine runs "
+                   "if not given")
       ->expected(1)
-      ->check(CLI::IsMember(targetNames()));
-  bench->add_option("--tuning", options.tuning.file, "file of measurements that schedules are chosen by");
-  addLoweringOptions(*bench, options.lowering);
-  bench->add_option("--threads", threads, "threads that a call has")
-      ->check(CLI::Range(1u, 1024u))
+      ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
+  addTuningOptions(*bench, options.tuning, isUntuned);
+  addLoweringOptions(*bench, options.lowering);
+  bench
+      ->add_option("--threads", threads,
+                   "threads that a call has; unless given one for small models, whose calls are shorter than about a "
+                   "millisecond, else all CPUs")
+      ->check(CLI::Range(1u, 1024u));
   bench->add_option("--extent", extents, "NAME=VALUE: a run-time extent; its bound if not given")->check(checkExtent);
   bench->add_option("--entry", entries, "only these entries");
   bench->add_option("--seconds", seconds, "time for an entry, half of it for its kernels")
@@ -50,20 +56,82 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
+double medianOf(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return values.empty() ? 0 : *middle;
+}
+
 /// The times of a kernel over some calls of an entry.
 struct KernelTime {
   std::set<std::string> layers;
-  uint64_t calls = 0, flops = 0, bytes = 0;
-  double seconds = 0;
+  uint64_t calls = 0, flops = 0, bytes = 0; // in a call of the entry
+  double seconds = 0;                       // of all of them: the median over calls of the entry
 };
 
-/// Adds up what a trace tells.
+/// Notes what a trace tells of one call, and adds up afterwards: a note is two moments and no more, so that tracing
+/// takes little, and what it takes is known.
 class KernelTimes {
 public:
+  KernelTimes() {
+    moments.reserve(1 << 16);
+    // What a kernel of no time at all seems to take: from the moment of the first note to that of the second.
+    kiln_event_t nothing{};
+    nothing.task = -1; // a kernel, not a task of one
+    std::vector<double> empty;
+    for (int i = 0; i < 1001; ++i) {
+      begin(this, &nothing);
+      end(this, &nothing);
+      empty.push_back(moments.back().seconds());
+      moments.clear();
+    }
+    cost = medianOf(std::move(empty));
+  }
+
   const kiln_trace_t *trace() const { return &functions; }
-  std::map<std::string, KernelTime> kernels;
+  /// Of one kernel; it is subtracted from what is measured.
+  double costOfANote() const { return cost; }
+
+  /// After a call of the entry.
+  void endCall() {
+    std::map<const char *, KernelTime> called; // names are of the library, one pointer each
+    for (const Moment &moment : moments) {
+      KernelTime &kernel = called[moment.kernel];
+      kernel.seconds += std::max(0.0, moment.seconds() - cost);
+      ++kernel.calls;
+      kernel.flops += moment.flops;
+      kernel.bytes += moment.bytes;
+      kernel.layers.insert(moment.layer);
+    }
+    std::map<std::string, KernelTime> byName;
+    for (auto &[name, kernel] : called) {
+      KernelTime &of = byName[name];
+      of.seconds += kernel.seconds, of.calls += kernel.calls, of.flops += kernel.flops, of.bytes += kernel.bytes;
+      of.layers.merge(kernel.layers);
+    }
+    for (auto &[name, kernel] : byName) {
+      all[name].push_back(kernel.seconds);
+      kernels[name] = std::move(kernel);
+    }
+    moments.clear();
+  }
+
+  /// All calls of an entry are alike, but for the time.
+  std::map<std::string, KernelTime> medians() const {
+    std::map<std::string, KernelTime> result = kernels;
+    for (auto &[name, kernel] : result)
+      kernel.seconds = medianOf(all.at(name));
+    return result;
+  }
 
 private:
+  struct Moment {
+    const char *kernel, *layer;
+    uint64_t flops, bytes;
+    Clock::time_point begin, end;
+    double seconds() const { return std::chrono::duration<double>(end - begin).count(); }
+  };
+
   static void begin(void *self, const kiln_event_t *event) {
     if (event->task < 0)
       static_cast<KernelTimes *>(self)->started = Clock::now();
@@ -71,17 +139,16 @@ private:
   static void end(void *self, const kiln_event_t *event) {
     if (event->task >= 0) // of the executor's threads
       return;
+    const Clock::time_point now = Clock::now();
     auto *times = static_cast<KernelTimes *>(self);
-    const double seconds = secondsSince(times->started);
-    KernelTime &kernel = times->kernels[event->kernel];
-    kernel.seconds += seconds;
-    ++kernel.calls;
-    kernel.flops += event->flops;
-    kernel.bytes += event->bytes;
-    kernel.layers.insert(event->layer);
+    times->moments.push_back({event->kernel, event->layer, event->flops, event->bytes, times->started, now});
   }
 
   Clock::time_point started;
+  std::vector<Moment> moments; // of the call that runs
+  double cost = 0;
+  std::map<std::string, KernelTime> kernels; // of the last call
+  std::map<std::string, std::vector<double>> all;
   kiln_trace_t functions{this, begin, end};
 };
 
@@ -196,63 +263,97 @@ private:
 /// What was measured of an entry.
 struct EntryTimes {
   std::string name, extents;
-  double seconds = 0; // the median of calls
-  uint64_t tracedCalls = 0;
-  double tracedSeconds = 0; // of all of them
+  double seconds = 0;                        // the median of calls
+  double tracedSeconds = 0, costOfANote = 0; // the median of traced calls; what tracing adds to the time of a kernel
   std::map<std::string, KernelTime> kernels;
 };
 
-/// Calls until the time is over, at least thrice; the time of each.
-llvm::Expected<std::vector<double>> repeat(EntryCalls &calls, double seconds, const kiln_trace_t *trace) {
-  std::vector<double> times;
-  for (double spent = 0; spent < seconds || times.size() < 3; spent += times.back()) {
-    const Clock::time_point begin = Clock::now();
-    if (llvm::Error error = calls.call(trace))
-      return std::move(error);
-    times.push_back(secondsSince(begin));
-  }
-  return times;
+/// The time of a call.
+llvm::Expected<double> timeCall(EntryCalls &calls, const kiln_trace_t *trace) {
+  const Clock::time_point begin = Clock::now();
+  if (llvm::Error error = calls.call(trace))
+    return std::move(error);
+  return secondsSince(begin);
 }
 
+/// Calls until the time is over, at least thrice, each beside a traced one: both meet the same machine.
 llvm::Expected<EntryTimes> measure(EntryCalls &calls, double seconds) {
   EntryTimes times;
   if (llvm::Error error = calls.call()) // pages and caches
     return std::move(error);
-  llvm::Expected<std::vector<double>> plain = repeat(calls, seconds / 2, nullptr);
-  if (!plain)
-    return plain.takeError();
-  std::nth_element(plain->begin(), plain->begin() + plain->size() / 2, plain->end());
-  times.seconds = (*plain)[plain->size() / 2];
   KernelTimes kernels;
-  llvm::Expected<std::vector<double>> traced = repeat(calls, seconds / 2, kernels.trace());
-  if (!traced)
-    return traced.takeError();
-  times.tracedCalls = traced->size();
-  times.tracedSeconds = std::accumulate(traced->begin(), traced->end(), 0.0);
-  times.kernels = std::move(kernels.kernels);
+  std::vector<double> plain, traced;
+  for (double spent = 0; spent < seconds || plain.size() < 3;) {
+    llvm::Expected<double> first = timeCall(calls, nullptr);
+    if (!first)
+      return first.takeError();
+    llvm::Expected<double> second = timeCall(calls, kernels.trace());
+    if (!second)
+      return second.takeError();
+    kernels.endCall();
+    plain.push_back(*first);
+    traced.push_back(*second);
+    spent += *first + *second;
+  }
+  times.seconds = medianOf(std::move(plain));
+  times.tracedSeconds = medianOf(std::move(traced));
+  times.costOfANote = kernels.costOfANote();
+  times.kernels = kernels.medians();
   return times;
 }
 
+/// What a call computes and moves, by its trace.
+struct CallWork {
+  uint64_t flops = 0, bytes = 0;
+  /// On one thread it takes about a millisecond at most: to start others would take as long as they save.
+  bool isSmall() const { return flops <= 20'000'000 && bytes <= 8'000'000; }
+};
+
+llvm::Expected<CallWork> measureWork(EntryCalls &calls) {
+  KernelTimes kernels;
+  if (llvm::Error error = calls.call(kernels.trace()))
+    return std::move(error);
+  kernels.endCall();
+  CallWork work;
+  for (const auto &[name, kernel] : kernels.medians())
+    work.flops += kernel.flops, work.bytes += kernel.bytes;
+  return work;
+}
+
+/// Three significant digits; microseconds below a millisecond.
+std::string describeTime(double seconds) {
+  const bool isShort = seconds < 0.9995e-3, isLong = seconds >= 0.9995;
+  const double value = seconds * (isShort ? 1e6 : isLong ? 1 : 1e3);
+  const int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.9995 ? 2 : 3;
+  return fmt::format("{:.{}f} {}", value, digits, isShort ? "us" : isLong ? "s" : "ms");
+}
+
 void print(const EntryTimes &times) {
-  uint64_t flops = 0;
+  uint64_t flops = 0, calls = 0;
   double inKernels = 0;
   std::vector<std::pair<std::string, const KernelTime *>> order;
   for (const auto &[name, kernel] : times.kernels) {
     flops += kernel.flops;
+    calls += kernel.calls;
     inKernels += kernel.seconds;
     order.emplace_back(name, &kernel);
   }
   llvm::sort(order, [](auto &a, auto &b) { return a.second->seconds > b.second->seconds; });
-  const auto calls = static_cast<double>(times.tracedCalls);
-  fmt::print("{} ({}): {:.4g} ms, {:.1f} GFLOP/s\n", times.name, times.extents, times.seconds * 1e3,
-             static_cast<double>(flops) / calls / times.seconds * 1e-9);
-  fmt::print("  {:>7} {:>10} {:>6} {:>9} {:>8}  kernel: layers\n", "share", "ms", "calls", "GFLOP/s", "GB/s");
+  const auto perSecond = [](uint64_t amount, double seconds) {
+    return seconds > 0 ? static_cast<double>(amount) / seconds * 1e-9 : 0;
+  };
+  fmt::print("{} ({}): {}, {:.1f} GFLOP/s\n", times.name, times.extents, describeTime(times.seconds),
+             perSecond(flops, times.seconds));
+  // Medians do not add up: kernels may take a little more than the call.
+  const double whole = std::max(times.seconds, inKernels);
+  fmt::print("  {:>7} {:>10} {:>6} {:>9} {:>8}  kernel: layers\n", "share", "time", "calls", "GFLOP/s", "GB/s");
   for (const auto &[name, kernel] : order)
-    fmt::print("  {:5.1f} % {:10.4f} {:6} {:9.1f} {:8.1f}  {}: {}\n", kernel->seconds / times.tracedSeconds * 100,
-               kernel->seconds / calls * 1e3, kernel->calls / times.tracedCalls,
-               static_cast<double>(kernel->flops) / kernel->seconds * 1e-9,
-               static_cast<double>(kernel->bytes) / kernel->seconds * 1e-9, name, fmt::join(kernel->layers, " "));
-  fmt::print("  {:5.1f} % between kernels\n", (1 - inKernels / times.tracedSeconds) * 100);
+    fmt::print("  {:5.1f} % {:>10} {:6} {:9.1f} {:8.1f}  {}: {}\n", kernel->seconds / whole * 100,
+               describeTime(kernel->seconds), kernel->calls, perSecond(kernel->flops, kernel->seconds),
+               perSecond(kernel->bytes, kernel->seconds), name, fmt::join(kernel->layers, " "));
+  fmt::print("  {:5.1f} % {:>10} between kernels\n", (1 - inKernels / whole) * 100, describeTime(whole - inKernels));
+  fmt::print("  medians; of each of {} kernels {:.3g} ns are subtracted, which tracing adds (a traced call: {})\n",
+             calls, times.costOfANote * 1e9, describeTime(times.tracedSeconds));
 }
 
 llvm::json::Object toJson(const EntryTimes &times) {
@@ -261,17 +362,16 @@ llvm::json::Object toJson(const EntryTimes &times) {
 
 /// A row for each kernel, as `inspect --times` reads them. Names are those of the manifest: without `prefix`.
 void addKernels(llvm::json::Array &rows, const EntryTimes &times, llvm::StringRef prefix) {
-  const auto calls = static_cast<double>(times.tracedCalls);
   for (const auto &[symbol, kernel] : times.kernels) {
     llvm::StringRef name = symbol;
     name.consume_front(prefix);
     rows.push_back(llvm::json::Object{{"entry", times.name},
                                       {"name", name.str()},
                                       {"layers", llvm::json::Array(kernel.layers)},
-                                      {"calls", kernel.calls / times.tracedCalls},
-                                      {"seconds", kernel.seconds / calls},
-                                      {"flops", kernel.flops / times.tracedCalls},
-                                      {"bytes", kernel.bytes / times.tracedCalls}});
+                                      {"calls", kernel.calls},
+                                      {"seconds", kernel.seconds},
+                                      {"flops", kernel.flops},
+                                      {"bytes", kernel.bytes}});
   }
 }
 
@@ -298,16 +398,23 @@ std::string describe(const EntryInterface &entry, const std::vector<int64_t> &va
 /// Fails for the name of an extent or entry that the model does not have.
 llvm::Error checkGiven(const ModelInterface &model, const GivenExtents &given,
                        const std::vector<std::string> &entries) {
+  std::vector<std::string> symbols, timed;
+  for (const Symbol &symbol : model.symbols)
+    symbols.push_back(symbol.name);
+  for (const EntryInterface &entry : model.entries)
+    if (!entry.isBatch())
+      timed.push_back(entry.name);
   for (const auto &[name, values] : given) {
-    if (llvm::none_of(model.symbols, [&](const Symbol &symbol) { return symbol.name == name; }))
-      return llvm::createStringError(fmt::format("the model has no extent \"{}\"", name));
+    if (!llvm::is_contained(symbols, name))
+      return llvm::createStringError(
+          fmt::format("the model has no extent \"{}\"{}", name, nearestNames(name, symbols)));
     if (values.size() > 1)
       return llvm::createStringError(fmt::format("--extent requires one value of {}, got {}", name, values.size()));
   }
   for (const std::string &name : entries)
-    if (llvm::none_of(model.entries,
-                      [&](const EntryInterface &entry) { return entry.name == name && !entry.isBatch(); }))
-      return llvm::createStringError(fmt::format("the model has no entry \"{}\" that can be timed", name));
+    if (!llvm::is_contained(timed, name))
+      return llvm::createStringError(
+          fmt::format("the model has no entry \"{}\" that can be timed{}", name, nearestNames(name, timed)));
   return llvm::Error::success();
 }
 
@@ -316,11 +423,12 @@ llvm::Error checkGiven(const ModelInterface &model, const GivenExtents &given,
 int BenchCommand::run(const Graph &graph) {
   std::vector<TargetHere> here = findTargets(options.targets, {}, [](const std::string &) {});
   if (here.empty())
-    return fail(llvm::createStringError(options.targets.empty()
-                                            ? "this machine runs no target"
-                                            : fmt::format("this machine does not run {}", options.targets.front())));
+    return fail(llvm::createStringError(
+        fmt::format("this machine does not run {}; name a target with --target", fmt::join(options.targets, ", "))));
   options.targets = {here.front().target->name().str()};
   options.form = EmitForm::Memory;
+  options.tuning.command += flagsOf(options.lowering);
+  findTuningFile(options.tuning, options.name, isUntuned);
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
@@ -331,15 +439,11 @@ int BenchCommand::run(const Graph &graph) {
   if (!model)
     return fail(model.takeError());
 
-  const Executor executor(report->variants.front().isOnDevice() ? 1 : threads);
-  fmt::print("{} on {}, {} thread{}\n", report->model.name, toString(here.front().machine), executor.workers(),
-             executor.workers() == 1 ? "" : "s");
-  std::vector<kiln_chrome_moment_t> moments(traceFile.empty() ? 0 : 1 << 18);
-  kiln_chrome_trace_t trace;
-  kiln_chrome_trace_begin(&trace, moments.data(), moments.size());
-  llvm::json::Array all, kernels;
-  std::string prefix = report->model.name + "_" + options.targets.front() + "_";
-  std::replace(prefix.begin(), prefix.end(), '-', '_');
+  struct Timed {
+    uint32_t index;
+    std::vector<int64_t> extents;
+  };
+  std::vector<Timed> timed;
   for (size_t i = 0; i < report->model.entries.size(); ++i) {
     const EntryInterface &entry = report->model.entries[i];
     if (entry.isBatch() || (!entries.empty() && !llvm::is_contained(entries, entry.name)))
@@ -347,19 +451,49 @@ int BenchCommand::run(const Graph &graph) {
     llvm::Expected<std::vector<int64_t>> values = extentsOf(entry, given);
     if (!values)
       return fail(values.takeError());
-    const ArenaBytes arena = arenaBytes(report->variants, i);
-    EntryCalls calls(*model, static_cast<uint32_t>(i), *values, arena.fixed + executor.workers() * arena.perWorker,
-                     executor.get());
-    llvm::Expected<EntryTimes> times = measure(calls, seconds);
+    timed.push_back({static_cast<uint32_t>(i), std::move(*values)});
+  }
+  const auto callsOf = [&](const Timed &of, const kiln_executor_t *executor) {
+    const ArenaBytes arena = arenaBytes(report->variants, of.index);
+    const uint64_t workers = executor ? executor->workers : 1;
+    return std::make_unique<EntryCalls>(*model, of.index, of.extents, arena.fixed + workers * arena.perWorker,
+                                        executor);
+  };
+  bool isSmall = threads == 0;
+  if (report->variants.front().isOnDevice())
+    threads = 1, isSmall = false;
+  for (size_t i = 0; isSmall && i < timed.size(); ++i) {
+    llvm::Expected<CallWork> work = measureWork(*callsOf(timed[i], nullptr));
+    if (!work)
+      return fail(work.takeError());
+    isSmall = work->isSmall();
+  }
+  if (threads == 0)
+    threads = isSmall ? 1 : std::max(1u, std::thread::hardware_concurrency());
+
+  const Executor executor(threads);
+  fmt::print("{} on {}, {} thread{}{}\n", report->model.name, toString(here.front().machine), executor.workers(),
+             executor.workers() == 1 ? "" : "s", isSmall ? ", as calls are short (--threads for more)" : "");
+  fmt::print("{}\n", describeTuning(report->variants, options.tuning));
+  std::vector<kiln_chrome_moment_t> moments(traceFile.empty() ? 0 : 1 << 18);
+  kiln_chrome_trace_t trace;
+  kiln_chrome_trace_begin(&trace, moments.data(), moments.size());
+  llvm::json::Array all, kernels;
+  std::string prefix = report->model.name + "_" + options.targets.front() + "_";
+  std::replace(prefix.begin(), prefix.end(), '-', '_');
+  for (const Timed &of : timed) {
+    const EntryInterface &entry = report->model.entries[of.index];
+    const std::unique_ptr<EntryCalls> calls = callsOf(of, executor.get());
+    llvm::Expected<EntryTimes> times = measure(*calls, seconds);
     if (!times)
       return fail(times.takeError());
     times->name = entry.name;
-    times->extents = describe(entry, *values);
+    times->extents = describe(entry, of.extents);
     print(*times);
     all.push_back(toJson(*times));
     addKernels(kernels, *times, prefix);
     if (!traceFile.empty())
-      if (llvm::Error error = calls.call(&trace.trace))
+      if (llvm::Error error = calls->call(&trace.trace))
         return fail(std::move(error));
   }
   if (!traceFile.empty() && kiln_chrome_trace_write(&trace, traceFile.c_str()) != 0)

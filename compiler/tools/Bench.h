@@ -21,7 +21,8 @@ public:
 private:
   CLI::App *bench;
   CompileOptions options;
-  unsigned threads;
+  bool isUntuned = false;
+  unsigned threads = 0; // 0: one for small models, else all CPUs
   double seconds = 1;
   std::vector<std::string> extents, entries; // NAME=VALUE; all entries if empty
   std::string jsonFile, traceFile;

@@ -179,6 +179,10 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   const std::string shown = chooseShown(options.targets);
   if (!show.view.page.empty())
     options.loopsOf = shown;
+  llvm::Expected<std::map<std::string, int64_t>> extents = extentsOfTimes(show.view);
+  if (!extents)
+    return fail(extents.takeError());
+  options.extents = std::move(*extents);
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;

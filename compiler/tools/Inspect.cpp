@@ -53,6 +53,13 @@ llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport 
       readManifest(writeManifest(report.model, report.variants), "the manifest", target);
   if (!inspection)
     return inspection;
+  for (InspectedEntry &entry : inspection->entries)
+    if (llvm::any_of(entry.extents, [&](const InspectedExtent &extent) { return options.extents.count(extent.name); }))
+      for (const InspectedExtent &extent : entry.extents) {
+        auto given = options.extents.find(extent.name);
+        entry.listedAt += fmt::format("{}{}={}", entry.listedAt.empty() ? "" : ", ", extent.name,
+                                      given == options.extents.end() ? extent.max : given->second);
+      }
   for (const Variant &variant : report.variants)
     if (variant.target == target)
       for (auto [shown, kernel] : llvm::zip_equal(inspection->kernels, variant.kernels))
@@ -78,6 +85,20 @@ static std::optional<PeakRates> probe(const Inspection &inspection, unsigned thr
   return rates.operations > 0 ? std::optional(rates) : std::nullopt;
 }
 
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> openTimes(const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return llvm::createStringError(fmt::format("cannot read \"{}\": {}", path, file.getError().message()));
+  return std::move(*file);
+}
+
+llvm::Expected<std::map<std::string, int64_t>> extentsOfTimes(const ViewOptions &options) {
+  if (options.times.empty())
+    return std::map<std::string, int64_t>();
+  auto file = openTimes(options.times);
+  return file ? extentsOfTimes((*file)->getBuffer(), options.times) : file.takeError();
+}
+
 static llvm::Error readTimes(Inspection &inspection, const ViewOptions &options) {
   if (options.operations > 0)
     predictTimes(inspection, {options.operations, options.bytes, "given"});
@@ -85,9 +106,9 @@ static llvm::Error readTimes(Inspection &inspection, const ViewOptions &options)
     predictTimes(inspection, *rates);
   if (options.times.empty())
     return llvm::Error::success();
-  auto file = llvm::MemoryBuffer::getFile(options.times);
+  auto file = openTimes(options.times);
   if (!file)
-    return llvm::createStringError(fmt::format("cannot read \"{}\": {}", options.times, file.getError().message()));
+    return file.takeError();
   return takeTimes(inspection, (*file)->getBuffer(), options.times);
 }
 

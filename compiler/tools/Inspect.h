@@ -31,6 +31,9 @@ llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport 
 /// machine runs is read.
 llvm::Expected<Inspection> readLibrary(const std::string &path, std::string target);
 
+/// The extents that the table of --times was measured at, if there is one: the steps to show are those of such calls.
+llvm::Expected<std::map<std::string, int64_t>> extentsOfTimes(const ViewOptions &options);
+
 /// Adds the times and shows it; the exit status.
 int showInspection(Inspection inspection, const ViewOptions &options);
 

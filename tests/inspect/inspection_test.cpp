@@ -109,12 +109,40 @@ TEST(Inspection, RefusesTimesThatDoNotFit) {
     return llvm::toString(takeTimes(tiny, times, "t.json"));
   };
   EXPECT_EQ(refuse(R"({"kernels": [{"entry": "back", "name": "linear_0", "seconds": 1}]})"),
-            "\"t.json\": the library has no entry \"back\"");
+            "\"t.json\": the library has no entry \"back\"; nearest: forward");
   EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_7", "seconds": 1}]})"),
-            "\"t.json\": entry \"forward\" calls no kernel \"linear_7\"");
+            "\"t.json\": entry \"forward\" calls no kernel \"linear_7\"; nearest: linear_0, norm_1");
   EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_0", "seconds": 1}]})"),
             "\"t.json\" requires a time for each kernel of entry \"forward\", \"norm_1\" has none");
   EXPECT_NE(refuse("[]").find("\"t.json\" is no table of times: "), std::string::npos);
+}
+
+// What a table says of the calls that it was measured at is told, not passed over.
+TEST(Inspection, TakesExtentsOfTimes) {
+  const char *times = R"({"entries": [{"name": "forward", "extents": "rows=3"}],
+                          "kernels": [{"entry": "forward", "name": "linear_0", "seconds": 0.1},
+                                      {"entry": "forward", "name": "norm_1", "seconds": 0.4}]})";
+  llvm::Expected<std::map<std::string, int64_t>> extents = extentsOfTimes(times, "t.json");
+  ASSERT_TRUE(bool(extents)) << llvm::toString(extents.takeError());
+  EXPECT_EQ(*extents, (std::map<std::string, int64_t>{{"rows", 3}}));
+  Inspection tiny = read();
+  ASSERT_FALSE(takeTimes(tiny, times, "t.json"));
+  EXPECT_NE(
+      printWords(tiny).find("  a call at its largest: 3.01 kFLOP, 400 B read and written, 500 ms measured at rows=3\n"),
+      std::string::npos)
+      << printWords(tiny);
+  tiny.entries[0].listedAt = "rows=3"; // as for a spec, whose steps are listed at these extents
+  EXPECT_NE(printWords(tiny).find("  a call at rows=3: 3.01 kFLOP, 400 B read and written, 500 ms measured\n"),
+            std::string::npos)
+      << printWords(tiny);
+  const std::pair<const char *, const char *> wrong[] = {
+      {R"({"entries": [{"name": "a", "extents": "rows"}], "kernels": []})",
+       "\"t.json\": extents of entry \"a\": expected NAME=VALUE, got \"rows\""},
+      {R"({"entries": [{"name": "a", "extents": "rows=2"}, {"name": "b", "extents": "rows=4"}], "kernels": []})",
+       "\"t.json\": extent \"rows\" of entry \"b\": expected 2 as of others, got 4"},
+  };
+  for (const auto &[text, words] : wrong)
+    EXPECT_EQ(llvm::toString(extentsOfTimes(text, "t.json").takeError()), words);
 }
 
 TEST(Inspection, SaysItInWords) {
@@ -127,7 +155,7 @@ TEST(Inspection, SaysItInWords) {
         "  rows: 1 to 8\n", "memory plan 256 B, lower bound 256 B, buffers 1; states 64 B\n",
         "  a call at its largest: 3.01 kFLOP, 400 B read and written, 4 s predicted\n", "75.0 %  3 s  linear_0",
         "100.0 %  24 B  h.{}.w f32[4, 1] x 3 as f16\n", "2, 1000 B of code, symbols tiny_x86_64_v3_NAME\n",
-        "m=4; exact, 1.25 times as fast as the default\n"})
+        "    schedules: 1 of 2 measured\n", "m=4; exact, 1.25 times as fast as the default\n"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
 }
 

@@ -3,6 +3,7 @@
 #include "command.h"
 
 #include <nlohmann/json.hpp>
+#include <regex>
 
 namespace kiln::testing {
 namespace {
@@ -35,13 +36,51 @@ TEST(Bench, TimesEntriesAndKernels) {
   EXPECT_FALSE(nlohmann::json::parse(readFile(trace))["traceEvents"].empty());
 }
 
+// A sum of times that are part of a call is not above it by more than noise, and a small model has one thread.
+TEST(Bench, TimesOfSmallModelsAreOfOneThreadAndAddUp) {
+  Folder folder;
+  const fs::path json = folder.path / "times.json";
+  const Result result = run(program + "--seconds 0.2 --json " + json.string());
+  ASSERT_EQ(result.status, 0) << result.text;
+  EXPECT_NE(result.text.find(", 1 thread, as calls are short (--threads for more)\n"), std::string::npos)
+      << result.text;
+  // Three significant digits of microseconds.
+  EXPECT_TRUE(std::regex_search(result.text, std::regex("encode \\(rows=20\\): ([1-9]\\.[0-9]{2}|[1-9][0-9]\\.[0-9]|"
+                                                        "[1-9][0-9]{2}|0\\.[0-9]{3}) us, ")))
+      << result.text;
+  EXPECT_TRUE(
+      std::regex_search(result.text, std::regex("medians; of each of [0-9]+ kernels [0-9.e-]+ ns are subtracted, "
+                                                "which tracing adds \\(a traced call: ")))
+      << result.text;
+  const nlohmann::json times = nlohmann::json::parse(readFile(json));
+  EXPECT_EQ(times["threads"], 1);
+  for (const nlohmann::json &entry : times["entries"])
+    for (const nlohmann::json &kernel : times["kernels"])
+      if (kernel["entry"] == entry["name"])
+        EXPECT_GT(kernel["seconds"], 0) << kernel;
+}
+
+// `inspect` shows the calls that were measured, at their extents, and not the largest.
+TEST(Bench, InspectTakesItsExtents) {
+  Folder folder;
+  const std::string json = (folder.path / "times.json").string();
+  ASSERT_EQ(run(program + "--seconds 0.05 --extent rows=7 --target x86-64-v2 --json " + json).status, 0);
+  const Result inspected =
+      run(std::string(PAIR_GENERATOR) + " inspect --target x86-64-v2 --flops 1e11 --bandwidth 1e10 --times " + json);
+  ASSERT_EQ(inspected.status, 0) << inspected.text;
+  // Of 20 rows it is 6.80 kFLOP.
+  EXPECT_TRUE(std::regex_search(inspected.text, std::regex("  a call at rows=7: 2.38 kFLOP, [^\n]* measured\n")))
+      << inspected.text;
+}
+
 TEST(Bench, RefusesWhatTheModelDoesNotHave) {
   const std::pair<std::string, std::string> cases[] = {
       {"--extent rows=21", "encode requires rows in [1, 20], got 21"},
-      {"--extent columns=2", "the model has no extent \"columns\""},
+      {"--extent columns=2", "the model has no extent \"columns\"; nearest: rows"},
       {"--extent rows", "an extent must be given as NAME=VALUE, got \"rows\""},
       {"--extent rows=1 rows=2", "--extent requires one value of rows, got 2"},
-      {"--entry decode", "the model has no entry \"decode\" that can be timed"},
+      {"--entry encode --entry cycel", "the model has no entry \"cycel\" that can be timed; nearest: cycle, encode"},
+      {"--entry decode", "the model has no entry \"decode\" that can be timed; nearest: encode, cycle"},
       {"--target wasm32", "this machine does not run wasm32"},
       {"--seconds 0.01 --json /nowhere/times.json", "cannot write \"/nowhere/times.json\""},
       {"--seconds 0.01 --trace /nowhere/trace.json", "cannot write \"/nowhere/trace.json\""},

@@ -71,7 +71,7 @@ function describeKernel(name) {
       ['intensity', call.bytes ? `${(call.operations / call.bytes).toFixed(2)} FLOP a byte${bound ? `: ${bound} bound it` : ''}` : ''],
       ['time', call.seconds ? `${words.seconds(call.seconds)} ${timeWord(entry)}, ${words.percent(call.share)}` : ''],
       ['rate', entry.isMeasured && call.seconds ? `${words.flops(call.operations / call.seconds)}/s` : '']);
-  } else rows.push(['calls', `none in ${entry.name} at its largest extents`]);
+  } else rows.push(['calls', `none in ${entry.name} at ${entry.listedAt || 'its largest extents'}`]);
   rows.push(
     ['strategy', kernel.strategy],
     ['schedule', kernel.schedule.split(' ').filter(Boolean).map(word => html('span', { class: 'chip mono' }, word))],

@@ -13,7 +13,7 @@ function drawTiles() {
   const extents = entry.extents.map(extent => `${extent.name} ${extent.min} to ${extent.max}`).join(', ');
   const tensors = list => list.map(tensor => `${tensor.name} ${tensor.type}`).join(', ');
   byId('signature').replaceChildren(code(`${entry.name}(${tensors(entry.inputs)}) → ${tensors(entry.outputs)}`),
-    ` for ${model.target}${extents ? `, ${extents}; numbers are of the largest` : ''}`);
+    ` for ${model.target}${extents ? `, ${extents}; numbers are of ${entry.listedAt || 'the largest'}` : ''}`);
   const tiles = [
     [words.count(model.parameters), 'parameters'],
     [words.bytes(model.packedBytes), 'packed weights'],
@@ -32,7 +32,7 @@ const loopName = step => (step.layer.endsWith('.{}') ? `${words.layer(step.layer
 function drawTimeline() {
   const entry = entryOf(), width = 1000, height = 34;
   byId('time-note').textContent = !hasTimes(entry) ? 'no times: neither measured nor predicted'
-    : entry.isMeasured ? 'measured' : `predicted: the longer of operations and memory at the machine's peak, ${model.rates.source}`;
+    : entry.isMeasured ? `measured${entry.measuredAt ? ` at ${entry.measuredAt}` : ''}` : `predicted: the longer of operations and memory at the machine's peak, ${model.rates.source}`;
   const parts = [], brackets = [], open = [];
   let at = 0;
   const weightOf = hasTimes(entry) ? step => step.share : step => (step.kernel ? 1 / entry.steps.length : 0);
