@@ -72,6 +72,20 @@ class Kiln_ReductionOp<string mnemonic, string what, string element, Type operan
 }
 
 def Kiln_MeanOp : Kiln_ReductionOp<"mean", "the mean", "f32", Kiln_FloatTensor, Kiln_FloatTensor>;
-def Kiln_MaxOp : Kiln_ReductionOp<"max", "the largest element, NaN if there is one,", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
+def Kiln_MaxOp : Kiln_InferredOp<"max", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
+  let summary = "the largest element, NaN if there is one, along an axis";
+  let description = [{
+    The largest element, NaN if there is one, along `axis`, which the result does not have. Its gradient is shared by all that are
+    as large; with `first` it goes to the first of them, whose index `kiln.argmax` gives.
+
+    ```mlir
+    %0 = kiln.max %x axis = 1 : (tensor<7x768xf32>) -> tensor<7xf32>
+    %1 = kiln.max %x axis = 1 first : (tensor<7x768xf32>) -> tensor<7xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_NumericTensor:$x, I64Attr:$axis, UnitAttr:$first);
+  let results = (outs Kiln_NumericTensor:$result);
+  let assemblyFormat = "$x `axis` `=` $axis (`first` $first^)? attr-dict `:` functional-type(operands, results)";
+}
 def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
 def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element, be it NaN,", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;

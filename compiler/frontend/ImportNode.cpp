@@ -85,6 +85,8 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
   add(Fields::groups, "groups", [&] { return builder.getI64IntegerAttr(from.groups); });
   if (info(node.op).has(Fields::heads))
     addHeads(node, state, builder);
+  if (node.op == Op::max && from.first)
+    state.addAttribute("first", builder.getUnitAttr());
 }
 
 } // namespace

@@ -17,6 +17,8 @@ constexpr Dim checkedBatch{"batch", 1, 4}, checkedTokens{"tokens", 1, 64},
 
 struct Checked : Model {
   Embedding<29, 8> table{"table"};
+  Gru<4, 3, RecurrentOptions{.bidirectional = true}> gru{"gru"};
+  Lstm<4, 3> lstm{"lstm"};
 
   constexpr auto looked_up(Tensor<i32, checkedBatch, checkedTokens> tokens) const { return table(tokens); }
   constexpr auto moved(Tensor<i32, checkedBatch, checkedTokens> tokens) const {
@@ -42,13 +44,19 @@ struct Checked : Model {
     });
     return ::kiln::outputs(last, all);
   }
+  /// Steps of recurrent layers, of which a sequence may have none.
+  constexpr auto ended(Tensor<f32, checkedTokens, checkedBatch, 4> x, Tensor<i32, checkedBatch> n) const {
+    return gru(x, None(), n).outputs;
+  }
+  constexpr auto ended_alone(Tensor<f32, 5, 4> x, Tensor<i32> n) const { return lstm(x, None(), n).outputs; }
   constexpr auto positioned(Tensor<i32, checkedTokens> at) const { return sinusoidal<8>(at); }
 
   static constexpr auto entries() {
     return std::tuple{entry("looked_up", &Checked::looked_up), entry("moved", &Checked::moved),
                       entry("computed", &Checked::computed),   entry("gathered", &Checked::gathered),
                       entry("attended", &Checked::attended),   entry("scored", &Checked::scored),
-                      entry("stepped", &Checked::stepped),     entry("positioned", &Checked::positioned)};
+                      entry("stepped", &Checked::stepped),     entry("positioned", &Checked::positioned),
+                      entry("ended", &Checked::ended),         entry("ended_alone", &Checked::ended_alone)};
   }
 };
 
@@ -80,6 +88,8 @@ TEST(ValueChecks, FollowFromTheOps) {
   EXPECT_EQ(checksOf(model, "scored"), "any, any, 1 .. context + 1");
   EXPECT_EQ(checksOf(model, "stepped"), "0 .. 29, any");
   EXPECT_EQ(checksOf(model, "positioned"), "any");
+  EXPECT_EQ(checksOf(model, "ended"), "any, 0 .. tokens + 1");
+  EXPECT_EQ(checksOf(model, "ended_alone"), "any, 0 .. 6");
 }
 
 // The limit is one of the entry's own extents, with all that is known of it: the descriptor looks it up so.

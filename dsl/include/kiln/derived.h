@@ -204,9 +204,9 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
   }
 }
 
-/// The Count largest elements along the axis, largest first, and their i32 indices; of equal ones the first. In as many
-/// passes, each of which hides what it found: where fewer elements are above the lowest number, other indices mean
-/// nothing.
+/// The Count largest elements along the axis, largest first, and their i32 indices; of equal ones the first, which have
+/// all of the gradient. In as many passes, each of which hides what it found: where fewer elements are above the lowest
+/// number, other indices mean nothing.
 template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr int axis = detail::normal_axis(Axis, X::rank);
@@ -218,7 +218,7 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
   constexpr auto column = detail::with_axis_extent(detail::ones<(X::rank > axis ? X::rank - axis : 1)>(), 0, extent);
   auto places = detail::viewed<column>(positions<axis>(x, site));
   auto step = [&](const auto &left) {
-    return std::pair{detail::unsqueezed<axis>(max<axis>(left, site)),
+    return std::pair{detail::unsqueezed<axis>(detail::first_max<axis>(left, site)),
                      detail::unsqueezed<axis>(argmax<axis>(left, site))};
   };
   auto next = [&]<int K>(auto self, std::integral_constant<int, K>, const auto &left, const auto &values,

@@ -48,6 +48,7 @@ struct Attributes {
   bool at_end = false;     // of a slice: the last elements; no start
   int states = 0;          // of a scan: how many operands, arguments and results of the body are its states
   bool reverse = false;    // a scan begins with the last step
+  bool first = false;      // of max: its gradient goes to the first of the largest, not to all of them
   int heads = 0;           // H
   int key_value_heads = 0; // G, which divides H
   double scale = 0;

@@ -111,7 +111,7 @@ public:
       tracer.fail(rules::recurrent_c7, detail::typed(x).data());
       return (*this)(TensorOf<Options.weight.element, X::shape>(x.tracer, x.node), initial, lengths, site);
     } else {
-      auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths), site);
+      auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths, site), site);
       auto last = stacked(states, std::make_index_sequence<Cell::states>());
       if constexpr (Cell::states == 1)
         return Recurrence{outputs, std::get<0>(last)};
@@ -147,8 +147,9 @@ private:
     }
   }
 
-  /// boolean [steps, ..., 1]: whether a sequence has that step; None without lengths.
-  template <tensor X, class Lengths> static constexpr auto goes_on(const X &x, const Lengths &lengths) {
+  /// boolean [steps, ..., 1]: whether a sequence has that step; None without lengths. These are looked up in 0 ..
+  /// steps, as indices are, so that a call with others is refused.
+  template <tensor X, class Lengths> static constexpr auto goes_on(const X &x, const Lengths &lengths, Site site) {
     if constexpr (std::is_same_v<Lengths, None>) {
       return lengths;
     } else {
@@ -162,9 +163,14 @@ private:
         return result;
       }();
       using Steps = TensorOf<i32, ones>;
-      using Ends = TensorOf<i32, detail::appended(Lengths::shape, 1)>;
-      return less(detail::emit<Steps>(x.tracer, Op::reshape, {positions<0>(x).node}),
-                  detail::emit<Ends>(x.tracer, Op::reshape, {lengths.node}));
+      using Ends = TensorOf<i32, detail::appended(batch, 1)>;
+      if constexpr (Lengths::element != i32 || !detail::same_shape(Lengths::shape, batch)) {
+        return None();
+      } else {
+        auto within = gather<0>(arange<X::shape[0] + 1>(x, site), lengths, site);
+        return less(detail::emit<Steps>(x.tracer, Op::reshape, {positions<0>(x, site).node}),
+                    detail::emit<Ends>(x.tracer, Op::reshape, {within.node}), site);
+      }
     }
   }
 

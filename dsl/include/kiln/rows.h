@@ -16,12 +16,19 @@ template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site
   return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node}, along<Axis>(x, rules::softmax_c1));
 }
 
-template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X &x, Site site) {
+template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X &x, Site site, bool to_first = false) {
   x.tracer->at(site);
   if constexpr (X::element == boolean)
     x.tracer->fail(rules::reduction_c3, typed(x).data());
   using Result = TensorOf<E, without_axis(X::shape, Axis)>;
-  return emit<Result>(x.tracer, O, {x.node}, along<Axis>(x, rules::reduction_c1));
+  Attributes attributes = along<Axis>(x, rules::reduction_c1);
+  attributes.first = to_first;
+  return emit<Result>(x.tracer, O, {x.node}, std::move(attributes));
+}
+
+/// The maximum, as the value of what argmax is the index of: the gradient is that element's.
+template <int Axis, tensor X> constexpr auto first_max(const X &x, Site site) {
+  return reduce<Op::max, Axis, X::element>(x, site, true);
 }
 
 } // namespace detail
