@@ -17,6 +17,22 @@ def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Ki
   let assemblyFormat = "$indices `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
+def Kiln_ScatterAddOp : Kiln_Op<"scatter_add", [Pure, Kiln_HostOp, Kiln_IndexOperands]> {
+  let summary = "rows added up where indices say";
+  let description = [{
+    A table whose row v is the sum of all rows that have the index v, in their order, and zeros where there is none: the gradient of
+    a look-up. An index beyond the table counts as the nearest one within, as for `kiln.embedding`.
+
+    ```mlir
+    %0 = kiln.scatter_add %tokens, %rows : (tensor<7xi32>, tensor<7x768xf32>) -> tensor<50257x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_IntegerTensor:$indices, RankedTensorOf<[F32]>:$rows);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$indices `,` $rows attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Kiln_PositionsOp : Kiln_InferredOp<"positions", [Kiln_InKernel<"Lookup", "Free">]> {
   let summary = "0, 1, ... along an axis of its operand";
   let description = [{

@@ -310,6 +310,19 @@ LogicalResult AssignOp::verify() {
   return success();
 }
 
+LogicalResult ScatterAddOp::verify() {
+  Check check(*this);
+  auto indices = cast<RankedTensorType>(getIndices().getType()), rows = cast<RankedTensorType>(getRows().getType()),
+       table = cast<RankedTensorType>(getType());
+  if (failed(check.extents({indices, rows, table})))
+    return failure();
+  if (indices.getRank() != 1 || rows.getRank() != 2 || table.getRank() != 2 ||
+      getExtents(rows).front() != getExtents(indices).front() || getExtents(rows).back() != getExtents(table).back())
+    return check.fail("scatter_add requires indices [R], rows [R, D] and a result [V, D]",
+                      check.text({indices, rows, table}));
+  return success();
+}
+
 LogicalResult RequireFiniteOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getX().getType());

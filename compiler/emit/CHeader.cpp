@@ -180,8 +180,8 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
     text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
   if (entry.changesWeights)
     text +=
-        " * Changes the model's weights, which no other call may read meanwhile. A loss or norm that is not finite is\n"
-        " * KILN_NOT_FINITE, and changes nothing.\n";
+        " * Changes the model's weights, which no other call may read meanwhile. KILN_NOT_FINITE: loss, gradients or\n"
+        " * learning rate are not all finite, or step is below 1; nothing is changed then.\n";
   text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates";
   text +=
       hasDevice ? ",\n * but that a GPU's driver may in a first call: see KILN_LOAD_KERNELS_AT_CREATE. */\n" : ". */\n";

@@ -106,6 +106,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::ReceiveOp>([&](auto op) { return emitReceive(op); })
             .Case<kd::BeginReduceOp>([&](auto op) { return emitBegin(op); })
             .Case<kd::FinishOp>([&](auto op) { return emitWait(op, op.getOver()), success(); })
+            .Case<kd::ScatterAddOp>([&](auto scatter) { return emitScatterAdd(scatter); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })

@@ -53,6 +53,7 @@ private:
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitConcat(mlir::kiln::ConcatOp concat);
+  mlir::LogicalResult emitScatterAdd(mlir::kiln::ScatterAddOp scatter);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   /// What all processes of a group do together.
   mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);

@@ -178,13 +178,13 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
   Operation *end = function.getBody().front().getTerminator();
   builder.setInsertionPoint(end);
   Updater updater(builder, entry.training, stages, function.getLoc());
-  Value size = end->getOperand(0); // that has to be finite
+  Value loss = end->getOperand(0), norm;
   if (entry.training.clip > 0) {
-    size = updater.clip(trained);
-    addResults(function, size, {"grad_norm"});
+    norm = updater.clip(trained);
+    addResults(function, norm, {"grad_norm"});
   }
-  kd::RequireFiniteOp::create(builder, function.getLoc(), size);
   updater.prepare(inputNamed(function, "learning_rate"), inputNamed(function, "step"));
+  kd::RequireFiniteOp::create(builder, function.getLoc(), updater.size(trained, loss, norm));
   updater.update(trained);
   return success();
 }

@@ -16,6 +16,7 @@
 #include "compiler/transforms/SumParts.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
+#include <limits>
 
 namespace kiln {
 
@@ -25,6 +26,42 @@ namespace kd = mlir::kiln;
 /// sum(x^2)
 static Value squares(kd::GradientBuilder &b, Value x) {
   return b.sumTo(b.mul(x, x), RankedTensorType::get({}, kd::rankedType(x).getElementType()));
+}
+
+/// max(|x|), of the last axis first; NaN if there is one.
+static Value largest(kd::GradientBuilder &b, Value x) {
+  if (kd::rankedType(x).getRank() == 0)
+    return b.create<kd::AbsOp>(x);
+  Value rows = b.create<kd::MaxOp>(b.create<kd::AbsOp>(b.asMatrix(x)), 1);
+  return b.create<kd::MaxOp>(rows, 0);
+}
+
+/// 0 if a number's magnitude is finite, else infinity: what may be added up over processes.
+static Value orInfinity(kd::GradientBuilder &b, Value magnitude) {
+  Value isFinite = b.create<kd::LessEqualOp>(magnitude, b.number(magnitude, std::numeric_limits<float>::max()));
+  return b.where(isFinite, b.number(magnitude, 0), b.number(magnitude, std::numeric_limits<double>::infinity()));
+}
+
+Value Updater::size(ArrayRef<Trained> all, Value loss, Value norm) {
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
+  Value sizes[2][2]; // of what this rank alone has, of what this replica alone has
+  auto include = [&](Value &to, Value value) { to = to ? b.create<kd::MaximumOp>(to, value) : value; };
+  for (const Trained &each : all)
+    if (!norm || !each.isOptimised())
+      include(sizes[shards && shards.contains(each.name)][each.isShared], largest(b, each.gradient));
+  for (auto &[own, ofReplica] : sizes)
+    if (ofReplica)
+      include(own, b.create<kd::AllReduceOp>(orInfinity(b, ofReplica), kd::Group::Replicas));
+  if (Value ofRank = sizes[true][false])
+    include(sizes[false][false], b.create<kd::AllReduceOp>(orInfinity(b, ofRank)));
+  Value own = sizes[false][false];
+  if (stages.areSeveral())
+    own = stages.addUp(b, own ? orInfinity(b, own) : b.zeros(RankedTensorType::get({}, builder.getF32Type())));
+  for (Value value : {loss, norm, rate, meanRate, squareScale})
+    if (value)
+      include(own, b.create<kd::AbsOp>(value));
+  return own;
 }
 
 Value Updater::clip(MutableArrayRef<Trained> all) {

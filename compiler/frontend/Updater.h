@@ -32,6 +32,10 @@ public:
 
   /// Makes the gradients smaller where they are too large together; their norm.
   mlir::Value clip(llvm::MutableArrayRef<Trained> all);
+  /// After prepare(): the largest magnitude in the step, NaN if anything in it is, of the loss, what was prepared, and
+  /// all gradients, but those that a norm represents. Where several processes have gradients of their own it is finite
+  /// on all of them or on none.
+  mlir::Value size(llvm::ArrayRef<Trained> all, mlir::Value loss, mlir::Value norm);
   /// What all updates need of the learning rate and the number of the step.
   void prepare(mlir::Value rate, mlir::Value step);
   void update(llvm::ArrayRef<Trained> all);

@@ -82,7 +82,7 @@ static bool isStacked(Value result) {
 /// Whether a value that a loop is to stack can be written there: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
-  return isa_and_nonnull<CallOp, AllGatherOp, ReceiveOp>(maker) ||
+  return isa_and_nonnull<CallOp, AllGatherOp, ReceiveOp, ScatterAddOp>(maker) ||
          (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
 }
 
@@ -191,7 +191,7 @@ void BufferSharing::number(Block &block) {
         if (!getLoopStep(result))
           addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
-    } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op)) {
+    } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, ScatterAddOp>(op)) {
       const int step = addStep(&op);
       if (!getLoopStep(op.getResult(0)))
         addNode(op.getResult(0), step);
@@ -323,11 +323,12 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
   return true;
 }
 
-/// Whether a call's result is written for this op alone.
+/// Whether the result of a call, or of a sum of rows, is written for this op alone.
 static bool isOwn(Value tensor, Operation *reader) {
   for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
     if (!tensor.getDefiningOp<ReshapeOp>())
-      return tensor.getDefiningOp<CallOp>() && tensor.getParentBlock() == reader->getBlock();
+      return isa_and_nonnull<CallOp, ScatterAddOp>(tensor.getDefiningOp()) &&
+             tensor.getParentBlock() == reader->getBlock();
   return false;
 }
 

@@ -117,6 +117,8 @@ private:
         result = walkRanks(&op);
       else if (auto concat = dyn_cast<ConcatOp>(op))
         result = walk(concat);
+      else if (auto scatter = dyn_cast<ScatterAddOp>(op))
+        result = walk(scatter);
       else if (isa<ReceiveOp>(op))
         for (Value value : op.getResults())
           write(value);
@@ -173,6 +175,17 @@ private:
         return concat.emitError() << "memory plan requires rows apart from what they are put together in";
     }
     write(concat.getResult());
+    return success();
+  }
+
+  LogicalResult walk(ScatterAddOp scatter) {
+    for (Value operand : scatter->getOperands()) {
+      if (failed(read(scatter, operand)))
+        return failure();
+      if (rangeOf(scatter.getResult()).overlaps(rangeOf(operand)))
+        return scatter.emitError() << "memory plan requires sums apart from the rows that are added up";
+    }
+    write(scatter.getResult());
     return success();
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/verify/EvaluateKilnOp.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/dialect/KilnDialect.h"
@@ -136,6 +137,26 @@ static Tensor evaluateNormalCdf(const Tensor &x) {
   return result;
 }
 
+/// Each row of the table is a sum of its own.
+static Tensor evaluateScatterAdd(const Tensor &indices, const Tensor &rows, const TensorShape &shape) {
+  const interpreter::Arithmetic arithmetic(ElementType::f32);
+  const std::int64_t width = shape[1];
+  Tensor result = Tensor::zeros(ElementType::f32, shape);
+  for (std::int64_t v = 0; v < shape[0]; ++v)
+    for (std::int64_t c = 0; c < width; ++c) {
+      interpreter::Sum sum(arithmetic);
+      bool isDetermined = true;
+      for (std::int64_t r = 0; r < indices.size(); ++r) {
+        isDetermined &= indices.at(r).isDetermined();
+        if (std::clamp<std::int64_t>(static_cast<std::int64_t>(indices.values[r]), 0, shape[0] - 1) == v)
+          sum.add(rows.at(r * width + c));
+      }
+      const interpreter::Value total = sum.result();
+      result.set(v * width + c, isDetermined ? total : interpreter::undetermined(total.value));
+    }
+  return result;
+}
+
 static Tensor evaluateDropout(kd::DropoutOp op, ArrayRef<const Tensor *> operands) {
   auto integer = [&](const Tensor &x) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(x.values[0])); };
   const Tensor &x = *operands[0];
@@ -180,6 +201,8 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
     return {evaluateNormalCdf(*operands[0])};
   if (auto dropout = dyn_cast<kd::DropoutOp>(op))
     return {evaluateDropout(dropout, operands)};
+  if (isa<kd::ScatterAddOp>(op))
+    return {evaluateScatterAdd(*operands[0], *operands[1], shapes[0])};
   if (isa<kd::AllReduceOp>(op))
     return {evaluateSum(*operands[0], shapes[0], kd::getNumRanks(op, cast<kd::AllReduceOp>(op).getOver()))};
   if (auto begin = dyn_cast<kd::BeginReduceOp>(op))

@@ -118,6 +118,10 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
 enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUP_STAGES = 2, KILN_GROUPS = 3 };
 /* From stage to stage: the dialect's Way. */
 enum { KILN_WAY_ONWARD = 0, KILN_WAY_BACK = 1, KILN_WAY_ACROSS = 2 };
+/* table [height, width]: the sums of those rows [count, width] that have its rows' numbers as indices, in their order,
+ * whatever the number of workers. What the executor's loop returned. */
+int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,
+                     int64_t count, int64_t width);
 /* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
  * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
  * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap.

@@ -120,7 +120,8 @@ kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kil
   if (result == KILN_NOT_FINITE)
     return kiln_error_set(
         error, KILN_NOT_FINITE,
-        "%s of model \"%.*s\" requires a finite loss and norm of its gradients; no weight was changed",
+        "%s of model \"%.*s\" requires a finite loss, learning rate and gradients, and a step from 1 on; no weight was "
+        "changed",
         model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name);
   if (result != 0)
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",

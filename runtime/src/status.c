@@ -70,9 +70,9 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_FILE_MISMATCH:
     return "the packed file was written for another library, target or version; pack the weights again with this one.";
   case KILN_NOT_FINITE:
-    return "the loss or the norm of its gradients is NaN or infinite, and no weight was changed; lower the learning "
-           "rate, "
-           "or look at the inputs.";
+    return "the loss, its gradients or the learning rate are NaN or infinite, or the step is below 1, and no weight "
+           "was "
+           "changed; lower the learning rate, or look at the inputs.";
   case KILN_SELFTEST_FAILED:
     return "the library computes other numbers than it was made to; it was changed or damaged, or this machine is: "
            "take "

@@ -66,6 +66,17 @@ Value GradientBuilder::sumTo(Value x, RankedTensorType type) {
   return reshape(x, wanted);
 }
 
+Value GradientBuilder::scatterAdd(Value indices, Value rows, AffineExpr height) {
+  const AffineExpr count = getProduct(getExtents(rankedType(indices)), builder.getContext());
+  const AffineExpr extents[] = {height, getExtents(rankedType(rows)).back()};
+  RankedTensorType type = typeOf(extents, rows);
+  Type element = type.getElementType(), sums = builder.getF32Type();
+  if (element != sums)
+    rows = createAs<CastOp>(rankedType(rows).clone(sums), rows);
+  Value sum = createAs<ScatterAddOp>(type.clone(sums), reshape(indices, count), rows);
+  return element == sums ? sum : createAs<CastOp>(type, sum);
+}
+
 Value GradientBuilder::expandTo(Value x, RankedTensorType type) {
   return x.getType() == type ? x : createAs<ExpandOp>(type, x);
 }

@@ -51,6 +51,9 @@ public:
   Value keepAxis(Value reduced, Value x, int64_t axis);
   /// Sums over the axes along which a value of `type` was broadcast to x.
   Value sumTo(Value x, RankedTensorType type);
+  /// Rows [R, D] added up in order in a table [height, D], each where its index says: of indices with R elements. Not a
+  /// product with zeros and ones, which would take a row that is not finite everywhere.
+  Value scatterAdd(Value indices, Value rows, AffineExpr height);
   /// x broadcast to the type, unless it has it.
   Value expandTo(Value x, RankedTensorType type);
   /// 1 / the extent of an axis of x: a number without axes.

@@ -211,37 +211,48 @@ KILN_GRADIENT(AvgPool2dOp) {
   return {image.addWindows(b.expandTo(each, b.typeOf({image.places(), size, channels}, each)))};
 }
 
-/// The weights [H', H] of a resized axis: row i has those of the two neighbours of max((i + 1/2) H / H' - 1/2, 0).
-static Value resizingWeights(GradientBuilder &b, Value x, Value y, int64_t axis) {
-  MLIRContext *context = x.getContext();
-  const AffineExpr one = getAffineConstantExpr(1, context), from = getExtents(rankedType(x))[axis],
-                   to = getExtents(rankedType(y))[axis];
-  auto numbers = [&](Value of, ArrayRef<AffineExpr> extents) {
-    Value positions = b.reshape(b.create<PositionsOp>(of, axis), extents);
-    return b.createAs<CastOp>(b.typeOf(extents, x), positions);
-  };
-  Value sources = numbers(x, {one, from}), results = numbers(y, {to, one});
-  Value ratio = b.div(b.reciprocalExtent(y, axis), b.reciprocalExtent(x, axis));
-  Value place = b.sub(b.mul(b.add(results, b.number(x, 0.5)), ratio), b.number(x, 0.5));
-  place = b.create<MaximumOp>(place, b.number(x, 0));
-  Value low = b.create<FloorOp>(place), rest = b.sub(place, low);
-  Value last = b.create<MaxOp>(b.reshape(sources, from), 0);
-  Value high = b.create<MinimumOp>(b.add(low, b.number(x, 1)), last), zero = b.number(x, 0);
-  return b.add(b.where(b.create<EqualOp>(sources, low), b.sub(b.number(x, 1), rest), zero),
-               b.where(b.create<EqualOp>(sources, high), rest, zero));
+/// From the gradient of images [n, H', W', C] that of images resized along one axis less: row i of the axis goes to the
+/// two neighbours of max((i + 1/2) H / H' - 1/2, 0), in parts that are 1 together.
+static Value undoResizing(GradientBuilder &b, Value dy, int64_t axis, Value ratio, AffineExpr from) {
+  MLIRContext *context = dy.getContext();
+  const AffineExpr one = getAffineConstantExpr(1, context);
+  SmallVector<AffineExpr> extents = getExtents(rankedType(dy)), others(extents);
+  const AffineExpr to = extents[axis];
+  others.erase(others.begin() + axis);
+  SmallVector<int64_t> front{axis}, back;
+  for (int64_t other = 0; other < rankedType(dy).getRank(); ++other) {
+    if (other != axis)
+      front.push_back(other);
+    back.push_back(other == axis ? 0 : other < axis ? other + 1 : other);
+  }
+  auto ofType = [&](Value x, Type element) { return b.createAs<CastOp>(rankedType(x).clone(element), x); };
+  Value number = ofType(b.create<PositionsOp>(dy, axis), rankedType(dy).getElementType()); // [H']
+  Value place = b.sub(b.mul(b.add(number, b.number(dy, 0.5)), ratio), b.number(dy, 0.5));
+  place = b.create<MaximumOp>(place, b.number(dy, 0));
+  Value floor = b.create<FloorOp>(place), rest = b.reshape(b.sub(place, floor), {to, one});
+  Type integers = IntegerType::get(context, 32);
+  Value low = ofType(floor, integers);
+  auto scalar = RankedTensorType::get({}, integers);
+  Value high =
+      b.add(low, b.create<ConstantOp>(DenseElementsAttr::get(scalar, int32_t{1}))); // or the last: it is clamped
+  Value rows = b.reshape(b.transpose(dy, front), {to, getProduct(others, context)});
+  Value parts = b.create<ConcatOp>(SmallVector<Value>{b.mul(rows, b.sub(b.number(dy, 1), rest)), b.mul(rows, rest)}, 0);
+  Value sums = b.scatterAdd(b.create<ConcatOp>(SmallVector<Value>{low, high}, 0), parts, from);
+  others.insert(others.begin(), from);
+  return b.transpose(b.reshape(sums, others), back);
 }
 
-/// Products with the weights of each axis, which comes last for that.
 KILN_GRADIENT(ResizeBilinearOp) {
-  const SmallVector<AffineExpr> to = getExtents(getType());
+  const SmallVector<AffineExpr> from = getExtents(rankedType(getX())), to = getExtents(getType());
   const auto first = static_cast<int64_t>(to.size()) - 3;
-  Value ofHeight = resizingWeights(b, getX(), getResult(), first),
-        ofWidth = resizingWeights(b, getX(), getResult(), first + 1);
+  auto ratio = [&](int64_t axis) {
+    return b.div(b.reciprocalExtent(getResult(), axis), b.reciprocalExtent(getX(), axis));
+  };
   const AffineExpr images = getProduct(ArrayRef(to).take_front(first), getContext());
   Value dy = b.reshape(gradients[0], {images, to[first], to[first + 1], to[first + 2]});
-  Value columns = b.create<MatmulOp>(b.transpose(dy, {0, 2, 3, 1}), ofHeight, /*transpose_b=*/false);  // [n, W', C, H]
-  Value rows = b.create<MatmulOp>(b.transpose(columns, {0, 3, 2, 1}), ofWidth, /*transpose_b=*/false); // [n, H, C, W]
-  return {b.reshape(b.transpose(rows, {0, 1, 3, 2}), getExtents(rankedType(getX())))};
+  dy = undoResizing(b, dy, 1, ratio(first), from[first]);
+  dy = undoResizing(b, dy, 2, ratio(first + 1), from[first + 1]);
+  return {b.reshape(dy, from)};
 }
 
 } // namespace mlir::kiln

@@ -57,36 +57,9 @@ KILN_GRADIENT(SliceOp) {
   return {addZeros(b, addZeros(b, gradients[0], axis, behind, false), axis, whole, true)};
 }
 
-/// Whether there are fewer rows than the table has, whatever their number is.
-static bool areFewer(Operation *op, AffineExpr rows, AffineExpr table) {
-  const SmallVector<Interval> symbols = getSymbolBounds(op);
-  const auto most = getBounds(rows, symbols), least = getBounds(table, symbols);
-  return most && least && most->max < least->min;
+KILN_GRADIENT(EmbeddingOp) {
+  return {{}, b.scatterAdd(getIndices(), b.asMatrix(gradients[0]), getExtents(rankedType(getTable())).front())};
 }
-
-/// Rows [R, D] added up in a table [V, D], each where its index says; one beyond the table is held within it, as by the
-/// op that reads. With many rows a product with the matrix [V, R] that has a 1 where the index is that of the row. With
-/// few, each row of the table looks for the first row that is its own, which has the sum of all that have its index.
-static Value scatter(GradientBuilder &b, Operation *op, Value indices, Value rows, Value table, int64_t axis) {
-  MLIRContext *context = table.getContext();
-  const AffineExpr one = getAffineConstantExpr(1, context), extent = getExtents(rankedType(table))[axis];
-  const AffineExpr count = getProduct(getExtents(rankedType(indices)), context);
-  Value places = b.create<PositionsOp>(table, axis), last = b.create<MaxOp>(places, 0);
-  Value zero = b.create<SubOp>(last, last);
-  Value within = b.create<MaximumOp>(b.create<MinimumOp>(b.reshape(indices, count), last), zero);
-  auto matching = [&](Value own, AffineExpr number) { // [number, R]
-    Value same = b.create<EqualOp>(b.reshape(own, {number, one}), b.reshape(within, {one, count}));
-    return b.createAs<CastOp>(b.typeOf({number, count}, rows), same);
-  };
-  if (!areFewer(op, count, extent))
-    return b.create<MatmulOp>(matching(places, extent), rows, /*transpose_b=*/false);
-  Value sums = b.create<MatmulOp>(matching(within, count), rows, /*transpose_b=*/false);
-  Value first = b.create<ArgmaxOp>(matching(places, extent), 1);
-  Value isThere = b.create<EqualOp>(b.create<GatherOp>(within, first, 0), places);
-  return b.where(b.reshape(isThere, {extent, one}), b.create<EmbeddingOp>(first, sums), b.number(rows, 0));
-}
-
-KILN_GRADIENT(EmbeddingOp) { return {{}, scatter(b, *this, getIndices(), b.asMatrix(gradients[0]), getTable(), 0)}; }
 
 /// What ranks read of what all of them have alike, each what has its number, is all of it together.
 static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTensorType table, Group over) {
@@ -97,7 +70,7 @@ static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTens
   return b.transpose(b.createAs<AllGatherOp>(b.typeOf(extents, own), own, over), back);
 }
 
-/// The axis of the indices comes first for the product, and returns to its place.
+/// The axis of the indices comes first for the sums, and returns to its place.
 KILN_GRADIENT(GatherOp) {
   RankedTensorType table = rankedType(getTable());
   if (!isa<FloatType>(table.getElementType()))
@@ -114,7 +87,7 @@ KILN_GRADIENT(GatherOp) {
   Value rows =
       b.reshape(b.transpose(gradients[0], front),
                 {getProduct(getExtents(rankedType(getIndices())), getContext()), getProduct(others, getContext())});
-  Value sums = scatter(b, *this, getIndices(), rows, getTable(), axis);
+  Value sums = b.scatterAdd(getIndices(), rows, extents[axis]);
   others.insert(others.begin(), extents[axis]);
   llvm::append_range(back, llvm::seq<int64_t>(1, axis + 1));
   back.push_back(0);

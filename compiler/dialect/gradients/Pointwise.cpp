@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Derivatives of the ops on each element alone; y is the result, dy its gradient. Where a function has a kink, halves
-// of both sides (maximum, minimum), or 0 (relu, abs).
+// of both sides (maximum, minimum), or 0 (relu, abs). At infinities, NaN and poles each is what PyTorch's autograd
+// gives (tests/gradients/singular_test.cpp): the order of the operations counts there.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 #include <numbers>
@@ -13,11 +14,10 @@ static SmallVector<Value> toOperands(GradientBuilder &b, Value lhs, Value rhs, V
   return {b.sumTo(dl, rankedType(lhs)), b.sumTo(dr, rankedType(rhs))};
 }
 
-/// Of the one of two operands that is smaller than the other.
-static SmallVector<Value> toChosen(GradientBuilder &b, Value lhs, Value rhs, Value less, Value equal, Value dy) {
-  Value zero = b.number(dy, 0), half = b.where(equal, b.scale(dy, 0.5), zero);
-  Value ofLhs = b.add(b.where(less, dy, zero), half);
-  return toOperands(b, lhs, rhs, ofLhs, b.sub(dy, ofLhs));
+/// To the one of two operands that is the result; `isLeft` and `isRight` say that the other one cannot be.
+static SmallVector<Value> toChosen(GradientBuilder &b, Value lhs, Value rhs, Value isLeft, Value isRight, Value dy) {
+  Value zero = b.number(dy, 0), own = b.where(b.create<EqualOp>(lhs, rhs), b.scale(dy, 0.5), dy);
+  return toOperands(b, lhs, rhs, b.where(isRight, zero, own), b.where(isLeft, zero, own));
 }
 
 KILN_GRADIENT(AddOp) { return toOperands(b, getLhs(), getRhs(), gradients[0], gradients[0]); }
@@ -30,15 +30,15 @@ KILN_GRADIENT(MulOp) {
   return toOperands(b, getLhs(), getRhs(), b.mul(dy, getRhs()), b.mul(dy, getLhs()));
 }
 KILN_GRADIENT(DivOp) {
-  Value ofLhs = b.div(gradients[0], getRhs());
-  return toOperands(b, getLhs(), getRhs(), ofLhs, b.negate(b.mul(ofLhs, getResult())));
+  Value dy = gradients[0], slope = b.div(getResult(), getRhs());
+  return toOperands(b, getLhs(), getRhs(), b.div(dy, getRhs()), b.negate(b.mul(dy, slope)));
 }
 KILN_GRADIENT(MaximumOp) {
-  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getRhs(), getLhs()), b.create<EqualOp>(getLhs(), getRhs()),
+  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getRhs(), getLhs()), b.create<LessOp>(getLhs(), getRhs()),
                   gradients[0]);
 }
 KILN_GRADIENT(MinimumOp) {
-  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getLhs(), getRhs()), b.create<EqualOp>(getLhs(), getRhs()),
+  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getLhs(), getRhs()), b.create<LessOp>(getRhs(), getLhs()),
                   gradients[0]);
 }
 KILN_GRADIENT(WhereOp) {
@@ -55,7 +55,7 @@ KILN_GRADIENT(TanhOp) { return {b.mul(gradients[0], b.sub(b.number(getX(), 1), b
 KILN_GRADIENT(SigmoidOp) { return {b.mul(gradients[0], b.mul(getResult(), b.sub(b.number(getX(), 1), getResult())))}; }
 KILN_GRADIENT(ReluOp) {
   Value zero = b.number(getX(), 0);
-  return {b.where(b.create<LessOp>(zero, getX()), gradients[0], zero)};
+  return {b.where(b.create<LessEqualOp>(getX(), zero), zero, gradients[0])};
 }
 KILN_GRADIENT(AbsOp) {
   Value dy = gradients[0], zero = b.number(dy, 0);

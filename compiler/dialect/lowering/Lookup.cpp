@@ -77,6 +77,9 @@ Value EmbeddingOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool EmbeddingOp::collapseRows(RowCollapser &rows) { return rows.markFull(getIndices()) && rows.markWhole(getTable()); }
+/// The look-up whose gradient it is has them checked.
+SmallVector<IndexOperand> ScatterAddOp::getIndexOperands() { return {}; }
+
 SmallVector<IndexOperand> EmbeddingOp::getIndexOperands() { return {indexInto(getTable(), 0, getIndices())}; }
 
 Value GatherOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {

@@ -44,66 +44,103 @@ template <tensor X> constexpr auto abs(const X &x, Site site = Site::here()) {
     return detail::unary<Op::abs>(x, site);
 }
 
-/// The elements, but not below `least` and not above `most`; NaN stays.
+/// The elements, but not below `least` and not above `most`; NaN stays. By choices: the gradient of an element that is
+/// one of the two is all of the result's, where `maximum` would share it.
 constexpr auto clamp(const tensor auto &x, double least, double most, Site site = Site::here()) {
   x.tracer->at(site);
   if (!(least <= most))
     x.tracer->fail(rules::clamp_c1, least, most);
-  return minimum(maximum(x, least, site), most, site);
+  auto raised = where(less(x, least, site), least, x, site);
+  return where(less(most, x, site), most, raised, site);
 }
 
 /// 1 / sqrt(x).
 constexpr auto rsqrt(const tensor auto &x, Site site = Site::here()) { return div(1, sqrt(x, site), site); }
 
-/// x, and slope * x below 0.
+/// x, and slope * x below 0. At 0 the slope is that of the numbers below.
 constexpr auto leaky_relu(const tensor auto &x, double slope = 0.01, Site site = Site::here()) {
-  return where(less(x, 0, site), mul(x, slope, site), x, site);
+  return where(less(0, x, site), x, mul(x, slope, site), site);
 }
 
 /// x, and alpha (e^x - 1) below 0 (Clevert et al. 2015): with t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which keeps
-/// its digits near 0.
+/// its digits near 0. At 0 the slope is that of the numbers below.
 constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::here()) {
-  auto t = tanh(mul(minimum(x, 0, site), 0.5, site), site);
+  auto is_above = less(0, x, site);
+  auto t = tanh(mul(where(is_above, 0, x, site), 0.5, site), site);
   auto below = div(mul(t, 2 * alpha, site), sub(1, t, site), site);
-  return where(less(x, 0, site), below, x, site);
+  return where(is_above, x, below, site);
 }
 
-/// x to a power: by multiplications for a whole number up to 64, a root for 1/2; for all others x is above 0.
-/// Those of short floats are computed in f32, and rounded once.
-template <tensor X> constexpr auto pow(const X &x, double exponent, Site site = Site::here()) {
-  if constexpr (short_float(X::element)) {
-    return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
-  } else {
-    double size = exponent < 0 ? -exponent : exponent;
-    const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
-    if (!is_whole && size != 0.5)
-      return exp(mul(log(x, site), exponent, site), site);
-    auto power = x;
-    if (size == 0.5)
-      power = sqrt(x, site);
-    else {
-      // Squares, from the highest bit down.
-      int bit = 64;
-      const int whole = static_cast<int>(size);
-      while (bit > 1 && !(whole & bit))
-        bit /= 2;
-      for (bit /= 2; bit > 0; bit /= 2) {
-        power = mul(power, power, site);
-        if (whole & bit)
-          power = mul(power, x, site);
-      }
-      if (whole == 0)
-        power = add(mul(x, 0, site), 1, site);
-    }
-    return exponent < 0 ? div(1, power, site) : power;
-  }
+namespace detail {
+
+/// One number in the extents of a Shape.
+template <ElementType E, auto Extents> constexpr auto filled(Tracer *tracer, double value) {
+  return emit<TensorOf<E, Extents>>(tracer, Op::expand, {number<E>(tracer, value).node});
 }
-/// a to the power b, element by element, for a above 0.
+
+/// x to a whole power, by squares, from the highest bit down.
+template <tensor X> constexpr auto whole_power(const X &x, int whole, Site site) {
+  auto power = x;
+  int bit = 64;
+  while (bit > 1 && !(whole & bit))
+    bit /= 2;
+  for (bit /= 2; bit > 0; bit /= 2) {
+    power = mul(power, power, site);
+    if (whole & bit)
+      power = mul(power, x, site);
+  }
+  return power;
+}
+
+} // namespace detail
+
+/// x to a power: by multiplications for a whole number up to 64, a root for 1/2; of a number below 0 all others are
+/// NaN. Where the formula's derivative would be 0 times infinity at 0, powers of 0 have a formula of their own, whose
+/// derivative is the power's there; it reads nothing else, nor does the other one read 0.
+template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Site::here()) {
+  if constexpr (short_float(X::element)) // rounded once
+    return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
+  const double size = exponent < 0 ? -exponent : exponent;
+  const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
+  const int whole = is_whole ? static_cast<int>(size) : 0;
+  if (exponent == 0)
+    return detail::filled<X::element, X::shape>(x.tracer, 1);
+  if (exponent == 0.5)
+    return sqrt(x, site);
+  if (exponent == -0.5)
+    return div(1, sqrt(x, site), site);
+  if (exponent > 0 && is_whole)
+    return detail::whole_power(x, whole, site);
+  if (exponent == -1)
+    return div(1, x, site);
+  auto is_zero = equal(x, 0, site);
+  auto other = where(is_zero, 1, x, site);
+  auto power = is_whole ? detail::whole_power(other, whole, site) : exp(mul(log(other, site), size, site), site);
+  if (exponent < 0) {
+    auto inverse = div(1, where(is_zero, x, 1, site), site);
+    return where(is_zero, detail::whole_power(inverse, is_whole ? whole : 2, site), div(1, power, site), site);
+  }
+  if (exponent < 1)
+    return where(is_zero, sqrt(where(is_zero, x, 1, site), site), power, site);
+  return where(is_zero, 0, power, site);
+}
+
+/// a to the power b, element by element, for a of at least 0; of a number below 0 it is NaN. Powers of 0 as above.
 template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
-  if constexpr (short_float(A::element) && B::element == A::element)
+  if constexpr (short_float(A::element) && B::element == A::element) { // rounded once
     return cast<A::element>(pow(cast<f32>(a, site), cast<f32>(b, site), site), site);
-  else
-    return exp(mul(log(a, site), b, site), site);
+  } else {
+    auto is_zero = equal(a, 0, site);
+    auto power = exp(mul(log(where(is_zero, 1, a, site), site), b, site), site); // 1 for b = 0
+    auto only = [&](const auto &is_here) { return where(is_here, a, 1, site); };
+    auto is_negative = logical_and(is_zero, less(b, 0, site), site);
+    auto is_part = logical_and(is_zero, logical_and(less(0, b, site), less(b, 1, site), site), site);
+    auto is_one = logical_and(is_zero, equal(b, 1, site), site);
+    auto is_more = logical_and(is_zero, less(1, b, site), site);
+    auto inverse = div(1, only(is_negative), site);
+    auto larger = where(is_more, 0, where(is_negative, mul(inverse, inverse, site), power, site), site);
+    return where(is_part, sqrt(only(is_part), site), where(is_one, only(is_one), larger, site), site);
+  }
 }
 
 /// What is left of a / b, with the sign of a, as % in C; of i32. a where b is 0.
@@ -144,11 +181,6 @@ constexpr auto constant_of(const tensor auto &context, std::vector<double> value
   return emit<Tensor<E, Extents...>>(context.tracer, Op::constant, {}, std::move(attributes));
 }
 
-/// One number in the extents of a Shape.
-template <ElementType E, auto Extents> constexpr auto filled(Tracer *tracer, double value) {
-  return emit<TensorOf<E, Extents>>(tracer, Op::expand, {number<E>(tracer, value).node});
-}
-
 /// Axes in their order, but for one that comes first, or comes back from there.
 template <int Axis, tensor X, int... I>
 constexpr auto axis_first(const X &x, std::integer_sequence<int, I...>, Site site) {
@@ -172,7 +204,11 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   if constexpr (short_float(X::element))
     return cast<X::element>(l2_normalize<Axis>(cast<f32>(x, site), epsilon, site), site);
   else {
-    auto norm = maximum(sqrt(sum<Axis>(mul(x, x, site), site), site), epsilon, site);
+    // The root has no derivative at 0: a row of zeros is divided by epsilon, whose gradient is none of the root's.
+    auto squares = sum<Axis>(mul(x, x, site), site);
+    auto is_zero = equal(squares, 0, site);
+    auto root = where(is_zero, 0, sqrt(where(is_zero, 1, squares, site), site), site);
+    auto norm = where(less(root, epsilon, site), epsilon, root, site);
     return div(x, detail::unsqueezed<Axis>(norm), site);
   }
 }

@@ -46,7 +46,7 @@ typedef enum kiln_status_t {
   KILN_DEVICE_LOST = 20,       /* an error that the device does not recover from: destroy the model */
   KILN_WEIGHT_VALUE = 21,      /* a tensor has a number that cannot be stored as the model stores it */
   KILN_FILE_MISMATCH = 22,     /* a packed file of another library, target or version */
-  KILN_NOT_FINITE = 23,        /* a loss or the norm of its gradients is NaN or infinite; no weight was changed */
+  KILN_NOT_FINITE = 23,        /* loss, gradients or learning rate are NaN or infinite; no weight was changed */
   KILN_SELFTEST_FAILED = 24,   /* the library computes other numbers than it was made to */
   KILN_RANK_LOST = 25          /* another rank did not take part before the deadline, or is gone */
 } kiln_status_t;

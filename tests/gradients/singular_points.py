@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What PyTorch's autograd gives in f64 where a derivative has a pole, a kink or a tie: writes singular_points.inc.
+
+singular_points.py > singular_points.inc, with PyTorch 1.13 or later. Nothing is drawn at random.
+"""
+import torch
+from torch.nn import functional as F
+
+inf, nan = float("inf"), float("nan")
+GRADIENTS = (1.0, 0.0, -2.0)  # of the result
+EVERYWHERE = (0.0, 1.0, -1.0, 2.0, inf, -inf, nan)
+
+UNARY = {
+    "exp": (torch.exp, EVERYWHERE),
+    "log": (torch.log, EVERYWHERE),
+    "sqrt": (torch.sqrt, EVERYWHERE),
+    "rsqrt": (torch.rsqrt, EVERYWHERE),
+    "abs": (torch.abs, EVERYWHERE),
+    "tanh": (torch.tanh, EVERYWHERE),
+    "sigmoid": (torch.sigmoid, EVERYWHERE),
+    "relu": (torch.relu, EVERYWHERE),
+    "gelu": (F.gelu, EVERYWHERE),
+    "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), EVERYWHERE),
+    "silu": (F.silu, EVERYWHERE),
+    "softplus": (F.softplus, EVERYWHERE),
+    "leaky_relu": (F.leaky_relu, EVERYWHERE),
+    "elu": (lambda x: F.elu(x, 2.0), (0.0, 1.0, -1.0, 2.0, inf, -inf)),
+    "clamp": (lambda x: torch.clamp(x, 0.0, 1.0), (0.0, 0.5, 1.0, -1.0, 2.0, inf, -inf)),
+    "pow_0": (lambda x: x**0, EVERYWHERE),
+    "pow_half": (lambda x: x**0.5, EVERYWHERE),
+    "pow_1": (lambda x: x**1, EVERYWHERE),
+    "pow_2": (lambda x: x**2, EVERYWHERE),
+    "pow_3": (lambda x: x**3, EVERYWHERE),
+    "pow_part": (lambda x: x**0.3, (0.0, 1.0, 2.0, -1.0)),
+    "pow_more": (lambda x: x**1.5, (0.0, 1.0, 2.0, -1.0)),
+    "pow_minus_1": (lambda x: x**-1, EVERYWHERE),
+    "pow_minus_2": (lambda x: x**-2, (0.0, 1.0, -1.0, 2.0, nan)),
+    "pow_minus_half": (lambda x: x**-0.5, (0.0, 1.0, 2.0, inf)),
+    "pow_minus_part": (lambda x: x**-0.3, (0.0, 1.0, 2.0)),
+    # What is not chosen is not seen.
+    "where_log": (lambda x: torch.where(x > 0, torch.log(torch.where(x > 0, x, torch.ones_like(x))), x), EVERYWHERE),
+}
+PAIRS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (inf, 1.0), (1.0, inf), (nan, 1.0), (-1.0, 0.0))
+BINARY = {
+    "mul": (torch.mul, PAIRS),
+    "div": (torch.div, PAIRS),
+    "maximum": (torch.maximum, PAIRS),
+    "minimum": (torch.minimum, PAIRS),
+    "pow": (torch.pow, ((0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (2.0, 0.0), (2.0, 3.0), (0.5, 0.5))),
+}
+
+
+def layer_norm(x):
+    return F.layer_norm(x, (4,), eps=1e-5)
+
+
+def rms_norm(x):
+    return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5)
+
+
+def cross_entropy(x):
+    return F.cross_entropy(x, torch.tensor([1, 3, 0])).expand(3, 4)
+
+
+DY = [[1.0, 0.5, -2.0, 0.25], [0.5, 0.0, 3.0, -1.0], [-1.0, 2.0, 0.0, 1.5]]
+ROWS = {
+    "l2_normalize": (F.normalize, [[0.0] * 4, [3.0, 4.0, 0.0, 0.0], [1e-14, 0.0, 0.0, -1e-14]]),
+    "softmax": (lambda x: x.softmax(-1), [[0.0, -inf, 1.0, 2.0], [-inf, -inf, 0.5, -inf], [200.0, -200.0, 0.0, 1.0]]),
+    "log_softmax": (lambda x: x.log_softmax(-1), [[0.0, 1.0, 1.0, 2.0], [400.0, -inf, 0.5, 3.0], [1.0] * 4]),
+    "cross_entropy": (cross_entropy, [[0.0, 1.0, -inf, 2.0], [-inf, -inf, 0.5, 1.0], [300.0, -200.0, 0.0, 1.0]]),
+    "max": (lambda x: x.amax(-1, keepdim=True).expand(3, 4), [[1.0] * 4, [0.0, 2.0, 2.0, -inf], [-1.0, 3.0, inf, inf]]),
+    "layer_norm": (layer_norm, [[1.0] * 4, [0.0] * 4, [1.0, -1.0, 1.0, -1.0]]),
+    "rms_norm": (rms_norm, [[0.0] * 4, [1e-3] * 4, [1.0, 2.0, 0.0, -1.0]]),
+}
+
+
+def text(value):
+    if value != value:
+        return "nan"
+    return repr(value) if abs(value) != inf else "inf" if value > 0 else "-inf"
+
+
+def gradients(f, dy, *operands):
+    given = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in operands]
+    y = f(*given)
+    y.backward(torch.tensor(dy, dtype=torch.float64).expand(y.shape))
+    return [x.grad for x in given]
+
+
+print("// SPDX-License-Identifier: Apache-2.0")
+print("// Written by singular_points.py: operation, operands, gradient of the result, gradients of the operands.")
+print("// clang-format off")
+for name, (f, points) in UNARY.items():
+    for x in points:
+        for dy in GRADIENTS:
+            print(f"KILN_UNARY({name}, {text(x)}, {dy}, {text(gradients(f, dy, x)[0].item())})")
+for name, (f, points) in BINARY.items():
+    for a, b in points:
+        for dy in GRADIENTS:
+            da, db = gradients(f, dy, a, b)
+            print(f"KILN_BINARY({name}, {text(a)}, {text(b)}, {dy}, {text(da.item())}, {text(db.item())})")
+for name, (f, x) in ROWS.items():
+    dx = gradients(f, DY, x)[0]
+    rows = ", ".join("{" + ", ".join(text(value) for value in row) + "}" for row in (sum(x, []), sum(DY, []), dx.flatten().tolist()))
+    print(f"KILN_ROWS({name}, {rows})")

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gradients where a function has a pole, a kink or a tie, beside PyTorch's (singular_points.py), what becomes of NaN in
+// look-ups, and steps that must not change a weight.
+#include "differentiated.h"
+#include "singular.h"
+#include "tests/fuzz/CompiledModel.h"
+#include "tests/targets/RunnableTargets.h"
+
+#include <cmath>
+#include <limits>
+
+namespace kiln::testing {
+namespace {
+
+using fuzz::CompiledModel;
+
+constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+
+/// An operation at one of its points: the gradient of its result, and those of its operands.
+struct Point {
+  double a, b, dy, da, db;
+};
+struct Case {
+  std::string name;
+  bool isBinary = false;
+  std::vector<std::int64_t> shape{specs::SingularPoints::points};
+  std::vector<Point> points = {};
+};
+
+const std::vector<Case> &allCases() {
+  static const std::vector<Case> cases = [] {
+    std::vector<Case> all;
+    auto add = [&](const char *name, bool isBinary, const Point &point) {
+      if (all.empty() || all.back().name != name)
+        all.push_back({name, isBinary});
+      all.back().points.push_back(point);
+    };
+    auto addRows = [&](const char *name, const std::vector<double> &x, const std::vector<double> &dy,
+                       const std::vector<double> &dx) {
+      all.push_back({name, false, {3, 4}});
+      for (std::size_t i = 0; i < x.size(); ++i)
+        all.back().points.push_back({x[i], 0, dy[i], dx[i], 0});
+    };
+#define KILN_UNARY(name, a, dy, da) add(#name, false, {a, 0, dy, da, 0});
+#define KILN_BINARY(name, a, b, dy, da, db) add(#name, true, {a, b, dy, da, db});
+#define KILN_ROWS(name, ...) addRows(#name, __VA_ARGS__);
+#include "singular_points.inc"
+#undef KILN_UNARY
+#undef KILN_BINARY
+#undef KILN_ROWS
+    return all;
+  }();
+  return cases;
+}
+
+std::size_t placeOf(const Graph &graph, const std::string &name) {
+  for (std::size_t i = 0; i < graph.entries.size(); ++i)
+    if (graph.entries[i].name == name)
+      return i;
+  throw std::runtime_error("no entry " + name);
+}
+
+/// A member of each point; 1 behind them.
+Tensor tensorOf(const Case &given, double Point::*member) {
+  Tensor tensor = Tensor::zeros(ElementType::f32, given.shape);
+  for (std::size_t i = 0; i < tensor.values.size(); ++i)
+    tensor.values[i] = i < given.points.size() ? given.points[i].*member : 1;
+  return tensor;
+}
+
+void setWeights(Differentiated &model) {
+  for (const Case &each : allCases()) {
+    model.weights.at(each.name + "_a") = tensorOf(each, &Point::a);
+    if (each.isBinary)
+      model.weights.at(each.name + "_b") = tensorOf(each, &Point::b);
+  }
+}
+
+/// 1e-6: numbers that a spec states, such as 1e-5, are rounded to f32, and PyTorch has them in f64.
+bool isAlike(double got, double expected, double tolerance) {
+  return got == expected || (std::isnan(got) && std::isnan(expected)) ||
+         std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
+}
+
+TEST(SingularPoints, AreThoseOfPyTorch) {
+  Differentiated model(trace<specs::SingularPoints>(), 1);
+  ASSERT_TRUE(model.module);
+  setWeights(model);
+  ASSERT_EQ(allCases().size() + 1, model.graph.entries.size()) << "ties is checked apart";
+  for (const Case &each : allCases()) {
+    const Entry &entry = entryOf(model.graph, "at_" + each.name);
+    const auto results = model.run(entry, {}, {tensorOf(each, &Point::dy)});
+    ASSERT_EQ(results.size(), each.isBinary ? 3u : 2u);
+    for (std::size_t i = 0; i < each.points.size(); ++i) {
+      const Point &point = each.points[i];
+      EXPECT_TRUE(isAlike(results[1]->values[i], point.da, 1e-6))
+          << each.name << " at " << point.a << ", " << point.b << " with dy " << point.dy << ": expected " << point.da
+          << ", got " << results[1]->values[i];
+      if (each.isBinary)
+        EXPECT_TRUE(isAlike(results[2]->values[i], point.db, 1e-6))
+            << each.name << " of " << point.a << " at " << point.b << " with dy " << point.dy << ": expected "
+            << point.db << ", got " << results[2]->values[i];
+    }
+  }
+}
+
+std::vector<float> floatsOf(const std::vector<char> &bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+/// Compiled, too, where they are numbers: what is NaN may cancel (dsl/SPEC.md), and infinities stand for what is beyond
+/// the type.
+TEST(SingularPoints, AreNumbersWhereCompiled) {
+  Differentiated model(trace<specs::SingularPoints>(), 1);
+  setWeights(model);
+  llvm::Expected<CompiledModel> compiled = CompiledModel::compile(model.graph, runnableTargets().front());
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  llvm::Error unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  CompiledModel::Session session(*compiled, {});
+  for (const Case &each : allCases()) {
+    llvm::Expected<CompiledModel::Buffers> results =
+        session.call(placeOf(model.graph, "at_" + each.name), {}, {fuzz::toBytes(tensorOf(each, &Point::dy))});
+    ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+    const std::vector<float> da = floatsOf(results->at(1));
+    for (std::size_t i = 0; i < each.points.size(); ++i) {
+      const Point &point = each.points[i];
+      if (!std::isnan(point.da) && std::isfinite(point.a))
+        EXPECT_TRUE(isAlike(da[i], point.da, 2e-4)) << each.name << " at " << point.a << ", " << point.b << " with dy "
+                                                    << point.dy << ": expected " << point.da << ", got " << da[i];
+    }
+  }
+}
+
+/// The first two of equal ones: those whose indices topk gives.
+TEST(SingularPoints, TopkGivesAllToWhatItReturned) {
+  Differentiated model(trace<specs::SingularPoints>(), 1);
+  model.weights.at("ties_a") = Tensor::of(ElementType::f32, {3, 4}, {1, 1, 1, 1, 0, 2, 2, 2, 3, 0, 5, 3});
+  const Tensor dy = Tensor::of(ElementType::f32, {3, 2}, {10, 20, 30, 40, 50, 60});
+  const auto results = model.run(entryOf(model.graph, "ties"), {}, {dy});
+  EXPECT_EQ(results[1]->values, (std::vector<double>{10, 20, 0, 0, 0, 30, 40, 0, 60, 0, 50, 0}));
+}
+
+/// Sums of rows one after another, as the library's, in f32.
+std::vector<float> addRows(const std::vector<double> &indices, const std::vector<float> &rows, std::int64_t height) {
+  std::vector<float> table(static_cast<std::size_t>(height * 3));
+  for (std::size_t r = 0; r < indices.size(); ++r)
+    for (std::size_t c = 0; c < 3; ++c)
+      table[static_cast<std::size_t>(indices[r]) * 3 + c] += rows[r * 3 + c];
+  return table;
+}
+
+/// Repeated indices, rows that nothing looks up, and a NaN, which stays in its row: to the bit on all targets and for
+/// each number of workers.
+TEST(LookUps, AddRowsUpInOrder) {
+  const Graph graph = trace<specs::LookedUp>();
+  std::mt19937 random(17);
+  for (const std::string &target : runnableTargets()) {
+    Differentiated model(graph, 3);
+    llvm::Expected<CompiledModel> compiled = CompiledModel::compile(graph, target);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    llvm::Error unbound = compiled->bind(model.weights);
+    ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+    for (std::int64_t count : {1, 7, 40})
+      for (const auto &[name, height] :
+           std::initializer_list<std::pair<const char *, int>>{{"small", 5}, {"large", 300}, {"columns", 7}}) {
+        SCOPED_TRACE(target + " " + name + " " + std::to_string(count));
+        std::vector<double> indices;
+        std::vector<float> rows;
+        for (std::int64_t r = 0; r < count; ++r) {
+          indices.push_back(r % 3 == 1 ? 2 : std::uniform_int_distribution<int>(0, height - 2)(random));
+          for (int c = 0; c < 3; ++c)
+            rows.push_back(std::uniform_real_distribution<float>(-1, 1)(random));
+        }
+        rows.back() = std::numeric_limits<float>::quiet_NaN();
+        std::vector<float> expected = addRows(indices, rows, height);
+        const Tensor dy = Tensor::of(ElementType::f32, {count, 3}, {rows.begin(), rows.end()});
+        const Tensor places = integers({count}, indices);
+        const interpreter::Extents extents{{"rows", count}};
+        // By the interpreter.
+        const Entry &entry = entryOf(graph, name);
+        const auto evaluated = model.run(entry, extents, {places, dy});
+        auto at = [&](std::size_t i) { // columns are transposed
+          return std::string_view(name) == "columns" ? expected[i % 7 * 3 + i / 7] : expected[i];
+        };
+        ASSERT_EQ(evaluated[1]->values.size(), expected.size());
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          EXPECT_TRUE(isAlike(evaluated[1]->values[i], at(i), 1e-5)) << i;
+        for (unsigned workers : {1u, 3u}) {
+          CompiledModel::Session session(
+              *compiled,
+              {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers});
+          llvm::Expected<CompiledModel::Buffers> results =
+              session.call(placeOf(graph, name), extents, {fuzz::toBytes(places), fuzz::toBytes(dy)});
+          ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+          const std::vector<float> got = floatsOf(results->at(1));
+          ASSERT_EQ(got.size(), expected.size());
+          for (std::size_t i = 0; i < got.size(); ++i)
+            EXPECT_TRUE(got[i] == at(i) || (std::isnan(got[i]) && std::isnan(at(i))))
+                << i << ": expected " << at(i) << ", got " << got[i];
+        }
+      }
+  }
+}
+
+/// A step of each optimiser, which must be refused and leave weights and states as they were.
+void expectRefused(CompiledModel &compiled, const Differentiated &model, double rate, int step) {
+  const Tensor x = Tensor::of(ElementType::f32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  const CompiledModel::Buffers bytes{fuzz::toBytes(x), fuzz::toBytes(Tensor::of(ElementType::f32, {}, {rate})),
+                                     fuzz::toBytes(integers({}, {static_cast<double>(step)}))};
+  CompiledModel::Session session(compiled, {});
+  for (std::size_t number = 0; number < model.graph.entries.size(); ++number) {
+    const std::string name = model.graph.entries[number].name;
+    SCOPED_TRACE(name);
+    if (step < 1 && (name == "descend" || name == "roll"))
+      continue; // nothing of theirs depends on it
+    const std::vector<char> before = session.states();
+    llvm::Expected<CompiledModel::Buffers> results = session.call(number, {}, bytes);
+    ASSERT_FALSE(static_cast<bool>(results)) << "the step was made";
+    EXPECT_NE(llvm::toString(results.takeError()).find("no weight was changed"), std::string::npos);
+    EXPECT_EQ(session.states(), before);
+    for (const auto &[weight, expected] : model.weights) {
+      llvm::Expected<Tensor> got = compiled.read(weight, expected.shape);
+      ASSERT_TRUE(static_cast<bool>(got)) << llvm::toString(got.takeError());
+      EXPECT_EQ(got->values, expected.values) << weight;
+    }
+  }
+}
+
+TEST(UnfinishedSteps, ChangeNothing) {
+  for (const std::string &target : {runnableTargets().front(), runnableTargets().back()}) {
+    SCOPED_TRACE(target);
+    Differentiated model(trace<specs::Unfinished>(), 5);
+    llvm::Expected<CompiledModel> compiled = CompiledModel::compile(model.graph, target);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    auto bind = [&] {
+      llvm::Error unbound = compiled->bind(model.weights);
+      ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+    };
+    model.weights.at("scale").values = {1, 2, 3};
+    bind();
+    for (double rate : {nan, inf, -inf}) {
+      SCOPED_TRACE(rate);
+      expectRefused(*compiled, model, rate, 1);
+    }
+    for (int step : {0, -1}) {
+      SCOPED_TRACE(step);
+      expectRefused(*compiled, model, 0.1, step);
+    }
+    model.weights.at("scale").values[1] = 0; // of which the gradient is NaN, and the loss a number
+    bind();
+    expectRefused(*compiled, model, 0.1, 1);
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
