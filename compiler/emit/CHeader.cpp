@@ -410,7 +410,11 @@ kiln_status_t {0}_selftest(const kiln_options_t *options, kiln_error_t *error);
 /// Those of a model that trains.
 static std::string trainingPrototypes(const std::string &name) {
   return fmt::format(
-      R"(/* Writes all that a training goes on from as a safetensors file: the weights that are trained, what is at the beginning of
+      R"(/* Binds first weights for a training that begins from nothing: those of torch.nn's layers, linear ones and convolutions
+ * uniform, embeddings normal, norms ones and zeros. They follow from the seed and each weight's name alone, so they are the
+ * same to the bit on every machine, and for every number of ranks. What the optimiser keeps is zeros then, in the arena. */
+kiln_status_t {0}_initialise_weights({0}_t *model, uint64_t seed, kiln_error_t *error);
+/* Writes all that a training goes on from as a safetensors file: the weights that are trained, what is at the beginning of
  * the arena, the step that was made last, and the seed. It takes the place of what is there only when it is whole, so that
  * a program may be killed at any time. load_training takes it from there: steps that follow give the same bits as without,
  * whatever the number of threads. Weights that are frozen are not in the file: bind them before, or it is

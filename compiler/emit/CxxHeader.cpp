@@ -310,7 +310,13 @@ static std::string selfTestMethod(const std::string &name) {
 }
 
 static std::string trainingMethods(const std::string &name) {
-  return fmt::format(R"(  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
+  return fmt::format(
+      R"(  /// Creates the model, if there is none yet, and binds first weights that follow from the seed: {0}_initialise_weights.
+  kiln_status_t initialise_weights(std::uint64_t seed, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_initialise_weights(handle, seed, error) : status;
+  }}
+  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
   kiln_status_t save_training(const void *arena, const kiln_training_t &training, const char *path,
                               kiln_error_t *error = nullptr) const {{
     return {0}_save_training(handle, arena, &training, path, error);
@@ -325,7 +331,7 @@ static std::string trainingMethods(const std::string &name) {
   }}
 
 )",
-                     name);
+      name);
 }
 
 /// Those of a library for several processes that each have a part.

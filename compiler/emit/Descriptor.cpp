@@ -8,6 +8,7 @@
 #include "compiler/object/BinaryInterface.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include <algorithm>
@@ -36,7 +37,8 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   /// A weight or a state as kiln_weight_t.
-  template <class Tensor> Constant *tensor(const Tensor &tensor, uint32_t flags);
+  template <class Tensor>
+  Constant *tensor(const Tensor &tensor, uint32_t flags, const Initial &initial = Initial::zeros());
   /// Of integers of so many bits.
   Constant *numbers(ArrayRef<uint64_t> values, unsigned bits, const Twine &name);
   Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
@@ -116,7 +118,20 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
       .get();
 }
 
-template <class Tensor> Constant *DescriptorBuilder::tensor(const Tensor &tensor, uint32_t flags) {
+static uint32_t initialKind(const Initial &initial) {
+  switch (initial.kind) {
+  case Initial::Kind::uniform:
+    return KILN_INITIAL_UNIFORM;
+  case Initial::Kind::normal:
+    return KILN_INITIAL_NORMAL;
+  default:
+    assert(initial.kind == Initial::Kind::constant && "the interface has resolved the others");
+    return KILN_INITIAL_CONSTANT;
+  }
+}
+
+template <class Tensor>
+Constant *DescriptorBuilder::tensor(const Tensor &tensor, uint32_t flags, const Initial &initial) {
   SmallVector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
   flags |= (tensor.allCopies ? KILN_WEIGHT_OF_STAGE : 0) | tensor.absent * KILN_WEIGHT_ABSENT;
@@ -127,6 +142,8 @@ template <class Tensor> Constant *DescriptorBuilder::tensor(const Tensor &tensor
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, tensor.fileCopies())
       .set(abi::weight::flags, flags)
+      .set(abi::weight::initial, initialKind(initial))
+      .set(abi::weight::initial_number, llvm::bit_cast<uint32_t>(static_cast<float>(initial.number)))
       .get();
 }
 
@@ -305,7 +322,7 @@ void DescriptorBuilder::emitConstants(const std::vector<Variant> &variants) {
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   SmallVector<Constant *> weights, shards, states, entries, code;
   for (const WeightInterface &described : model.weights) {
-    weights.push_back(tensor(described, described.isVariable ? KILN_WEIGHT_VARIABLE : 0));
+    weights.push_back(tensor(described, described.isVariable ? KILN_WEIGHT_VARIABLE : 0, described.initial));
     shards.push_back(shard(described.slice));
   }
   for (const StateInterface &described : trainingStates(model)) {

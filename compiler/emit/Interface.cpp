@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -130,6 +131,18 @@ static EntryInterface describeBatch(const EntryInterface &single, const BatchExt
   return batch;
 }
 
+/// What a parameter begins with as a constant or a distribution, whatever its shape.
+static Initial resolve(const Parameter &parameter) {
+  const Initial &given = parameter.initial;
+  if (given.kind == Initial::Kind::fan_in)
+    return Initial::uniform(1 / std::sqrt(given.number));
+  if (given.kind != Initial::Kind::by_shape)
+    return given;
+  if (parameter.shape.size() < 2)
+    return Initial::zeros();
+  return Initial::uniform(1 / std::sqrt(static_cast<double>(element_count(parameter) / parameter.shape.front())));
+}
+
 ModelInterface describeInterface(const Graph &graph, std::string name) {
   ModelInterface model;
   model.name = std::move(name);
@@ -205,6 +218,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
       weight.copies *= count;
     weight.element = parameter.element;
     weight.isVariable = parameter.is_variable;
+    weight.initial = resolve(parameter);
     weight.shape = parameter.shape;
     int64_t elements = weight.copies;
     for (int64_t extent : weight.shape)

@@ -66,8 +66,9 @@ struct WeightInterface {
   ElementType element;
   std::vector<int64_t> shape; // of the slice, if it is one
   int64_t copies = 1;
-  std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
-  bool isVariable = false;     // may be written between calls
+  std::vector<int64_t> layers;        // of the stacks, outermost first; the copies are their product
+  bool isVariable = false;            // may be written between calls
+  Initial initial = Initial::zeros(); // constant, uniform or normal
   std::optional<WeightSlice> slice = std::nullopt;
   int64_t allCopies = 0; // of stages that have some each, of which `copies` are the most; 0: each has these
   uint32_t absent = 0;   // bits: stages with that role do without it, as KILN_WEIGHT_ABSENT says

@@ -16,6 +16,20 @@
 extern "C" {
 #endif
 
+/* computed.c */
+
+/* What the elements of a tensor are computed from, by a form that is given them as parts. */
+typedef struct kiln_computed_t {
+  uint64_t key, seed;
+  float number;
+  uint32_t kind;
+} kiln_computed_t;
+/* `digest` is that of the tensor's name. */
+typedef void (*kiln_describe_t)(const kiln_weight_t *weight, uint64_t digest, uint64_t seed, kiln_computed_t *computed);
+/* Binds weights whose elements the form computes. */
+kiln_status_t kiln_bind_computed(kiln_model_t *model, const kiln_form_t *form, kiln_describe_t describe, uint64_t seed,
+                                 kiln_error_t *error);
+
 /* counter.c */
 
 /* Elements of an input of a call with these extents, computed from its name and a seed. */

@@ -54,6 +54,13 @@ enum {
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 
+/* What a weight is before a training. */
+enum {
+  KILN_INITIAL_CONSTANT = 0,
+  KILN_INITIAL_UNIFORM = 1, /* within a bound of 0 */
+  KILN_INITIAL_NORMAL = 2   /* around 0, with a standard deviation */
+};
+
 /* What an argument is as an output, beside 0 and 1. */
 enum { KILN_OUTPUT_OF_LAST = 2 };
 
@@ -111,6 +118,10 @@ extern const kiln_selftest_t kiln_selftest_table;
  * source and side by side in the target, in the memory of the variant. */
 void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                     uint64_t source_stride);
+/* table [height, width]: the sums of those rows [count, width] that have its rows' numbers as indices, in their order,
+ * whatever the number of workers. What the executor's loop returned. */
+int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,
+                     int64_t count, int64_t width);
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                          uint64_t source_stride);
 
@@ -118,10 +129,6 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
 enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUP_STAGES = 2, KILN_GROUPS = 3 };
 /* From stage to stage: the dialect's Way. */
 enum { KILN_WAY_ONWARD = 0, KILN_WAY_BACK = 1, KILN_WAY_ACROSS = 2 };
-/* table [height, width]: the sums of those rows [count, width] that have its rows' numbers as indices, in their order,
- * whatever the number of workers. What the executor's loop returned. */
-int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,
-                     int64_t count, int64_t width);
 /* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
  * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
  * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap.
@@ -204,6 +211,9 @@ kiln_status_t kiln_selftest(const kiln_options_t *options, kiln_error_t *error);
 /* Writes the bound weights as a safetensors file, of the types of the weight table, beside the path before it takes the
  * place of what is there. */
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error);
+/* Binds first weights of a training, which follow from the seed and the weights' names: the same bits on each machine.
+ */
+kiln_status_t kiln_initialise_weights(kiln_model_t *model, uint64_t seed, kiln_error_t *error);
 /* The weights that are trained, and all else that a training goes on from: the states at the beginning of its arena,
  * the step and the seed. load_training takes it back; what is frozen is bound before. On failure model, arena and
  * training are as before. */

@@ -247,6 +247,18 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
   return llvm::Error::success();
 }
 
+llvm::Error CompiledModel::initialise(std::uint64_t seed) {
+  auto initialiseWeights = function<decltype(kiln_initialise_weights)>("initialise_weights");
+  if (!initialiseWeights)
+    return initialiseWeights.takeError();
+  for (const Handle &handle : handles) {
+    kiln_error_t error{};
+    if ((*initialiseWeights)(handle.get(), seed, &error) != KILN_OK)
+      return llvm::createStringError(said(error));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<interpreter::Tensor> CompiledModel::read(const std::string &name,
                                                         const interpreter::TensorShape &shape) {
   auto readWeight = function<decltype(kiln_read_weight)>("read_weight");

@@ -74,6 +74,8 @@ public:
   /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
   /// a device does not survive one.
   llvm::Error bind(const Weights &weights);
+  /// Of a model that trains, after bind: gives it first weights that follow from the seed.
+  llvm::Error initialise(std::uint64_t seed);
   /// A bound weight by the name in the weight file, as it is now.
   llvm::Expected<interpreter::Tensor> read(const std::string &name, const interpreter::TensorShape &shape);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }

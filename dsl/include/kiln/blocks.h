@@ -141,8 +141,8 @@ public:
                                                   last(K::shape))>;
     auto q = detail::emit<EachQuery>(&tracer, Op::reshape, {q_proj(query, site).node});
     auto k = detail::emit<EachKey>(&tracer, Op::reshape, {keys.node});
-    auto scores =
-        sum(mul(tanh(add(q, k, site), site), weight<Weight.element, Hidden>(query, "score", site), site), site);
+    auto score = weight<Weight.element, Hidden>(query, "score", Initial::fan_in(Hidden), site);
+    auto scores = sum(mul(tanh(add(q, k, site), site), score, site), site);
     if constexpr (std::is_same_v<Mask, None>)
       return softmax(scores, site);
     else

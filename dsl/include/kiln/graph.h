@@ -88,6 +88,28 @@ struct Scope {
   std::vector<int> parameters, states; // traced in this scope, so that asking again finds the same
 };
 
+/// What a parameter is before a training, where no file has it (NAME_initialise_weights).
+struct Initial {
+  enum class Kind : std::uint8_t {
+    by_shape, // a matrix as a linear layer's weight [out, in], anything of one axis or none: zeros
+    constant,
+    fan_in,  // uniform within 1 / sqrt(number) of 0
+    uniform, // within the number of 0
+    normal,  // around 0, with this standard deviation
+  };
+  Kind kind = Kind::by_shape;
+  double number = 0;
+
+  static constexpr Initial zeros() { return {Kind::constant, 0}; }
+  static constexpr Initial ones() { return {Kind::constant, 1}; }
+  static constexpr Initial constant(double value) { return {Kind::constant, value}; }
+  /// As PyTorch's linear layers and convolutions, of which each output adds up so many products.
+  static constexpr Initial fan_in(std::int64_t products) { return {Kind::fan_in, static_cast<double>(products)}; }
+  static constexpr Initial uniform(double bound) { return {Kind::uniform, bound}; }
+  static constexpr Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  constexpr bool operator==(const Initial &) const = default;
+};
+
 /// A weight that the caller binds by name.
 struct Parameter {
   int scope = -1;
@@ -96,6 +118,7 @@ struct Parameter {
   std::vector<std::int64_t> shape;
   bool is_variable = false; // may be written between calls
   Storage storage{};        // as the spec states it; one with fewer bits is of f32
+  Initial initial{};
 };
 
 constexpr std::int64_t element_count(const Parameter &parameter) {

@@ -45,9 +45,9 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
 /// The parameter of a layer of which the caller chooses the type. Biases are given its element type alone: they are
 /// stored as they are.
 template <WeightType Weight, Dim... Extents>
-constexpr auto weight(const tensor auto &context, const char *leaf, Site site) {
+constexpr auto weight(const tensor auto &context, const char *leaf, const Initial &initial, Site site) {
   static_assert(floating(Weight.element), "kiln: a layer requires weights of a floating-point type [layer_c5]");
-  return parameter<Weight, Extents...>(context, leaf, site);
+  return parameter<Weight, Extents...>(context, leaf, initial, site);
 }
 } // namespace detail
 
@@ -74,9 +74,10 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr bool out_first = Order == WeightOrder::out_in;
-    auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
+    constexpr Initial initial = Initial::fan_in(In);
+    auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", initial, site);
     if constexpr (Bias)
-      return linear<Order>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
+      return linear<Order>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return linear<Order>(x, weight, site);
   }
@@ -93,9 +94,10 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
-    auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
+    constexpr Initial initial = Initial::fan_in(In / groups * Kernel.height * Kernel.width);
+    auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", initial, site);
     if constexpr (Bias)
-      return conv2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
+      return conv2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return conv2d<Options>(x, weight, site);
   }
@@ -111,9 +113,10 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
-    auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", site);
+    constexpr Initial initial = Initial::fan_in(In / groups * Kernel);
+    auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", initial, site);
     if constexpr (Bias)
-      return conv1d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
+      return conv1d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return conv1d<Options>(x, weight, site);
   }
@@ -130,9 +133,11 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
-    auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
+    // PyTorch's reading of this shape: of its second axis, and the kernel.
+    constexpr Initial initial = Initial::fan_in(Out / groups * Kernel.height * Kernel.width);
+    auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", initial, site);
     if constexpr (Bias)
-      return conv_transpose2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
+      return conv_transpose2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return conv_transpose2d<Options>(x, weight, site);
   }
@@ -145,8 +150,8 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return group_norm<Groups>(x, detail::weight<Weight, Width>(x, "weight", site),
-                              detail::weight<Weight, Width>(x, "bias", site), epsilon, site);
+    return group_norm<Groups>(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site),
+                              detail::weight<Weight, Width>(x, "bias", Initial::zeros(), site), epsilon, site);
   }
 
 private:
@@ -201,11 +206,14 @@ public:
     auto own = detail::mean_of_rows(x, site);
     auto difference = sub(x, own, site);
     auto spread = detail::mean_of_rows(mul(difference, difference, site), site);
-    auto mean = running_average(detail::weight<Weight, Width>(x, "running_mean", site), own, own, momentum, site);
-    auto variance = running_average(detail::weight<Weight, Width>(x, "running_var", site), spread,
+    auto vector = [&](const char *leaf, const Initial &initial) {
+      return detail::weight<Weight, Width>(x, leaf, initial, site);
+    };
+    auto mean = running_average(vector("running_mean", Initial::zeros()), own, own, momentum, site);
+    auto variance = running_average(vector("running_var", Initial::ones()), spread,
                                     detail::sample_variance(x, spread, site), momentum, site);
-    auto scale = div(detail::weight<Weight, Width>(x, "weight", site), sqrt(add(variance, epsilon, site), site), site);
-    return add(mul(sub(x, mean, site), scale, site), detail::weight<Weight, Width>(x, "bias", site), site);
+    auto scale = div(vector("weight", Initial::ones()), sqrt(add(variance, epsilon, site), site), site);
+    return add(mul(sub(x, mean, site), scale, site), vector("bias", Initial::zeros()), site);
   }
 
 private:
@@ -224,7 +232,7 @@ public:
   /// The table itself.
   constexpr auto weight(const tensor auto &context, Site site = Site::here()) const {
     ScopeGuard guard(*context.tracer, scope_in(*context.tracer));
-    return detail::weight<Weight, Rows, Width>(context, "weight", site);
+    return detail::weight<Weight, Rows, Width>(context, "weight", Initial::normal(1), site);
   }
 };
 
@@ -242,8 +250,8 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return layer_norm(x, detail::weight<Weight, Width>(x, "weight", site),
-                      detail::weight<Weight, Width>(x, "bias", site), epsilon, site);
+    return layer_norm(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site),
+                      detail::weight<Weight, Width>(x, "bias", Initial::zeros(), site), epsilon, site);
   }
 
 private:
@@ -257,7 +265,7 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return rms_norm(x, detail::weight<Weight, Width>(x, "weight", site), epsilon, site);
+    return rms_norm(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site), epsilon, site);
   }
 
 private:

@@ -178,9 +178,10 @@ private:
   template <std::int64_t Width>
   constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) const {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    auto w = detail::weight<Options.weight, rows, Width>(x, weight, site);
+    constexpr Initial initial = Initial::fan_in(Hidden); // all of them
+    auto w = detail::weight<Options.weight, rows, Width>(x, weight, initial, site);
     if constexpr (Options.bias)
-      return linear(x, w, detail::weight<Options.weight.element, rows>(x, bias, site), site);
+      return linear(x, w, detail::weight<Options.weight.element, rows>(x, bias, initial, site), site);
     else
       return linear(x, w, site);
   }
@@ -295,8 +296,9 @@ private:
   template <std::int64_t Width>
   static constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    return linear(x, detail::weight<Weight, rows, Width>(x, weight, site),
-                  detail::weight<Weight.element, rows>(x, bias, site), site);
+    constexpr Initial initial = Initial::fan_in(Hidden);
+    return linear(x, detail::weight<Weight, rows, Width>(x, weight, initial, site),
+                  detail::weight<Weight.element, rows>(x, bias, initial, site), site);
   }
 };
 

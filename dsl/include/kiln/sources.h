@@ -19,14 +19,19 @@ template <class Result> constexpr void check_fixed(Tracer *tracer) {
 } // namespace detail
 
 /// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`. Its type is an
-/// element type, or a storage: `kiln::int8` is a tensor of f32.
+/// element type, or a storage: `kiln::int8` is a tensor of f32. `initial`: what NAME_initialise_weights makes of it.
 template <WeightType Type, Dim... Extents>
 constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context, const char *leaf,
-                                                     Site site = Site::here()) {
+                                                     const Initial &initial, Site site = Site::here()) {
   context.tracer->at(site);
   using Result = Tensor<Type.element, Extents...>;
   detail::check_fixed<Result>(context.tracer);
-  return Result(context.tracer, context.tracer->parameter(or_empty(leaf), Type, Result::shape));
+  return Result(context.tracer, context.tracer->parameter(or_empty(leaf), Type, Result::shape, initial));
+}
+template <WeightType Type, Dim... Extents>
+constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context, const char *leaf,
+                                                     Site site = Site::here()) {
+  return parameter<Type, Extents...>(context, leaf, Initial(), site);
 }
 
 /// A constant of the given extents, row major; any tensor of the trace serves as `context`.

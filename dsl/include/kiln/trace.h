@@ -157,7 +157,8 @@ public:
 
   /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
   template <std::size_t Rank>
-  constexpr int parameter(const char *leaf, const WeightType &type, const Shape<Rank> &shape) {
+  constexpr int parameter(const char *leaf, const WeightType &type, const Shape<Rank> &shape,
+                          const Initial &initial = {}) {
     for (int known : graph.scopes[scope].parameters)
       if (same_text(graph.parameters[known].leaf, leaf)) {
         const Parameter &before = graph.parameters[known];
@@ -171,7 +172,7 @@ public:
     int id = static_cast<int>(graph.parameters.size());
     if (Rank < 2 && type.storage.has_fewer_bits())
       fail(rules::parameter_c6, shape);
-    Parameter made{scope, leaf, type.element, {}, false, type.storage};
+    Parameter made{scope, leaf, type.element, {}, false, type.storage, initial};
     for (const Dim &dim : shape)
       made.shape.push_back(dim.offset);
     declare(shape);

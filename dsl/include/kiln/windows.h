@@ -160,8 +160,9 @@ public:
       auto q = slice<-1, 0, Channels>(joint, site), k = slice<-1, Channels, Channels>(joint, site),
            v = slice<-1, 2 * Channels, Channels>(joint, site);
       constexpr std::int64_t side = 2 * Size - 1;
-      auto bias = relative_bias<Size>(
-          detail::weight<Weight.element, side * side, Heads>(x, "relative_position_bias_table", site), site);
+      auto table = detail::weight<Weight.element, side * side, Heads>(x, "relative_position_bias_table",
+                                                                      Initial::normal(0.02), site);
+      auto bias = relative_bias<Size>(table, site);
       auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
       return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
     }
