@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh INCLUDE CASE.cpp [FOLDER]: every compiler refuses the case, and says each text of its `// expect: TEXT` lines. g++
-# quotes a message as a string literal, so its \' is read as '. FOLDER may hold the language precompiled (precompile.sh).
+# check.sh INCLUDE CASE.cpp [FOLDER]: every compiler refuses the case, and says each text of its `// expect: TEXT` lines, and
+# of those that name it, `// expect g++: TEXT`. g++ quotes a message as a string literal, so its \' is read as '. FOLDER may hold
+# the language precompiled (precompile.sh).
 set -eu
 include=$1 case=$2 folder=${3:-}
-grep -q '^// expect: .' "$case" || { echo "$case: no expect line"; exit 1; }
+grep -q '^// expect.*: .' "$case" || { echo "$case: no expect line"; exit 1; }
 for compiler in g++ clang++-22; do
   command -v "$compiler" > /dev/null || { echo "$compiler is not installed, so nobody knows what it says"; exit 1; }
   set -- -std=c++20 -fno-diagnostics-color -I "$include"
@@ -15,7 +16,7 @@ for compiler in g++ clang++-22; do
     exit 1
   fi
   said=$(printf '%s\n' "$said" | sed "s/\\\\'/'/g")
-  sed -n 's|^// expect: ||p' "$case" | while IFS= read -r text; do
+  sed -n "s|^// expect: ||p; s|^// expect $compiler: ||p" "$case" | while IFS= read -r text; do
     printf '%s\n' "$said" | grep -qF -- "$text" || {
       printf '%s: %s does not say\n  %s\nbut\n%s\n' "$compiler" "$case" "$text" "$said"
       exit 1

@@ -58,7 +58,7 @@ public:
   template <class Mask = None, class Lengths = None>
   constexpr auto operator()(const tensor auto &queries, const tensor auto &keys, const tensor auto &values,
                             const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
-    ScopeGuard guard(*queries.tracer, scope_in(*queries.tracer));
+    ScopeGuard guard(*queries.tracer, scope_in(queries.tracer->at(site)));
     auto q = q_proj(queries, site);
     auto k = k_proj(keys, site);
     auto v = v_proj(values, site);
@@ -68,14 +68,14 @@ public:
   /// Self-attention that goes on where the last call ended.
   template <Dim Context, CacheType Type>
   constexpr auto operator()(const tensor auto &x, const Cached<Context, Type> &cached, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return out_proj(attention<Heads>(q_proj(x, site), k_proj(x, site), v_proj(x, site), cached, site), site);
   }
   /// Cross-attention to what was remembered, of which options may leave out some.
   template <Dim Rows, class Options = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
                             Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     auto q = q_proj(x, site);
     auto k = State<Weight.element, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
     auto v = State<Weight.element, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
@@ -83,7 +83,7 @@ public:
   }
   /// Keeps keys and values of the rows of `memory`.
   template <tensor Memory> constexpr void remember(const Memory &memory, Site site = Site::here()) const {
-    ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
+    ScopeGuard guard(*memory.tracer, scope_in(memory.tracer->at(site)));
     constexpr Dim rows = detail::first(Memory::shape);
     State<Weight.element, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
     State<Weight.element, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
@@ -98,15 +98,18 @@ public:
   template <class Mask = None, class Lengths = None>
   constexpr auto weights(const tensor auto &x, const tensor auto &memory,
                          const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return attention_weights<Heads>(q_proj(x, site), k_proj(memory, site), options, site);
   }
   template <Dim Rows, class Options = AttentionOptions<>>
   constexpr auto weights(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
                          Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     auto k = State<Weight.element, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
     return attention_weights<Heads>(q_proj(x, site), k, options, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -123,7 +126,7 @@ public:
 
   /// U k + b of each row of memory [..., N, Memory], which is the same for all queries: [..., N, Hidden].
   constexpr auto keys(const tensor auto &memory, Site site = Site::here()) const {
-    ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
+    ScopeGuard guard(*memory.tracer, scope_in(memory.tracer->at(site)));
     return k_proj(memory, site);
   }
   /// What each query [..., M, Query] takes of each key [..., N, Hidden]: [..., M, N], rows that add up to 1. A mask,
@@ -131,8 +134,8 @@ public:
   template <tensor Q, tensor K, class Mask = None>
   constexpr auto weights(const Q &query, const K &keys, const Mask &mask = {}, Site site = Site::here()) const {
     Tracer &tracer = *query.tracer;
-    ScopeGuard guard(tracer, scope_in(tracer));
     tracer.at(site);
+    ScopeGuard guard(tracer, scope_in(tracer));
     if constexpr (Q::rank < 2 || K::rank < 2)
       tracer.fail(rules::additive_c1, detail::typed(query, keys).data());
     using detail::appended, detail::last, detail::leading, detail::weight, detail::with_last;
@@ -152,6 +155,9 @@ public:
   constexpr auto operator()(const tensor auto &query, const tensor auto &memory, Site site = Site::here()) const {
     return matmul(weights(query, keys(memory, site), None(), site), memory, site);
   }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
 
 private:
   Linear<Query, Hidden, false, WeightOrder::out_in, Weight> q_proj{"q_proj"};
@@ -166,8 +172,11 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return fc2(activate<A>(fc1(x, site), site), site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -215,7 +224,7 @@ public:
   /// Options are AttentionOptions, or Cached.
   template <class Attended = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Attended &options = {}, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return forward(x, options, site);
   }
   template <class Attended = AttentionOptions<>>
@@ -223,6 +232,9 @@ public:
     auto seen = detail::with_causal(options, Options.causal);
     auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
     return detail::residual<Options.norm>(attended, norm2, site, [&](auto y) { return mlp(y, site); });
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -243,7 +255,7 @@ public:
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                             Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return forward(x, memory, own, cross, site);
   }
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
@@ -261,7 +273,7 @@ public:
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto with_weights(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                               Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     auto attended = attend(x, own, site);
     auto queries = [&] {
       if constexpr (Options.norm == NormOrder::pre)
@@ -270,6 +282,9 @@ public:
         return attended;
     }();
     return std::pair{inform(attended, memory, cross, site), cross_attn.weights(queries, memory, cross, site)};
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -308,6 +323,9 @@ public:
     int number = 1;
     return std::pair{y, detail::result_of<Stacked>(x.tracer, y.node, number)};
   }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
 
 private:
   template <bool KeepsEach, tensor X, class... Others>
@@ -324,12 +342,19 @@ private:
     Attributes attributes;
     attributes.index = tracer.open(scope, Count);
     Carried carried(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
-    auto y = block.forward(carried, others...);
-    if constexpr (!std::is_same_v<decltype(y), Carried>)
-      tracer.fail(rules::stack_c1, detail::typed(y).data(), detail::typed(carried).data());
-    tracer.result(y.node);
+    int result = carried.node;
+    if constexpr (requires { block.forward(carried, others...); }) {
+      auto y = block.forward(carried, others...);
+      if constexpr (!std::is_same_v<decltype(y), Carried>)
+        tracer.fail(rules::stack_c1, detail::described<decltype(y)>().data(), detail::typed(carried).data());
+      if constexpr (tensor<decltype(y)>)
+        result = y.node;
+    } else {
+      detail::refuse<rules::layer_c6, X, Others...>();
+    }
+    tracer.result(result);
     if (KeepsEach)
-      tracer.result(y.node);
+      tracer.result(result);
     tracer.close();
     return detail::emit<Carried>(&tracer, Op::stack, {x.node}, std::move(attributes));
   }

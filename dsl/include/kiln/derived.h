@@ -33,6 +33,11 @@ template <class A, class B>
 constexpr auto not_equal(const A &a, const B &b, Site site = Site::here()) {
   return logical_not(equal(a, b, site), site);
 }
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto operator!=(const A &a, const B &b) {
+  return not_equal(a, b, Site());
+}
 
 // --- elementwise
 

@@ -147,25 +147,16 @@ constexpr auto where(const C &condition, const A &left, const B &right, Site sit
   using Result = TensorOf<decltype(a)::element, detail::broadcast(C::shape, both)>;
   return detail::emit<Result>(condition.tracer, Op::where, {condition.node, a.node, b.node});
 }
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto operator+(const A &a, const B &b) {
-  return add(a, b, Site());
+/// Of two numbers nothing says the type.
+template <tensor C, scalar A, scalar B> constexpr auto where(const C &condition, A, B, Site site = Site::here()) {
+  condition.tracer->at(site);
+  condition.tracer->fail(rules::where_c2, "numbers");
+  return cast<f32>(condition, site);
 }
 template <class A, class B>
   requires operands<A, B>
-constexpr auto operator-(const A &a, const B &b) {
-  return sub(a, b, Site());
-}
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto operator*(const A &a, const B &b) {
-  return mul(a, b, Site());
-}
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto operator/(const A &a, const B &b) {
-  return div(a, b, Site());
+constexpr auto operator==(const A &a, const B &b) { // no friend: it would compete with itself in the opposite order
+  return equal(a, b, Site());
 }
 
 /// The identity, but in entries that train: there each element is 0 with the probability p, and else x / (1 - p)

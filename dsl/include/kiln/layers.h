@@ -33,6 +33,20 @@ private:
 };
 
 namespace detail {
+/// The first tensor among arguments, or what else stands there.
+template <class First, class... Rest> constexpr auto first_tensor(const First &first, const Rest &...rest) {
+  if constexpr (tensor<First> || sizeof...(Rest) == 0)
+    return first;
+  else
+    return first_tensor(rest...);
+}
+/// What a layer of the language does with arguments that none of its functions takes.
+template <class... Given> constexpr auto refuse_call(const Given &...given) {
+  refuse<rules::layer_c8, Given...>();
+  if constexpr (sizeof...(Given) > 0)
+    return first_tensor(given...);
+}
+
 template <class First, class... Rest> constexpr Tracer &tracer_of(const First &first, const Rest &...rest) {
   if constexpr (tensor<First>)
     return *first.tracer;
@@ -57,10 +71,24 @@ template <class Self> class Layer : public Named {
 public:
   using Named::Named;
 
+  /// What gives a name to a layer that did not inherit the constructor.
+  template <std::size_t Size> constexpr Layer(const char (&)[Size]) {
+    static_assert(
+        detail::never<Self, Layer<char[Size]>>,
+        "kiln: a layer: it has no constructor that takes its name; expected `using Layer::Layer;` in it, in a "
+        "template `using kiln::Layer<Self>::Layer;` [layer_c7]");
+  }
+
   template <class... Arguments> constexpr auto operator()(const Arguments &...arguments) const {
     Tracer &tracer = detail::tracer_of(arguments...);
     ScopeGuard guard(tracer, scope_in(tracer));
-    return static_cast<const Self &>(*this).forward(arguments...);
+    const Self &self = static_cast<const Self &>(*this);
+    if constexpr (requires { self.forward(arguments...); }) {
+      return self.forward(arguments...);
+    } else {
+      detail::refuse<rules::layer_c6, Arguments...>();
+      return detail::first_tensor(arguments...);
+    }
   }
 };
 
@@ -72,7 +100,7 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     constexpr bool out_first = Order == WeightOrder::out_in;
     constexpr Initial initial = Initial::fan_in(In);
     auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", initial, site);
@@ -80,6 +108,9 @@ public:
       return linear<Order>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return linear<Order>(x, weight, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 };
 
@@ -92,7 +123,7 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     constexpr Initial initial = Initial::fan_in(In / groups * Kernel.height * Kernel.width);
     auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", initial, site);
@@ -100,6 +131,9 @@ public:
       return conv2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return conv2d<Options>(x, weight, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 };
 
@@ -111,7 +145,7 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     constexpr Initial initial = Initial::fan_in(In / groups * Kernel);
     auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", initial, site);
@@ -119,6 +153,9 @@ public:
       return conv1d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", initial, site), site);
     else
       return conv1d<Options>(x, weight, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 };
 
@@ -131,7 +168,7 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
     // PyTorch's reading of this shape: of its second axis, and the kernel.
     constexpr Initial initial = Initial::fan_in(Out / groups * Kernel.height * Kernel.width);
@@ -141,6 +178,9 @@ public:
     else
       return conv_transpose2d<Options>(x, weight, site);
   }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
 };
 
 /// group_norm of an image [..., height, width, Width]: parameters weight and bias.
@@ -149,9 +189,12 @@ public:
   constexpr explicit GroupNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return group_norm<Groups>(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site),
                               detail::weight<Weight, Width>(x, "bias", Initial::zeros(), site), epsilon, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -199,7 +242,7 @@ public:
       : Named(name), epsilon(epsilon), momentum(momentum) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     x.tracer->at(site);
     if constexpr (detail::last(std::decay_t<decltype(x)>::shape) != Dim(Width))
       x.tracer->fail(rules::batch_norm_c1, detail::last(std::decay_t<decltype(x)>::shape), Dim(Width));
@@ -215,10 +258,16 @@ public:
     auto scale = div(vector("weight", Initial::ones()), sqrt(add(variance, epsilon, site), site), site);
     return add(mul(sub(x, mean, site), scale, site), vector("bias", Initial::zeros()), site);
   }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
+  }
 
 private:
   double epsilon, momentum;
 };
+
+/// torch.nn.BatchNorm1d, of [..., Width] as well: a signal has its channels last.
+template <std::int64_t Width, WeightType Weight = f32> using BatchNorm1d = BatchNorm2d<Width, Weight>;
 
 /// Rows of a table [Rows, Width]: parameter weight.
 template <std::int64_t Rows, std::int64_t Width, WeightType Weight = f32> class Embedding : public Named {
@@ -226,13 +275,16 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &indices, Site site = Site::here()) const {
-    ScopeGuard guard(*indices.tracer, scope_in(*indices.tracer));
+    ScopeGuard guard(*indices.tracer, scope_in(indices.tracer->at(site)));
     return embedding(indices, weight(indices, site), site);
   }
   /// The table itself.
   constexpr auto weight(const tensor auto &context, Site site = Site::here()) const {
-    ScopeGuard guard(*context.tracer, scope_in(*context.tracer));
+    ScopeGuard guard(*context.tracer, scope_in(context.tracer->at(site)));
     return detail::weight<Weight, Rows, Width>(context, "weight", Initial::normal(1), site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 };
 
@@ -249,9 +301,12 @@ public:
   constexpr explicit LayerNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return layer_norm(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site),
                       detail::weight<Weight, Width>(x, "bias", Initial::zeros(), site), epsilon, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -264,8 +319,11 @@ public:
   constexpr explicit RmsNorm(const char *name, double epsilon = 1e-6) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return rms_norm(x, detail::weight<Weight, Width>(x, "weight", Initial::ones(), site), epsilon, site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:

@@ -151,6 +151,7 @@ constexpr void check_entry(Tracer &tracer, const Entry &entry) {
 }
 
 template <class X> constexpr X input(Tracer &tracer) {
+  tracer.at_none();
   tracer.declare(X::shape);
   return X(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
 }
@@ -211,10 +212,51 @@ constexpr void trace_entry(Tracer &tracer, const M &model,
   }
 }
 
+template <class M, class Owner, class Result, class... Inputs>
+constexpr void trace_entry(Tracer &tracer, const M &model,
+                           const EntryPoint<Result (Owner::*)(Inputs...) const noexcept> &point) {
+  using Function = Result (Owner::*)(Inputs...) const;
+  trace_entry(
+      tracer, model,
+      EntryPoint<Function>{point.name, point.function, point.inputs, point.outputs, point.sequences, point.training});
+}
+
 template <class Function> inline constexpr bool is_entry = false;
 template <class M, class Result, class... Inputs> inline constexpr bool is_entry<Result (M::*)(Inputs...) const> = true;
 template <class M>
 concept has_forward = requires { &M::forward; };
+
+// Whether a model has members of these names, whatever they are: two bases with one make it ambiguous. So a model
+// without any is told from one whose function is private, a template, or broken itself. Of a model that is broken
+// nothing is said, since the compiler has said why.
+struct OtherNames {
+  int forward, entries, of_no_model;
+};
+template <class M> struct WithOther : M, OtherNames {};
+template <class M>
+concept can_be_asked = !std::is_final_v<M> && requires { &WithOther<M>::of_no_model; };
+template <class M>
+concept names_forward = can_be_asked<M> && !requires { &WithOther<M>::forward; };
+template <class M>
+concept names_entries = can_be_asked<M> && !requires { &WithOther<M>::entries; };
+template <class M>
+concept lacks_forward = (can_be_asked<M> || std::is_final_v<M>) && !names_forward<M>;
+
+/// A model as a constant, which can be copied in a constant expression unless a member of it is mutable. g++ says so of
+/// a read in the trace, clang nowhere, since the trace owns its model.
+template <class M> inline constexpr M untouched{};
+template <class M> constexpr bool is_made() {
+  M made{};
+  return sizeof(made) > 0;
+}
+template <class M> constexpr bool is_copied(const M &from) {
+  M copy(from);
+  return sizeof(copy) > 0;
+}
+template <class M>
+concept has_mutable_members = std::is_trivially_destructible_v<M> && std::is_copy_constructible_v<M> && requires {
+  typename std::bool_constant<is_made<M>()>;
+} && !requires { typename std::bool_constant<is_copied<M>(untouched<M>)>; };
 
 /// What is no const member function, and so has no parameters to read.
 template <class M, class Function> constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
@@ -227,9 +269,15 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
   if constexpr (requires { M::entries(); }) {
     auto each = [&](const auto &...entries) { (trace_entry(tracer, model, entries), ...); };
     std::apply(each, M::entries());
+  } else if constexpr (names_entries<M>) {
+    static_assert(never<M>, "kiln: a model: its entries cannot be called; expected a public function `static constexpr "
+                            "auto entries()` [model_c19]");
   } else {
     static_assert(std::is_base_of_v<Model, M>, "kiln: a model requires kiln::Model as its base [model_c11]");
-    static_assert(has_forward<M>, "kiln: a model requires a forward that is no template, or entries [model_c12]");
+    static_assert(has_forward<M> || !lacks_forward<M>, "kiln: a model requires a forward, or entries [model_c12]");
+    static_assert(has_forward<M> || !names_forward<M>,
+                  "kiln: a model: its forward cannot be taken; expected one public "
+                  "function that is no template, or entries [model_c18]");
     if constexpr (std::is_base_of_v<Model, M> && has_forward<M>)
       trace_entry(tracer, model, entry("forward", &M::forward, M::inputs, M::outputs));
   }
@@ -241,45 +289,23 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
 }
 
 template <class M> constexpr Text mistake() {
-  Tracer tracer;
-  trace_all<M>(tracer);
-  return tracer.mistake();
+  if constexpr (has_mutable_members<M>) {
+    return Text().put("forward: ").put(rules::model_c17);
+  } else {
+    Tracer tracer;
+    trace_all<M>(tracer);
+    return tracer.mistake();
+  }
 }
 
 } // namespace detail
 
-/// The text of an error as a template argument, which g++ prints.
-template <std::size_t Size> struct Message {
-  char text[Size + 1]{};
-
-  constexpr const char *data() const { return text; }
-  constexpr std::size_t size() const { return Size; }
-};
-
 namespace error {
-
-template <Message Text> inline constexpr bool none = Text.size() == 0;
 
 /// Instantiated for every model; its assertion is the place where a wrong model stops.
 template <class M> struct Check {
   static constexpr Text mistake = detail::mistake<M>();
-  static constexpr auto message = [] {
-    Message<mistake.size()> copy;
-    for (std::size_t i = 0; i < mistake.size(); ++i)
-      copy.text[i] = mistake.data()[i];
-    return copy;
-  }();
-#if defined(__clang__) && __clang_major__ >= 17
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wc++26-extensions"
-  static_assert(mistake.empty(), message);
-#pragma clang diagnostic pop
-#elif defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
-  static_assert(mistake.empty(), message);
-#else
-  static_assert(none<message>, "kiln: the model breaks a rule; the next line quotes it");
-#endif
-  static constexpr bool passed = true;
+  static constexpr bool passed = Refusal<detail::as_message<mistake.size()>(mistake)>::passed;
 };
 
 } // namespace error

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <tuple>
 #include <vector>
 
 namespace kiln {
@@ -30,6 +31,12 @@ struct Names {
     for (const char *name : names)
       if (count++ < capacity) // more are a mistake that the entry tells
         items[count - 1] = or_empty(name);
+  }
+
+  /// `outputs(a, b)` in a function of a model, where `outputs` is its Names and not kiln::outputs, of which it does the
+  /// work.
+  template <class... Results> constexpr auto operator()(const Results &...results) const {
+    return std::tuple<Results...>{results...};
   }
 };
 

@@ -103,8 +103,8 @@ public:
   constexpr auto operator()(const X &x, const Initial &initial = {}, const Lengths &lengths = {},
                             Site site = Site::here()) const {
     Tracer &tracer = *x.tracer;
-    ScopeGuard guard(tracer, scope_in(tracer));
     tracer.at(site);
+    ScopeGuard guard(tracer, scope_in(tracer));
     if constexpr (X::rank < 2)
       tracer.fail(rules::recurrent_c1, detail::typed(x).data());
     if constexpr (X::element != Options.weight.element) { // as if it were, so that the types below fit
@@ -118,6 +118,9 @@ public:
       else
         return Recurrence{outputs, last};
     }
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -277,7 +280,7 @@ public:
 
   template <tensor X, class State>
   constexpr auto operator()(const X &x, const State &state, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     x.tracer->at(site);
     auto before = detail::as_tuple(state);
     using One = TensorOf<Weight.element, detail::with_last(X::shape, Hidden)>;
@@ -290,6 +293,9 @@ public:
                                       project<Hidden>(std::get<0>(before), "weight_hh", "bias_hh", site), before, site);
       return detail::as_given<State>(next);
     }
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:

@@ -21,6 +21,10 @@ inline constexpr const char *tensor_c2 = "an argument requires the parameter's e
 inline constexpr const char *tensor_c3 = "a tensor requires a rank of at most 6 [tensor_c3]";
 inline constexpr const char *tensor_c4 = "a tensor requires at most 2147483647 elements [tensor_c4]";
 inline constexpr const char *tensor_c5 = "parameters, constants and states require fixed extents [tensor_c5]";
+inline constexpr const char *layer_c6 = "a layer: its forward cannot be called with these arguments; expected a public "
+                                        "const one that takes them [layer_c6]";
+inline constexpr const char *layer_c8 =
+    "a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]";
 inline constexpr const char *layer_c1 = "layers of one owner require different names [layer_c1]";
 inline constexpr const char *layer_c2 = "a layer requires a name [layer_c2]";
 inline constexpr const char *layer_c4 =
@@ -110,9 +114,14 @@ inline constexpr const char *broadcast_c1 =
 inline constexpr const char *broadcast_c2 =
     "an elementwise operation requires operands of one element type [broadcast_c2]";
 inline constexpr const char *broadcast_c3 = "arithmetic and comparison require numbers [broadcast_c3]";
+inline constexpr const char *broadcast_c4 = "an elementwise operation: an operand is no tensor; expected tensors and "
+                                            "numbers, kiln::constant of an array, or one "
+                                            "of several values [broadcast_c4]";
 inline constexpr const char *logic_c1 = "logic requires booleans [logic_c1]";
 inline constexpr const char *cast_c1 = "cast requires a result of f32, f16, bf16, i32 or i8 [cast_c1]";
 inline constexpr const char *where_c1 = "where requires a boolean condition [where_c1]";
+inline constexpr const char *where_c2 =
+    "where: both choices are numbers; expected a tensor, or kiln::cast of the condition for 1 and 0 [where_c2]";
 inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
 inline constexpr const char *clamp_c1 = "clamp requires bounds in their order [clamp_c1]";
 inline constexpr const char *remainder_c1 = "remainder requires i32 operands [remainder_c1]";
@@ -247,6 +256,8 @@ inline constexpr const char *train_c9 = "activations require a type of f32 or bf
 inline constexpr const char *train_c10 =
     "frozen and without_decay require patterns that match a parameter each [train_c10]";
 inline constexpr const char *train_c11 = "frozen and without_decay require at most 16 patterns [train_c11]";
+inline constexpr const char *model_c17 =
+    "a model: a member of it or of its layers is mutable; expected members that a call does not change [model_c17]";
 inline constexpr const char *loss_c1 =
     "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
 inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";

@@ -143,51 +143,93 @@ constexpr auto gather_shape(const Shape<T> &table, const Shape<I> &indices, int 
   return result;
 }
 
-/// Whether two shapes have as many elements for every value of the named extents: extents with both an offset and a
-/// named part must occur in both; of the rest, the constants and the symbols are multiplied out.
-template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A> &a, const Shape<B> &b) {
-  bool used[B == 0 ? 1 : B]{};
-  std::int64_t left = 1, right = 1;
-  Symbol ls[2 * A + 1], rs[2 * B + 1];
-  std::size_t ln = 0, rn = 0;
-  auto sum = [](const Dim &dim) { return !dim.fixed() && dim.offset != 0; };
-  auto multiply = [](const Dim &dim, std::int64_t &constant, Symbol *symbols, std::size_t &count) {
-    constant *= dim.fixed() ? dim.offset : dim.factor;
+constexpr std::int64_t greatest_divisor(std::int64_t a, std::int64_t b) {
+  while (b != 0) {
+    const std::int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+
+/// A number of elements as a product that has one form only: a constant, run-time extents, and sums offset + factor *
+/// s0 * s1 whose numbers have no common divisor. A sum of a square, T * T - 4, is the product of two others.
+template <std::size_t Rank> struct Factors {
+  std::uint64_t constant = 1; // of what is no shape it may wrap
+  Symbol symbols[2 * Rank + 1];
+  Dim sums[2 * Rank + 1];
+  std::size_t symbol_count = 0, sum_count = 0;
+
+  constexpr explicit Factors(const Shape<Rank> &shape) {
+    for (const Dim &dim : shape)
+      if (dim.fixed() || dim.offset == 0)
+        multiply(dim);
+      else
+        multiply_sum(dim);
+  }
+
+private:
+  constexpr void multiply(const Dim &dim) {
+    constant *= static_cast<std::uint64_t>(dim.fixed() ? dim.offset : dim.factor);
     for (const Symbol &symbol : dim.symbols)
       if (symbol.present())
-        symbols[count++] = symbol;
-  };
-  for (std::size_t i = 0; i < A; ++i) {
-    if (!sum(a[i])) {
-      multiply(a[i], left, ls, ln);
-      continue;
+        symbols[symbol_count++] = symbol;
+  }
+  constexpr void multiply_sum(Dim dim) {
+    const std::int64_t common = greatest_divisor(dim.offset, dim.factor) * (dim.factor < 0 ? -1 : 1);
+    constant *= static_cast<std::uint64_t>(common);
+    dim.offset /= common;
+    dim.factor /= common;
+    const std::int64_t one = root(-dim.offset), other = root(dim.factor);
+    const bool is_square = dim.symbols[1].present() && dim.symbols[0] == dim.symbols[1];
+    if (!is_square || one == 0 || other == 0) {
+      sums[sum_count++] = dim;
+      return;
     }
-    bool found = false;
-    for (std::size_t j = 0; j < B && !found; ++j)
-      if (!used[j] && b[j] == a[i])
-        found = used[j] = true;
-    if (!found)
-      return false;
+    Dim part = dim;
+    part.symbols[1] = Symbol();
+    part.factor = other;
+    for (std::int64_t offset : {one, -one}) {
+      part.offset = offset;
+      sums[sum_count++] = part;
+    }
   }
-  for (std::size_t j = 0; j < B; ++j) {
-    if (!sum(b[j]))
-      multiply(b[j], right, rs, rn);
-    else if (!used[j])
-      return false;
+  /// The whole square root, 0 if there is none.
+  static constexpr std::int64_t root(std::int64_t square) {
+    std::int64_t low = 0, high = 46341; // whose square is beyond the largest extent
+    while (low < high) {
+      const std::int64_t middle = (low + high + 1) / 2;
+      if (middle * middle <= square)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    return low * low == square ? low : 0;
   }
-  if (left != right || ln != rn)
-    return false;
-  for (std::size_t i = 0; i < ln; ++i) {
-    bool found = false;
-    for (std::size_t j = 0; j < rn && !found; ++j)
-      if (rs[j] == ls[i]) {
-        rs[j] = Symbol();
-        found = true;
-      }
-    if (!found)
+};
+
+/// Whether two lists hold the same, in any order.
+template <class Item> constexpr bool same_items(const Item *a, std::size_t a_count, Item *b, std::size_t b_count) {
+  for (std::size_t i = 0; i < a_count && a_count == b_count; ++i) {
+    std::size_t j = i;
+    while (j < b_count && !(b[j] == a[i]))
+      ++j;
+    if (j == b_count)
       return false;
+    const Item found = b[j];
+    b[j] = b[i];
+    b[i] = found;
   }
-  return true;
+  return a_count == b_count;
+}
+
+/// Whether two shapes have as many elements for every value of the named extents.
+template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A> &a, const Shape<B> &b) {
+  const Factors<A> left(a);
+  Factors<B> right(b);
+  return left.constant == right.constant &&
+         same_items(left.symbols, left.symbol_count, right.symbols, right.symbol_count) &&
+         same_items(left.sums, left.sum_count, right.sums, right.sum_count);
 }
 
 /// Whether [start, start + extent) lies within `whole` for every value of the named extents.

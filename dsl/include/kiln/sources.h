@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <iterator>
 
 #include "kiln/movement.h"
 
@@ -34,22 +35,89 @@ constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context,
   return parameter<Type, Extents...>(context, leaf, Initial(), site);
 }
 
+namespace detail {
+
+/// The number of elements; 0 of what is no shape.
+template <class Result> constexpr std::int64_t fixed_count() {
+  std::int64_t count = Result::sound ? 1 : 0;
+  for (const Dim &dim : Result::shape)
+    count *= dim.offset;
+  return count;
+}
+
+template <class Result> constexpr Result constant(Tracer *tracer, std::vector<double> &&values, Site site) {
+  tracer->at(site);
+  check_fixed<Result>(tracer);
+  tracer->declare(Result::shape);
+  constexpr std::int64_t count = fixed_count<Result>();
+  if (static_cast<std::int64_t>(values.size()) != count)
+    tracer->fail(rules::constant_c1, static_cast<std::int64_t>(values.size()), count);
+  for (double value : values)
+    if (!holds(Result::element, value))
+      tracer->fail(rules::constant_c2, value, Result::element);
+  Attributes attributes;
+  attributes.values = std::move(values);
+  return emit<Result>(tracer, Op::constant, {}, std::move(attributes));
+}
+
+/// Numbers in a row, or rows of them: arrays of C, std::array, std::vector, std::span.
+template <class Values>
+concept numbers = scalar<Values> || requires(const Values &values) {
+  std::begin(values) != std::end(values);
+  static_cast<double>(*std::begin(values));
+} || requires(const Values &values) {
+  std::begin(values) != std::end(values);
+  std::begin(*std::begin(values)) != std::end(*std::begin(values));
+};
+constexpr void collect(std::vector<double> &into, const auto &values) {
+  if constexpr (scalar<std::remove_cvref_t<decltype(values)>>)
+    into.push_back(static_cast<double>(values));
+  else
+    for (const auto &value : values)
+      collect(into, value);
+}
+
+/// What the function gives for each index of the shape, in order.
+template <class Result, std::size_t... Axis>
+constexpr std::vector<double> computed(const auto &function, std::index_sequence<Axis...>) {
+  std::vector<double> values;
+  std::int64_t at[sizeof...(Axis) + 1]{};
+  for (std::int64_t i = 0; i < fixed_count<Result>(); ++i) {
+    values.push_back(static_cast<double>(function(at[Axis]...)));
+    for (int axis = Result::rank - 1; axis >= 0; --axis) {
+      if (++at[axis] < Result::shape[axis].offset)
+        break;
+      at[axis] = 0;
+    }
+  }
+  return values;
+}
+template <class Function, std::size_t... Axis> constexpr bool takes_indices(std::index_sequence<Axis...>) {
+  return std::is_invocable_v<const Function &, decltype(static_cast<std::int64_t>(Axis))...>;
+}
+
+} // namespace detail
+
 /// A constant of the given extents, row major; any tensor of the trace serves as `context`.
 template <ElementType E, Dim... Extents>
 constexpr auto constant(const tensor auto &context, std::initializer_list<double> values, Site site = Site::here()) {
-  context.tracer->at(site);
+  return detail::constant<Tensor<E, Extents...>>(context.tracer, std::vector<double>(values), site);
+}
+/// Of an array, or of an array of arrays, which holds the elements row by row.
+template <ElementType E, Dim... Extents, class Values>
+  requires(detail::numbers<Values> && !scalar<Values>)
+constexpr auto constant(const tensor auto &context, const Values &values, Site site = Site::here()) {
+  std::vector<double> all;
+  detail::collect(all, values);
+  return detail::constant<Tensor<E, Extents...>>(context.tracer, std::move(all), site);
+}
+/// Of a function that the compiler can evaluate: element [i, j] is function(i, j).
+template <ElementType E, Dim... Extents, class Function>
+  requires(detail::takes_indices<Function>(std::make_index_sequence<sizeof...(Extents)>()))
+constexpr auto constant(const tensor auto &context, const Function &function, Site site = Site::here()) {
   using Result = Tensor<E, Extents...>;
-  detail::check_fixed<Result>(context.tracer);
-  context.tracer->declare(Result::shape);
-  constexpr std::int64_t count = Result::sound ? (std::int64_t{1} * ... * Extents.offset) : 0;
-  if (static_cast<std::int64_t>(values.size()) != count)
-    context.tracer->fail(rules::constant_c1, static_cast<std::int64_t>(values.size()), count);
-  for (double value : values)
-    if (!detail::holds(E, value))
-      context.tracer->fail(rules::constant_c2, value, E);
-  Attributes attributes;
-  attributes.values.assign(values.begin(), values.end());
-  return detail::emit<Result>(context.tracer, Op::constant, {}, std::move(attributes));
+  return detail::constant<Result>(context.tracer,
+                                  detail::computed<Result>(function, std::make_index_sequence<Result::rank>()), site);
 }
 
 /// Rows of `table` [V, D] at i32 `indices` [...]: [..., D].

@@ -8,11 +8,48 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "kiln/refusal.h"
 #include "kiln/trace.h"
 
 namespace kiln {
 
 using enum ElementType; // kiln::f32
+
+template <ElementType E, Dim... Ds> struct Tensor;
+
+namespace detail {
+template <ElementType E, Dim... Ds> constexpr std::true_type is_tensor(const Tensor<E, Ds...> *);
+constexpr std::false_type is_tensor(const void *);
+} // namespace detail
+
+/// Any Tensor.
+template <class X>
+concept tensor = decltype(detail::is_tensor(static_cast<const X *>(nullptr)))::value;
+/// A plain number.
+template <class X>
+concept scalar = std::is_arithmetic_v<X>;
+
+namespace detail {
+
+/// A tensor as an operand, and the line of the operator, which has no default argument: the conversion has one.
+template <class Reference> struct Located {
+  Reference x;
+  Site site;
+
+  constexpr Located(Reference x, Site site = Site::here()) : x(x), site(site) {}
+};
+
+/// The operand of an operator; in place of what is none, any tensor, so that this stays the only error.
+template <class B, class Other> constexpr auto operand(const Other &other, const B &b) {
+  if constexpr (tensor<B> || scalar<B>) {
+    return b;
+  } else {
+    refuse<rules::broadcast_c4, Other, B>();
+    return other;
+  }
+}
+
+} // namespace detail
 
 /// A value of a trace: `Tensor<kiln::f32, T, 768>`. Copies refer to the same value.
 template <ElementType E, Dim... Ds> struct Tensor {
@@ -33,24 +70,60 @@ template <ElementType E, Dim... Ds> struct Tensor {
     expected.put(E).put(shape);
     tracer->fail(rules::tensor_c2, got.data(), expected.data());
   }
+
+  // What C++ offers and a trace has no answer to: `if (x)`, `!x`, `x && y`, `x ? a : b`, and `x[0]`.
+  template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
+    static_assert(detail::never<Bool>, "kiln: a condition: a tensor has no value while the model is traced; expected "
+                                       "kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]");
+    return false;
+  }
+  template <class Index> constexpr Tensor operator[](const Index &) const {
+    static_assert(detail::never<Index>, "kiln: operator []: a tensor is no array; expected kiln::slice, kiln::last or "
+                                        "kiln::gather [tensor_c7]");
+    return *this;
+  }
+
+  // The operators. They are friends, so that an operand of this very type is converted to its Located form; a template
+  // that deduced both operands would not know the line.
+#define KILN_OPERATOR(symbol, function)                                                                                \
+  template <class B> friend constexpr auto operator symbol(detail::Located<const Tensor &> a, const B &b) {            \
+    return function(a.x, detail::operand<B>(a.x, b), a.site);                                                          \
+  }                                                                                                                    \
+  template <class A>                                                                                                   \
+    requires(!tensor<A>)                                                                                               \
+  friend constexpr auto operator symbol(const A &a, detail::Located<const Tensor &> b) {                               \
+    return function(detail::operand<A>(b.x, a), b.x, b.site);                                                          \
+  }
+  KILN_OPERATOR(+, add)
+  KILN_OPERATOR(-, sub)
+  KILN_OPERATOR(*, mul)
+  KILN_OPERATOR(/, div)
+  KILN_OPERATOR(<, less)
+  KILN_OPERATOR(<=, less_equal)
+  KILN_OPERATOR(>, greater)
+  KILN_OPERATOR(>=, greater_equal)
+#undef KILN_OPERATOR
+#define KILN_ASSIGNMENT(symbol, function)                                                                              \
+  template <class B> friend constexpr Tensor &operator symbol(detail::Located<Tensor &> a, const B &b) {               \
+    return a.x = function(a.x, detail::operand<B>(a.x, b), a.site);                                                    \
+  }
+  KILN_ASSIGNMENT(+=, add)
+  KILN_ASSIGNMENT(-=, sub)
+  KILN_ASSIGNMENT(*=, mul)
+  KILN_ASSIGNMENT(/=, div)
+#undef KILN_ASSIGNMENT
+  friend constexpr auto operator-(detail::Located<const Tensor &> x) { return mul(x.x, -1, x.site); }
+  friend constexpr Tensor operator+(detail::Located<const Tensor &> x) { return x.x; }
 };
 
 namespace detail {
-template <ElementType E, Dim... Ds> constexpr std::true_type is_tensor(const Tensor<E, Ds...> *);
-constexpr std::false_type is_tensor(const void *);
 
 template <ElementType E, auto Extents, class = std::make_index_sequence<Extents.size()>> struct Expand;
 template <ElementType E, auto Extents, std::size_t... I> struct Expand<E, Extents, std::index_sequence<I...>> {
   using type = Tensor<E, Extents[I]...>;
 };
-} // namespace detail
 
-/// Any Tensor.
-template <class X>
-concept tensor = decltype(detail::is_tensor(static_cast<const X *>(nullptr)))::value;
-/// A plain number.
-template <class X>
-concept scalar = std::is_arithmetic_v<X>;
+} // namespace detail
 
 /// The Tensor whose extents are the elements of a Shape.
 template <ElementType E, auto Extents> using TensorOf = typename detail::Expand<E, Extents>::type;

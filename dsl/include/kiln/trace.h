@@ -66,10 +66,14 @@ public:
   constexpr Graph take() { return std::move(graph); }
 
   /// Where the next operations stand in the caller's source; an unknown site leaves the last one.
-  constexpr void at(Site where) {
+  constexpr Tracer &at(Site where) {
     if (where.line != 0)
       site = where;
+    return *this;
   }
+  /// Nowhere: what is checked next has no line of its own.
+  constexpr void at_none() { site = {}; }
+  constexpr Site where() const { return site; }
 
   /// Records the first mistake: "h.{}.attn: RULE: got GOT, expected EXPECTED (gpt2.h:31)".
   template <class Got, class Expected> constexpr void fail(const char *rule, const Got &got, const Expected &expected) {
@@ -502,17 +506,21 @@ private:
   std::vector<Borrowed> borrowed;
 };
 
-/// Makes a scope current for the time of a block.
+/// Makes a scope current for the time of a block; the line, too, is afterwards what it was.
 class ScopeGuard {
 public:
-  constexpr ScopeGuard(Tracer &tracer, int scope) : tracer(tracer), former(tracer.enter(scope)) {}
-  constexpr ~ScopeGuard() { tracer.enter(former); }
+  constexpr ScopeGuard(Tracer &tracer, int scope) : tracer(tracer), former(tracer.enter(scope)), site(tracer.where()) {}
+  constexpr ~ScopeGuard() {
+    tracer.enter(former);
+    tracer.at(site);
+  }
   ScopeGuard(const ScopeGuard &) = delete;
   ScopeGuard &operator=(const ScopeGuard &) = delete;
 
 private:
   Tracer &tracer;
   int former;
+  Site site;
 };
 
 } // namespace kiln

@@ -148,7 +148,7 @@ public:
   using Named::Named;
 
   template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     x.tracer->at(site);
     if constexpr (!detail::is_cut_by<X>(Size)) {
       x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
@@ -166,6 +166,9 @@ public:
       auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
       return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
     }
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -198,12 +201,15 @@ public:
   using Named::Named;
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return forward(x, site);
   }
   constexpr auto forward(const tensor auto &x, Site site = {}) const {
     auto attended = add(x, attn(norm1(x, site), site), site);
     return add(attended, mlp(norm2(attended, site), site), site);
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:
@@ -218,7 +224,7 @@ public:
   using Named::Named;
 
   template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     x.tracer->at(site);
     if constexpr (!detail::is_cut_by<X>(2)) {
       x.tracer->fail(rules::windows_c1, detail::typed(x).data(), "multiples of 2");
@@ -236,6 +242,9 @@ public:
       }(std::make_integer_sequence<int, X::rank - 3>());
       return reduction(norm(detail::viewed<shape>(merged), site), site);
     }
+  }
+  template <class... Given> constexpr auto operator()(const Given &...given) const {
+    return detail::refuse_call(given...);
   }
 
 private:

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An operator has a line of its own.
+// expect: forward: an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got f32[tokens 1..64, 8] and f32[tokens 1..64, 4] (broadcast_c1_line.cpp:10)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  Linear<8, 4> fc{"fc"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    auto y = fc(x);
+    return x + y;
+  }
+};
+static_assert(parameters<M>() >= 0);

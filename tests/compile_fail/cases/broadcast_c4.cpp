@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of C in an expression.
+// expect: an elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values [broadcast_c4]: got f32[tokens 1..64, 8] and an array of numbers
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    float table[8] = {1, 2, 3};
+    return x * table;
+  }
+};
+static_assert(parameters<M>() >= 0);

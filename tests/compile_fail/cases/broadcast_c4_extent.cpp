@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An extent as a number.
+// expect: an elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values [broadcast_c4]: got f32[tokens 1..64, 8] and an extent
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return x / T; }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer that is given more than it takes.
+// expect: a layer: its forward cannot be called with these arguments; expected a public const one that takes them [layer_c6]: got f32[tokens 1..64, 8] and a number
+#include "case.h"
+using namespace kiln;
+struct Block : Layer<Block> {
+  using Layer::Layer;
+  constexpr auto forward(const tensor auto &x) const { return relu(x); }
+};
+
+struct M : Model {
+  Block block{"block"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return block(x, 3); }
+};
+static_assert(parameters<M>() >= 0);

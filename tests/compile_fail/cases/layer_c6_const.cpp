@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A forward that may change its layer.
+// expect: a layer: its forward cannot be called with these arguments; expected a public const one that takes them [layer_c6]: got f32[tokens 1..64, 8]
+#include "case.h"
+using namespace kiln;
+struct Block : Layer<Block> {
+  using Layer::Layer;
+  constexpr auto forward(const tensor auto &x) { return relu(x); }
+};
+
+struct M : Model {
+  Block block{"block"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return block(x); }
+};
+static_assert(parameters<M>() >= 0);

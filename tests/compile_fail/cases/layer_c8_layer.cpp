@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer in place of its result.
+// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got a layer
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  LayerNorm<8> norm{"norm"};
+  Linear<8, 4> head{"head"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return head(norm); }
+};
+static_assert(parameters<M>() >= 0);

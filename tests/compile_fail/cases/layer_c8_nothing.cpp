@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nothing.
+// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got nothing
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  Linear<8, 4> head{"head"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return relu(x) + head(); }
+};
+static_assert(parameters<M>() >= 0);

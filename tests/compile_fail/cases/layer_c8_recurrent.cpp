@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that a recurrent layer gives, in place of its outputs.
+// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got the outputs and the last state of a recurrent layer
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  Gru<8, 8> gru{"gru"};
+  Linear<8, 4> head{"head"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return head(gru(x)); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stack of a pair.
+// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got 2 values
+#include "case.h"
+using namespace kiln;
+struct Block {
+  constexpr auto forward(const auto &x) const { return x; }
+};
+
+struct M : Model {
+  Stack<2, Block> h{"h"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return h(std::pair{x, x}); }
+};
+static_assert(parameters<M>() >= 0);

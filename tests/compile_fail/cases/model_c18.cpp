@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A forward of any tensor, of which a model would not know the type.
+// expect: kiln: a model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(const tensor auto &x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

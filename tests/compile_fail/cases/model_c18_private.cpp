@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A forward that only the model itself can call.
+// expect: kiln: a model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
+#include "case.h"
+using namespace kiln;
+class M : public Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A loop until an element is small.
+// expect: kiln: a condition: a tensor has no value while the model is traced; expected kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    while (max(max(x)) > 1)
+      x /= 2;
+    return x;
+  }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two numbers, which have no type.
+// expect: forward: where: both choices are numbers; expected a tensor, or kiln::cast of the condition for 1 and 0 [where_c2]: got numbers (where_c2.cpp:7)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return where(x > 0, 1.0, 0.0); }
+};
+static_assert(parameters<M>() >= 0);
