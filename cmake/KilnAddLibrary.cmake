@@ -29,6 +29,9 @@
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
+# A mistake in the spec is said in one line, "spec.cpp:14: error: block.down: linear: wrong input width; ...", without the compiler's
+# own text: -DKILN_VERBOSE=ON, or VERBOSE=1 in the environment, shows that, too.
+#
 # Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h or
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else ever measures.
@@ -49,6 +52,17 @@ function(kiln_add_library name)
     get_filename_component(spec "${arg_MODEL}" ABSOLUTE)
     get_filename_component(spec_folder "${spec}" DIRECTORY)
     set_target_properties(${generator} PROPERTIES KILN_SPEC_FOLDER "${spec_folder}")
+    # A mistake in the spec is said in one line of the spec's own, before the compiler's text.
+    get_property(diagnose GLOBAL PROPERTY KILN_DIAGNOSE)
+    if(KILN_VERBOSE)
+      list(APPEND diagnose --verbose)
+    endif()
+    if(diagnose)
+      set_property(TARGET ${generator} PROPERTY CXX_COMPILER_LAUNCHER ${diagnose} "${spec}" -- ${CMAKE_CXX_COMPILER_LAUNCHER})
+    endif()
+    if(TARGET kiln_diagnose) # of this build, not of an installed Kiln
+      add_dependencies(${generator} kiln_diagnose)
+    endif()
   elseif(arg_GENERATOR)
     set(generator ${arg_GENERATOR})
   else()

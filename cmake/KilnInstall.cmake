@@ -10,6 +10,7 @@ set_target_properties(kiln PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_
 # LLVM 22 lives in a folder of its own.
 set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${KILN_LLVM_LIBRARY_DIR}")
 install(TARGETS kiln_dsl kiln_compiler kiln EXPORT KilnTargets)
+install(TARGETS kiln_diagnose)
 install(DIRECTORY dsl/include/ compiler/include/ runtime/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING
   PATTERN "*.h" PATTERN "*.def")
 set(kiln_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Kiln")

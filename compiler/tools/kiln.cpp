@@ -3,6 +3,7 @@
 // `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
 // `kiln new DIRECTORY` makes a spec.
 #include "compiler/new/New.h"
+#include "compiler/tools/Diagnose.h"
 #include "compiler/tools/GeneratorCache.h"
 
 #include <CLI/CLI.hpp>
@@ -170,7 +171,8 @@ int runGenerator(const fs::path &generator, const SpecCommand &command) {
   return runProgram(run);
 }
 
-int buildAndRun(const SpecCommand &command) {
+int buildAndRun(SpecCommand command) {
+  const bool isVerbose = std::erase(command.rest, "--verbose") != 0; // not an option of the generator
   const std::string &spec = command.spec;
   if (!fs::is_regular_file(spec)) {
     fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
@@ -217,11 +219,14 @@ int buildAndRun(const SpecCommand &command) {
     std::vector<std::string> link = words;
     link.insert(link.end(), {object, "-o", generator});
     link.insert(link.end(), linking.begin(), linking.end());
-    status = runProgram(compile);
+    status = kiln::diagnose::compile(compile, spec, isVerbose,
+                                     "kiln " + command.subcommand.front() + " --verbose shows them");
     if (status == 127)
       fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
     if (status == 0 && !callsGenerator(object)) {
-      fmt::print(stderr, "error: {}: requires KILN_MODEL(name, Model), which makes it a generator\n", spec);
+      fmt::print(stderr, "{}\n",
+                 kiln::diagnose::findMissingModel(kiln::diagnose::readSources(spec, {}))
+                     .value_or(spec + ":1: error: the spec: it makes no generator; expected KILN_MODEL(name, Model)"));
       status = 1;
     }
     if (status == 0)

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# Common mistakes in a spec: what `kiln compile` prints first is a line of the user's own, with its number, whichever C++ compiler
+# there is; kiln-diagnose, which kiln_add_library puts before the compiler, prints the same.
+#
+#   first_line.py --kiln PROGRAM --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SPEC = """#include <kiln/generator.h>
+inline constexpr kiln::Dim T{"tokens", 1, 64};
+struct Block : kiln::Layer<Block> {
+  using Layer::Layer;
+  kiln::LayerNorm<16> norm{"norm"};
+  kiln::MultiHeadAttention<16, 2> attn{"attn"};
+  kiln::Linear<16, 32> up{"up"};
+  kiln::Linear<32, 16> down{"down"};
+  constexpr auto forward(const kiln::tensor auto &x) const {
+    auto y = x + attn(norm(x), kiln::causal);
+    return y + down(kiln::gelu(up(y)));
+  }
+};
+struct Tiny : kiln::Model {
+  static constexpr kiln::Names inputs{"x"}, outputs{"y"};
+  kiln::Linear<8, 16> in{"in"};
+  Block block{"block"};
+  kiln::Linear<16, 4> head{"head"};
+  constexpr auto forward(kiln::Tensor<kiln::f32, T, 8> x) const {
+    auto y = block(in(x));
+    return head(y);
+  }
+};
+KILN_MODEL(tiny, Tiny)
+"""
+SEEN = "    return head(y);"
+FORWARD = "  constexpr auto forward(kiln::Tensor<kiln::f32, T, 8> x) const {"
+# (name, what is changed to what, the line, what its text has in it)
+MISTAKES = [
+    ("width", "kiln::Linear<32, 16> down", "kiln::Linear<16, 16> down", 11,
+     "block.down: linear: wrong input width; expected 16, got 32 [linear_c1]"),
+    ("operator", SEEN, "    auto z = y + x;\n    return head(z);", 21,
+     "forward: an elementwise operation requires extents that are equal or 1; got f32[tokens 1..64, 16] and f32[tokens 1..64, 8]"),
+    ("twice", '{"head"}', '{"in"}', 21, "layers of one owner require different names; got in [layer_c1]"),
+    ("condition", SEEN, "    if (kiln::max(kiln::max(y)) > 0)\n      y = -y;\n" + SEEN, 21, "expected kiln::where"),
+    ("swapped", "attn(norm(x), kiln::causal)", "attn(kiln::causal, norm(x))", 10, "got options of attention and f32["),
+    ("recurrent", "  Block block{\"block\"};", "  kiln::Gru<16, 16> block{\"block\"};", 21, "the outputs and the last state"),
+    ("array", SEEN, "    float table[4] = {};\n    return head(y) * table;", 22, "kiln::constant"),
+    ("template", "kiln::Tensor<kiln::f32, T, 8> x", "const kiln::tensor auto &x", 19, "its forward is a template"),
+    ("private", FORWARD, "private:\n" + FORWARD, 20, "its forward is private"),
+    ("not const", "T, 8> x) const {", "T, 8> x) {", 19, "requires a const member function"),
+    ("not constexpr", FORWARD, FORWARD.replace("constexpr ", ""), 19, "forward: it is not constexpr"),
+    ("layer not constexpr", "  constexpr auto forward(const", "  auto forward(const", 9, "forward: it is not constexpr"),
+    ("constructor", "  using Layer::Layer;\n", "", 16, "expected `using Layer::Layer;`"),
+    ("template layer", "struct Block : kiln::Layer<Block> {", "template <int W> struct B : kiln::Layer<B<W>> {", 4,
+     "expected `using kiln::Layer<B<W>>::Layer;`"),
+    ("another name", "constexpr auto forward(kiln::", "constexpr auto run(kiln::", 14, "a model requires a forward, or entries"),
+    ("typing", "kiln::gelu(", "kiln::gellu(", 11, "gellu"),
+    ("argument", "kiln::Linear<16, 32> up", "kiln::Linear<16> up", 7, "template arguments"),
+    ("header", "kiln/generator.h", "kiln/dsl.h", 24, "expected #include <kiln/generator.h>"),
+    ("no model", "KILN_MODEL(tiny, Tiny)\n", "", 23, "expected KILN_MODEL"),
+    ("names", 'inputs{"x"}', 'inputs{"x", "z"}', 15, "wrong number of input names; expected 1, got 2 [model_c1]"),
+    ("mutable", "  kiln::LayerNorm<16> norm", "  mutable int calls = 0;\n  kiln::LayerNorm<16> norm", 5, "[model_c17]",
+     "    auto y = x +", "    ++calls;\n    auto y = x +"),
+]
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    return done.returncode, done.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kiln")
+    parser.add_argument("--diagnose", required=True)
+    parser.add_argument("--include", action="append", required=True)
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    compilers = [name for name in ("g++", "clang++-22") if shutil.which(name)]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="kiln-mistakes-") as folder:
+        spec = Path(folder, "spec.cpp")
+        for name, before, after, line, words, *more in MISTAKES:
+            if options.only and options.only != name:
+                continue
+            text = SPEC
+            for old, new in [(before, after)] + ([tuple(more)] if more else []):
+                assert old in text, (name, old)
+                text = text.replace(old, new)
+            spec.write_text(text)
+            for compiler in compilers:
+                plain = [compiler, "-std=c++20", "-c", spec, "-o", f"{folder}/spec.o"] + [f"-I{each}" for each in options.include]
+                commands = [[options.diagnose, spec, "--", *plain]]
+                if options.kiln and name in ("width", "typing", "no model"):
+                    commands.append(["env", f"CXX={compiler}", options.kiln, "compile", spec, "-o", folder])
+                for command in commands:
+                    status, said = run(command)
+                    first = said.split("\n")[0]
+                    good = status != 0 and first.startswith(f"{spec}:{line}: error: ") and words in first
+                    if "model_c12" in said and name != "another name" or not good:
+                        failed += 1
+                        print(f"{name}, {compiler}: expected line {line} and \"{words}\", got status {status} and\n  {first}")
+    status, said = run([options.diagnose, "--verbose", "/dev/null", "--", compilers[0], "-x", "c++", "/nonexistent.cpp"])
+    if status == 0 or not re.search("nonexistent", said):
+        failed += 1
+        print(f"what the compiler says of other things is lost: {said}")
+    print(f"{len(MISTAKES)} mistakes, {', '.join(compilers)}: {failed} wrong")
+    sys.exit(1 if failed or not compilers else 0)
+
+
+main()
