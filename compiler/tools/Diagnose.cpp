@@ -439,6 +439,10 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
 /// The error to show: the first one, unless it is in the language's headers in C++'s words and a rule's text follows,
 /// which is not one of those that a broken model breaks next.
 const Error &chosen(const std::vector<Error> &errors) {
+  if (contains(errors.front().said.text, "called in a constant expression")) // g++ says of what next
+    for (const Error &error : errors)
+      if (contains(error.said.text, "call to non-'constexpr' function"))
+        return error;
   if (isUsers(errors.front().said.place.file) || findLanguageText(errors.front()) || notConstant(errors.front()))
     return errors.front();
   for (const Error &error : errors)
