@@ -33,4 +33,16 @@ std::string nameIn(const std::string &name, llvm::ArrayRef<llvm::StringRef> word
   return llvm::is_contained(words, name) ? name + "_" : name;
 }
 
+std::string extentName(const EntryInterface &entry, const Symbol &symbol) {
+  const auto isArgument = [&](const std::string &name) {
+    return llvm::any_of(entry.arguments, [&](const ArgumentInterface &argument) { return argument.name == name; });
+  };
+  std::string name = symbol.name;
+  if (isArgument(name))
+    name += "_extent";
+  while (isArgument(name))
+    name += '_';
+  return name;
+}
+
 } // namespace kiln

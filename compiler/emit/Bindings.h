@@ -26,6 +26,8 @@ std::string writeRust(const ModelInterface &model);
 int64_t ownRowsIndex(const EntryInterface &entry);
 /// "tokens: i32 [tokens, 4]", for comments.
 std::string describeArgument(const ArgumentInterface &argument);
+/// The parameter for an extent: "tokens", or "tokens_extent" next to an argument "tokens".
+std::string extentName(const EntryInterface &entry, const Symbol &symbol);
 /// A name that no word of the language is: with "_" behind it where it is one.
 std::string nameIn(const std::string &name, llvm::ArrayRef<llvm::StringRef> words);
 

@@ -182,15 +182,10 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   }
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
-  json::Object manifest{{"kiln_version", versionText()},
-                        {"kiln_abi_version", KILN_ABI_VERSION},
-                        {"name", model.name},
-                        {"parameters", model.parameters},
-                        {"tuning_digest", tuningDigest(variants)},
-                        {"entries", std::move(entries)},
-                        {"weights", std::move(weights)},
-                        {"targets", std::move(targets)},
-                        {"license", licenseOfLibraries}};
+  json::Object manifest{
+      {"kiln_version", versionText()},  {"kiln_abi_version", KILN_ABI_VERSION},    {"name", model.name},
+      {"parameters", model.parameters}, {"tuning_digest", tuningDigest(variants)}, {"entries", std::move(entries)},
+      {"weights", std::move(weights)},  {"targets", std::move(targets)},           {"license", licenseOfLibraries}};
   if (model.ranks > 1)
     manifest["ranks"] = model.ranks;
   if (model.stages > 1)

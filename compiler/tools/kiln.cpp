@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string version = "kiln " KILN_VERSION;
+constexpr const char *version = "kiln " KILN_VERSION;
 
 /// Where the headers and the compiler's library are: beside the installed program, else in the build tree.
 struct Toolchain {
@@ -172,7 +172,9 @@ int runGenerator(const fs::path &generator, const SpecCommand &command) {
 }
 
 int buildAndRun(SpecCommand command) {
-  const bool isVerbose = std::erase(command.rest, "--verbose") != 0; // not an option of the generator
+  const bool isVerbose = command.has("--verbose");
+  if (command.subcommand.front() != "compile") // of which the generator has the option, too
+    std::erase(command.rest, "--verbose");
   const std::string &spec = command.spec;
   if (!fs::is_regular_file(spec)) {
     fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
@@ -234,7 +236,7 @@ int buildAndRun(SpecCommand command) {
     if (status == 0)
       known = kept.keep(generator, rule, begin).value_or(generator);
   }
-  if (status == 0)
+  if (status == 0 && known)
     status = runGenerator(*known, command);
   std::error_code ignored;
   fs::remove_all(folder, ignored);

@@ -83,7 +83,7 @@ std::pair<std::string, std::string> packed(const std::string &file, const std::s
   std::ofstream(folder + "/" + file, std::ios::binary) << image;
   std::ofstream(folder + "/names") << renames;
   llvm::Error error =
-      packWeights(p.model, p.variant, {folder + "/" + file, quantization, folder + "/names"}, folder + "/out");
+      packWeights(p.model, p.variant, {folder + "/" + file, quantization, folder + "/names", {}}, folder + "/out");
   std::string words = error ? llvm::toString(std::move(error)) : "";
   std::ifstream out(folder + "/out", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(out), {}};

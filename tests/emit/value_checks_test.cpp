@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which inputs the run time checks: those that ops take for indices or lengths, whatever moved them, and no others.
+#include "compiler/emit/Names.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
 #include "kiln/dsl.h"
@@ -67,9 +68,10 @@ std::string checksOf(const ModelInterface &model, const std::string &entry) {
     if (each.name == entry)
       for (const ArgumentInterface &argument : each.arguments)
         if (!argument.isOutput)
-          text += (text.empty() ? "" : ", ") + (argument.check ? std::to_string(argument.check->minimum) + " .. " +
-                                                                     toString(argument.check->limit, each)
-                                                               : "any");
+          text += (text.empty() ? "" : ", ") + (argument.check
+                                                    ? std::to_string(argument.check->minimum) + " .. " +
+                                                          ParameterNames(model, each).expression(argument.check->limit)
+                                                    : "any");
   return text;
 }
 

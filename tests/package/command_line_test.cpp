@@ -129,7 +129,7 @@ TEST(Compile, IsDeterministic) {
   const std::string command = pairProgram + " compile --target x86-64-v3,x86-64-v2 -o ";
   ASSERT_EQ(run(command + a.path.string() + " --no-cache --jobs 1").status, 0);
   const auto first = contents(a.path);
-  ASSERT_EQ(first.size(), 5u);
+  ASSERT_EQ(first.size(), 6u);
   Folder cache;
   const std::string cached = " --cache-dir " + cache.path.string();
   for (const std::string &options : {std::string(" --no-cache --jobs 5"), cached, cached}) {
@@ -264,7 +264,7 @@ TEST(Kiln, CompilesASpec) {
   Result result =
       run(kilnProgram + " compile " + sources + "/pair.cpp -o " + folder.path.string() + " --target x86-64-v2");
   EXPECT_EQ(result.status, 0) << result.text;
-  EXPECT_EQ(contents(folder.path).size(), 5u);
+  EXPECT_EQ(contents(folder.path).size(), 6u);
   Result help = run(kilnProgram + " --help");
   EXPECT_EQ(help.status, 0);
   EXPECT_NE(help.text.find("compile"), std::string::npos);

@@ -102,8 +102,7 @@ TEST(Grids, StagesCheckAllOfTheFile) {
       asGrid({1, 1, 2}, kind, 3, [&](RankedModel &model, GridProcess &) {
         const std::string before = model.contents();
         EXPECT_EQ(model.load(folder.at("other").c_str()), KILN_WEIGHT_MISSING) << name;
-        EXPECT_NE(std::string(model.Bound->Error.message).find("requires tensor \"" + std::string(name) + '"'),
-                  std::string::npos)
+        EXPECT_NE(std::string(model.Bound->Error.message).find('"' + std::string(name) + '"'), std::string::npos)
             << model.Bound->Error.message;
         EXPECT_TRUE(model.contents() == before) << name;
       });

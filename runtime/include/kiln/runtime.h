@@ -228,15 +228,15 @@ enum { KILN_HOST_POINTERS = 0, KILN_DEVICE_POINTERS = 1 };
 /* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own
  * arena. What is not named is null, in C and in C++: {.arena = .., .arena_bytes = ..}. */
 typedef struct kiln_call_t {
-  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is. Its first
-                                      NAME_STATE_BYTES, of a model with states, and NAME_TRAINING_BYTES, of entries that
-                                      train, are to be zeros at first and kept between calls; the rest need not */
-  size_t arena_bytes;              /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
-  const kiln_executor_t *executor; /* null: serial; of no use on a GPU */
-  kiln_error_t *error;             /* null: no words */
-  void *stream KILN_NULL;          /* a CUstream of the model's context; null: the model's own, and on a CPU */
-  uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
-  const kiln_trace_t *trace KILN_NULL;               /* null: nobody asks, and it costs nothing */
+  void *arena;                         /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is. Its first
+                                          NAME_STATE_BYTES, of a model with states, and NAME_TRAINING_BYTES, of entries that
+                                          train, are to be zeros at first and kept between calls; the rest need not */
+  size_t arena_bytes;                  /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
+  const kiln_executor_t *executor;     /* null: serial; of no use on a GPU */
+  kiln_error_t *error;                 /* null: no words */
+  void *stream KILN_NULL;              /* a CUstream of the model's context; null: the model's own, and on a CPU */
+  uintptr_t memory KILN_NULL;          /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
+  const kiln_trace_t *trace KILN_NULL; /* null: nobody asks, and it costs nothing */
   const kiln_communicator_t *communicator KILN_NULL; /* of a library for several ranks, else null */
   const kiln_communicator_t *replicas KILN_NULL;     /* of a training of several replicas, else null */
   const kiln_communicator_t *stages KILN_NULL;       /* of a library for several stages, else null */
