@@ -153,6 +153,19 @@ LogicalResult SumInParts::run() {
   return success();
 }
 
+/// A sum of zeros and infinities is the same in any order: it tells the ranks whether one of them has an infinity.
+bool hasNoOrder(AllReduceOp sum) {
+  auto choice = sum.getX().getDefiningOp<WhereOp>();
+  auto isZeroOrInfinite = [](Value value) {
+    auto constant = value.getDefiningOp<ConstantOp>();
+    auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+    return values && llvm::all_of(values.getValues<APFloat>(), [](const APFloat &number) {
+             return number.isPosZero() || (number.isInfinity() && !number.isNegative());
+           });
+  };
+  return choice && isZeroOrInfinite(choice.getLhs()) && isZeroOrInfinite(choice.getRhs());
+}
+
 struct SumParts : impl::SumPartsBase<SumParts> {
   void runOnOperation() override {
     const std::optional<RankParts> parts = RankParts::of(getOperation());
@@ -161,7 +174,7 @@ struct SumParts : impl::SumPartsBase<SumParts> {
     auto shards = getOperation()->getAttrOfType<DictionaryAttr>(shardsAttrName);
     SmallVector<AllReduceOp> sums;
     getOperation().walk([&](AllReduceOp sum) {
-      if (sum.getOver() == Group::Ranks)
+      if (sum.getOver() == Group::Ranks && !hasNoOrder(sum))
         sums.push_back(sum);
     });
     for (AllReduceOp sum : sums) {
