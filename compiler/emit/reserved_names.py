@@ -64,7 +64,8 @@ def includes(is_cxx, is_strict):
     names = [h + ".h" for h in C_HEADERS] + ([] if is_strict else [h + ".h" for h in POSIX_HEADERS])
     if is_cxx:
         names = [n for n in names if n not in ("stdatomic.h", "stdnoreturn.h", "tgmath.h", "threads.h")] + CXX_HEADERS
-    lines = "".join(f"#if __has_include(<{n}>)\n#include <{n}>\n#endif\n" for n in names)
+    needed = {"coroutine": " && defined __cpp_impl_coroutine"}  # else GCC's is an error
+    lines = "".join(f"#if __has_include(<{n}>){needed.get(n, '')}\n#include <{n}>\n#endif\n" for n in names)
     return ("" if is_strict else "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n") + lines
 
 

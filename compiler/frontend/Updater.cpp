@@ -44,7 +44,9 @@ static Value orInfinity(kd::GradientBuilder &b, Value magnitude) {
 
 Value Updater::size(ArrayRef<Trained> all, Value loss, Value norm) {
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
+  // Of one rank it has shards where sums are in parts.
+  auto shards =
+      kd::getNumRanks(module) > 1 ? module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName) : DictionaryAttr();
   Value sizes[2][2]; // of what this rank alone has, of what this replica alone has
   auto include = [&](Value &to, Value value) { to = to ? b.create<kd::MaximumOp>(to, value) : value; };
   for (const Trained &each : all)

@@ -349,6 +349,8 @@ Expr translateScalarOp(Operation *op, const Exprs &operands, bool isStrict) {
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
+  if (isa<arith::ConstantOp>(op)) // plain, so that others see that it is one
+    return result;
   bool isOfFloats = result.defined() && (result.type().is_float() || isa<arith::CmpFOp>(op));
   return isOfFloats && (isStrict || cancels(op, operands)) ? Halide::strict_float(result) : result;
 }

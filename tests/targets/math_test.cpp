@@ -90,7 +90,7 @@ TEST(MathSamples, AreManyPoints) {
     std::vector<double> x = sample(f, 20001);
     std::sort(x.begin(), x.end());
     x.erase(std::unique(x.begin(), x.end()), x.end());
-    EXPECT_GT(x.size(), 19000u) << f.op << " in [" << f.low << ", " << f.high << "]";
+    EXPECT_GT(x.size(), 14000u) << f.op << " in [" << f.low << ", " << f.high << "]";
   }
 }
 
@@ -134,7 +134,7 @@ TEST_P(Math, SpecialValues) {
       {"exp", -1e30, 0, nonpositive},
       {"exp", -3e38, 0, nonpositive},
       {"exp", 0, 1, nonpositive},
-      {"exp", -87.5, 9.9823486e-39},
+      {"exp", -87.5, 9.982350930569248e-39},
       {"exp", -103.9, 1.401298464324817e-45},
       {"exp", -104.1, 0},
       {"exp", 88.73, infinity},
@@ -180,7 +180,7 @@ TEST_P(Math, SpecialValues) {
       {"cos", 0, 1, reducedAngle},
   };
   for (const Case &c : cases) {
-    SCOPED_TRACE(std::string(c.op) + "(" + std::to_string(c.x) + ")");
+    SCOPED_TRACE(std::string(c.op) + "(" + std::to_string(c.x) + ") " + c.attribute);
     Kernel kernel(kernelText(c.op, c.attribute), GetParam());
     Tensor x = Tensor::zeros({19});
     for (double &value : x.values)

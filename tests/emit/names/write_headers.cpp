@@ -123,7 +123,7 @@ int run(const std::string &file, const std::string &folder) {
   }
   for (size_t i = 0; i < names.size();) {
     ModelInterface entries;
-    for (entries.name = fmt::format("every_entry{}", i); i < names.size() && entries.entries.size() < 300; ++i) {
+    for (entries.name = fmt::format("every_entry{}", i); i < names.size() && entries.entries.size() < 60; ++i) {
       entries.entries.push_back(plainEntry(names[i]));
       if (llvm::Error wrong = checkNames(entries, {})) {
         fmt::print("refused entry {}: {}\n", names[i], llvm::toString(std::move(wrong)));
