@@ -65,15 +65,16 @@ static std::string momentTable(const ModelInterface &model, const std::string &m
 }
 
 static std::string trainingConstants(const ModelInterface &model) {
-  if (model.trainingBytes == model.stateBytes)
+  if (!model.keepsMoments())
     return "";
   const std::string macro = macroName(model.name);
   return fmt::format(
              "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then "
              "what\n"
-             " * the optimiser keeps from one step to the next. Zeros begin a training, before step 1. */\n"
+             " * the optimiser keeps from one step to the next. {2}_begin_training, or zeros, begin, before step 1. "
+             "*/\n"
              "#define {0}_TRAINING_BYTES ((size_t){1})\n",
-             macro, model.trainingBytes) +
+             macro, model.trainingBytes, model.name) +
          (model.stages > 1 ? "" : momentTable(model, macro));
 }
 
@@ -83,9 +84,11 @@ static std::string stateConstants(const ModelInterface &model) {
   std::string macro = macroName(model.name);
   std::string text = fmt::format(
       "/* Bytes at the beginning of an arena that keep the model's states from one call to the next. Each arena is a\n"
-      " * session: zeros there begin it, and a copy of them in another arena goes on as this one would. */\n"
+      " * session: {2}_begin_session or zeros begin it, and a copy of them in another arena goes on as this one "
+      "would.\n"
+      " */\n"
       "#define {0}_STATE_BYTES ((size_t){1})\n",
-      macro, model.stateBytes);
+      macro, model.stateBytes, model.name);
   if (model.stateBytesPerRow > 0)
     text += fmt::format("/* Of these, what a row more takes in all states that rows are appended to. */\n"
                         "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
@@ -171,10 +174,29 @@ static std::string argumentStruct(const ModelInterface &model, const EntryInterf
                             model.name, entry.name, type, values);
 }
 
+/// What an entry does with the beginning of its arena.
+static std::string stateWords(const ModelInterface &model, const EntryInterface &entry) {
+  std::string text;
+  for (const std::string &state : entry.states)
+    text += (text.empty() ? "" : ", ") + commentText(state);
+  if (entry.isBatch())
+    return text.empty() ? "" : fmt::format(" *   states of each sequence: {}; kept between calls\n", text);
+  if (entry.changesWeights && entry.stateBytes > 0)
+    return fmt::format(" *   keeps at the beginning of the arena, between calls: {}what the optimiser keeps; "
+                       "{}_begin_training begins\n",
+                       text.empty() ? "" : text + ", ", model.name);
+  if (text.empty())
+    return model.states.empty() ? ""
+                                : " *   uses no states, and leaves those at the beginning of the arena as they are\n";
+  return fmt::format(" *   states at the beginning of the arena: {}; kept between calls, {}_begin_session begins\n",
+                     text, model.name);
+}
+
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry, bool hasDevice) {
   const ParameterNames names(model, entry);
   std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name) +
-                     extentWords(entry.symbols, names, ": extent") + argumentWords(entry, names);
+                     extentWords(entry.symbols, names, ": extent") + argumentWords(entry, names) +
+                     stateWords(model, entry);
   bool isChecked = llvm::any_of(entry.arguments, [](const ArgumentInterface &argument) { return argument.check; });
   if (hasDevice && isChecked)
     text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
@@ -204,7 +226,7 @@ static std::string batchPrototype(const ModelInterface &model, const EntryInterf
     text += fmt::format(" All have at most {} rows together.", entry.symbols.back().max);
   text +=
       fmt::format(" The arena has no states.\n *   sequences[i].extents:{}\n", entry.ownSymbols.empty() ? " null" : "");
-  text += extentWords(entry.ownSymbols, names, "") + argumentWords(entry, names);
+  text += extentWords(entry.ownSymbols, names, "") + argumentWords(entry, names) + stateWords(model, entry);
   text += fmt::format(" */\nkiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call,\n"
                       "    size_t count, const kiln_sequence_t *sequences",
                       model.name, entry.name);
@@ -383,6 +405,31 @@ void {0}_pool_destroy(kiln_pool_t *pool);
                      name);
 }
 
+/// Those of a model with states, and of one whose optimisers keep something.
+static std::string sessionPrototypes(const ModelInterface &model) {
+  std::string text;
+  if (!model.states.empty())
+    text += fmt::format(
+        R"(/* Begins a session in an arena, or in the states of a sequence, whatever is there: the model's states become zeros. All
+ * that calls read of an arena is its first {1}_STATE_BYTES: they are kept from one call of the session to the next, and
+ * a copy of them is a second session. What is behind them need not be kept. On a CPU an arena in which nothing was begun,
+ * neither by this nor by zeros, is KILN_SESSION_NOT_BEGUN. */
+kiln_status_t {0}_begin_session(const {0}_t *model, void *arena, kiln_error_t *error);
+
+)",
+        model.name, macroName(model.name));
+  if (model.keepsMoments())
+    text += fmt::format(
+        R"(/* Begins a training in an arena, before step 1: its first {1}_TRAINING_BYTES become zeros, and are kept from one step to
+ * the next. An entry that does not train overwrites them. A step in an arena in which none was begun, neither by this
+ * nor by zeros, is KILN_SESSION_NOT_BEGUN. */
+kiln_status_t {0}_begin_training(const {0}_t *model, void *arena, kiln_error_t *error);
+
+)",
+        model.name, macroName(model.name));
+  return text;
+}
+
 /// That of an archive that holds the weights.
 static std::string embeddedPrototype(const std::string &name) {
   return fmt::format(
@@ -483,7 +530,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   std::string text = beginning(model) + modelConstants(model, variants) + stateConstants(model);
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
-  text += "\n" + weightTable(model) + modelPrototypes(model.name);
+  text += "\n" + weightTable(model) + modelPrototypes(model.name) + sessionPrototypes(model);
   if (model.embedsWeights)
     text += embeddedPrototype(model.name);
   if (model.hasSelfTest)

@@ -65,11 +65,12 @@ void ModelInterface::placeStates() {
     for (StateInterface &state : *all)
       state.offsets.clear();
   trainingBytes = 0;
+  const uint64_t marks = states.empty() && moments.empty() ? 0 : KILN_MARK_BYTES;
   for (uint32_t role = 0; role < roles.size(); ++role) {
-    stateBytes = 0;
+    uint64_t bytes = marks;
     for (StateInterface &state : states)
-      stateBytes = place(state, state.copies, stateBytes);
-    uint64_t bytes = stateBytes;
+      bytes = place(state, state.copies, bytes);
+    stateBytes = states.empty() ? 0 : bytes;
     for (StateInterface &moment : moments)
       bytes = place(moment, copiesOf(moment, role), bytes);
     trainingBytes = std::max(trainingBytes, bytes);
@@ -95,6 +96,28 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
       model.states[node.attributes.index].isAppended = true;
 }
 
+/// Marks the states that nodes of the region and those below read or write.
+static void markStates(std::vector<bool> &isUsed, const Graph &graph, const Region &region) {
+  for (const std::vector<int> *nodes : {&region.nodes, &region.effects})
+    for (int number : *nodes) {
+      const Node &node = graph.nodes[number];
+      if (uses_state(node))
+        isUsed[node.attributes.index] = true;
+      if (has_body(node))
+        markStates(isUsed, graph, graph.regions[node.attributes.index]);
+    }
+}
+
+static std::vector<std::string> statesOf(const Graph &graph, const Region &region) {
+  std::vector<bool> isUsed(graph.states.size());
+  markStates(isUsed, graph, region);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < isUsed.size(); ++i)
+    if (isUsed[i])
+      names.push_back(graph.name(graph.states[i]));
+  return names;
+}
+
 /// Entries that keep the same of a parameter share it.
 static void describeMoments(const Graph &graph, ModelInterface &model) {
   for (const Entry &entry : graph.entries)
@@ -113,8 +136,15 @@ static void describeMoments(const Graph &graph, ModelInterface &model) {
 
 /// NAME_batch of a batched entry (compiler/frontend/BatchEntry.h).
 static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
-  EntryInterface batch{
-      batch_name(single.name), {extents.sequences}, single.arguments, single.symbols, "", single.name, 0, false};
+  EntryInterface batch{batch_name(single.name),
+                       {extents.sequences},
+                       single.arguments,
+                       single.symbols,
+                       "",
+                       single.name,
+                       0,
+                       false,
+                       single.states};
   bool hasRows = false;
   for (ArgumentInterface &argument : batch.arguments) {
     Dim &rows = argument.shape.front();
@@ -198,6 +228,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     if (entry.training.changes_parameters() && entry.training.clip > 0)
       add("grad_norm", ElementType::f32, {}, true);
     to.changesWeights = entry.training.changes_parameters();
+    to.states = statesOf(graph, region);
     std::vector<Symbol> used;
     for (const ArgumentInterface &argument : to.arguments)
       addSymbols(used, argument.shape);

@@ -44,6 +44,7 @@ struct EntryInterface {
 
   uint64_t stateBytes = 0; // at the beginning of an arena for it
   bool changesWeights = false;
+  std::vector<std::string> states; // names of those that it reads or writes
 
   bool isBatch() const { return !single.empty(); }
 };
@@ -123,7 +124,8 @@ struct ModelInterface {
   bool sharesStates() const;
   /// Whether no process has all of the model.
   bool hasParts() const { return ranks > 1 || stages > 1 || sharesStates(); }
-  uint64_t stateBytes = 0;    // at the beginning of each arena
+  uint64_t stateBytes = 0; // at the beginning of each arena
+  bool keepsMoments() const { return trainingBytes != stateBytes; }
   uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments; at most
   bool embedsWeights = false; // they lie in the archive
   bool hasSelfTest = false;

@@ -64,8 +64,9 @@ static constexpr const char *headerTypes[] = {"Model",    "Session", "int16_t", 
                                               "int8_t",   "size_t",  "std",      "uint16_t", "uint32_t",
                                               "uint64_t", "uint8_t", "uintptr_t"};
 /// Parameters and variables of the generated functions; a method may have these names.
-static constexpr const char *headerVariables[] = {"View", "arguments", "call", "check",    "count",     "handle",
-                                                  "kiln", "model",     "rows", "sequence", "sequences", "status"};
+static constexpr const char *headerVariables[] = {"View",      "arguments",    "call",          "check", "count",
+                                                  "handle",    "kiln",         "model",         "rows",  "sequence",
+                                                  "sequences", "session_call", "session_model", "status"};
 
 /// Whether the name begins as those of types and functions of the headers do.
 static bool beginsAsOthers(const ModelInterface &model, const std::string &name) {

@@ -11,10 +11,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -64,24 +62,17 @@ public:
   explicit Generator(const Options &options) : logits(static_cast<std::size_t>(context) * vocabularySize) {
     check(char_gpt_pool_create(options.threads, &pool, &error));
     check(model.bind((options.data + "/char_gpt.safetensors").c_str(), &error));
-    std::size_t bytes = arenaBytes(options.threads);
-    arena.reset(static_cast<std::byte *>(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes)));
-    std::memset(arena.get(), 0, CHAR_GPT_STATE_BYTES);
-    call = {arena.get(), bytes, char_gpt_pool_executor(pool), &error};
+    check(session.begin(model, {nullptr, 0, char_gpt_pool_executor(pool), &error}));
   }
   ~Generator() { char_gpt_pool_destroy(pool); }
   Generator(const Generator &) = delete;
   Generator &operator=(const Generator &) = delete;
 
-  static std::size_t arenaBytes(int threads) {
-    std::size_t bytes = std::max({CHAR_GPT_FORWARD_ARENA_BYTES(threads), CHAR_GPT_PREFILL_ARENA_BYTES(threads),
-                                  CHAR_GPT_DECODE_ARENA_BYTES(threads)});
-    return (bytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;
-  }
+  std::size_t arenaBytes() { return session.call().arena_bytes; }
 
   /// Logits of each position's next character: [tokens, vocabulary].
   const float *run(std::span<const std::int32_t> tokens) {
-    check(model.forward(call, tokens, std::span<float>(logits).first(tokens.size() * vocabularySize)));
+    check(session.forward(tokens, std::span<float>(logits).first(tokens.size() * vocabularySize)));
     return logits.data();
   }
 
@@ -90,9 +81,9 @@ public:
   const float *next(std::span<const std::int32_t> tokens, std::size_t known) {
     const auto length = static_cast<std::int64_t>(tokens.size());
     if (length == static_cast<std::int64_t>(known) + 1)
-      check(model.decode(call, length, tokens.data() + known, logits.data()));
+      check(session.decode(length, tokens.data() + known, logits.data()));
     else
-      check(model.prefill(call, length, tokens.subspan(known), logits.data()));
+      check(session.prefill(length, tokens.subspan(known), logits.data()));
     return logits.data();
   }
 
@@ -102,15 +93,11 @@ private:
       stop(std::string(error.message) + " (" + char_gpt_status_text(status) + ")");
   }
 
-  struct Free {
-    void operator()(std::byte *memory) const { std::free(memory); }
-  };
   kiln_error_t error{};
   kiln_pool_t *pool = nullptr;
   char_gpt::Model model;
-  std::unique_ptr<std::byte, Free> arena;
+  char_gpt::Session session; // its arena holds what was read so far
   std::vector<float> logits;
-  kiln_call_t call{};
 };
 
 /// Writes the prompt and what follows it; returns tokens per second.
@@ -217,7 +204,7 @@ int main(int argc, char **argv) {
   std::printf("held-out text: %.5f bits per character; PyTorch %.5f; difference %.1e\n", ours, expected,
               std::fabs(ours - expected));
   std::printf("archive %.0f kB, arena %.0f kB\n", std::filesystem::file_size(CHAR_GPT_ARCHIVE) / 1e3,
-              Generator::arenaBytes(options.threads) / 1e3);
+              generator.arenaBytes() / 1e3);
   if (!(std::fabs(ours - expected) <= 1e-6))
     stop("the bits per character differ from PyTorch's by more than 1e-6");
 }

@@ -3,7 +3,7 @@
 // wrong extents are refused.
 #include "session.h"
 #include "support.h"
-#include "tiny_translator.h"
+#include "tiny_translator.hpp"
 
 #include <numeric>
 
@@ -19,9 +19,10 @@ Session<tiny_translator_t> &session() {
 
 struct Talk : Conversation<tiny_translator_t> {
   explicit Talk(std::uint32_t workers)
-      : Conversation(testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
-                     std::max({TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers), TINY_TRANSLATOR_STEP_ARENA_BYTES(workers),
-                               TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
+      : Conversation(
+            testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
+            std::max({TINY_TRANSLATOR_FORWARD_ARENA_BYTES(workers), TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers),
+                      TINY_TRANSLATOR_STEP_ARENA_BYTES(workers), TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
 
   void encode(const std::vector<std::int32_t> &source) {
     Output<float> memory(source.size() * 48);
@@ -127,6 +128,69 @@ TEST(State, RefusesAContextShorterThanItsTokens) {
   EXPECT_STREQ(talk.error.message, "step requires context of at least tokens, which is 4, got 3");
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, most + 1, tokens, logits), KILN_EXTENT_OUT_OF_RANGE);
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 4, tokens, logits), KILN_OK);
+}
+
+// Neither zeros nor what calls left: bytes of any kind, also behind zeros where the mark would be.
+TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
+  if (!session().isOnHost())
+    GTEST_SKIP() << "on a GPU no mark is read";
+  Talk talk(1);
+  const Input<float> x(std::vector<float>(15, 2.0f));
+  Output<float> after(15), found(15);
+  for (auto [first, byte] : {std::pair(std::size_t{0}, 0xff), std::pair(std::size_t{0}, 1),
+                             std::pair(std::size_t{64}, 0x7f), std::pair(TINY_TRANSLATOR_STATE_BYTES - 1, 1)}) {
+    talk.fillStates(0, 0);
+    talk.fillStates(first, byte);
+    EXPECT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_SESSION_NOT_BEGUN) << first;
+    EXPECT_STREQ(
+        talk.error.message,
+        "count of model \"tiny_translator\" requires states of zeros or of earlier calls at the beginning of the "
+        "arena, got other bytes; begin_session makes zeros");
+    // One that uses no states is no session.
+    const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 3, vocabulary);
+    Output<float> logits(target.size() * vocabulary);
+    EXPECT_EQ(talk.call(tiny_translator_forward, source.size(), target.size(), Input(source), Input(target), logits),
+              KILN_OK);
+    ASSERT_EQ(tiny_translator_begin_session(session().get(), talk.data(), &talk.error), KILN_OK) << talk.error.message;
+    ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
+    EXPECT_EQ(found.values()[0], 0);
+    ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
+    EXPECT_EQ(found.values()[0], 2);
+  }
+  EXPECT_EQ(tiny_translator_begin_session(session().get(), nullptr, &talk.error), KILN_NULL_ARGUMENT);
+}
+
+// The class of the C++ header: arena, states and options, and what was begun in one goes on in another.
+TEST(State, BelongsToASession) {
+  kiln_error_t error{};
+  const kiln_call_t options{nullptr, 0, nullptr, &error};
+  tiny_translator::Model model;
+  ASSERT_EQ(model.bind(TINY_TRANSLATOR_WEIGHTS, &error), KILN_OK) << error.message;
+  tiny_translator::Session one, other, none;
+  ASSERT_EQ(one.begin(model, options), KILN_OK) << error.message;
+  ASSERT_EQ(other.begin(model, options), KILN_OK) << error.message;
+  const std::vector<float> x(15, 3.0f);
+  std::vector<float> sum(15), before(15);
+  auto count = [&](tiny_translator::Session &session) {
+    EXPECT_EQ(session.count(std::span<const float, 15>(x.data(), 15), sum.data(), before.data()), KILN_OK)
+        << error.message;
+    return before[7];
+  };
+  EXPECT_EQ(count(one), 0);
+  EXPECT_EQ(count(one), 3);
+  EXPECT_EQ(count(other), 0);
+  ASSERT_EQ(other.fork(one), KILN_OK) << error.message;
+  EXPECT_EQ(count(other), 6);
+  EXPECT_EQ(count(other), 9);
+  EXPECT_EQ(count(one), 6);
+  ASSERT_EQ(one.restart(), KILN_OK) << error.message;
+  EXPECT_EQ(count(one), 0);
+  tiny_translator::Session moved = std::move(other);
+  EXPECT_EQ(count(moved), 12);
+  EXPECT_EQ(none.count(x.data(), sum.data(), before.data()), KILN_NULL_ARGUMENT);
+  EXPECT_EQ(none.fork(one), KILN_NULL_ARGUMENT);
+  EXPECT_EQ(moved.count(std::span<const float>(x).first(14), std::span(sum), std::span(before)), KILN_INVALID_ARGUMENT)
+      << error.message;
 }
 
 // A row more: keys and values of 48 numbers, of three blocks' own attention and of the memory.
