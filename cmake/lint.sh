@@ -29,6 +29,8 @@ headers=$(git grep -lE '^\s*using namespace' -- '*.h' '*.hpp' ':!tests/compile_f
 
 unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt' '*.py' '*.sh' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0')
 [ -z "$unmarked" ] || fail "no licence line in: $unmarked"
+embedded=$(git ls-files -- 'runtime/*.c' 'runtime/*.h' 'runtime/*.def' | xargs grep -L 'WITH LLVM-exception')
+[ -z "$embedded" ] || fail "part of each library, and without the licence's exception: $embedded"
 
 for path in $(grep -oE '`(dsl|compiler|runtime|targets|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
   [ -e "$path" ] || fail "README.md names $path, which is not there"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds weights that no file has: elements are computed as they are packed, so that a model of any size needs no more
  * memory than it has. */
 #include "internal.h"

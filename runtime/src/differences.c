@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* How the tensors of a file differ from the weights of a model: all of it, one after the other, and in words as far as
  * a message holds it. */
 #include "internal.h"

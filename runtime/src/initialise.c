@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* First weights of a training. Element i of a tensor is made of Philox4x32-10 (Salmon et al. 2011) with the seed as its
  * key, low half first, and the counter
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds safetensors files whose tensors have other names than the model's weights. */
 #include "published.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The gradient of a look-up: rows are added up where their indices say. The table is cut into parts of some rows, a
  * task each, which all go through the indices in order: a row has the same bits for every number of workers, without
  * atomic additions, and a number that is not finite stays in its row. */

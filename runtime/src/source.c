@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* How files are opened whose tensors a model binds: mapped or, if the model was made so, copied first; and what a file
  * is that is none of these, by its first bytes. */
 #include "internal.h"
