@@ -24,7 +24,7 @@ public:
     call.arena = allocate(call.arena_bytes);
     call.error = &error;
     call.memory = isOnGpu() ? KILN_DEVICE_POINTERS : KILN_HOST_POINTERS; // call.stream is null: the model's own
-    check(gpt2_writer_begin_session(model, call.arena, &error)); // nothing was read so far
+    check(gpt2_writer_begin_session(model, call.arena, &error));         // nothing was read so far
     ids = static_cast<std::int32_t *>(allocate(GPT2_WRITER_PREFILL_TOKENS_MAX * sizeof(std::int32_t)));
     logits = static_cast<float *>(allocate(row.size() * sizeof(float)));
   }
