@@ -91,7 +91,7 @@ private:
 /// Compares what a call is given with what its entry requires, and says what differs in the caller's words.
 class Check {
 public:
-  constexpr Check(kiln_error_t *error, const char *entry) : error(error), entry(entry) {}
+  constexpr Check(kiln_error_t *to, const char *of) : error(to), entry(of) {}
 
   /// Whether a run-time extent follows from the elements of a range.
   template <class View> constexpr void whole(const char *kind, const char *name, const View &view) {

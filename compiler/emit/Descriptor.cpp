@@ -371,7 +371,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::shards, table(shards, "shards"))
                              .set(abi::descriptor::roles, numbers(roles, 32, "roles"))
                              .set(abi::descriptor::state_bytes, model.stateBytes)
-                             .set(abi::descriptor::training_bytes, model.keepsMoments() ? model.trainingBytes : 0)
+                             .set(abi::descriptor::training_bytes, model.trainingBytes)
                              .set(abi::descriptor::mark, stateMark(model))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,

@@ -65,12 +65,13 @@ void ModelInterface::placeStates() {
     for (StateInterface &state : *all)
       state.offsets.clear();
   trainingBytes = 0;
-  const uint64_t marks = states.empty() && moments.empty() ? 0 : KILN_MARK_BYTES;
   for (uint32_t role = 0; role < roles.size(); ++role) {
-    uint64_t bytes = marks;
+    uint64_t bytes = states.empty() ? 0 : KILN_MARK_BYTES;
     for (StateInterface &state : states)
       bytes = place(state, state.copies, bytes);
-    stateBytes = states.empty() ? 0 : bytes;
+    stateBytes = bytes;
+    if (!moments.empty())
+      bytes += KILN_MARK_BYTES;
     for (StateInterface &moment : moments)
       bytes = place(moment, copiesOf(moment, role), bytes);
     trainingBytes = std::max(trainingBytes, bytes);

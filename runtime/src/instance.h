@@ -99,7 +99,7 @@ kiln_status_t kiln_require_kept(const kiln_model_t *model, const void *arena, ui
 kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t keeps, const char *caller,
                               kiln_error_t *error);
 /* Of states, and of what a training keeps, that the caller writes. */
-void kiln_mark_kept(const kiln_model_t *model, void *arena, bool has_moments);
+void kiln_mark_kept(const kiln_model_t *model, void *arena, uint32_t keeps);
 
 /* save.c: files of bound weights, also with what a training goes on from. */
 

@@ -130,7 +130,7 @@ static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, c
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
   const restored_t *restored = context;
-  kiln_mark_kept(model, restored->arena, true);
+  kiln_mark_kept(model, restored->arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS);
   return take_states(model, table, restored, error);
 }
 

@@ -89,7 +89,11 @@ public:
     pipeline.add_custom_lowering_pass(scratch);
     pipeline.add_custom_lowering_pass(new BoundStridedLoads);
     translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;
-    pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma));
+    using Products = KeepOrderOfFloats::Products;
+    const bool isRelaxed = !translator.isOrdered && StringRef(target.newer.features).contains("relaxed-simd");
+    pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma ? Products::Fused
+                                                            : isRelaxed                       ? Products::Either
+                                                                                              : Products::Rounded));
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(translator.arguments, symbol.str(),
                                               Halide::Target(target.triple +

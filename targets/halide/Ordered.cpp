@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. `sum[i] = sum[i] + a * b` becomes a fused multiply-add, where there is one. No other product is fused: which of
-//    them meet in one expression depends on what a kernel holds, and on where its Funcs are computed.
+// 1. `sum[i] = sum[i] + a * b` becomes a fused multiply-add, where there is one; with relaxed SIMD that of the engine.
+// No
+//    other product is fused: which of them meet in one expression depends on what a kernel holds, and on where its
+//    Funcs are computed.
 // 2. The lanes of a vector are added by halves, which is one order for all, and takes log2(n) steps.
 // 3. Values are made in strict mode, their parts with them.
 #include "targets/halide/Ordered.h"
@@ -37,20 +39,24 @@ Expr strict(const Expr &e) {
   return Call::make(e.type(), Call::strict_float, {e}, Call::PureIntrinsic);
 }
 
-/// The value of a store to what it reads, with the product that it adds fused.
-Expr fuseProduct(const Expr &value, const Store &store) {
-  if (const Let *let = value.as<Let>())
-    return Let::make(let->name, let->value, fuseProduct(let->body, store));
+/// The value of a store to what it reads, with the product that it adds fused; undefined: it adds none.
+Expr fuseProduct(const Expr &value, const Store &store, KeepOrderOfFloats::Products products) {
+  if (const Let *let = value.as<Let>()) {
+    Expr body = fuseProduct(let->body, store, products);
+    return body.defined() ? Let::make(let->name, strict(let->value), body) : Expr();
+  }
   const Add *sum = value.as<Add>();
-  if (!sum)
-    return value;
+  if (!sum || value.type().element_of() != Halide::Float(32) || products == KeepOrderOfFloats::Products::Rounded)
+    return Expr();
   for (auto [before, added] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
     const Load *load = before.as<Load>();
     const Mul *product = added.as<Mul>();
     if (load && product && load->name == store.name && equal(load->index, store.index))
-      return fusedMultiplyAdd(product->a, product->b, before);
+      return products == KeepOrderOfFloats::Products::Fused
+                 ? strict(fusedMultiplyAdd(product->a, product->b, before))
+                 : before + strict(product->a) * strict(product->b); // LLVM fuses the two
   }
-  return value;
+  return Expr();
 }
 
 Expr combine(VectorReduce::Operator op, const Expr &a, const Expr &b) {
@@ -61,9 +67,9 @@ Expr combine(VectorReduce::Operator op, const Expr &a, const Expr &b) {
 
 Stmt KeepOrderOfFloats::visit(const Store *op) {
   Expr value = mutate(op->value);
-  if (hasFma && value.type().element_of() == Halide::Float(32))
-    value = fuseProduct(value, *op);
-  return Store::make(op->name, strict(value), op->index, op->param, op->predicate, op->alignment);
+  const Expr fused = fuseProduct(value, *op, products);
+  return Store::make(op->name, fused.defined() ? fused : strict(value), op->index, op->param, op->predicate,
+                     op->alignment);
 }
 
 Stmt KeepOrderOfFloats::visit(const LetStmt *op) {

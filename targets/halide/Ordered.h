@@ -11,8 +11,10 @@ namespace kiln::halide {
 
 class KeepOrderOfFloats : public Halide::Internal::IRMutator {
 public:
-  /// hasFma: products that are added to a sum in memory, or in a tile, are fused with it.
-  explicit KeepOrderOfFloats(bool hasFma) : hasFma(hasFma) {}
+  /// What becomes of products that are added to a sum in memory, or in a tile: rounded; fused with it; or as LLVM
+  /// likes, where an engine has an instruction that may do either (relaxed SIMD).
+  enum class Products { Rounded, Fused, Either };
+  explicit KeepOrderOfFloats(Products products) : products(products) {}
 
 private:
   using IRMutator::visit;
@@ -21,7 +23,7 @@ private:
   Halide::Internal::Stmt visit(const Halide::Internal::IfThenElse *op) override;
   Halide::Expr visit(const Halide::Internal::VectorReduce *op) override;
 
-  bool hasFma;
+  Products products;
 };
 
 } // namespace kiln::halide

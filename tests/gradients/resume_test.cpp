@@ -209,7 +209,7 @@ TEST_F(Resume, RefusesWhatNoTrainingLeft) {
   };
   for (size_t first : {size_t{0}, size_t{64}, states.size() - 1}) {
     SCOPED_TRACE(first);
-    std::fill(states.begin(), states.begin() + 64, '\0'); // as an entry that does not train may leave them
+    std::fill(states.begin(), states.end(), '\0');
     std::fill(states.begin() + first, states.end(), '\x7f');
     refuses(training.tryStep({2, 0}));
     refuses(training.session.saveTraining(file("none"), {1, 0}));

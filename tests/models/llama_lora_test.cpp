@@ -49,6 +49,7 @@ protected:
     const float rate = 1e-2f;
     const std::int32_t step = 1;
     float loss, norm;
+    session.check(llama_lora_begin_training(model.get(), session.call.arena, &session.error));
     session.check(model.train(session.call, {tokens.data(), 1}, {targets.data(), 1}, &rate, &step, &loss, &norm));
   }
 

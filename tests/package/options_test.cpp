@@ -65,7 +65,7 @@ TEST_F(Options, StandAnywhere) {
     ASSERT_EQ(result.status, 0) << commands[i] << "\n" << result.text;
     if (i == 0)
       first = contents(out);
-    EXPECT_EQ(first.size(), 5u);
+    EXPECT_EQ(first.size(), 6u);
     EXPECT_EQ(contents(out), first) << commands[i];
   }
   const Result schedule = runHere(kiln + " inspect --schedule" + only + " '" + pairSpec + "'");
