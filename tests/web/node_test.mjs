@@ -30,5 +30,5 @@ wanted.pictures.forEach((results, n) => {
 
 assert.throws(() => new Writer(exports, new Uint8Array(100)), /safetensors/); // said in words
 const sizes = modules.map(module => statSync(module).size);
-assert(sizes.every(size => size <= 150000), `one model takes ${sizes} bytes`);
+assert(sizes.every(size => size <= 156000), `one model takes ${sizes} bytes`);
 console.log(`${count} characters, ${wanted.pictures.length} pictures; modules of one model take ${sizes} bytes`);
