@@ -22,7 +22,8 @@ namespace kiln::test {
     static constexpr auto create = name##_create_on;                                                                   \
     static constexpr auto destroy = name##_destroy;                                                                    \
     static constexpr auto bind = name##_bind_weights;                                                                  \
-    static constexpr auto prefill = name##_prefill, begin = name##_begin_session;                                      \
+    static constexpr auto prefill = name##_prefill;                                                                    \
+    static constexpr auto begin = name##_begin_session;                                                                \
     static constexpr auto decode = name##_decode;                                                                      \
     static constexpr auto decodeBatch = name##_decode_batch;                                                           \
     static constexpr size_t arenaBytes =                                                                               \
