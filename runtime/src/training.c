@@ -129,9 +129,7 @@ static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, c
   if (status || (status = kiln_source_check(table, error)) ||
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
-  const restored_t *restored = context;
-  kiln_mark_kept(model, restored->arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS);
-  return take_states(model, table, restored, error);
+  return take_states(model, table, context, error);
 }
 
 kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training_t *training, const char *path,
@@ -170,8 +168,8 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
                           model ? "an arena" : "a model");
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average requires bound weights, got none");
-  kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
-  if (status || (status = kiln_require_kept(model, arena, KILN_KEEPS_MOMENTS, "swap_average", error)))
+  const kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
+  if (status)
     return status;
   const kiln_descriptor_t *descriptor = model->descriptor;
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {
