@@ -94,8 +94,9 @@ uint64_t sentBytes(uint64_t n) {
   // What normalises each query is a weight that all have alike; so are keys and values of fewer heads than ranks.
   const uint64_t keys = n > keyHeads ? 2 * sum(rows * keyHeads * width / 4) : 0;
   const uint64_t backward = (2 * layers + 1) * whole + layers * (sum(width / 4) + keys), norm = sum(1);
-  // Smoothing adds up all likelihoods. Of a layer computed twice the last sum is not asked for.
-  const uint64_t again = forward + sum(rows) + layers * whole + backward;
+  // Smoothing adds up all likelihoods. Of a layer computed twice the last sum is not asked for. Without a norm the
+  // ranks tell each other whether their gradients are finite.
+  const uint64_t isFinite = sum(1), again = forward + sum(rows) + layers * whole + backward + isFinite;
   return 10 * (forward + backward + norm) + 2 * again + forward;
 }
 
