@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/Headers.h"
+#include "compiler/emit/CxxText.h"
 
 #include "compiler/emit/Names.h"
 
@@ -10,158 +10,6 @@
 #include <fmt/format.h>
 
 namespace kiln {
-
-/// Shared by every generated header, under one guard.
-static constexpr const char *viewText = R"(#ifndef KILN_VIEW_HPP
-#define KILN_VIEW_HPP
-
-#include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <memory>
-#include <span>
-#include <type_traits>
-
-namespace kiln {
-
-/// An extent that is known only at run time.
-inline constexpr std::int64_t dynamic = -1;
-
-/// A dense row-major tensor that somebody else owns. The fixed extents are part of the type; the others are given, in
-/// order, behind a pointer or a range of elements: a span, a vector, an array. The only run-time extent of a range need
-/// not be given: it follows from the number of elements. A call refuses a range of another size than the tensor's; an
-/// array, and elements behind which extents are given, may be longer.
-template <class T, std::int64_t... Extents> class View {
-  template <class Source>
-  static constexpr bool isRange = !std::same_as<std::remove_cvref_t<Source>, View> &&
-                                  std::convertible_to<Source &&, std::span<T>>;
-
-public:
-  static constexpr std::size_t rank = sizeof...(Extents);
-  static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
-
-  /// No tensor, which a call refuses.
-  constexpr View() = default;
-
-  template <class Pointer, class... Sizes>
-    requires(sizeof...(Sizes) == dynamicRank && !isRange<Pointer> && std::convertible_to<Pointer &&, T *>)
-  constexpr View(Pointer &&data, Sizes... sizes) : elements(data) {
-    give(std::array<std::int64_t, dynamicRank>{static_cast<std::int64_t>(sizes)...});
-  }
-
-  template <class Range, class... Sizes>
-    requires(isRange<Range> && (sizeof...(Sizes) == dynamicRank || (sizeof...(Sizes) == 0 && dynamicRank == 1)))
-  constexpr View(Range &&range, Sizes... sizes) {
-    const std::span<T> data(range);
-    elements = data.data();
-    given = static_cast<std::int64_t>(data.size());
-    isRoom = std::is_array_v<std::remove_reference_t<Range>> && sizeof...(Sizes) == dynamicRank;
-    if constexpr (sizeof...(Sizes) == dynamicRank)
-      give(std::array<std::int64_t, dynamicRank>{static_cast<std::int64_t>(sizes)...});
-    else
-      give(std::array<std::int64_t, 1>{row() != 0 && given % row() == 0 ? given / row() : -1});
-  }
-
-  constexpr T *data() const { return elements; }
-  constexpr std::int64_t extent(std::size_t dimension) const { return extents[dimension]; }
-  /// Elements that were given; -1: a pointer was, and nobody knows.
-  constexpr std::int64_t size() const { return given; }
-  /// Whether there may be more of them than the tensor has.
-  constexpr bool is_room() const { return isRoom; }
-  /// The product of the fixed extents.
-  static constexpr std::int64_t row() { return ((Extents == dynamic ? 1 : Extents) * ... * std::int64_t(1)); }
-
-private:
-  constexpr void give(std::array<std::int64_t, dynamicRank> sizes) {
-    std::size_t next = 0;
-    if constexpr (dynamicRank > 0)
-      for (std::int64_t &extent : extents)
-        if (extent == dynamic)
-          extent = sizes[next++];
-  }
-
-  T *elements = nullptr;
-  std::int64_t given = -1;
-  bool isRoom = false;
-  std::array<std::int64_t, rank> extents{Extents...};
-};
-
-/// Compares what a call is given with what its entry requires, and says what differs in the caller's words.
-class Check {
-public:
-  constexpr Check(kiln_error_t *to, const char *of) : error(to), entry(of) {}
-
-  /// Whether a run-time extent follows from the elements of a range.
-  template <class View> constexpr void whole(const char *kind, const char *name, const View &view) {
-    for (std::size_t i = 0; i < View::rank; ++i)
-      if (view.extent(i) < 0 && view.size() >= 0)
-        fail(kind, name, "wrong number of elements; expected a multiple of ", View::row(), view.size());
-  }
-  template <class View>
-  constexpr void extents(const char *kind, const char *name, const View &view,
-                         std::initializer_list<std::int64_t> expected) {
-    std::int64_t elements = 1;
-    std::size_t dimension = 0;
-    if (view.data() == nullptr)
-      return; // the entry says so
-    for (std::int64_t extent : expected) {
-      if (view.extent(dimension) != extent) {
-        char words[] = "wrong size of dimension 0; expected ";
-        words[sizeof "wrong size of dimension " - 1] = static_cast<char>('0' + dimension);
-        return fail(kind, name, words, extent, view.extent(dimension));
-      }
-      elements *= extent;
-      ++dimension;
-    }
-    if (view.size() >= 0 && (view.is_room() ? view.size() < elements : view.size() != elements))
-      fail(kind, name, view.is_room() ? "too few elements; expected " : "wrong number of elements; expected ", elements,
-           view.size());
-  }
-
-  kiln_status_t status = KILN_OK;
-
-private:
-  constexpr void put(const char *text) {
-    if (error)
-      for (; *text && length + 1 < sizeof error->message; ++text)
-        error->message[length++] = *text;
-  }
-  constexpr void put(std::int64_t value) {
-    char digits[24] = {};
-    std::size_t at = sizeof digits - 1;
-    std::uint64_t rest = value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
-    do
-      digits[--at] = static_cast<char>('0' + rest % 10);
-    while ((rest /= 10) != 0);
-    if (value < 0)
-      digits[--at] = '-';
-    put(digits + at);
-  }
-  constexpr void fail(const char *kind, const char *name, const char *words, std::int64_t expected, std::int64_t got) {
-    if (status != KILN_OK)
-      return;
-    status = KILN_EXTENT_OUT_OF_RANGE;
-    for (const char *text : {entry, ": ", kind, " \"", name, "\": ", words})
-      put(text);
-    put(expected);
-    put(", got ");
-    put(got);
-    if (error) {
-      error->message[length] = 0;
-      error->status = status;
-    }
-  }
-
-  kiln_error_t *error;
-  const char *entry;
-  std::size_t length = 0;
-};
-
-} // namespace kiln
-#endif // KILN_VIEW_HPP
-)";
 
 static std::string viewType(const ArgumentInterface &argument) {
   std::string text =
@@ -183,12 +31,6 @@ static std::string symbolSource(const EntryInterface &entry, const ParameterName
   return "";
 }
 
-/// A method as it is put together: all texts but `checks` begin with a separator.
-struct MethodText {
-  std::string parameters, forwarded, values, members, memberValues;
-  std::string checks;
-};
-
 static const char *kindOf(const ArgumentInterface &argument) { return argument.isOutput ? "output" : "input"; }
 
 static void addTensors(MethodText &method, const EntryInterface &entry, const ParameterNames &names,
@@ -197,7 +39,7 @@ static void addTensors(MethodText &method, const EntryInterface &entry, const Pa
   for (auto [i, argument] : llvm::enumerate(entry.arguments)) {
     const std::string &name = names.argument(i);
     method.parameters += fmt::format(", {} {}", viewType(argument), name);
-    method.forwarded += (method.forwarded.empty() ? "" : ", ") + name;
+    method.forwarded += ", " + name;
     method.members += fmt::format("  {} {}{{}};\n", viewType(argument), name);
     method.memberValues += fmt::format(", arguments.{}", name);
     method.values += fmt::format(", {}.data()", name);
@@ -212,7 +54,7 @@ static void addTensors(MethodText &method, const EntryInterface &entry, const Pa
   method.checks += whole + extents + "    if (check.status != KILN_OK)\n      return check.status;\n";
 }
 
-static MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
+MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
   const ParameterNames names(model, entry);
   MethodText method;
   method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
@@ -220,7 +62,7 @@ static MethodText entryText(const ModelInterface &model, const EntryInterface &e
     const std::string source = symbolSource(entry, names, symbol), &name = names.extent(symbol);
     if (source.empty()) { // only in a composed extent: the caller says it
       method.parameters += fmt::format(", std::int64_t {}", name);
-      method.forwarded += (method.forwarded.empty() ? "" : ", ") + name;
+      method.forwarded += ", " + name;
       method.members += fmt::format("  std::int64_t {} = 0;\n", name);
       method.memberValues += fmt::format(", arguments.{}", name);
     } else {
@@ -444,94 +286,6 @@ static std::string inlineNamespace(std::string text, const std::string &name, ui
 
 static std::string modelClass(const ModelInterface &model, const std::vector<Variant> &variants);
 
-/// The class that owns an arena.
-static std::string sessionClass(const ModelInterface &model) {
-  const std::string macro = macroName(model.name);
-  std::string sizes, methods;
-  for (const EntryInterface &entry : model.entries) {
-    if (entry.isBatch())
-      continue;
-    sizes += fmt::format("    bytes = std::max<std::size_t>(bytes, {}_{}_ARENA_BYTES(workers));\n", macro,
-                         macroName(entry.name));
-    const MethodText method = entryText(model, entry);
-    const std::string name = methodName(model, entry);
-    methods += fmt::format("  kiln_status_t {0}({1}) {{ return session_model ? session_model->{0}(session_call, {2}) : "
-                           "KILN_NULL_ARGUMENT; }}\n",
-                           name, method.parameters.substr(2), method.forwarded);
-    if (hasArgumentStruct(entry))
-      methods += fmt::format(
-          "  kiln_status_t {0}(const {1}_arguments &arguments) {{\n"
-          "    return session_model ? session_model->{0}(session_call, arguments) : KILN_NULL_ARGUMENT;\n  }}\n",
-          name, entry.name);
-  }
-  const std::string kept = model.keepsMoments() ? "training" : model.states.empty() ? "" : "session";
-  std::string text = fmt::format(
-      R"(
-/// A session: an arena of its own, with all that the model keeps between calls, and how calls are made. Movable; never
-/// throws. The model outlives it and stays where it is. One call at a time.
-class Session {{
-public:
-  Session() = default;
-  Session(Session &&other) noexcept
-      : session_model(std::exchange(other.session_model, nullptr)), session_call(std::exchange(other.session_call, kiln_call_t{{}})) {{}}
-  Session &operator=(Session &&other) noexcept {{
-    std::swap(session_model, other.session_model);
-    std::swap(session_call, other.session_call);
-    return *this;
-  }}
-  ~Session() {{ release(); }}
-
-  /// Allocates an arena that is large enough for every entry with the executor of the options, and begins in it. Of the
-  /// options arena and arena_bytes do not count.
-  kiln_status_t begin(const Model &model, const kiln_call_t &options = {{}}) {{
-    const std::size_t workers = options.executor ? options.executor->workers : 1;
-    std::size_t bytes = 0;
-{1}    void *memory = nullptr;
-    const kiln_status_t status = model.allocate_memory(bytes, &memory, options.error);
-    if (status != KILN_OK)
-      return status;
-    release();
-    session_model = &model;
-    session_call = options;
-    session_call.arena = memory;
-    session_call.arena_bytes = bytes;
-    return restart();
-  }}
-  /// Begins again: forgets all that earlier calls left.
-  kiln_status_t restart() {{ return session_model ? {2} : KILN_NULL_ARGUMENT; }}
-  /// Goes on from where another session of the same model is, which stays as it is.
-  kiln_status_t fork(const Session &other) {{
-    return session_model && session_model == other.session_model ? {3} : KILN_NULL_ARGUMENT;
-  }}
-  /// What calls are made with, the arena included: trace, error and stream may be changed.
-  kiln_call_t &call() {{ return session_call; }}
-  /// It as a sequence of a batched entry, with the extents of that.
-  kiln_sequence_t sequence(const std::int64_t *extents) const {{ return {{session_call.arena, extents}}; }}
-
-)",
-      model.name, sizes,
-      kept.empty()
-          ? "KILN_OK"
-          : fmt::format("{}_begin_{}(session_model->get(), session_call.arena, session_call.error)", model.name, kept),
-      kept.empty()
-          ? "KILN_OK"
-          : fmt::format("session_model->copy_memory(session_call.arena, other.session_call.arena, {}_{}_BYTES, "
-                        "session_call.error)",
-                        macro, model.keepsMoments() ? "TRAINING" : "STATE"));
-  return text + methods + R"(
-private:
-  void release() {
-    if (session_model)
-      session_model->release_memory(session_call.arena);
-    session_model = nullptr;
-  }
-
-  const Model *session_model = nullptr;
-  kiln_call_t session_call{};
-};
-)";
-}
-
 std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   std::string text =
       fmt::format("// SPDX-License-Identifier: {1}\n"
@@ -544,7 +298,7 @@ std::string writeCxxHeader(const ModelInterface &model, const std::vector<Varian
                   "#else\n\n#include \"{0}.h\"\n\n",
                   model.name, licenseOfLibraries);
   text += hiddenText;
-  text += hideFunctions(inlineNamespace(viewText, "kiln", llvm::xxh3_64bits(llvm::StringRef(viewText))));
+  text += hideFunctions(inlineNamespace(cxxViewText, "kiln", llvm::xxh3_64bits(llvm::StringRef(cxxViewText))));
   return text + hideFunctions(inlineNamespace(modelClass(model, variants), model.name, model.digest)) +
          "\n#endif // C++20\n";
 }

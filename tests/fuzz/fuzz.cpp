@@ -4,7 +4,6 @@
 // right.
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <optional>
@@ -197,13 +196,9 @@ int tryAll(const CampaignOptions &options) {
                                        : "");
   const auto passed = summary.kinds.find(Verdict::Kind::PassedOver);
   const std::int64_t passedOver = passed == summary.kinds.end() ? 0 : passed->second;
-  // One in ten of many; of few it may be three deviations more by chance.
-  const auto tenth = static_cast<std::int64_t>(
-      options.count >= 200 ? options.count / 10 : 0.1 * options.count + 3 * std::sqrt(0.09 * options.count));
-  const std::int64_t most = options.trial.isSplit() ? tenth : options.count - 1;
-  if (passedOver > most) {
-    fmt::print(stderr, "too many models were passed over; expected at most {}, got {} of {}\n", most, passedOver,
-               options.count);
+  if (passedOver == options.count || (options.trial.isSplit() && passedOver * 10 > options.count)) {
+    fmt::print(stderr, "too many models were passed over; expected at most {}, got {} of {}\n",
+               options.trial.isSplit() ? options.count / 10 : options.count - 1, passedOver, options.count);
     return 1;
   }
   return summary.failures.empty() ? 0 : 1;
