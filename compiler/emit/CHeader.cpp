@@ -69,9 +69,9 @@ static std::string trainingConstants(const ModelInterface &model) {
     return "";
   const std::string macro = macroName(model.name);
   return fmt::format(
-             "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then "
-             "what\n"
-             " * the optimiser keeps from one step to the next. {2}_begin_training, or zeros, begin, before step 1. "
+             "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then\n"
+             " * what the optimiser keeps from one step to the next. {2}_begin_training, or zeros, begin, before step "
+             "1. "
              "*/\n"
              "#define {0}_TRAINING_BYTES ((size_t){1})\n",
              macro, model.trainingBytes, model.name) +
@@ -181,7 +181,7 @@ static std::string stateWords(const ModelInterface &model, const EntryInterface 
     text += (text.empty() ? "" : ", ") + commentText(state);
   if (entry.isBatch())
     return text.empty() ? "" : fmt::format(" *   states of each sequence: {}; kept between calls\n", text);
-  if (entry.changesWeights && entry.stateBytes > 0)
+  if (entry.changesWeights && model.keepsMoments())
     return fmt::format(" *   keeps at the beginning of the arena, between calls: {}what the optimiser keeps; "
                        "{}_begin_training begins\n",
                        text.empty() ? "" : text + ", ", model.name);
@@ -412,7 +412,7 @@ static std::string sessionPrototypes(const ModelInterface &model) {
     text += fmt::format(
         R"(/* Begins a session in an arena, or in the states of a sequence, whatever is there: the model's states become zeros. All
  * that calls read of an arena is its first {1}_STATE_BYTES: they are kept from one call of the session to the next, and
- * a copy of them is a second session. What is behind them need not be kept. */
+ * a copy of them is a second session. What comes after them need not be kept. */
 static inline kiln_status_t {0}_begin_session(const {0}_t *model, void *arena, kiln_error_t *error) {{
   return {0}_zero_memory(model, arena, {1}_STATE_BYTES, error);
 }}

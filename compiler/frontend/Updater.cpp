@@ -44,7 +44,7 @@ static Value orInfinity(kd::GradientBuilder &b, Value magnitude) {
 
 Value Updater::size(ArrayRef<Trained> all, Value loss, Value norm) {
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  // Of one rank it has shards where sums are in parts.
+  // A module of one rank has shards, too, if its sums are in parts; nothing is summed over ranks then.
   auto shards =
       kd::getNumRanks(module) > 1 ? module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName) : DictionaryAttr();
   Value sizes[2][2]; // of what this rank alone has, of what this replica alone has

@@ -19,10 +19,9 @@ Session<tiny_translator_t> &session() {
 
 struct Talk : Conversation<tiny_translator_t> {
   explicit Talk(std::uint32_t workers)
-      : Conversation(
-            testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
-            std::max({TINY_TRANSLATOR_FORWARD_ARENA_BYTES(workers), TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers),
-                      TINY_TRANSLATOR_STEP_ARENA_BYTES(workers), TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
+      : Conversation(testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
+                     std::max({TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers), TINY_TRANSLATOR_STEP_ARENA_BYTES(workers),
+                               TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
 
   void encode(const std::vector<std::int32_t> &source) {
     Output<float> memory(source.size() * 48);
@@ -136,7 +135,7 @@ TEST(State, BeginsInAnyArena) {
     GTEST_SKIP() << "writes garbage to the host's memory";
   const Input<float> x(std::vector<float>(15, 2.0f));
   Output<float> after(15), found(15);
-  talk.fillStates(0, 0xff);
+  talk.fillStates(0xff);
   ASSERT_EQ(tiny_translator_begin_session(session().get(), talk.data(), &talk.error), KILN_OK) << talk.error.message;
   ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
   EXPECT_EQ(found.values()[0], 0);

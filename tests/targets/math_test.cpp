@@ -40,7 +40,7 @@ const Function functions[] = {
     {"log", std::log, 1.2e-38, 3e38, 1.2e-7, 0},
     {"log", std::log, 1e-42, 1.2e-38, 1.2e-7, 0},
     {"log", std::log, 0.4, 2.5, 1.2e-7, 0},
-    {"log", std::log, 0.999, 1.001, 1.2e-7, 0},
+    {"log", std::log, 0.99, 1.01, 1.2e-7, 0},
     {"log1p", std::log1p, -0.9999, 1e4, 2e-7, 0},
     {"log1p", std::log1p, -1e-3, 1e-3, 2e-7, 0},
     {"tanh", std::tanh, -12, 12, 3.6e-7, 0},
@@ -90,7 +90,7 @@ TEST(MathSamples, AreManyPoints) {
     std::vector<double> x = sample(f, 20001);
     std::sort(x.begin(), x.end());
     x.erase(std::unique(x.begin(), x.end()), x.end());
-    EXPECT_GT(x.size(), 14000u) << f.op << " in [" << f.low << ", " << f.high << "]";
+    EXPECT_GT(x.size(), 19000u) << f.op << " in [" << f.low << ", " << f.high << "]";
   }
 }
 
