@@ -86,6 +86,11 @@ void AssignOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effect
   effects.emplace_back(MemoryEffects::Write::get(), VariableResource::get());
 }
 
+void AllReduceOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  if (getOver() == Group::Stages)
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
 void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   if (llvm::any_of(getArguments(), isVariable))
     effects.emplace_back(MemoryEffects::Read::get(), VariableResource::get());

@@ -6,7 +6,8 @@ include "KilnDialect.td"
 
 def Kiln_Over : DefaultValuedAttr<Kiln_GroupAttr, "::mlir::kiln::Group::Ranks">;
 
-def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
+def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                              SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
   let summary = "the sum over all ranks";
   let description = [{
     The sum of the ranks' operands, which each of them gets: what stands behind a linear layer of which each rank has a
@@ -16,6 +17,9 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, K
     %0 = kiln.all_reduce %x : tensor<7x768xf32>
     %1 = kiln.all_reduce %x over replicas : tensor<7x768xf32>
     ```
+
+    Stages have programs of their own, in which the same sum may have different operands. So a sum over stages is neither
+    dropped nor joined with an equal one: each stage takes part in all of them.
   }];
   let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
