@@ -36,11 +36,16 @@ std::string sessionClass(const ModelInterface &model) {
 class Session {{
 public:
   Session() = default;
-  Session(Session &&other) noexcept
-      : session_model(std::exchange(other.session_model, nullptr)), session_call(std::exchange(other.session_call, kiln_call_t{{}})) {{}}
+  Session(Session &&other) noexcept : session_model(other.session_model), session_call(other.session_call) {{
+    other.session_model = nullptr;
+  }}
   Session &operator=(Session &&other) noexcept {{
-    std::swap(session_model, other.session_model);
-    std::swap(session_call, other.session_call);
+    if (this == &other)
+      return *this;
+    release();
+    session_model = other.session_model;
+    session_call = other.session_call;
+    other.session_model = nullptr;
     return *this;
   }}
   ~Session() {{ release(); }}
