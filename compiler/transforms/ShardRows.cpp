@@ -63,10 +63,12 @@ bool worksOnRows(Operation *op) {
           (hasRole(op, KernelRole::Pointwise) && !isa<QuantizeRowsOp, ConstantOp>(op)));
 }
 
-/// The first one but the columns' that is divided evenly.
+/// The first one but the columns' that is divided evenly. Parts of f16 and bf16 are added up in f32.
 std::optional<unsigned> RowSharding::rowAxis(AllReduceOp sum) const {
-  auto lookup = sum.getX().getDefiningOp<WhereOp>();
-  if (!sum.getX().getDefiningOp<LinearOp>() && !(lookup && lookup.getLhs().getDefiningOp<EmbeddingOp>()))
+  auto widened = sum.getX().getDefiningOp<CastOp>();
+  Value part = widened ? widened.getX() : sum.getX();
+  auto lookup = part.getDefiningOp<WhereOp>();
+  if (!part.getDefiningOp<LinearOp>() && !(lookup && lookup.getLhs().getDefiningOp<EmbeddingOp>()))
     return std::nullopt;
   RankedTensorType type = sum.getType();
   for (unsigned axis = 0; axis + 1 < type.getRank(); ++axis)

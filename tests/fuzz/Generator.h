@@ -110,6 +110,7 @@ private:
   int tiedLogits(Op);
   // RandomOpsSplit.cpp
   int splittable();
+  bool hasRowsOfRanks(const Extents &extents) const;
   int projected();
   int dense(int x, std::int64_t width);
   int dense(int x, std::int64_t width, const Attributes &attributes, bool hasBias);

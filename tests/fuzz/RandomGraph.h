@@ -40,6 +40,7 @@ struct Options {
   bool specialValues = false; // NaN and infinities among constants and inputs
   ElementType element = ElementType::f32;
   bool splits = false;      // many layers that ranks can split
+  int rowsOf = 1;           // layers of many rows, of which each of so many ranks can have its share
   bool hasOneStack = false; // in each entry one, as stages want it, and states in it alone
 };
 

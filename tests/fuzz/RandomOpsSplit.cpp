@@ -4,6 +4,8 @@
 // attention of projections to states, tables of many rows.
 #include "tests/fuzz/Generator.h"
 
+#include <algorithm>
+
 namespace kiln::fuzz {
 
 int Generator::splittable() {
@@ -19,13 +21,23 @@ int Generator::splittable() {
   }
 }
 
+/// Whether ranks can divide its rows, if they are to.
+bool Generator::hasRowsOfRanks(const Extents &extents) const {
+  return options.rowsOf == 1 || std::any_of(extents.begin(), extents.end() - 1, [&](const Dim &extent) {
+           return extent.fixed() && extent.offset % options.rowsOf == 0;
+         });
+}
+
 int Generator::projected() {
   const int x = choose([&](int id) {
-    return isFloat(b.node(id).element) && !shapeOf(id).empty() && shapeOf(id).size() <= 4 && shapeOf(id).back().fixed();
+    return isFloat(b.node(id).element) && !shapeOf(id).empty() && shapeOf(id).size() <= 4 &&
+           shapeOf(id).back().fixed() && hasRowsOfRanks(shapeOf(id));
   });
   if (x >= 0 && random.percent(85))
     return x;
   Extents extents = shape(0, 2);
+  if (options.rowsOf > 1)
+    extents.push_back(options.rowsOf * random.between(1, 4));
   extents.push_back(fixedExtent());
   return fresh(floatType(extents));
 }

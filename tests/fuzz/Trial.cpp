@@ -470,7 +470,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
       if (options.isSplit() && cannotBeSplit(sum.words))
-        return {Verdict::Kind::PassedOver, ""};
+        return {Verdict::Kind::PassedOver, sum.words};
       if (!options.isBatched || !isAbout(sum.words, "a batched entry requires"))
         return sum;
       // Not each entry can be batched: without that it must be right.

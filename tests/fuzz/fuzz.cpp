@@ -109,6 +109,7 @@ void complete(Command &command) {
   const kiln::RankChoices &ranks = options.trial.ranks;
   options.trial.isOrdered |= ranks.sumParts > 0;
   options.models.splits = ranks.isSplit();
+  options.models.rowsOf = ranks.rows ? static_cast<int>(ranks.ranks) : 1;
   options.models.hasOneStack = ranks.stages > 1;
   // Each rank rounds what it has by its own largest numbers.
   options.drawsWeights = options.trial.weights.empty() && !options.trial.isSplit();

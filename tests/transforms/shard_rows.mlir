@@ -63,6 +63,20 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
     return %z : tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>
   }
 
+  // Parts of short floats are added up in f32, and so they are scattered.
+  // CHECK-LABEL: @short_floats
+  // CHECK: kiln.reduce_scatter %{{.*}} : tensor<2x2x8xf32> -> tensor<2x8xf32>
+  // CHECK: kiln.cast %{{.*}} : tensor<2x8xf32> -> tensor<2x8xbf16>
+  // CHECK: kiln.all_gather %{{.*}} : tensor<2x8xbf16> -> tensor<2x2x8xbf16>
+  func.func @short_floats(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+    %w = kiln.parameter {sources = ["short"]} : tensor<8x8xbf16>
+    %part = kiln.linear %x, %w weight_order = out_in : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>
+    %wide = kiln.cast %part : tensor<4x8xbf16> -> tensor<4x8xf32>
+    %sum = kiln.all_reduce %wide : tensor<4x8xf32>
+    %y = kiln.cast %sum : tensor<4x8xf32> -> tensor<4x8xbf16>
+    return %y : tensor<4x8xbf16>
+  }
+
   // Ranks drop different elements; where the first axis has rows nothing is moved.
   // CHECK-LABEL: @drop
   // CHECK: kiln.reduce_scatter %{{.*}} : tensor<2x2x8xf32> -> tensor<2x8xf32>
