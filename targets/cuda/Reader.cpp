@@ -5,8 +5,11 @@
 #include "compiler/dialect/PartialIndex.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/cuda/Combiner.h"
 #include "targets/cuda/Elements.h"
+#include "targets/cuda/Kernel.h"
 #include "targets/cuda/tile/Shared.h"
+#include <cmath>
 
 namespace kiln::cuda {
 
@@ -319,14 +322,48 @@ Values Reader::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Val
   return next.empty() ? sums : next; // after a diagnostic nothing is made of this
 }
 
-/// The loops `reduced`, outermost first, from `sums` on.
-Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums) {
+/// Terms of a sum that are added one after another, at least. Their roundings add up, so longer sums are sums of sums.
+static constexpr int64_t termsOfBlock = 32;
+
+/// What joins parts of the op's reduction if it is a sum of many floats, which is added up in blocks.
+static std::optional<Combiner> longSum(linalg::GenericOp op, ArrayRef<unsigned> reduced, func::FuncOp kernel) {
+  ValueRange next = yielded(op);
+  if (next.size() != 1 || !next.front().getDefiningOp<arith::AddFOp>())
+    return std::nullopt;
+  int64_t terms = 1;
+  for (unsigned loop : reduced)
+    if ((terms *= largestValue(loopExtents(op)[loop], kernel)) > 2 * termsOfBlock)
+      return Combiner::of(op);
+  return std::nullopt;
+}
+
+/// The loops `reduced`, outermost first, from `sums` on. With `joins` each turn of a loop that has others in it is a
+/// sum of its own, and so are blocks of a long loop's turns.
+Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums,
+                      const Combiner *joins) {
   if (reduced.empty())
     return reduceOnce(op, loops, sums);
-  Value count = extent(loopExtents(op)[reduced.front()]);
-  return b.loop(count, sums, [&](Value index, ValueRange values) {
-    loops[reduced.front()] = index;
-    return reduce(op, loops, reduced.drop_front(), Values(values));
+  const unsigned loop = reduced.front();
+  auto part = [&](ValueRange total, function_ref<Values(Values)> add) {
+    return joins->combine(b, total, add(joins->neutral(b, sums)));
+  };
+  auto turn = [&](Value index, ValueRange last) {
+    loops[loop] = index;
+    auto inner = [&](Values from) { return reduce(op, loops, reduced.drop_front(), std::move(from), joins); };
+    return joins && reduced.size() > 1 ? part(last, inner) : inner(Values(last));
+  };
+  const AffineExpr turns = loopExtents(op)[loop];
+  const int64_t most = largestValue(turns, kernel);
+  Value count = extent(turns);
+  if (!joins || most <= 2 * termsOfBlock)
+    return b.loop(count, sums, turn);
+  const auto terms = std::max(termsOfBlock, static_cast<int64_t>(std::sqrt(most))); // about as many as blocks
+  Value size = b.integer(terms), blocks = b.div(b.add(count, b.integer(terms - 1)), size);
+  return b.loop(blocks, sums, [&](Value block, ValueRange total) {
+    Value first = b.mul(block, size), left = b.createOrFold<arith::MinSIOp>(b.sub(count, first), size);
+    return part(total, [&](Values from) {
+      return b.loop(left, from, [&](Value index, ValueRange last) { return turn(b.add(first, index), last); });
+    });
   });
 }
 
@@ -344,7 +381,9 @@ Values Reader::evaluate(linalg::GenericOp op, Values loops) {
       return {};
   }
   auto together = std::exchange(reduceTogether, nullptr);
-  Values results = together ? together(op, loops, std::move(sums)) : reduce(op, loops, reduced, std::move(sums));
+  const std::optional<Combiner> joins = together ? std::nullopt : longSum(op, reduced, kernel);
+  Values results = together ? together(op, loops, std::move(sums))
+                            : reduce(op, loops, reduced, std::move(sums), joins ? &*joins : nullptr);
   reduceTogether = std::move(together);
   return isBroken ? Values() : results;
 }

@@ -12,6 +12,8 @@
 
 namespace kiln::cuda {
 
+class Combiner;
+
 class Reader {
 public:
   /// The value of operand `number` (inputs, then inits) in a region.
@@ -93,7 +95,7 @@ private:
   tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands,
                       mlir::ValueRange wanted);
   tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
-                      tile::Values sums);
+                      tile::Values sums, const Combiner *joins);
 
   tile::Builder &b;
   const Placement &placement;

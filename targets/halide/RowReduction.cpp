@@ -8,6 +8,7 @@
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/ADT/BitVector.h"
+#include <cmath>
 
 namespace kiln::halide {
 
@@ -82,21 +83,44 @@ bool isWorthKeeping(linalg::GenericOp op) {
   return uses > 1 && op.getBlock()->getOperations().size() > 1;
 }
 
-/// Terms of a sum that are added one after another. Their roundings add up, so long sums are sums of such sums.
-constexpr int termsOfBlock = 32;
+/// How a long sum is added up. Roundings of terms that are added one after another add up, so it is a sum of sums of
+/// about as many parts as each has terms.
+struct Parts {
+  int loop = 0;  // of the stage's domain, that is cut into parts; the longest one
+  int turns = 0; // of it that are in a part
+};
 
-bool isLongSum(const Stage &stage) {
-  return stage.isReduction && stage.funcs.size() == 1 && !isOrdered(stage.op) &&
-         isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)) &&
-         innermostReduction(stage.op) > 2 * termsOfBlock;
+std::optional<Parts> partsOfLongSum(const Stage &stage) {
+  constexpr int64_t fewTerms = 32;
+  if (!stage.isReduction || stage.funcs.size() != 1 || isOrdered(stage.op) ||
+      !isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)))
+    return std::nullopt;
+  SmallVector<unsigned> loops; // as the domain has them, the innermost one first
+  linalg::GenericOp op = stage.op;
+  op.getReductionDims(loops);
+  std::reverse(loops.begin(), loops.end());
+  double terms = 1, longest = 0;
+  Parts parts;
+  for (auto [number, loop] : llvm::enumerate(loops)) {
+    const double turns = static_cast<double>(largestExtent(op, loop));
+    terms *= turns;
+    if (turns > longest) {
+      longest = turns;
+      parts.loop = static_cast<int>(number);
+    }
+  }
+  if (terms <= 2 * fewTerms)
+    return std::nullopt;
+  parts.turns = static_cast<int>(std::ceil(longest * std::fmax(1 / std::sqrt(terms), fewTerms / terms)));
+  return parts;
 }
 
-/// What the stage adds up from then on: the sums of blocks.
-Func sumInBlocks(const Stage &stage) {
+/// What the stage adds up from then on: the sums of parts.
+Func sumInParts(const Stage &stage, const Parts &parts) {
   Func sum = stage.funcs.front();
-  Halide::RVar block("block"), within("within");
-  sum.update().split(stage.domain[0], block, within, termsOfBlock);
-  return sum.update().rfactor(block, Var("part"));
+  Halide::RVar part("part"), within("within");
+  sum.update().split(stage.domain[parts.loop], part, within, parts.turns);
+  return sum.update().rfactor(part, Var("number"));
 }
 
 class RowReduction : public Strategy {
@@ -235,8 +259,8 @@ void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stag
       continue;
     }
     Func parts;
-    if (isLongSum(stage)) {
-      parts = sumInBlocks(stage);
+    if (std::optional<Parts> cut = partsOfLongSum(stage)) {
+      parts = sumInParts(stage, *cut);
       parts.compute_at(store, level);
     }
     padOuterStorage(func, columnExtents(translator, op->getResult(number)));

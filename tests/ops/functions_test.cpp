@@ -384,5 +384,30 @@ TEST(Functions, NormsOfNumbersWithALargeMean) {
   }
 }
 
+TEST(Functions, MeansOfImagesOfLargeNumbers) {
+  constexpr std::size_t channels = 64, pixels[] = {24 * 32, 640 * 2, 2 * 640};
+  std::normal_distribution<double> normal(10000, 1);
+  std::vector<std::vector<float>> images;
+  for (std::size_t count : pixels) {
+    images.emplace_back(count * channels);
+    for (float &value : images.back())
+      value = static_cast<float>(normal(generator()));
+  }
+  Input<float> x(images[0]), y(images[1]), z(images[2]);
+  Output<float> means[] = {Output<float>(channels), Output<float>(channels), Output<float>(channels)};
+  session().runWith({1}, ENTRY(images), x, y, z, means[0], means[1], means[2]);
+  for (int i = 0; i < 3; ++i) {
+    double error = 0;
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      double mean = 0;
+      for (std::size_t pixel = 0; pixel < pixels[i]; ++pixel)
+        mean += images[i][pixel * channels + channel] / static_cast<double>(pixels[i]);
+      error = std::fmax(error, std::fabs(means[i].values()[channel] - mean));
+    }
+    std::printf("image %d: %.2g\n", i, error);
+    EXPECT_LE(error, 6e-3) << "image " << i << ", seed " << seed();
+  }
+}
+
 } // namespace
 } // namespace kiln::testing

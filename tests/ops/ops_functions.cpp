@@ -33,11 +33,17 @@ struct Functions : kiln::Model {
                          kiln::layer_norm(kiln::transpose<1, 0>(columns), weight, bias), kiln::mean<0>(columns),
                          kiln::mean<1>(x));
   }
+  /// Means over two axes: both long, a long one around a short one, and the other way.
+  constexpr auto images(kiln::Tensor<kiln::f32, 24, 32, 64> x, kiln::Tensor<kiln::f32, 640, 2, 64> y,
+                        kiln::Tensor<kiln::f32, 2, 640, 64> z) const {
+    return kiln::outputs(kiln::adaptive_avg_pool2d<1>(x), kiln::adaptive_avg_pool2d<1>(y),
+                         kiln::adaptive_avg_pool2d<1>(z));
+  }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("unary", &Functions::unary), kiln::entry("powers", &Functions::powers),
+    return std::tuple{kiln::entry("unary", &Functions::unary),   kiln::entry("powers", &Functions::powers),
                       kiln::entry("angles", &Functions::angles), kiln::entry("weights", &Functions::weights),
-                      kiln::entry("norms", &Functions::norms)};
+                      kiln::entry("norms", &Functions::norms),   kiln::entry("images", &Functions::images)};
   }
 };
 
