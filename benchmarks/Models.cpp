@@ -198,10 +198,14 @@ Subject makeDecode() {
 #define KILN_BENCH_STATE(name, type, copies, offset, stride, ...) {offset, stride},
     constexpr State states[] = {GPT2_WRITER_STATES(KILN_BENCH_STATE)};
     auto *const arena = static_cast<char *>(call.arena);
-    if (std::memcmp(arena + states[0].offset, past.data(), width * sizeof(float)) != 0)
+    auto *const handle = handleOf<gpt2_writer::Model>(model);
+    if (std::memcmp(arena + states[0].offset, past.data(), width * sizeof(float)) != 0) {
+      if (const kiln_status_t status = gpt2_writer_begin_session(handle, arena, call.error))
+        return status;
       for (std::size_t i = 0; i < std::size_t{2 * layers}; ++i)
         std::memcpy(arena + states[i % 2].offset + i / 2 * states[i % 2].stride, &past[i * each], each * sizeof(float));
-    return gpt2_writer_decode(handleOf<gpt2_writer::Model>(model), &call, context, token.data(), logits.data());
+    }
+    return gpt2_writer_decode(handle, &call, context, token.data(), logits.data());
   };
   return subject;
 }

@@ -113,11 +113,13 @@ void measure(kiln_mpi_t &mpi, const char *weights, int rounds) {
     check(tiny_llama_pool_create(2, &pool, &error), error);
   }
   const size_t bytes = std::max(TINY_LLAMA_PREFILL_ARENA_BYTES(2), TINY_LLAMA_RANKS2_PREFILL_ARENA_BYTES(1));
-  void *arena = std::aligned_alloc(KILN_ARENA_ALIGNMENT, (bytes + 63) / 64 * 64);
-  std::memset(arena, 0, bytes);
+  const size_t rounded = (bytes + 63) / 64 * 64; // an arena each, since each has a session
+  char *arenas = static_cast<char *>(std::aligned_alloc(KILN_ARENA_ALIGNMENT, 2 * rounded));
+  std::memset(arenas, 0, 2 * rounded);
   std::vector<int32_t> tokens(prompt, 1);
   std::vector<float> logits(vocabulary);
-  kiln_call_t together{arena, bytes, nullptr, &error}, alone = together;
+  kiln_call_t together{arenas, bytes, nullptr, &error}, alone = together;
+  alone.arena = arenas + rounded;
   together.communicator = &ranks;
   alone.executor = pool ? tiny_llama_pool_executor(pool) : nullptr;
   for (bool isPrompt : {true, false}) {
@@ -142,7 +144,7 @@ void measure(kiln_mpi_t &mpi, const char *weights, int rounds) {
                   median(ratios));
   }
   std::fflush(stdout);
-  std::free(arena);
+  std::free(arenas);
   tiny_llama_pool_destroy(pool);
   tiny_llama_destroy(whole);
   tiny_llama_ranks2_destroy(part);

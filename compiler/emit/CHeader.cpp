@@ -412,20 +412,18 @@ static std::string sessionPrototypes(const ModelInterface &model) {
     text += fmt::format(
         R"(/* Begins a session in an arena, or in the states of a sequence, whatever is there: the model's states become zeros. All
  * that calls read of an arena is its first {1}_STATE_BYTES: they are kept from one call of the session to the next, and
- * a copy of them is a second session. What comes after them need not be kept. */
-static inline kiln_status_t {0}_begin_session(const {0}_t *model, void *arena, kiln_error_t *error) {{
-  return {0}_zero_memory(model, arena, {1}_STATE_BYTES, error);
-}}
+ * a copy of them is a second session. What comes after them need not be kept. On a CPU an arena in which nothing was begun,
+ * neither by this nor by zeros, is KILN_SESSION_NOT_BEGUN. */
+kiln_status_t {0}_begin_session(const {0}_t *model, void *arena, kiln_error_t *error);
 
 )",
         model.name, macroName(model.name));
   if (model.keepsMoments())
     text += fmt::format(
         R"(/* Begins a training in an arena, before step 1: its first {1}_TRAINING_BYTES become zeros, and are kept from one step to
- * the next. An entry that does not train overwrites them. */
-static inline kiln_status_t {0}_begin_training(const {0}_t *model, void *arena, kiln_error_t *error) {{
-  return {0}_zero_memory(model, arena, {1}_TRAINING_BYTES, error);
-}}
+ * the next. An entry that does not train overwrites them. A step in an arena in which none was begun, neither by this
+ * nor by zeros, is KILN_SESSION_NOT_BEGUN. */
+kiln_status_t {0}_begin_training(const {0}_t *model, void *arena, kiln_error_t *error);
 
 )",
         model.name, macroName(model.name));

@@ -11,7 +11,10 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/xxhash.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 using namespace llvm;
@@ -207,6 +210,8 @@ Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
       .set(abi::entry::own_symbol_count, entry.ownSymbols.size())
       .set(abi::entry::own_rows, positionOf(entry.ownRows, entry.ownSymbols))
       .set(abi::entry::is_batch, entry.isBatch())
+      .set(abi::entry::keeps, (entry.states.empty() ? 0 : KILN_KEEPS_STATES) |
+                                  (entry.changesWeights && model.keepsMoments() ? KILN_KEEPS_MOMENTS : 0))
       .set(abi::entry::state_bytes, entry.isBatch() ? model.stateBytes : entry.stateBytes)
       .get();
 }
@@ -256,6 +261,16 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::modules, table(modules, "modules"))
       .set(abi::variant::module_count, modules.size())
       .get();
+}
+
+/// Of the states, what optimisers keep, and where each lies.
+static uint64_t stateMark(const ModelInterface &model) {
+  std::string text;
+  for (const std::vector<StateInterface> *all : {&model.states, &model.moments})
+    for (const StateInterface &state : *all)
+      text += fmt::format("{} {} {} {} {} {};", state.name, name_of(state.element), state.copies,
+                          fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride);
+  return llvm::xxh3_64bits(text) | 1; // never 0, which begins
 }
 
 /// kiln_status_t NAME_entry(model, call, extents..., pointers...), or NAME_entry_batch(model, call, count, sequences,
@@ -355,6 +370,9 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::sharding, external(model.isForSeveral() ? "kiln_sharding" : ""))
                              .set(abi::descriptor::shards, table(shards, "shards"))
                              .set(abi::descriptor::roles, numbers(roles, 32, "roles"))
+                             .set(abi::descriptor::state_bytes, model.stateBytes)
+                             .set(abi::descriptor::training_bytes, model.trainingBytes)
+                             .set(abi::descriptor::mark, stateMark(model))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");

@@ -66,10 +66,12 @@ void ModelInterface::placeStates() {
       state.offsets.clear();
   trainingBytes = 0;
   for (uint32_t role = 0; role < roles.size(); ++role) {
-    uint64_t bytes = 0;
+    uint64_t bytes = states.empty() ? 0 : KILN_MARK_BYTES;
     for (StateInterface &state : states)
       bytes = place(state, state.copies, bytes);
     stateBytes = bytes;
+    if (!moments.empty())
+      bytes += KILN_MARK_BYTES;
     for (StateInterface &moment : moments)
       bytes = place(moment, copiesOf(moment, role), bytes);
     trainingBytes = std::max(trainingBytes, bytes);

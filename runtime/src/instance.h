@@ -92,6 +92,15 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
 /* Packed weights take the place of those that the model had; on a device a copy of them does. */
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error);
 
+/* session.c. KILN_SESSION_NOT_BEGUN unless what the arena keeps was begun, or is zeros; `keeps`: KILN_KEEPS_ bits.
+ * check also marks it as begun, for an entry of them. */
+kiln_status_t kiln_require_kept(const kiln_model_t *model, const void *arena, uint32_t keeps, const char *caller,
+                                kiln_error_t *error);
+kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t keeps, const char *caller,
+                              kiln_error_t *error);
+/* Of states, and of what a training keeps, that the caller writes. */
+void kiln_mark_kept(const kiln_model_t *model, void *arena, uint32_t keeps);
+
 /* save.c: files of bound weights, also with what a training goes on from. */
 
 /* What a file has. */

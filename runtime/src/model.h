@@ -46,6 +46,14 @@ static inline uint32_t kiln_stage_layers(uint32_t layers, uint32_t stages, uint3
   return layers / stages + (stage >= kiln_first_longer_stage(layers, stages) && stage + 1 < stages ? 1 : 0);
 }
 
+/* What an entry reads of the calls before. */
+enum {
+  KILN_KEEPS_STATES = 1 << 0,
+  KILN_KEEPS_MOMENTS = 1 << 1 /* what a training keeps */
+};
+/* At the beginning of what an arena keeps: whether it was begun (session.c). */
+#define KILN_MARK_BYTES 64
+
 /* Of weights; of states those of stages. */
 enum {
   KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
@@ -248,6 +256,10 @@ kiln_status_t kiln_copy_from_memory(const kiln_model_t *model, void *to_host, co
 kiln_status_t kiln_copy_memory(const kiln_model_t *model, void *to, const void *from, size_t bytes,
                                kiln_error_t *error);
 kiln_status_t kiln_zero_memory(const kiln_model_t *model, void *memory, size_t bytes, kiln_error_t *error);
+
+/* Make what calls keep in an arena zeros: the states; with what a training keeps, before its step 1. */
+kiln_status_t kiln_begin_session(const kiln_model_t *model, void *arena, kiln_error_t *error);
+kiln_status_t kiln_begin_training(const kiln_model_t *model, void *arena, kiln_error_t *error);
 
 /* One sentence saying what the status means and what the caller should do; never null, for any value. */
 const char *kiln_status_text(kiln_status_t status);

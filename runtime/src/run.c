@@ -154,6 +154,17 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
   return sharding ? sharding->run(model, call, index, &frame) : kiln_body_run(model, index, &frame, call->error);
 }
 
+/* Whether what the entry reads of earlier calls was begun. */
+static kiln_status_t check_kept(const kiln_model_t *model, const kiln_entry_t *entry, const kiln_call_t *call,
+                                const kiln_extents_t *extents) {
+  kiln_status_t status = KILN_OK;
+  if (!entry->is_batch)
+    return kiln_check_kept(model, call->arena, entry->keeps, entry->name, call->error);
+  for (int64_t i = 0; entry->keeps && !status && i < extents->values[0]; ++i)
+    status = kiln_check_kept(model, extents->sequences[i].states, entry->keeps, entry->name, call->error);
+  return status;
+}
+
 /* What kiln_run and kiln_run_batch have in common; the extents are checked. */
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t index,
                          const kiln_extents_t *extents, void *const *arguments) {
@@ -165,7 +176,8 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   if ((status = check_pointers(model, entry, arguments, error)) ||
       (status = check_executor(entry, call->executor, error)) || (status = check_trace(entry, call->trace, error)) ||
       (status = check_arena(entry, &model->role.bodies[index], call, workers, error)) ||
-      (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents->values, arguments, error))))
+      (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents->values, arguments, error))) ||
+      (!backend && (status = check_kept(model, entry, call, extents))))
     return status;
   return backend ? backend->run(model, call, index, extents, arguments)
                  : run_on_cpu(model, call, index, workers, extents, arguments);

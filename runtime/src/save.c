@@ -156,5 +156,7 @@ kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, c
   if (!arena || !training)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training requires %s, got null",
                           arena ? "a step and a seed" : "an arena");
-  return save(&contents, path, "save_training", error);
+  const kiln_status_t status =
+      model ? kiln_require_kept(model, arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS, "save_training", error) : KILN_OK;
+  return status ? status : save(&contents, path, "save_training", error);
 }

@@ -79,6 +79,9 @@ const char *kiln_status_text(kiln_status_t status) {
            "it from its source again.";
   case KILN_RANK_LOST:
     return "another rank did not take part before the deadline, or is gone; end this one, and start all of them again.";
+  case KILN_SESSION_NOT_BEGUN:
+    return "the arena begins neither with zeros nor with what earlier calls left; call NAME_begin_session, or "
+           "NAME_begin_training, once before the first call.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

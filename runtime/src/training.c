@@ -129,7 +129,9 @@ static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, c
   if (status || (status = kiln_source_check(table, error)) ||
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
-  return take_states(model, table, context, error);
+  const restored_t *restored = context;
+  kiln_mark_kept(model, restored->arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS);
+  return take_states(model, table, restored, error);
 }
 
 kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training_t *training, const char *path,
@@ -168,8 +170,8 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
                           model ? "an arena" : "a model");
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average requires bound weights, got none");
-  const kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
-  if (status)
+  kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
+  if (status || (status = kiln_require_kept(model, arena, KILN_KEEPS_MOMENTS, "swap_average", error)))
     return status;
   const kiln_descriptor_t *descriptor = model->descriptor;
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {

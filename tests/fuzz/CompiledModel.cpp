@@ -358,6 +358,15 @@ llvm::Error CompiledModel::Session::swapAverage() {
                                                                            : llvm::Error::success();
 }
 
+llvm::Error CompiledModel::Session::beginTraining() {
+  auto begin = model.function<decltype(kiln_begin_training)>("begin_training");
+  kiln_error_t error = {};
+  if (!begin)
+    return begin.takeError();
+  return (*begin)(model.handles.front().get(), held.front().data(), &error) ? llvm::createStringError(said(error))
+                                                                            : llvm::Error::success();
+}
+
 llvm::Expected<std::vector<CompiledModel::Buffers>>
 CompiledModel::Session::callBatch(size_t entry, std::vector<Sequence> &sequences) {
   const size_t batch = *model.batchOf(entry);

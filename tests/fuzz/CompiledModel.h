@@ -103,10 +103,12 @@ public:
     /// Ranks are threads, all of which must have the same outputs.
     llvm::Expected<Buffers> call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     const std::vector<char> &states() const { return held.front(); }
+    std::vector<char> &states() { return held.front(); }
     /// Of a model that trains, on the host: what its header says of these.
     llvm::Error saveTraining(const std::string &path, const kiln_training_t &training) const;
     llvm::Expected<kiln_training_t> loadTraining(const std::string &path);
     llvm::Error swapAverage();
+    llvm::Error beginTraining();
     /// The same for several sequences, of what a call of the entry is for one: their outputs. On the host.
     llvm::Expected<std::vector<Buffers>> callBatch(size_t entry, std::vector<Sequence> &sequences);
 

@@ -241,12 +241,15 @@ TEST(Train, LossThatIsNotFiniteChangesNothing) {
     bytes.push_back(fuzz::toBytes(input));
   for (const char *name : {"descend", "adamw", "clipped"}) {
     const std::vector<char> before = session.states();
+    auto isAsBefore = [&] { // but for the mark of an arena that a call has begun in
+      return std::equal(before.begin() + KILN_MARK_BYTES, before.end(), session.states().begin() + KILN_MARK_BYTES);
+    };
     llvm::Expected<CompiledModel::Buffers> results = session.call(entryNumber(model.graph, name), extents, bytes);
     ASSERT_FALSE(static_cast<bool>(results));
     EXPECT_EQ(llvm::toString(results.takeError()), std::string(name) +
                                                        " of model \"fuzzed\" requires a finite loss, learning rate " +
                                                        "and gradients, and a step from 1 on; no weight was changed");
-    EXPECT_EQ(session.states(), before);
+    EXPECT_TRUE(isAsBefore());
     for (const auto &[weight, expected] : model.weights) {
       llvm::Expected<Tensor> got = compiled->read(weight, expected.shape);
       ASSERT_TRUE(static_cast<bool>(got)) << llvm::toString(got.takeError());

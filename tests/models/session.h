@@ -234,8 +234,10 @@ public:
     const auto *first = static_cast<const unsigned char *>(arena.data());
     return {first, first + stateBytes};
   }
-  /// Writes over all states, of a model on the host.
-  void fillStates(int byte) { std::memset(arena.data(), byte, stateBytes); }
+  /// Writes over the bytes from `first` on, of a model on the host.
+  void fillStates(std::size_t first, int byte) {
+    std::memset(static_cast<char *>(arena.data()) + first, byte, stateBytes - first);
+  }
   void *data() const { return arena.data(); }
   kiln_error_t error{};
 

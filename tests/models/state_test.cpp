@@ -19,9 +19,10 @@ Session<tiny_translator_t> &session() {
 
 struct Talk : Conversation<tiny_translator_t> {
   explicit Talk(std::uint32_t workers)
-      : Conversation(testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
-                     std::max({TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers), TINY_TRANSLATOR_STEP_ARENA_BYTES(workers),
-                               TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
+      : Conversation(
+            testing::session(), workers, TINY_TRANSLATOR_STATE_BYTES,
+            std::max({TINY_TRANSLATOR_FORWARD_ARENA_BYTES(workers), TINY_TRANSLATOR_ENCODE_ARENA_BYTES(workers),
+                      TINY_TRANSLATOR_STEP_ARENA_BYTES(workers), TINY_TRANSLATOR_COUNT_ARENA_BYTES(workers)})) {}
 
   void encode(const std::vector<std::int32_t> &source) {
     Output<float> memory(source.size() * 48);
@@ -129,18 +130,33 @@ TEST(State, RefusesAContextShorterThanItsTokens) {
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 4, tokens, logits), KILN_OK);
 }
 
-TEST(State, BeginsInAnyArena) {
-  Talk talk(1);
+// Neither zeros nor what calls left: bytes of any kind, also behind zeros where the mark would be.
+TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
   if (!session().isOnHost())
-    GTEST_SKIP() << "writes garbage to the host's memory";
+    GTEST_SKIP() << "on a GPU no mark is read";
+  Talk talk(1);
   const Input<float> x(std::vector<float>(15, 2.0f));
   Output<float> after(15), found(15);
-  talk.fillStates(0xff);
-  ASSERT_EQ(tiny_translator_begin_session(session().get(), talk.data(), &talk.error), KILN_OK) << talk.error.message;
-  ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
-  EXPECT_EQ(found.values()[0], 0);
-  ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
-  EXPECT_EQ(found.values()[0], 2);
+  for (auto [first, byte] : {std::pair(std::size_t{0}, 0xff), std::pair(std::size_t{0}, 1),
+                             std::pair(std::size_t{64}, 0x7f), std::pair(TINY_TRANSLATOR_STATE_BYTES - 1, 1)}) {
+    talk.fillStates(0, 0);
+    talk.fillStates(first, byte);
+    EXPECT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_SESSION_NOT_BEGUN) << first;
+    EXPECT_STREQ(
+        talk.error.message,
+        "count of model \"tiny_translator\" requires states of zeros or of earlier calls at the beginning of the "
+        "arena, got other bytes; begin_session makes zeros");
+    // One that uses no states is no session.
+    const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 3, vocabulary);
+    Output<float> logits(target.size() * vocabulary);
+    EXPECT_EQ(talk.call(tiny_translator_forward, source.size(), target.size(), Input(source), Input(target), logits),
+              KILN_OK);
+    ASSERT_EQ(tiny_translator_begin_session(session().get(), talk.data(), &talk.error), KILN_OK) << talk.error.message;
+    ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
+    EXPECT_EQ(found.values()[0], 0);
+    ASSERT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_OK) << talk.error.message;
+    EXPECT_EQ(found.values()[0], 2);
+  }
   EXPECT_EQ(tiny_translator_begin_session(session().get(), nullptr, &talk.error), KILN_NULL_ARGUMENT);
 }
 

@@ -126,6 +126,7 @@ std::vector<float> writeAlone() {
   EXPECT_EQ(llama_writer_create(nullptr, &model, &error), KILN_OK) << error.message;
   EXPECT_EQ(llama_writer_bind_weights(model, weights.c_str(), &error), KILN_OK) << error.message;
   const Memory arena((LLAMA_WRITER_PREFILL_ARENA_BYTES(1) + LLAMA_WRITER_DECODE_ARENA_BYTES(1)) / 64 * 64);
+  EXPECT_EQ(llama_writer_begin_session(model, arena.data, &error), KILN_OK) << error.message;
   const kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   std::vector<float> logits((tokens.size() - prompt + 1) * vocabulary);
   float *next = logits.data();

@@ -145,6 +145,7 @@ TEST(Replicas, AreAskedForWhereTheyTrain) {
   float loss = NAN, before[16], after[16];
   ASSERT_EQ(trained1_replicas4_read_weight(made, "words.weight", 7, 1, before, &error), KILN_OK);
   EXPECT_EQ(trained1_replicas4_evaluate(made, &call, words.data(), words.data(), &loss), KILN_OK) << error.message;
+  ASSERT_EQ(trained1_replicas4_begin_training(made, arena.data, &error), KILN_OK) << error.message;
   EXPECT_EQ(trained1_replicas4_descend(made, &call, words.data(), words.data(), &rate, &step, &dropout, &loss),
             KILN_NULL_ARGUMENT);
   EXPECT_STREQ(error.message, "descend requires a communicator of replicas with begin and finish, got null");

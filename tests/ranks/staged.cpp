@@ -47,6 +47,7 @@ int writeUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &
   const std::vector<int32_t> tokens(prompt);
   static std::vector<float> logits(2000); // a communicator that failed may still use what it was given
   auto *arena = new Memory((GPT2_STAGES3_PREFILL_ARENA_BYTES(1) + 63) / 64 * 64);
+  std::memset(arena->data, 0, GPT2_STAGES3_STATE_BYTES);
   kiln_call_t call{arena->data, arena->bytes, nullptr, &error};
   call.stages = &stages;
   if (gpt2_stages3_create_on(&options, &model, &error) ||

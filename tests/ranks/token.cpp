@@ -43,6 +43,7 @@ template <class Api> std::vector<double> decode(const char *folder, const kiln_c
   check(Api::create(&options, &model, &error));
   check(Api::bind(model, (std::string(folder) + "/char_gpt/char_gpt.safetensors").c_str(), &error));
   const Memory arena(Api::arenaBytes / 64 * 64);
+  check(Api::begin(model, arena.data, &error));
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = &ranks;
   std::vector<float> logits(vocabulary);

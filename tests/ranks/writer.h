@@ -15,6 +15,9 @@
 
 namespace kiln::test {
 
+/// What precedes states in an arena, and what a training keeps, which tells that a session was begun.
+[[maybe_unused]] constexpr size_t markBytes = 64;
+
 /// The functions of a library that writes on, and its constants.
 #define WRITER(name, NAME)                                                                                             \
   struct name {                                                                                                        \
@@ -23,6 +26,7 @@ namespace kiln::test {
     static constexpr auto destroy = name##_destroy;                                                                    \
     static constexpr auto bind = name##_bind_weights;                                                                  \
     static constexpr auto prefill = name##_prefill;                                                                    \
+    static constexpr auto begin = name##_begin_session;                                                                \
     static constexpr auto decode = name##_decode;                                                                      \
     static constexpr auto decodeBatch = name##_decode_batch;                                                           \
     static constexpr size_t arenaBytes =                                                                               \
@@ -66,6 +70,8 @@ std::vector<float> write(const std::string &weights, const std::vector<int32_t> 
   const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
   check(Api::bind(made, weights.c_str(), &error));
   const Memory arena(Api::arenaBytes / 64 * 64), others(Api::arenaBytes / 64 * 64);
+  for (const Memory *memory : {&arena, &others})
+    check(Api::begin(made, memory->data, &error));
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = communicator;
   call.stages = stages;

@@ -8,7 +8,7 @@ namespace {
 
 TEST(Status, EveryCodeHasASentenceOfItsOwn) {
   std::set<std::string> sentences;
-  for (int code = KILN_OK; code <= KILN_RANK_LOST; ++code) {
+  for (int code = KILN_OK; code <= KILN_SESSION_NOT_BEGUN; ++code) {
     std::string text = kiln_status_text(static_cast<kiln_status_t>(code));
     EXPECT_GT(text.size(), 15u) << code;
     EXPECT_EQ(text.back(), '.') << code;
@@ -19,7 +19,7 @@ TEST(Status, EveryCodeHasASentenceOfItsOwn) {
 
 // A status travels as an int through C: any value must be safe.
 TEST(Status, UnknownCodesHaveText) {
-  for (int code : {KILN_RANK_LOST + 1, 31})
+  for (int code : {KILN_SESSION_NOT_BEGUN + 1, 31})
     EXPECT_STREQ(kiln_status_text(static_cast<kiln_status_t>(code)),
                  "not a status of Kiln; check that header and library belong together.");
 }

@@ -48,7 +48,8 @@ typedef enum kiln_status_t {
   KILN_FILE_MISMATCH = 22,     /* a packed file of another library, target or version */
   KILN_NOT_FINITE = 23,        /* loss, gradients or learning rate are NaN or infinite; no weight was changed */
   KILN_SELFTEST_FAILED = 24,   /* the library computes other numbers than it was made to */
-  KILN_RANK_LOST = 25          /* another rank did not take part before the deadline, or is gone */
+  KILN_RANK_LOST = 25,         /* another rank did not take part before the deadline, or is gone */
+  KILN_SESSION_NOT_BEGUN = 26  /* the arena begins neither with zeros nor with what earlier calls left */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
@@ -230,7 +231,8 @@ enum { KILN_HOST_POINTERS = 0, KILN_DEVICE_POINTERS = 1 };
 typedef struct kiln_call_t {
   void *arena;                         /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is. Its first
                                           NAME_STATE_BYTES, of a model with states, and NAME_TRAINING_BYTES, of entries that
-                                          train, are to be zeros at first and kept between calls; the rest need not */
+                                          train, are kept between calls: NAME_begin_session and NAME_begin_training, or
+                                          zeros, begin them. The rest need not be kept */
   size_t arena_bytes;                  /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
   const kiln_executor_t *executor;     /* null: serial; of no use on a GPU */
   kiln_error_t *error;                 /* null: no words */

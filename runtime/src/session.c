@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* What an arena keeps from call to call: zeros at first, or what begin_session and begin_training make of it. States,
+ * and after them what a training keeps, each begin with KILN_MARK_BYTES, which the first call marks, so that anything
+ * else is told from them. On a GPU no mark is read, which would wait for the device. */
+#include "internal.h"
+
+#include <string.h>
+
+typedef struct region_t {
+  char *first;
+  uint64_t bytes; /* 0: there is none */
+} region_t;
+
+/* Of an entry that keeps such. */
+static region_t find_states(const kiln_model_t *model, const void *arena, uint32_t keeps) {
+  return (region_t){(char *)arena, keeps & KILN_KEEPS_STATES ? model->descriptor->state_bytes : 0};
+}
+
+static region_t find_moments(const kiln_model_t *model, const void *arena, uint32_t keeps) {
+  const uint64_t states = model->descriptor->state_bytes;
+  return (region_t){(char *)arena + states,
+                    keeps & KILN_KEEPS_MOMENTS ? model->descriptor->training_bytes - states : 0};
+}
+
+static bool is_zero(region_t region) {
+  for (uint64_t at = 0; at < region.bytes; at += sizeof(uint64_t)) {
+    uint64_t word;
+    memcpy(&word, region.first + at, sizeof word);
+    if (word != 0)
+      return false;
+  }
+  return true;
+}
+
+static bool is_begun(const kiln_model_t *model, region_t region) {
+  uint64_t mark;
+  if (region.bytes == 0)
+    return true;
+  memcpy(&mark, region.first, sizeof mark);
+  return mark == model->descriptor->mark || is_zero(region);
+}
+
+kiln_status_t kiln_require_kept(const kiln_model_t *model, const void *arena, uint32_t keeps, const char *caller,
+                                kiln_error_t *error) {
+  const bool has_states = !arena || is_begun(model, find_states(model, arena, keeps));
+  if (has_states && (!arena || is_begun(model, find_moments(model, arena, keeps))))
+    return KILN_OK;
+  return kiln_error_set(error, KILN_SESSION_NOT_BEGUN,
+                        "%s of model \"%.*s\" requires %s of zeros or of earlier calls at the beginning of the arena, "
+                        "got other bytes; %s makes zeros",
+                        caller, KILN_NAME_SHOWN, model->descriptor->name,
+                        has_states ? "what a training keeps" : "states",
+                        keeps & KILN_KEEPS_MOMENTS ? "begin_training" : "begin_session");
+}
+
+static void mark(const kiln_model_t *model, region_t region) {
+  if (region.bytes > 0)
+    memcpy(region.first, &model->descriptor->mark, sizeof model->descriptor->mark);
+}
+
+void kiln_mark_kept(const kiln_model_t *model, void *arena, uint32_t keeps) {
+  mark(model, find_states(model, arena, keeps));
+  mark(model, find_moments(model, arena, keeps));
+}
+
+kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t keeps, const char *caller,
+                              kiln_error_t *error) {
+  const kiln_status_t status = kiln_require_kept(model, arena, keeps, caller, error);
+  if (!status && arena)
+    kiln_mark_kept(model, arena, keeps);
+  return status;
+}
