@@ -2,7 +2,7 @@
 #
 # Sourced by the checks that run on every compiler: `compilers` prints those that are here, and says which are not.
 compilers() {
-  for compiler in g++ clang++-22; do
+  for compiler in g++ clang++-22 clang++-19; do
     if command -v "$compiler" > /dev/null; then
       echo "$compiler"
     else
