@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An LSTM layer 256 wide over 128 steps: its projections of all steps are one product, then each step reads a weight of
-// 1 MiB.
+// 1 MiB. A GRU of 16 that has heard silence until its states decayed, compared with the same one that hears a tone: the
+// ratio is the tone's time over that of silence, which subnormal states would make a small one.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
 
+#include "amplifier.hpp"
 #include "lstm.hpp"
 
 #include "models/specs/lstm.h"
+
+#include <cmath>
 
 namespace kiln::bench {
 
@@ -34,7 +38,36 @@ static void run(benchmark::State &state, const Threads &threads, int batch) {
   compare(state, threads, {Unit::Milliseconds, 0, work}, std::move(contenders));
 }
 
+/// Without biases, so that silence becomes silence, but for the update gate's, by which it does so slowly.
+static std::shared_ptr<amplifier::Model> makeAmplifier() {
+  std::vector<testing::Weight> weights = testing::counterWeights({AMPLIFIER_WEIGHTS(KILN_BENCH_WEIGHT)});
+  for (testing::Weight &weight : weights)
+    if (weight.name.find("bias") != std::string::npos)
+      for (std::size_t i = 0; i < weight.values.size(); ++i)
+        weight.values[i] = weight.name.find("ih") != std::string::npos && i >= 16 && i < 32 ? 3.0f : 0.0f;
+  return makeModel<amplifier::Model>(testing::WeightImage(weights));
+}
+
+static void runSilence(benchmark::State &state, const Threads &threads) {
+  constexpr int block = 256, blocksUntilSilent = 600;
+  static const auto model = makeAmplifier();
+  std::vector<float> tone(block), silence(block), driven(block);
+  for (int i = 0; i < block; ++i)
+    tone[i] = std::sin(0.1f * static_cast<float>(i));
+  auto playing = [&](const std::vector<float> &input) {
+    return ours(threads, AMPLIFIER_PLAY_ARENA_BYTES(threads.count()), {}, [&](const kiln_call_t &call) {
+      return amplifier_play(model->get(), &call, block, input.data(), driven.data());
+    });
+  };
+  Contender silent = playing(silence), loud = playing(tone);
+  loud.name = "tone";
+  for (int i = 0; i < blocksUntilSilent; ++i)
+    silent.run();
+  compare(state, threads, {Unit::Milliseconds, 0}, {silent, loud});
+}
+
 void registerAll() {
+  add("recurrent/gru 16, 256 samples of silence", 1, 15, runSilence);
   for (int threads : {1, 2})
     for (int batch : {1, 8})
       add("recurrent/lstm 256, 128 steps, batch " + std::to_string(batch), threads, 15,

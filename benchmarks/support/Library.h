@@ -11,16 +11,20 @@
 
 namespace kiln::bench {
 
-/// The model of a generated NAME.hpp with the generator's weights; what fails is said, and ends the program.
-template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testing::WeightShape> &weights) {
+/// The model of a generated NAME.hpp with these weights; what fails is said, and ends the program.
+template <class Model> std::shared_ptr<Model> makeModel(const testing::WeightImage &image) {
   auto model = std::make_shared<Model>();
-  testing::WeightImage image(weights);
   kiln_error_t error;
   if (model->bind({static_cast<const std::byte *>(image.data()), image.size()}, &error) != KILN_OK) {
     std::fprintf(stderr, "error: %s\n", error.message);
     std::exit(1);
   }
   return model;
+}
+
+/// With the generator's weights.
+template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testing::WeightShape> &weights) {
+  return makeModel<Model>(testing::WeightImage(weights));
 }
 
 /// For NAME_WEIGHTS(X): the elements of a vector of WeightShape.
