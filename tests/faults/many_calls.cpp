@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // many_calls COUNT: so many calls of one model, from four threads that draw extents and inputs. Each gives the bits
 // that the first of its kind gave, and neither the process nor the heap grows.
+#include "../seed.h"
 #include "small.h"
 #include "weights.h"
 
@@ -104,8 +105,7 @@ int main(int argc, char **argv) {
         first = {batch + 1, tokens + 1, content, {}, {}, {}};
         first.run(model, nullptr, arena);
       }
-  const unsigned seed = std::random_device{}();
-  std::printf("seed %u\n", seed);
+  const unsigned seed = kiln::testing::testSeed();
   // Threads' stacks and the allocator's arenas come with the first of them.
   callFromThreads(model, small_pool_executor(pool), firsts, count / 10, seed);
   const std::int64_t resident = residentBytes();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "../seed.h"
 #include "Campaign.h"
 #include "PrintSpec.h"
 #include "compiler/frontend/StoreWeights.h"
@@ -117,7 +118,7 @@ void complete(Command &command) {
   options.drawsFloats = command.floats.empty() && ranks.sumParts == 0 && ranks.stages == 1;
   if (command.floats == "f16" || command.floats == "bf16")
     options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
-  options.firstSeed = command.seed ? *command.seed : std::uint64_t(std::random_device()()) << 16;
+  options.firstSeed = command.seed ? *command.seed : std::uint64_t(kiln::testing::testSeed()) << 16;
 }
 
 /// Empty, or why the targets cannot do what is asked for.

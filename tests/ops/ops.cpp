@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include "../seed.h"
 #include "golden.h"
 
 #include <cstdio>
@@ -9,15 +10,7 @@
 
 namespace kiln::testing {
 
-unsigned seed() {
-  static const unsigned value = [] {
-    const char *given = std::getenv("KILN_TEST_SEED");
-    unsigned chosen = given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-    std::printf("seed: KILN_TEST_SEED=%u\n", chosen);
-    return chosen;
-  }();
-  return value;
-}
+unsigned seed() { return testSeed(); }
 
 std::mt19937 &generator() {
   static std::mt19937 engine(seed());

@@ -20,7 +20,7 @@
 
 namespace kiln::testing {
 
-/// This run's seed, printed once; KILN_TEST_SEED sets it.
+/// This run's seed, printed once; KILN_SEED sets it.
 unsigned seed();
 std::mt19937 &generator();
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "../seed.h"
 #include "char_gpt.h"
 #include "char_gpt_ranks2.h"
 #include "char_gpt_ranks4.h"
@@ -55,7 +56,7 @@ uint64_t sentBytes(const Case &model, uint64_t n, uint64_t tokens, uint64_t rows
 
 template <class One, class Many> void expectSame(const Case &model, uint32_t count) {
   const std::string weights = std::string(KILN_EXAMPLES) + "/" + model.folder;
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(testing::testSeed());
   std::vector<int32_t> tokens(64);
   for (int32_t &token : tokens)
     token = static_cast<int32_t>(random() % model.vocabulary);
@@ -100,7 +101,7 @@ TEST(RanksModels, Gpt2OfFour) {
 // much as these from f32.
 TEST(RanksModels, LlamaOfTwoInInt8) {
   const std::string weights = KILN_EXAMPLES "/llama/king_james/model.safetensors";
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(testing::testSeed());
   std::vector<int32_t> tokens(64);
   for (int32_t &token : tokens)
     token = static_cast<int32_t>(random() % 2000);
@@ -143,7 +144,7 @@ void expectSameBits(uint32_t count, const std::vector<int32_t> &tokens, const st
 }
 
 TEST(RanksModels, AreTheSameBitsWithSumsOfAsManyParts) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(testing::testSeed());
   std::vector<int32_t> tokens(64);
   for (int32_t &token : tokens)
     token = static_cast<int32_t>(random() % 63);

@@ -3,6 +3,7 @@
 // norms, weights, and which elements dropout drops.
 #include <map>
 
+#include "../seed.h"
 #include "trained.h"
 #include "trained1_ranks2_replicas2.h"
 #include "trained1_replicas4.h"
@@ -51,7 +52,7 @@ void runReplicas(uint32_t count, const Inputs &inputs, const std::vector<float> 
 }
 
 TEST(Replicas, AreOneProcessWithAllInputs) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> wanted = train<trained4>(inputs);
@@ -63,7 +64,7 @@ TEST(Replicas, AreOneProcessWithAllInputs) {
 
 // Two replicas of two ranks each.
 TEST(Replicas, MayBeSplitAmongRanks) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
@@ -161,7 +162,7 @@ TEST(Replicas, AreAskedForWhereTheyTrain) {
 
 // Of two ranks, whose sums have two parts in one process, too: micro-batches, dropout, layers that are computed twice.
 TEST(RanksTraining, IsTheSameBitsOfSumsInPartsOfMicroBatches) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 2);
   const std::vector<float> one = train<trained2_strict1>(inputs);
@@ -184,7 +185,7 @@ template <class Api> std::vector<float> trainGrid(const Grid &grid, const Inputs
 
 // Sums of four parts, whether these are micro-batches of one process, replicas, or both, beside ranks.
 TEST(Replicas, AreTheSameBitsOfSumsInParts) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> one = train<trained4_strict>(inputs);

@@ -12,13 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "../seed.h"
 #include "thread_ranks.h"
 #include "writer.h"
 
 namespace kiln::test {
 
 inline std::vector<int32_t> drawTokens(size_t vocabulary) {
-  std::mt19937 random(std::random_device{}());
+  std::mt19937 random(testing::testSeed());
   std::vector<int32_t> tokens(64);
   for (int32_t &token : tokens)
     token = static_cast<int32_t>(random() % vocabulary);

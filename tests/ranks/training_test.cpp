@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <random>
 
+#include "../seed.h"
 #include "decoder.h"
 #include "decoder_ranks2.h"
 #include "decoder_ranks4.h"
@@ -111,7 +112,7 @@ uint64_t sentForRows(uint64_t n) {
 }
 
 template <class Api, size_t count> void expectSame(uint64_t sent = sentBytes(count)) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<float> norms;
   const std::vector<float> wanted = train<decoder>(seed, norms);
@@ -163,7 +164,7 @@ template <class Api, size_t count> std::vector<float> trainRanks(uint32_t seed) 
 
 // Sums of four parts, heads that share two of keys, norms that all heads have in common.
 TEST(RanksTraining, IsTheSameBitsOfSumsInParts) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const std::vector<float> one = trainRanks<decoder_strict1, 1>(seed);
   EXPECT_EQ((trainRanks<decoder_strict2, 2>(seed)), one);

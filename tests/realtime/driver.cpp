@@ -4,6 +4,7 @@
 // drawn extents (unless given: each with its smallest and with larger ones). Each call is made twice, with other bytes
 // in the arena and the outputs before it and by another number of workers, and has to give the same ones. 77: the
 // library has more than MB megabytes of weights. --control does in a real-time context what must not be done there.
+#include "../seed.h"
 #include "call.h"
 
 #include <cstdio>
@@ -61,7 +62,7 @@ static int run(uint64_t calls, uint64_t seed) {
 int main(int count, char **arguments) {
   using namespace kiln::realtime;
   std::map<std::string, uint64_t> options = {
-      {"--calls", 0}, {"--seed", std::random_device()()}, {"--most", UINT64_MAX}};
+      {"--calls", 0}, {"--seed", kiln::testing::testSeed()}, {"--most", UINT64_MAX}};
   for (int i = 1; i < count; i += 2) {
     auto option = options.find(arguments[i]);
     if (option == options.end() || i + 1 == count) {

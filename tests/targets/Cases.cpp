@@ -2,6 +2,7 @@
 // What kernel tests try and compare: tensors, random numbers, points of a search space.
 #include "Harness.h"
 
+#include "../seed.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <cmath>
 #include <cstdlib>
@@ -26,13 +27,7 @@ Tensor Tensor::zeros(std::vector<int64_t> shape) {
 }
 
 static std::mt19937 &generator() {
-  static std::mt19937 engine = [] {
-    const char *fixed = std::getenv("KILN_SEED");
-    unsigned seed = fixed ? std::strtoul(fixed, nullptr, 10) : std::random_device()();
-    ::testing::Test::RecordProperty("seed", std::to_string(seed));
-    printf("KILN_SEED=%u\n", seed);
-    return std::mt19937(seed);
-  }();
+  static std::mt19937 engine(testSeed());
   return engine;
 }
 
@@ -57,7 +52,7 @@ bool hasTurn(const std::string &target, size_t number) {
   static const bool isAll = std::getenv("KILN_TEST_ALL") != nullptr;
   static const char *given = std::getenv("KILN_TEST_TURNS");
   static const unsigned long turns = given ? std::max(1ul, std::strtoul(given, nullptr, 10)) : 1;
-  static const unsigned long turn = std::random_device()() % turns;
+  static const unsigned long turn = testSeed() % turns;
   return isAll || (targets[number % targets.size()] == target && number / targets.size() % turns == turn);
 }
 

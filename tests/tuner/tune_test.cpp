@@ -4,6 +4,7 @@
 #include "RunnerScript.h"
 #include "compiler/schedule/TuningFile.h"
 
+#include "../seed.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <algorithm>
@@ -285,8 +286,7 @@ TEST_F(Tune, SaysWhatIsWrongWithARunner) {
 
 // Kills at random moments; what a run said before is in the file, and no later run measures it again.
 TEST_F(Tune, SurvivesKill) {
-  const char *fixed = std::getenv("KILN_SEED");
-  unsigned seed = fixed ? std::strtoul(fixed, nullptr, 10) : std::random_device()();
+  const unsigned seed = kiln::testing::testSeed();
   SCOPED_TRACE("KILN_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   std::vector<Trial> all;
