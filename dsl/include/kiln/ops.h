@@ -7,6 +7,7 @@
 #include "kiln/cache.h"
 #include "kiln/contraction.h"
 #include "kiln/derived.h"
+#include "kiln/derived_images.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"
 #include "kiln/losses.h"

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations on images and signals that are made of others, as those of derived.h.
+#pragma once
+
+#include "kiln/derived.h"
+
+namespace kiln {
+
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias of an image [..., H, W, C], with mean and variance of each of
+/// Groups equal parts of the channels over the whole image (Wu and He 2018).
+template <std::int64_t Groups, tensor X, tensor W, tensor B>
+constexpr auto group_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr Dim channels = detail::last(X::shape);
+  constexpr bool is_image = X::rank >= 3 && channels.fixed() && Groups >= 1 && channels.offset % Groups == 0 &&
+                            Dim::multipliable(detail::last(X::shape, 3), detail::last(X::shape, 2));
+  if constexpr (!is_image)
+    x.tracer->fail(rules::group_norm_c1, detail::typed(x).data(), Text().put(Groups).put(" groups of channels").data());
+  if (!(epsilon > 0))
+    x.tracer->fail(rules::group_norm_c2, epsilon);
+  constexpr Shape<1> width{{channels}};
+  if constexpr (!detail::same_shape(W::shape, width) || !detail::same_shape(B::shape, width))
+    x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
+  if constexpr (!is_image)
+    return x;
+  else if constexpr (short_float(X::element) && X::element == W::element && X::element == B::element)
+    return cast<X::element>(
+        group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
+  else {
+    // [..., pixels, groups, channels of a group]; means of equally many are added up axis by axis.
+    constexpr Dim pixels = detail::last(X::shape, 3) * detail::last(X::shape, 2);
+    constexpr auto split = detail::appended(
+        detail::appended(detail::appended(detail::leading<3>(X::shape), pixels), Groups), channels.offset / Groups);
+    constexpr int rank = split.size();
+    auto over = [&](const auto &values) {
+      return detail::unsqueezed<rank - 3>(detail::unsqueezed<-1>(mean<rank - 3>(mean<-1>(values, site), site)));
+    };
+    auto parts = detail::viewed<split>(x);
+    auto centered = sub(parts, over(parts), site);
+    auto scale = rsqrt(add(over(mul(centered, centered, site)), epsilon, site), site);
+    auto normal = detail::viewed<X::shape>(mul(centered, scale, site));
+    return add(mul(normal, weight, site), bias, site);
+  }
+}
+
+/// group_norm of every channel by itself (Ulyanov et al. 2016).
+template <tensor X, tensor W, tensor B>
+constexpr auto instance_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5,
+                             Site site = Site::here()) {
+  return group_norm<detail::last(X::shape).offset>(x, weight, bias, epsilon, site);
+}
+
+struct Conv1dOptions {
+  int stride = 1, padding = 0, dilation = 1, groups = 1;
+};
+
+namespace detail {
+/// A signal [..., T, C] as an image of one row, a weight [O, C / groups, k] as one of a row.
+template <tensor X> constexpr auto as_row(const X &x) {
+  return viewed<appended(appended(appended(leading<2>(X::shape), 1), last(X::shape, 2)), last(X::shape))>(x);
+}
+template <tensor W> constexpr auto as_row_weight(const W &weight) {
+  return viewed<appended(appended(leading<1>(W::shape), 1), last(W::shape))>(weight);
+}
+template <tensor Y> constexpr auto as_signal(const Y &y) {
+  return viewed<appended(appended(leading<3>(Y::shape), last(Y::shape, 2)), last(Y::shape))>(y);
+}
+constexpr Conv2dOptions of_row(const Conv1dOptions &options) {
+  return {Pair(1, options.stride), Pair(0, options.padding), Pair(1, options.dilation), options.groups};
+}
+/// Tells and is false if x is no signal, or the weight none of one.
+template <tensor X, tensor W> constexpr bool check_signal(const X &x, const W &weight) {
+  constexpr bool fits = X::rank >= 2 && W::rank == 3;
+  if constexpr (!fits)
+    x.tracer->fail(rules::conv1d_c1, typed(x, weight).data());
+  return fits;
+}
+} // namespace detail
+
+/// conv2d along one axis: x [..., T, C], weight [O, C / groups, k] -> [..., T', O].
+template <Conv1dOptions Options = Conv1dOptions{}, tensor X, tensor W>
+constexpr auto conv1d(const X &x, const W &weight, Site site = Site::here()) {
+  x.tracer->at(site);
+  detail::check_signal(x, weight);
+  if constexpr (X::rank >= 2 && W::rank == 3)
+    return detail::as_signal(conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), site));
+  else
+    return x;
+}
+template <Conv1dOptions Options = Conv1dOptions{}, tensor X, tensor W, tensor B>
+constexpr auto conv1d(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
+  x.tracer->at(site);
+  detail::check_signal(x, weight);
+  if constexpr (X::rank >= 2 && W::rank == 3)
+    return detail::as_signal(
+        conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), bias, site));
+  else
+    return x;
+}
+
+struct ConvTranspose2dOptions {
+  Pair stride = 1, padding = 0, output_padding = 0, dilation = 1;
+  int groups = 1;
+};
+
+namespace detail {
+
+/// Stride - 1 zeros behind each element of an axis but the last, and More behind that.
+template <int Axis, int Stride, int More, tensor X> constexpr auto spread(const X &x, Site site) {
+  if constexpr (Stride == 1 && More == 0)
+    return x;
+  else {
+    constexpr Dim extent = X::shape[normal_axis(Axis, X::rank)];
+    constexpr int axis = normal_axis(Axis, X::rank);
+    auto apart = pad<axis + 1, 0, Stride - 1>(unsqueezed<axis + 1>(x), 0, site);
+    auto joined = viewed<with_axis_extent(X::shape, axis, extent * Dim(Stride))>(apart);
+    return slice<axis, 0, extent * Dim(Stride) - Dim(Stride - 1 - More)>(joined, site);
+  }
+}
+
+/// [In, Out / groups, kh, kw] as the weight [Out, In / groups, kh, kw] of a convolution with the kernel turned round.
+template <int Groups, tensor W> constexpr auto turned(const W &weight, Site site) {
+  constexpr std::int64_t in = W::shape[0].offset / Groups, out = W::shape[1].offset;
+  constexpr std::int64_t rows = W::shape[2].offset, columns = W::shape[3].offset;
+  auto grouped = reshape<Groups, in, out, rows, columns>(weight, site);
+  auto swapped = reshape<Groups * out, in, rows, columns>(transpose<0, 2, 1, 3, 4>(grouped, site), site);
+  return flip<2>(flip<3>(swapped, site), site);
+}
+
+template <tensor W> constexpr bool is_fixed_weight(int groups) {
+  bool fixed = W::rank == 4 && groups >= 1;
+  for (const Dim &dim : W::shape)
+    fixed = fixed && dim.fixed();
+  return fixed && W::shape[0].offset % groups == 0;
+}
+
+} // namespace detail
+
+/// What conv2d with these options and this weight takes from a gradient back to its image: x [..., H, W, C], weight
+/// [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1, ..., O].
+/// Computed as a convolution of x with zeros between its elements.
+template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W>
+constexpr auto conv_transpose2d(const X &x, const W &weight, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr Pair stride = Options.stride, dilation = Options.dilation, padding = Options.padding,
+                 more = Options.output_padding;
+  constexpr bool is_weight = detail::is_fixed_weight<W>(Options.groups);
+  if constexpr (X::rank < 3 || !is_weight || !(detail::last(X::shape) == detail::first(W::shape))) {
+    x.tracer->fail(rules::conv_transpose2d_c1, detail::typed(x, weight).data());
+    return x;
+  } else {
+    constexpr int height = (static_cast<int>(W::shape[2].offset) - 1) * dilation.height - padding.height;
+    constexpr int width = (static_cast<int>(W::shape[3].offset) - 1) * dilation.width - padding.width;
+    constexpr bool fits = stride.height >= 1 && stride.width >= 1 && dilation.height >= 1 && dilation.width >= 1 &&
+                          padding.height >= 0 && padding.width >= 0 && height >= 0 && width >= 0 && more.height >= 0 &&
+                          more.width >= 0 && more.height < stride.height && more.width < stride.width;
+    if constexpr (!fits) {
+      x.tracer->fail(rules::conv_transpose2d_c2, detail::typed(x, weight).data());
+      return x;
+    } else {
+      auto apart =
+          detail::spread<-2, stride.width, more.width>(detail::spread<-3, stride.height, more.height>(x, site), site);
+      return conv2d<Conv2dOptions{1, Pair(height, width), dilation, Options.groups}>(
+          apart, detail::turned<Options.groups>(weight, site), site);
+    }
+  }
+}
+template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W, tensor B>
+constexpr auto conv_transpose2d(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
+  return add(conv_transpose2d<Options>(x, weight, site), bias, site);
+}
+
+} // namespace kiln
