@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Words in texts of compilers and of specs.
+#pragma once
+
+#include <cctype>
+#include <string>
+#include <string_view>
+
+namespace kiln::diagnose {
+
+inline bool isLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// Where the word is in the text, not as a part of a longer one.
+inline std::size_t findWord(std::string_view text, std::string_view word, std::size_t from = 0) {
+  for (std::size_t at = text.find(word, from); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !isLetter(text[at - 1])) && (end == text.size() || !isLetter(text[end])))
+      return at;
+  }
+  return std::string_view::npos;
+}
+inline bool containsWord(std::string_view text, std::string_view word) {
+  return findWord(text, word) != std::string_view::npos;
+}
+
+inline void replaceAll(std::string &text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+} // namespace kiln::diagnose
