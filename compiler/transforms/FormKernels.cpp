@@ -216,7 +216,7 @@ private:
     sinkDroppedAxes(block);
     if (writesStates)
       sliceAppended(block);
-    const GroupingRules rules{mayJoin, writesStates, normsSingleRows};
+    const GroupingRules rules{mayJoin, writesStates, normsSingleRows, joinsSums};
     SmallVector<KernelGroup> groups = groupKernels(block, rules);
     if (normMoments && takeMoments(groups))
       groups = groupKernels(block, rules);
@@ -249,8 +249,9 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments) {
-  return std::make_unique<FormKernels>(std::move(rules.mayJoin),
-                                       FormKernelsOptions{normMoments, rules.writesStates, rules.normsSingleRows});
+  return std::make_unique<FormKernels>(
+      std::move(rules.mayJoin),
+      FormKernelsOptions{normMoments, rules.writesStates, rules.normsSingleRows, rules.joinsSums});
 }
 
 } // namespace mlir::kiln

@@ -89,6 +89,9 @@ public:
         placeAppended(&op);
     if (rules.normsSingleRows)
       joinNorms();
+    if (rules.joinsSums)
+      joinSums();
+    llvm::erase_if(groups, [](const KernelGroup &group) { return group.ops.empty(); });
     for (KernelGroup &group : groups)
       sortOps(group);
     llvm::sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
@@ -365,7 +368,6 @@ private:
           return llvm::all_of(result.getUsers(), [&](Operation *user) { return joined.contains(user); });
         });
       }
-    llvm::erase_if(groups, [](const KernelGroup &group) { return group.ops.empty(); });
   }
 
   /// The groups of the products of a norm of one row, if nothing else reads it.
@@ -392,6 +394,33 @@ private:
       products.insert(found->second.front());
     }
     return products.takeVector();
+  }
+
+  /// A sum of few elements that only another sum reads becomes a part of that: by itself it would take less time than
+  /// the call of a kernel.
+  void joinSums() {
+    for (KernelGroup &first : groups)
+      if (KernelGroup *second = findSumOf(first)) {
+        second->ops.insert(first.ops.begin(), first.ops.end());
+        first.ops.clear();
+      }
+  }
+
+  /// The group of the sum that alone reads the group's sum.
+  KernelGroup *findSumOf(const KernelGroup &group) {
+    constexpr int64_t mostElements = 1 << 16;
+    if (group.ops.empty() || !isa<SumOp, MeanOp>(group.anchor) || group.results.size() != 1 ||
+        !group.results[0].hasOneUse())
+      return nullptr;
+    Value operand = group.anchor->getOperand(0);
+    auto type = cast<RankedTensorType>(operand.getType());
+    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(group.anchor));
+    Operation *user = *group.results[0].user_begin();
+    auto found = memberships.find(user);
+    if (!elements || elements->max > mostElements || !isa<SumOp, MeanOp>(user) || found == memberships.end())
+      return nullptr;
+    KernelGroup &second = groups[found->second.front()];
+    return second.anchor == user && mayJoin(user, group.anchor) ? &second : nullptr;
   }
 
   /// Whether what they read of others is there when the first of their results is wanted.

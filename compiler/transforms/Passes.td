@@ -163,11 +163,13 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     How ops are grouped stands in KernelGroups.h. With `norm-moments`, a norm of what a linear layer with a weight in tiles leaves takes its
     mean and variance from the moments of the panels, which become results of the layer's kernel. With `writes-states`, columns of what
     a kernel leaves that are appended to a state are a result of their own, so that they can be written where the state is. With
-    `norms-single-rows` products of one row have the norm that they are of in their kernel, all of them one.
+    `norms-single-rows` products of one row have the norm that they are of in their kernel, all of them one. With `joins-sums` a
+    small sum is computed by the sum that alone reads it.
   }];
   let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "moments of norms from contractions">,
                  Option<"writesStates", "writes-states", "bool", /*default=*/"false", "results that are rows of states">,
-                 Option<"normsSingleRows", "norms-single-rows", "bool", /*default=*/"false", "products of a row that compute its norm">];
+                 Option<"normsSingleRows", "norms-single-rows", "bool", /*default=*/"false", "products of a row that compute its norm">,
+                 Option<"joinsSums", "joins-sums", "bool", /*default=*/"false", "small sums of sums that are one kernel">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 

@@ -28,7 +28,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
 
   // Form kernels.
   passes.addPass(createFormKernels(
-      {options.target.mayJoin, options.target.writesStates, options.target.normsSingleRows}, options.normMoments));
+      {options.target.mayJoin, options.target.writesStates, options.target.normsSingleRows, options.target.joinsSums},
+      options.normMoments));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());

@@ -100,6 +100,7 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
   hooks.wordBytes = level.hasByteProducts ? 4 : 2; // what one instruction adds up for a sum
+  hooks.joinsSums = true;
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;

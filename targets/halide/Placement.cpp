@@ -286,6 +286,52 @@ bool isReadBack(linalg::GenericOp op, const llvm::DenseSet<Operation *> &placed)
   return isResult && isRead;
 }
 
+namespace {
+
+/// How a long sum is added up. Roundings of terms that are added one after another add up, so it is a sum of sums of
+/// about as many parts as each has terms.
+struct SumParts {
+  int loop = 0;  // of the stage's domain, that is cut into parts; the longest one
+  int turns = 0; // of it that are in a part
+};
+
+std::optional<SumParts> partsOfLongSum(const Stage &stage) {
+  constexpr int64_t fewTerms = 32;
+  if (!stage.isReduction || stage.funcs.size() != 1 || isOrdered(stage.op) ||
+      !isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)))
+    return std::nullopt;
+  SmallVector<unsigned> loops; // as the domain has them, the innermost one first
+  linalg::GenericOp op = stage.op;
+  op.getReductionDims(loops);
+  std::reverse(loops.begin(), loops.end());
+  double terms = 1, longest = 0;
+  SumParts parts;
+  for (auto [number, loop] : llvm::enumerate(loops)) {
+    const double turns = static_cast<double>(largestExtent(op, loop));
+    terms *= turns;
+    if (turns > longest) {
+      longest = turns;
+      parts.loop = static_cast<int>(number);
+    }
+  }
+  if (terms <= 2 * fewTerms)
+    return std::nullopt;
+  parts.turns = static_cast<int>(std::ceil(longest * std::fmax(1 / std::sqrt(terms), fewTerms / terms)));
+  return parts;
+}
+
+} // namespace
+
+bool isLongSum(const Stage &stage) { return partsOfLongSum(stage).has_value(); }
+
+Func sumInParts(const Stage &stage) {
+  const SumParts parts = *partsOfLongSum(stage);
+  Func sum = stage.funcs.front();
+  Halide::RVar part("part"), within("within");
+  sum.update().split(stage.domain[parts.loop], part, within, parts.turns);
+  return sum.update().rfactor(part, Var("number"));
+}
+
 void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &placed, int lanes) {
   for (auto &[op, stage] : translator.stages) {
     if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op) || isReadBack(stage.op, placed)))
@@ -296,17 +342,24 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
       func.compute_root();
       if (isAlong)
         vectorizeReduction(stage, lanes, mostVectors, [](Func part) { part.compute_root(); });
+      SmallVector<Func> summed{func};
+      if (!isAlong && isLongSum(stage)) {
+        summed.push_back(sumInParts(stage));
+        summed.back().compute_root();
+      }
       if (func.dimensions() == 0)
         continue;
       Exprs extents;
       for (int i = func.dimensions(); i-- > 0;)
         extents.push_back(translator.extent(op->getResult(number), i));
       Expr extent = extents.front();
-      padStorage(func, extent, lanes);
       padOuterStorage(func, extents);
-      vectorizeGuarded(func, dimensionVar(0), extent, lanes);
-      for (int update = 0; !isAlong && update < func.num_update_definitions(); ++update)
-        vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
+      for (Func each : summed) {
+        padStorage(each, extent, lanes);
+        vectorizeGuarded(each, dimensionVar(0), extent, lanes);
+        for (int update = 0; !isAlong && update < each.num_update_definitions(); ++update)
+          vectorizeGuarded(each.update(update), dimensionVar(0), extent, lanes);
+      }
     }
   }
 }

@@ -57,6 +57,12 @@ inline constexpr int mostVectors = 4;
 /// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
 
+/// Whether so many floats are added up, in any order, that their sum is one of sums: else roundings add up.
+bool isLongSum(const Stage &stage);
+
+/// What such a stage adds up from then on: the sums of parts, which are to be placed.
+Halide::Func sumInParts(const Stage &stage);
+
 /// How work is cut for the workers. Small tasks share out what is small; few tasks keep what is large in long streams
 /// (M-0404).
 struct Tasks {

@@ -4,11 +4,9 @@
 // a time: its reductions and what several of them read are computed in scratch memory that stays in the first level
 // cache, then the row is stored. Rows are spread over the workers. A reduction along another than the innermost
 // dimension takes a vector of rows at a time instead.
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/ADT/BitVector.h"
-#include <cmath>
 
 namespace kiln::halide {
 
@@ -81,46 +79,6 @@ bool isWorthKeeping(linalg::GenericOp op) {
   for (Value result : op.getResults())
     uses += std::distance(result.use_begin(), result.use_end());
   return uses > 1 && op.getBlock()->getOperations().size() > 1;
-}
-
-/// How a long sum is added up. Roundings of terms that are added one after another add up, so it is a sum of sums of
-/// about as many parts as each has terms.
-struct Parts {
-  int loop = 0;  // of the stage's domain, that is cut into parts; the longest one
-  int turns = 0; // of it that are in a part
-};
-
-std::optional<Parts> partsOfLongSum(const Stage &stage) {
-  constexpr int64_t fewTerms = 32;
-  if (!stage.isReduction || stage.funcs.size() != 1 || isOrdered(stage.op) ||
-      !isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)))
-    return std::nullopt;
-  SmallVector<unsigned> loops; // as the domain has them, the innermost one first
-  linalg::GenericOp op = stage.op;
-  op.getReductionDims(loops);
-  std::reverse(loops.begin(), loops.end());
-  double terms = 1, longest = 0;
-  Parts parts;
-  for (auto [number, loop] : llvm::enumerate(loops)) {
-    const double turns = static_cast<double>(largestExtent(op, loop));
-    terms *= turns;
-    if (turns > longest) {
-      longest = turns;
-      parts.loop = static_cast<int>(number);
-    }
-  }
-  if (terms <= 2 * fewTerms)
-    return std::nullopt;
-  parts.turns = static_cast<int>(std::ceil(longest * std::fmax(1 / std::sqrt(terms), fewTerms / terms)));
-  return parts;
-}
-
-/// What the stage adds up from then on: the sums of parts.
-Func sumInParts(const Stage &stage, const Parts &parts) {
-  Func sum = stage.funcs.front();
-  Halide::RVar part("part"), within("within");
-  sum.update().split(stage.domain[parts.loop], part, within, parts.turns);
-  return sum.update().rfactor(part, Var("number"));
 }
 
 class RowReduction : public Strategy {
@@ -259,8 +217,8 @@ void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stag
       continue;
     }
     Func parts;
-    if (std::optional<Parts> cut = partsOfLongSum(stage)) {
-      parts = sumInParts(stage, *cut);
+    if (isLongSum(stage)) {
+      parts = sumInParts(stage);
       parts.compute_at(store, level);
     }
     padOuterStorage(func, columnExtents(translator, op->getResult(number)));

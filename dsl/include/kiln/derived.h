@@ -168,6 +168,11 @@ template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
   return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
 }
 
+/// x, repeated to fill the extents of a Shape.
+template <auto Extents, tensor X> constexpr auto repeated(const X &x) {
+  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::expand, {x.node});
+}
+
 /// A reduced tensor with the axis again, of extent 1.
 template <int Axis, std::size_t R> constexpr auto with_unit_axis(const Shape<R> &reduced) {
   Shape<R + 1> result;

@@ -7,6 +7,49 @@
 
 namespace kiln {
 
+namespace detail {
+/// x, viewed as `Parts`, less its mean and over its deviation, which `over(values, then)` has: the means of values,
+/// after `then`, as they are broadcast to Parts.
+template <auto Parts, tensor X, tensor W, tensor B>
+constexpr auto normalized(const X &x, const W &weight, const B &bias, double epsilon, const auto &over, Site site) {
+  auto parts = viewed<Parts>(x);
+  auto middle = over(parts, [](const auto &mean) { return mean; });
+  auto off = sub(middle, parts, site); // another difference than the result's, so that neither is stored for both
+  auto scale = over(mul(off, off, site), [&](const auto &mean) { return rsqrt(add(mean, epsilon, site), site); });
+  return viewed<X::shape>(add(mul(mul(sub(parts, middle, site), scale, site), weight, site), bias, site));
+}
+
+/// group_norm of an image whose extents but the last are `Rows`, [..., pixels]. Means of equally many are added up axis
+/// by axis. Vectors go along the channels of a group, or, if these are few, along all channels, each of which then has
+/// its group's mean.
+template <std::int64_t Groups, auto Rows, tensor X, tensor W, tensor B>
+constexpr auto group_norm_of(const X &x, const W &weight, const B &bias, double epsilon, Site site) {
+  constexpr Dim channels = last(X::shape), width = channels.offset / Groups;
+  constexpr int rank = Rows.size();
+  constexpr auto groups = appended(appended(leading<1>(Rows), Groups), width);
+  constexpr std::int64_t vector = 8;
+  if constexpr (width.offset >= vector) {
+    constexpr Shape<2> split{{Groups, width}};
+    auto over = [&](const auto &values, auto then) {
+      return unsqueezed<rank - 1>(unsqueezed<-1>(then(mean<-1>(mean<rank - 1>(values, site), site))));
+    };
+    return normalized<appended(appended(Rows, Groups), width)>(x, viewed<split>(weight), viewed<split>(bias), epsilon,
+                                                               over, site);
+  } else {
+    auto over = [&](const auto &values, auto then) {
+      auto columns = mean<rank - 1>(values, site);
+      if constexpr (width.offset == 1) {
+        return unsqueezed<rank - 1>(then(columns));
+      } else {
+        auto means = repeated<groups>(unsqueezed<-1>(then(mean<-1>(viewed<groups>(columns), site))));
+        return unsqueezed<rank - 1>(viewed<appended(leading<1>(Rows), channels)>(means));
+      }
+    };
+    return normalized<appended(Rows, channels)>(x, weight, bias, epsilon, over, site);
+  }
+}
+} // namespace detail
+
 /// (x - mean) / sqrt(variance + epsilon) * weight + bias of an image [..., H, W, C], with mean and variance of each of
 /// Groups equal parts of the channels over the whole image (Wu and He 2018).
 template <std::int64_t Groups, tensor X, tensor W, tensor B>
@@ -28,19 +71,9 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
     return cast<X::element>(
         group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
   else {
-    // [..., pixels, groups, channels of a group]; means of equally many are added up axis by axis.
     constexpr Dim pixels = detail::last(X::shape, 3) * detail::last(X::shape, 2);
-    constexpr auto split = detail::appended(
-        detail::appended(detail::appended(detail::leading<3>(X::shape), pixels), Groups), channels.offset / Groups);
-    constexpr int rank = split.size();
-    auto over = [&](const auto &values) {
-      return detail::unsqueezed<rank - 3>(detail::unsqueezed<-1>(mean<rank - 3>(mean<-1>(values, site), site)));
-    };
-    auto parts = detail::viewed<split>(x);
-    auto centered = sub(parts, over(parts), site);
-    auto scale = rsqrt(add(over(mul(centered, centered, site)), epsilon, site), site);
-    auto normal = detail::viewed<X::shape>(mul(centered, scale, site));
-    return add(mul(normal, weight, site), bias, site);
+    return detail::group_norm_of<Groups, detail::appended(detail::leading<3>(X::shape), pixels)>(x, weight, bias,
+                                                                                                 epsilon, site);
   }
 }
 
