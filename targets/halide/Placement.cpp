@@ -322,6 +322,12 @@ std::optional<SumParts> partsOfLongSum(const Stage &stage) {
 
 } // namespace
 
+/// Whether the op has one result element.
+static bool isOneRow(linalg::GenericOp op) {
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  return type.hasStaticShape() && type.getNumElements() == 1;
+}
+
 bool isLongSum(const Stage &stage) { return partsOfLongSum(stage).has_value(); }
 
 Func sumInParts(const Stage &stage) {
@@ -336,8 +342,9 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
   for (auto &[op, stage] : translator.stages) {
     if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op) || isReadBack(stage.op, placed)))
       continue;
-    // As in a row that is one of several.
-    const bool isAlong = stage.isReduction && isOrdered(op) && readsAlongReduction(stage.op);
+    // As in a row that is one of several: always if that is to give the same bits, else if no vector holds several
+    // rows.
+    const bool isAlong = stage.isReduction && readsAlongReduction(stage.op) && (isOrdered(op) || isOneRow(stage.op));
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_root();
       if (isAlong)
