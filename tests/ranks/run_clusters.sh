@@ -56,7 +56,8 @@ grep -q "^step 20:" "$work/rest" && ! grep -q "^step 1:" "$work/rest"
 cmp "$work/whole.training" "$work/ended.training"
 
 # Parts of a tuning, and what merges them; fewer tasks than the file asks for, which takes as many compilations of a spec.
-export KILN_TEST_ARRAY=2 KILN_TEST_WORK="$work" SPEC="$spec" NAME=pair BUDGET=1s
+cp "$spec" "$work/pair.cpp"
+export KILN_TEST_ARRAY=2 KILN_TEST_WORK="$work" SPEC="$work/pair.cpp" NAME=pair BUDGET=1s
 cp -r "$folder/slurm" "$work/slurm"
 "$work/slurm/tune.sh"
 for file in pair.1of2.tuning pair.2of2.tuning pair.tuning; do
