@@ -188,7 +188,7 @@ struct TargetHooks {
   bool writesStates = false;
   /// Grouping: products of a single row compute the norm that they are of; else that is a kernel of its own.
   bool normsSingleRows = false;
-  /// Grouping: a sum of few elements is computed by the sum that alone reads it; else that is a kernel of its own.
+  /// Grouping: a sum of few elements is computed by the only sum that reads it; else that is a separate kernel.
   bool joinsSums = false;
   /// Adds the passes that the target's compilers want last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;

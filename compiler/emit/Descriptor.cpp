@@ -263,7 +263,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .get();
 }
 
-/// Of the states, what optimisers keep, and where each lies.
+/// A number that follows from the states, what optimisers keep, and where each is stored.
 static uint64_t stateMark(const ModelInterface &model) {
   std::string text;
   for (const std::vector<StateInterface> *all : {&model.states, &model.moments})

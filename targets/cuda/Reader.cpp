@@ -338,7 +338,7 @@ static std::optional<Combiner> longSum(linalg::GenericOp op, ArrayRef<unsigned> 
 }
 
 /// The loops `reduced`, outermost first, from `sums` on. With `joins` each turn of a loop that has others in it is a
-/// sum of its own, and so are blocks of a long loop's turns.
+/// separate sum, and so are blocks of a long loop's turns.
 Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums,
                       const Combiner *joins) {
   if (reduced.empty())

@@ -130,7 +130,7 @@ TEST(State, RefusesAContextShorterThanItsTokens) {
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 4, tokens, logits), KILN_OK);
 }
 
-// Neither zeros nor what calls left: bytes of any kind, also behind zeros where the mark would be.
+// Neither zeros nor what calls left: bytes of any kind, also after zeros where the mark would be.
 TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
   if (!session().isOnHost())
     GTEST_SKIP() << "on a GPU no mark is read";

@@ -139,7 +139,7 @@ struct ConvTranspose2dOptions {
 
 namespace detail {
 
-/// Stride - 1 zeros behind each element of an axis but the last, and More behind that.
+/// Stride - 1 zeros after each element of an axis but the last, and More after that.
 template <int Axis, int Stride, int More, tensor X> constexpr auto spread(const X &x, Site site) {
   if constexpr (Stride == 1 && More == 0)
     return x;
