@@ -98,7 +98,8 @@ public:
     module.emplace(pipeline.compile_to_module(translator.arguments, symbol.str(),
                                               Halide::Target(target.triple +
                                                              (target.features.empty() ? "" : "-" + target.features) +
-                                                             "-user_context-no_runtime-no_asserts-no_bounds_query"),
+                                                             "-user_context-no_runtime-no_asserts-no_bounds_query" +
+                                                             (translator.keepsLoops ? "-disable_llvm_loop_opt" : "")),
                                               Halide::LinkageType::External));
     module->set_any_strict_float(true);
     if (translator.usesVectorFunctions)

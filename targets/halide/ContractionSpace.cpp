@@ -18,7 +18,7 @@ struct ContractionDefaults {
   int64_t lowTileRows;  // rows of a call up to which tiles of four are best, which divide 64 and 128 as six do not
                         // (M-0164, M-0165, M-0175 to M-0177); 0: none
   int64_t steps;        // of k at a time where a weight is asked for (M-0161, M-0162, M-0217)
-  int64_t lowTileSteps; // those of tiles below six rows, which LLVM would unroll and keep sums on the stack (M-0170)
+  int64_t lowTileSteps; // those of tiles below six rows
   int64_t blockSteps;   // at most so many within blocks of rows (M-0115)
   int64_t ahead;        // steps between asking for a row of b and reading it (M-0160, M-0210)
   int64_t packedRows;   // of a block, where packed ones would come from the third cache for each panel (M-0150 to

@@ -74,6 +74,7 @@ public:
 
   VectorFunctions vectorFunctions;  // given; those that may be used
   bool usesVectorFunctions = false; // whether any are
+  bool keepsLoops = false;          // LLVM leaves loops as they are scheduled: it neither unrolls nor vectorises them
   const bool isOrdered;             // kiln.ordered
 
   mlir::func::FuncOp kernel;
