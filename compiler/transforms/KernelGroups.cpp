@@ -191,16 +191,21 @@ private:
            llvm::any_of(found->second, [&](size_t group) { return llvm::is_contained(groups[group].results, value); });
   }
 
-  /// Whether the bytes are so few that one worker copies them as fast as several do.
-  static bool isSmall(Value value) {
-    constexpr int64_t most = 64 << 10;
+  /// The fewest and the most elements that the value has in a call of the entry.
+  std::optional<Interval> elementsOf(Value value) const {
     auto type = cast<RankedTensorType>(value.getType());
-    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(value.getDefiningOp()));
-    return elements && storedBytes(type.getElementType(), elements->max) <= most;
+    return getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(&block.front()));
+  }
+
+  /// Whether the bytes are so few that one worker copies them as fast as several do.
+  bool isSmall(Value value) const {
+    constexpr int64_t most = 64 << 10;
+    auto elements = elementsOf(value);
+    return elements && storedBytes(getElementTypeOrSelf(value.getType()), elements->max) <= most;
   }
 
   /// Whether kernels, or what the host function copies, are all that reads the value, under any shape.
-  static bool isReadInPlace(Value value) {
+  bool isReadInPlace(Value value) const {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (auto view = dyn_cast<ReshapeOp>(user))
         return isReadInPlace(view.getResult());
@@ -295,12 +300,8 @@ private:
            llvm::all_of(op->getOperands(), isOfWeights);
   }
 
-  static bool isFewTimes(Value part, Value whole) {
+  bool isFewTimes(Value part, Value whole) const {
     constexpr int64_t most = 16;
-    auto elementsOf = [](Value value) {
-      auto type = cast<RankedTensorType>(value.getType());
-      return getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(value.getDefiningOp()));
-    };
     auto few = elementsOf(part), many = elementsOf(whole);
     return few && many && many->max <= most * few->min;
   }
@@ -412,9 +413,7 @@ private:
     if (group.ops.empty() || !isa<SumOp, MeanOp>(group.anchor) || group.results.size() != 1 ||
         !group.results[0].hasOneUse())
       return nullptr;
-    Value operand = group.anchor->getOperand(0);
-    auto type = cast<RankedTensorType>(operand.getType());
-    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(group.anchor));
+    auto elements = elementsOf(group.anchor->getOperand(0));
     Operation *user = *group.results[0].user_begin();
     auto found = memberships.find(user);
     if (!elements || elements->max > mostElements || !isa<SumOp, MeanOp>(user) || found == memberships.end())
