@@ -20,6 +20,11 @@ function(kiln_share_precompiled library)
   endforeach()
 endfunction()
 
+# kiln_unity(TARGET ...): several of its files are compiled at a time where KILN_UNITY_BUILD says so.
+function(kiln_unity)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD "${KILN_UNITY_BUILD}")
+endfunction()
+
 if(KILN_SANITIZE)
   # Not the types of functions that are called: a model's NAME_create is the run time's kiln_create, of another struct's name.
   add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-sanitize=function -fno-sanitize-recover=all -fno-omit-frame-pointer)

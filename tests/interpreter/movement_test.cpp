@@ -8,7 +8,7 @@
 namespace kiln::interpreter {
 namespace {
 
-constexpr int whole = static_cast<int>(ElementType::i32), single = static_cast<int>(ElementType::f32);
+constexpr int single = static_cast<int>(ElementType::f32);
 
 TEST(Movement, KeepsElementsAndTheirErrors) {
   const Tensor x = withErrors(f32({2, 3}, counted(6)), counted(6, 0.5));

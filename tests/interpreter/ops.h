@@ -12,6 +12,7 @@
 namespace kiln::interpreter {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr int whole = static_cast<int>(ElementType::i32); // the element type of a result
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 inline Tensor f32(TensorShape shape, std::vector<double> values) {

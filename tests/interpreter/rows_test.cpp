@@ -7,8 +7,6 @@
 namespace kiln::interpreter {
 namespace {
 
-constexpr int whole = static_cast<int>(ElementType::i32);
-
 TEST(Reductions, DropTheirAxis) {
   const Tensor x = f32({2, 3, 2}, {1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6});
   expectValues(evaluate(Op::sum, {x}, {2, 2}, along(1)), {9, 12, -9, -12});

@@ -38,9 +38,9 @@ struct Malformed {
   const char *Message;
 };
 
-// `T` below stands for a well-formed tensor's inside, without offsets.
-#define T "\"dtype\":\"F32\",\"shape\":[2]"
-#define A "\"a\":{" T ",\"data_offsets\":[0,8]}"
+// `FIELDS` below stands for a well-formed tensor's inside, without offsets.
+#define FIELDS "\"dtype\":\"F32\",\"shape\":[2]"
+#define A "\"a\":{" FIELDS ",\"data_offsets\":[0,8]}"
 
 const Malformed MalformedFiles[] = {
     // The frame of the header.
@@ -80,12 +80,13 @@ const Malformed MalformedFiles[] = {
      "tensor \"a\" requires dtype, shape and data_offsets once each, got dtype missing"},
     {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8,
      "tensor \"a\" requires dtype, shape and data_offsets once each, got shape missing"},
-    {"{\"a\":{" T "}}", 8, "tensor \"a\" requires dtype, shape and data_offsets once each, got data_offsets missing"},
-    {"{\"a\":{" T "," T ",\"data_offsets\":[0,8]}}", 8,
+    {"{\"a\":{" FIELDS "}}", 8,
+     "tensor \"a\" requires dtype, shape and data_offsets once each, got data_offsets missing"},
+    {"{\"a\":{" FIELDS "," FIELDS ",\"data_offsets\":[0,8]}}", 8,
      "tensor \"a\" requires dtype, shape and data_offsets once each, got \"dtype\""},
-    {"{\"a\":{" T ",\"data_offsets\":[0,8],\"stride\":1}}", 8,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,8],\"stride\":1}}", 8,
      "tensor \"a\" requires dtype, shape and data_offsets once each, got \"stride\""},
-    {"{\"a\":{" T " \"data_offsets\":[0,8]}}", 8, "safetensors header requires ',' or '}' in a tensor, got '\"'"},
+    {"{\"a\":{" FIELDS " \"data_offsets\":[0,8]}}", 8, "safetensors header requires ',' or '}' in a tensor, got '\"'"},
     {"{\"a\":{\"dtype\" \"F32\"}}", 0, "safetensors header requires ':' after a name, got '\"'"},
     // Types.
     {"{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
@@ -116,23 +117,23 @@ const Malformed MalformedFiles[] = {
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296]}}", 8,
      "safetensors header requires a shape of less than 2^63 elements, got ']'"},
     // Offsets.
-    {"{\"a\":{" T ",\"data_offsets\":8}}", 8, "safetensors header requires two offsets, got '8'"},
-    {"{\"a\":{" T ",\"data_offsets\":[0]}}", 8, "safetensors header requires ',' between offsets, got ']'"},
-    {"{\"a\":{" T ",\"data_offsets\":[0,8,8]}}", 8, "safetensors header requires ']' after two offsets, got ','"},
-    {"{\"a\":{" T ",\"data_offsets\":[-8,0]}}", 8,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":8}}", 8, "safetensors header requires two offsets, got '8'"},
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0]}}", 8, "safetensors header requires ',' between offsets, got ']'"},
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,8,8]}}", 8, "safetensors header requires ']' after two offsets, got ','"},
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[-8,0]}}", 8,
      "safetensors header requires an offset that is a whole number below 2^63, got '-'"},
-    {"{\"a\":{" T ",\"data_offsets\":[0,9223372036854775808]}}", 8,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,9223372036854775808]}}", 8,
      "safetensors header requires an offset that is a whole number below 2^63, got '8'"},
-    {"{\"a\":{" T ",\"data_offsets\":[8,0]}}", 8,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[8,0]}}", 8,
      "tensor \"a\" requires offsets that rise and end within 8 bytes of data, got [8, 0]"},
-    {"{\"a\":{" T ",\"data_offsets\":[0,8]}}", 7,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,8]}}", 7,
      "tensor \"a\" requires offsets that rise and end within 7 bytes of data, got [0, 8]"},
-    {"{\"a\":{" T ",\"data_offsets\":[9223372036854775799,9223372036854775807]}}", 8,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[9223372036854775799,9223372036854775807]}}", 8,
      "tensor \"a\" requires offsets that rise and end within 8 bytes of data, got [9223372036854775799, "
      "9223372036854775807]"},
-    {"{\"a\":{" T ",\"data_offsets\":[0,4]}}", 4,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,4]}}", 4,
      "tensor \"a\" of shape [2] requires 4 bytes an element, got offsets [0, 4]"},
-    {"{\"a\":{" T ",\"data_offsets\":[0,9]}}", 9,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[0,9]}}", 9,
      "tensor \"a\" of shape [2] requires 4 bytes an element, got offsets [0, 9]"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,4]}}", 4,
      "tensor \"a\" of shape [0] requires 4 bytes an element, got offsets [0, 4]"},
@@ -142,17 +143,17 @@ const Malformed MalformedFiles[] = {
      "tensor \"a\" of shape [2305843009213693952] requires 8 bytes an element, got offsets [0, 0]"},
     {"{" A "}", 9, "safetensors data requires the 8 bytes of its tensors, got 9"},
     {"{}", 1, "safetensors data requires the 0 bytes of its tensors, got 1"},
-    {"{\"a\":{" T ",\"data_offsets\":[1,9]}}", 9,
+    {"{\"a\":{" FIELDS ",\"data_offsets\":[1,9]}}", 9,
      "tensors must lie end to end: \"a\" requires offset 0, got 1 (a gap)"},
-    {"{\"b\":{" T ",\"data_offsets\":[12,20]}," A "}", 20,
+    {"{\"b\":{" FIELDS ",\"data_offsets\":[12,20]}," A "}", 20,
      "tensors must lie end to end: \"b\" requires offset 8, got 12 (a gap)"},
-    {"{\"b\":{" T ",\"data_offsets\":[4,12]}," A "}", 12,
+    {"{\"b\":{" FIELDS ",\"data_offsets\":[4,12]}," A "}", 12,
      "tensors must lie end to end: \"b\" requires offset 8, got 4 (an overlap)"},
-    {"{\"b\":{" T ",\"data_offsets\":[0,8]}," A "}", 8, "requires offset 8, got 0 (an overlap)"},
+    {"{\"b\":{" FIELDS ",\"data_offsets\":[0,8]}," A "}", 8, "requires offset 8, got 0 (an overlap)"},
     // Names.
-    {"{" A ",\"a\":{" T ",\"data_offsets\":[8,16]}}", 16,
+    {"{" A ",\"a\":{" FIELDS ",\"data_offsets\":[8,16]}}", 16,
      "safetensors header requires distinct names, got \"a\" twice"},
-    {"{" A ",\"\\u0061\":{" T ",\"data_offsets\":[8,16]}}", 16,
+    {"{" A ",\"\\u0061\":{" FIELDS ",\"data_offsets\":[8,16]}}", 16,
      "safetensors header requires distinct names, got \"a\" twice"},
     // Metadata.
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "safetensors header requires __metadata__ only once, got '{'"},
@@ -241,7 +242,7 @@ TEST(Safetensors, EscapedNamesAreDecoded) {
                {"", ""}};
   for (const auto &test : cases) {
     kiln_error_t error;
-    std::string header = "{" A ",\"" + std::string(test.Escaped) + "\":{" T ",\"data_offsets\":[8,16]}}";
+    std::string header = "{" A ",\"" + std::string(test.Escaped) + "\":{" FIELDS ",\"data_offsets\":[8,16]}}";
     EXPECT_EQ(open(makeImage(header, std::string(16, 'd')), error,
                    [&](const kiln_tensors_t &file) {
                      kiln_name_t name = wholeName(test.Name);

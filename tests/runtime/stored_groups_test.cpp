@@ -49,7 +49,7 @@ struct Group {
 };
 
 /// What is stored at a placement, written into the bytes of a copy, and the numbers that it stands for.
-std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
+std::vector<float> storeGroupsNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
   const bool isByRow = place.dim == 0;
   const int64_t depth = isByRow ? matrix.Columns : matrix.Rows, outputs = isByRow ? matrix.Rows : matrix.Columns;
   auto indexOf = [&](int64_t n, int64_t k) { return isByRow ? n * depth + k : k * outputs + n; };
@@ -99,7 +99,7 @@ TEST(StoredGroups, LieWhereTheDefinitionSays) {
                 ASSERT_GT(packed.size(), 0u);
                 std::memset(packed.data(), 0x7E, packed.size());
                 std::string expected(packed.data(), packed.size());
-                storeNaively(expected, matrix, placement);
+                storeGroupsNaively(expected, matrix, placement);
                 ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
                 ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
                     << "group " << form.Group << " zeros " << form.HasZeros << " [" << matrix.Rows << ", "
@@ -139,7 +139,7 @@ TEST(StoredGroups, AreReadAsTheNumbersThatTheyStandFor) {
       const kiln_placement_t placement = groupedPlacement(form, matrix.Rows, matrix.Columns, 16, dim, 0);
       const kiln_weight_t weight = weightOf(matrix);
       std::string packed(kiln_pack_bytes(&weight, &placement), '\0');
-      const std::vector<float> decoded = storeNaively(packed, matrix, placement);
+      const std::vector<float> decoded = storeGroupsNaively(packed, matrix, placement);
       BoundModel model({weight}, {placement}, packed.size());
       ASSERT_EQ(model.bind({{"w", "F32", {matrix.Rows, matrix.Columns}, matrix.Bytes}}), KILN_OK);
       std::vector<float> read(decoded.size());
