@@ -210,7 +210,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
   });
   if (values.empty())
     return false;
-  tile(at) = values[0];
+  tile(at) = overDomain(depth, values[0]);
   return true;
 }
 

@@ -151,7 +151,7 @@ bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vect
   });
   if (values.empty())
     return false;
-  tile(at) = values[0];
+  tile(at) = overDomain(window, values[0]);
   return true;
 }
 

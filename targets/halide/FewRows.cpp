@@ -121,7 +121,7 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
     });
     if (values.empty())
       return tile;
-    added(column, inTile, number, last) = values[0];
+    added(column, inTile, number, last) = overDomain(tile.depth, values[0]);
   }
   tile.sums = added;
   if (!group)

@@ -361,6 +361,13 @@ LogicalResult Translator::translateParallel(linalg::GenericOp op) {
   return success();
 }
 
+Expr overDomain(const Halide::RDom &domain, const Expr &value) {
+  for (int i = 0; i < domain.dimensions(); ++i)
+    if (Halide::Internal::expr_uses_var(value, domain[i].name()))
+      return value;
+  return Halide::Internal::Select::make(domain[0] >= 0, value, value);
+}
+
 LogicalResult Translator::translateReduction(linalg::GenericOp op) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   for (OpOperand &init : op.getDpsInitsMutable())
@@ -394,6 +401,7 @@ LogicalResult Translator::translateReduction(linalg::GenericOp op) {
   });
   if (values.empty())
     return failure();
+  values[0] = overDomain(domain, values[0]);
   if (isTuple)
     func(indices) = Halide::Tuple(values);
   else

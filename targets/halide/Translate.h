@@ -31,6 +31,10 @@ Exprs reversed(Exprs exprs);
 /// may lie beyond it, Halide must not find out: see hideBounds.
 Halide::Expr heldBelow(const Halide::Expr &index, const Halide::Expr &extent);
 
+/// The value of an update over `domain`. Halide takes the loops of an update from the variables in it: none is left
+/// where all have one step, so that no index has them, but a schedule wants to see them.
+Halide::Expr overDomain(const Halide::RDom &domain, const Halide::Expr &value);
+
 /// A linalg.generic as a Func.
 struct Stage {
   mlir::linalg::GenericOp op;

@@ -290,6 +290,16 @@ KNOWN(
     ColumnsOfAMultiple, (Tensor<f32, T, 2> x, Tensor<f32, 4 * T, 2> y, Tensor<f32, 16 * T, 2> z) const {
       return kiln::outputs(matmul(x, transpose<1, 0>(y)), matmul(x, transpose<1, 0>(z)));
     })
+// Sums of one term, whose loop is in no index: a schedule did not find it.
+KNOWN(
+    WindowOfOneNumber, (Tensor<f32, 1, 1, 1> x) const {
+      return conv2d<Conv2dOptions{.stride = Pair(1, 2)}>(x, parameter<f32, 14, 1, 1, 1>(x, "w"));
+    })
+KNOWN(
+    WindowsOfOneNumber, (Tensor<f32, 1, 9, 1> x) const {
+      return conv2d<Conv2dOptions{.stride = Pair(1, 2)}>(x, parameter<f32, 14, 1, 1, 1>(x, "w"));
+    })
+KNOWN(DepthOfOne, (Tensor<f32, 1, 1> x) const { return linear(x, parameter<f32, 14, 1>(x, "w")) + sum<1>(x); })
 // Fewer keys, in all sizes, than a panel of columns has: the code generator took the kernel for one that never runs.
 KNOWN(FewKeysInAllSizes, (Tensor<f32, 1, 1, Two, 2> x) const { return attention<2, 2>(x, x, x, scale(0.125)); })
 KNOWN(
