@@ -212,6 +212,8 @@ void expectRefused(CompiledModel &compiled, const Differentiated &model, double 
   const CompiledModel::Buffers bytes{fuzz::toBytes(x), fuzz::toBytes(Tensor::of(ElementType::f32, {}, {rate})),
                                      fuzz::toBytes(integers({}, {static_cast<double>(step)}))};
   CompiledModel::Session session(compiled, {});
+  llvm::Error notBegun = session.beginTraining();
+  ASSERT_FALSE(notBegun) << llvm::toString(std::move(notBegun));
   for (std::size_t number = 0; number < model.graph.entries.size(); ++number) {
     const std::string name = model.graph.entries[number].name;
     SCOPED_TRACE(name);
