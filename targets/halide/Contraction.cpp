@@ -8,10 +8,9 @@
 //    frozen weight that a gradient goes through.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
 //    guarded, so that one code serves any number of rows.
-// 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: were parts or rows unrolled,
-// by
-//    Halide or by LLVM, then LLVM would take the total apart into registers, and keep sums on the stack in the loop
-//    over k instead (M-0131, M-0170).
+// 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts. Neither Halide nor LLVM may
+//    unroll parts or rows: LLVM would take the total apart into registers, and keep sums on the stack in the loop over
+//    k instead (M-0131, M-0170).
 // Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words
 // are made before. Of i4 those of a group are, whose sums, each times its scale, are added up as floats.
 // 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
