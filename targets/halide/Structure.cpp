@@ -174,6 +174,9 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
     c.tile = tiled.getSize();
     const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8) && c.reduction.size() == 1;
     const mlir::kiln::StorageAttr storage = tiled.getStorage();
+    // The scales of groups are found by the row and the depth of a matrix; a window's are scaled as they are read.
+    if (storage && storage.isGrouped() && cast<RankedTensorType>(op->getOperand(c.b).getType()).getRank() != 2)
+      return std::nullopt;
     if (isOfBytes && tiled.hasWords()) {
       c.word = tiled.getInterleave();
     } else if (isOfBytes && storage && storage.isGrouped()) {
