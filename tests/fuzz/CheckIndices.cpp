@@ -9,30 +9,44 @@ constexpr Facts unknown{-1e30, 1e30, 1e30, {}};
 
 bool same(const Facts &a, const Facts &b) { return a.low == b.low && a.high == b.high && a.below == b.below; }
 
+bool isTop(const Facts &facts) { return same(facts, unknown); }
+
 class Analysis {
 public:
   explicit Analysis(const RandomModel &model)
       : model(model), graph(model.graph), facts(graph.nodes.size()), states(graph.states.size(), between(0, 0)) {}
 
   std::string run() {
-    for (int round = 0; round < 6; ++round) {
+    bool isStable = false, isWidened = false;
+    for (int round = 0; round < 8 && !isStable; ++round) {
       const std::vector<Facts> before = states;
-      problem.clear();
-      for (std::size_t i = 0; i < graph.entries.size(); ++i)
-        entry(i);
-      bool isStable = true;
+      follow();
+      isStable = true;
       for (std::size_t i = 0; i < states.size(); ++i) {
-        isStable = isStable && same(before[i], states[i]);
-        if (round == 4 && !same(before[i], states[i]))
+        if (isTop(before[i]) || same(before[i], states[i]))
+          continue;
+        isStable = false;
+        if (round >= 4) {
           states[i] = unknown;
+          isWidened = true;
+        }
       }
-      if (isStable)
-        break;
+    }
+    if (isWidened) { // as in loops
+      states = stored;
+      follow();
     }
     return problem;
   }
 
 private:
+  void follow() {
+    problem.clear();
+    stored.assign(states.size(), between(0, 0));
+    for (std::size_t i = 0; i < graph.entries.size(); ++i)
+      entry(i);
+  }
+
   void entry(std::size_t number) {
     const Region &region = graph.regions[graph.entries[number].region];
     for (std::size_t i = 0; i < region.arguments.size(); ++i) {
@@ -81,6 +95,7 @@ private:
     }
     case Op::append:
     case Op::store:
+      stored[index] = hull(stored[index], x[0]);
       states[index] = hull(states[index], x[0]);
       return states[index];
     case Op::state:
@@ -97,22 +112,34 @@ private:
     }
   }
 
-  /// What is carried, then what is stacked.
+  /// What is carried, then what is stacked. A value that grows from round to round is taken to be unknown; what the
+  /// body makes of unknown ones is known again (a clamp), and holds for all rounds.
   std::vector<Facts> loop(const Region &body, std::vector<Facts> x, std::size_t carried) {
     const std::string before = problem;
-    for (int round = 0;; ++round) {
+    const std::vector<Facts> first = x;
+    const auto follow = [&] {
       problem = before;
       for (std::size_t i = 0; i < x.size(); ++i)
         facts[body.arguments[i]] = x[i];
       nodes(body);
-      bool isStable = true;
+    };
+    bool isStable = false, isWidened = false;
+    for (int round = 0; !isStable; ++round) {
+      follow();
+      isStable = true;
       for (std::size_t i = 0; i < carried; ++i) {
         const Facts next = hull(x[i], facts[body.results[i]]);
-        isStable = isStable && same(next, x[i]);
-        x[i] = round < 3 || same(next, x[i]) ? next : unknown;
+        if (isTop(x[i]) || same(next, x[i]))
+          continue;
+        isStable = false;
+        isWidened |= round >= 3;
+        x[i] = round < 3 ? next : unknown;
       }
-      if (isStable)
-        break;
+    }
+    if (isWidened) {
+      for (std::size_t i = 0; i < carried; ++i)
+        x[i] = hull(first[i], facts[body.results[i]]);
+      follow();
     }
     std::vector<Facts> result(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(carried));
     for (std::size_t i = carried; i < body.results.size(); ++i)
@@ -122,7 +149,7 @@ private:
 
   const RandomModel &model;
   const Graph &graph;
-  std::vector<Facts> facts, states; // by node, by state
+  std::vector<Facts> facts, states, stored; // by node, by state, of what is stored there
   std::map<int, std::vector<Facts>> scans;
   std::string problem;
 };

@@ -383,10 +383,30 @@ Graph ordered(Graph graph) {
   return detail::in_order(std::move(graph));
 }
 
+/// Indices and lengths that are inputs keep within what has become smaller.
+static void narrowInputs(RandomModel &model) {
+  const std::vector<Symbol> symbols = symbolsOf(model.graph);
+  for (std::size_t e = 0; e < model.inputs.size(); ++e)
+    for (std::size_t i = 0; i < model.inputs[e].size(); ++i) {
+      RandomModel::Input &input = model.inputs[e][i];
+      std::optional<Dim> below;
+      double low = 0;
+      limit(model.graph, model.graph.regions[model.graph.entries[e].region].arguments[i], below, low, 0);
+      const bool isWithin = !below || (input.limit.empty() ? input.high < static_cast<double>(below->min())
+                                                           : atLeast(*below, dimOf(input.limit, symbols)));
+      if (isWithin)
+        continue;
+      input.limit = limitText(*below);
+      input.high = static_cast<double>(below->max() - 1);
+      input.low = std::min(input.low, input.high);
+    }
+}
+
 std::optional<RandomModel> tidied(RandomModel model) {
   model.graph = ordered(std::move(model.graph));
   if (!Inference(model.graph).run())
     return {};
+  narrowInputs(model);
   RandomModel smaller = model;
   dropUnusedInputs(smaller);
   smaller.graph = ordered(std::move(smaller.graph));
