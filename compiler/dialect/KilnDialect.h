@@ -79,6 +79,9 @@ inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
 /// And the first stage with each role (compiler/transforms/CutStages.h).
 inline constexpr llvm::StringLiteral rolesAttrName = "kiln.roles";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
+/// On a module whose attention was recognised: the parts that it was derived or cut into since have fewer readers of
+/// their values, but compute what the whole does, to the bit.
+inline constexpr llvm::StringLiteral recognizedAttrName = "kiln.recognized";
 /// On a function that the generated library exports.
 inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";
 /// On an index argument of an entry: the name of its symbol.

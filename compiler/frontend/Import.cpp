@@ -353,6 +353,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     passes.addPass(mlir::kiln::createShardRows());
   if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))
     return failure();
+  module->setAttr(mlir::kiln::recognizedAttrName, mlir::UnitAttr::get(module.getContext()));
   if (ranks.stages > 1)
     mlir::kiln::markStages(module, ranks.stages);
   for (const Entry &entry : graph.entries) {

@@ -36,7 +36,8 @@ def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"
     batch axes of their own. After: kiln.attention of what the heads were split from. A constant mask that is 0 on and below the
     diagonal and at most -1e9 above becomes `causal`.
 
-    Assumes canonical IR. The intermediate values must have no other use.
+    Assumes canonical IR. The intermediate values must have no other use. Does nothing in a module of which it is known
+    that all attention was recognised before its entries were cut.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }

@@ -75,5 +75,21 @@ TEST(KnownProcesses, FunctionInAReaderOfTheLastStage) {
   expectTrialRight<FunctionInAReaderOfTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
 }
 
+// Attention that is written out sums in another order than its steps. Here its heads have two readers in one process,
+// so it stays as it is, and one in the last of several stages, which computes the same.
+struct AttentionInTheLastStage : Model {
+  Stack<3, SecondArgument> stack{"stack"};
+  constexpr auto forward(Tensor<f32, 8, 2, 8> x, Tensor<f32, 8, 2, 2, 4> y) const {
+    auto split = kiln::reshape<8, 2, 2, 4>(x);
+    auto heads = kiln::transpose<0, 2, 1, 3>(split);
+    auto weights = softmax<3>(matmul(heads, kiln::transpose<0, 2, 3, 1>(split)));
+    auto attended = kiln::transpose<0, 2, 1, 3>(matmul(weights, heads));
+    return kiln::outputs(stack(attended, y), kiln::reshape<8, 2, 8>(attended));
+  }
+};
+TEST(KnownProcesses, AttentionInTheLastStage) {
+  expectTrialRight<AttentionInTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
+}
+
 } // namespace
 } // namespace kiln::fuzz

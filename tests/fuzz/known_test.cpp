@@ -373,6 +373,15 @@ struct WindowInGroups : Model {
 };
 TEST(Known, WindowInGroups) { expectRight<WindowInGroups>("int4<32>"); }
 
+// One output row is one of a product, but its weights are in groups by window and channel.
+struct WindowInGroupsOfOneRow : Model {
+  constexpr auto forward(Tensor<f32, 1, 1, 32> image) const {
+    return conv2d<Conv2dOptions{.padding = Pair(2, 0), .dilation = Pair(2, 1)}>(
+        image, parameter<f32, 32, 32, 3, 1>(image, "window"), parameter<f32, 32>(image, "bias"));
+  }
+};
+TEST(Known, WindowInGroupsOfOneRow) { expectRight<WindowInGroupsOfOneRow>("int4<32>"); }
+
 // Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one
 // vector, and of several batches with a depth and outputs that are no whole words and tiles.
 struct RowsOfInt8 : Model {
