@@ -88,4 +88,20 @@ def Kiln_MaxOp : Kiln_InferredOp<"max", [Kiln_InKernel<"Reduction", "Cheap", ["d
   let assemblyFormat = "$x `axis` `=` $axis (`first` $first^)? attr-dict `:` functional-type(operands, results)";
 }
 def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
+def Kiln_CumsumOp : Kiln_Op<"cumsum", [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
+  let summary = "running sums along an axis";
+  let description = [{
+    Each element with the sum of those before it along `axis`, added in their order; with `reverse`, its gradient, of those after it,
+    the last one first.
+
+    ```mlir
+    %0 = kiln.cumsum %x axis = 1 : tensor<7x768xf32>
+    %1 = kiln.cumsum %x axis = 1 reverse : tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_NumericTensor:$x, I64Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Kiln_NumericTensor:$result);
+  let assemblyFormat = "$x `axis` `=` $axis (`reverse` $reverse^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
 def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element, be it NaN,", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;

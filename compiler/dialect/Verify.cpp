@@ -192,15 +192,16 @@ LogicalResult SinusoidalOp::verify() {
 
 LogicalResult verifyExtents(Operation *op) { return Check(op).extents(op->getResultTypes()); }
 
-static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
+static LogicalResult verifyAxis(Operation *op, const char *rule, RankedTensorType type, int64_t axis) {
   Check check(op);
   if (failed(check.extents(type)))
     return failure();
-  return check.axis(rules::softmax_c1, axis, cast<RankedTensorType>(type));
+  return check.axis(rule, axis, type);
 }
 
-LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
-LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
+LogicalResult SoftmaxOp::verify() { return verifyAxis(*this, rules::softmax_c1, getType(), getAxis()); }
+LogicalResult LogSoftmaxOp::verify() { return verifyAxis(*this, rules::softmax_c1, getType(), getAxis()); }
+LogicalResult CumsumOp::verify() { return verifyAxis(*this, rules::reduction_c1, getType(), getAxis()); }
 
 LogicalResult DropoutOp::verify() {
   Check check(*this);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ops that bring a line to a common size: softmax and log_softmax along an axis, layer_norm and rms_norm over the
-// last one.
+// last one. Running sums are in Reduction.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -124,6 +124,8 @@ Tensor evaluateRowNorm(const OpCall &call) {
 } // namespace
 
 Tensor evaluateNorm(const OpCall &call) {
+  if (call.node.op == Op::cumsum)
+    return evaluateCumsum(call);
   return call.node.op == Op::softmax || call.node.op == Op::log_softmax ? evaluateSoftmax(call) : evaluateRowNorm(call);
 }
 

@@ -62,6 +62,7 @@ std::int64_t broadcastOffset(const TensorShape &own, const TensorShape &shape, s
 // By family; each takes the ops that its file names.
 Tensor evaluatePointwise(const OpCall &call);
 Tensor evaluateReduction(const OpCall &call);
+Tensor evaluateCumsum(const OpCall &call);
 Tensor evaluateNorm(const OpCall &call);
 Tensor evaluateContraction(const OpCall &call);
 Tensor evaluateConv2d(const OpCall &call);

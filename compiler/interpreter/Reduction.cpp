@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions along one axis, which is dropped: mean, max, sum, argmax.
+// Reductions along one axis, which is dropped: mean, max, sum, argmax. And running sums, which keep it.
 #include <cmath>
 
 #include "compiler/interpreter/OpCall.h"
@@ -11,21 +11,34 @@ namespace {
 /// The elements of one line of the axis.
 using Line = std::vector<Value>;
 
-Value sumOfIntegers(ElementType element, const Line &line) {
-  std::int64_t sum = 0; // of at most 2^28 numbers of 32 bits
-  bool isDetermined = true;
-  for (Value x : line) {
-    sum += static_cast<std::int64_t>(x.value);
-    isDetermined &= x.isDetermined();
-  }
-  return isDetermined ? exact(wrap(element, sum)) : undetermined(wrap(element, sum));
-}
+/// The sum of what was added so far.
+class RunningSum {
+public:
+  explicit RunningSum(ElementType element, const Arithmetic &arithmetic) : element(element), sum(arithmetic) {}
 
-Value sumOf(const Arithmetic &arithmetic, const Line &line) {
-  Sum sum(arithmetic);
+  Value add(Value x) {
+    if (floating(element)) {
+      sum.add(x);
+      return sum.result();
+    }
+    whole += static_cast<std::int64_t>(x.value);
+    isDetermined &= x.isDetermined();
+    return isDetermined ? exact(wrap(element, whole)) : undetermined(wrap(element, whole));
+  }
+
+private:
+  ElementType element;
+  Sum sum;
+  std::int64_t whole = 0; // of at most 2^28 numbers of 32 bits
+  bool isDetermined = true;
+};
+
+Value sumOf(ElementType element, const Arithmetic &arithmetic, const Line &line) {
+  RunningSum sum(element, arithmetic);
+  Value last = exact(0);
   for (Value x : line)
-    sum.add(x);
-  return sum.result();
+    last = sum.add(x);
+  return last;
 }
 
 Value maximumOf(const Arithmetic &arithmetic, const Line &line) {
@@ -60,9 +73,9 @@ Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line)
   const ElementType element = call[0].element;
   switch (call.node.op) {
   case Op::mean:
-    return arithmetic.div(sumOf(arithmetic, line), exact(static_cast<double>(line.size())));
+    return arithmetic.div(sumOf(element, arithmetic, line), exact(static_cast<double>(line.size())));
   case Op::sum:
-    return floating(element) ? sumOf(arithmetic, line) : sumOfIntegers(element, line);
+    return sumOf(element, arithmetic, line);
   case Op::max:
     return maximumOf(arithmetic, line);
   default:
@@ -71,6 +84,24 @@ Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line)
 }
 
 } // namespace
+
+Tensor evaluateCumsum(const OpCall &call) {
+  call.requireOperands(1, 1);
+  const Tensor &x = call[0];
+  call.require(x.element != ElementType::boolean, "numbers as operands");
+  const Lines lines(x.shape, call.axis());
+  Tensor result = call.result(x.shape, x.element);
+  const Arithmetic arithmetic(x.element);
+  for (std::int64_t o = 0; o < lines.outer; ++o)
+    for (std::int64_t i = 0; i < lines.inner; ++i) {
+      RunningSum sum(x.element, arithmetic);
+      for (std::int64_t k = 0; k < lines.extent; ++k) {
+        const std::int64_t at = lines.at(o, call.attributes().reverse ? lines.extent - 1 - k : k, i);
+        result.set(at, sum.add(x.at(at)));
+      }
+    }
+  return result;
+}
 
 Tensor evaluateReduction(const OpCall &call) {
   call.requireOperands(1, 1);

@@ -37,6 +37,7 @@ static void readCommon(Operation *op, Attributes &to) {
   if (op->hasAttr("groups"))
     to.groups = static_cast<int>(integer("groups"));
   to.at_end = op->hasAttr("at_end");
+  to.reverse = op->hasAttr("reverse");
   if (auto epsilon = op->getAttrOfType<FloatAttr>("epsilon"))
     to.epsilon = epsilon.getValueAsDouble();
   pair("kernel", to.window.kernel);

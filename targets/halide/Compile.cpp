@@ -26,7 +26,7 @@ using namespace mlir;
 
 static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
   for (auto match : {matchOneQuery, matchAttention, matchFewRows, matchWinograd, matchConvolution, matchContraction,
-                     matchRowReduction, matchPointwise})
+                     matchRunningSum, matchRowReduction, matchPointwise})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");

@@ -34,6 +34,7 @@ std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineM
 std::unique_ptr<Strategy> matchWinograd(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchRunningSum(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchRowReduction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchPointwise(mlir::func::FuncOp kernel, const MachineModel &machine);
 

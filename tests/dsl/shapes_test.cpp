@@ -104,6 +104,7 @@ struct Rows : Model {
     EXPECT_TYPE(sum<0>(x), f32, T, 6);
     EXPECT_TYPE(argmax<-3>(x), i32, T, 6);
     EXPECT_TYPE(sum(sum(sum(x))), f32);
+    EXPECT_TYPE(cumsum<1>(x), f32, B, T, 6);
     return kiln::outputs(softmax(x) + log_softmax<1>(x), layer_norm(x, w, b, 1e-3) + rms_norm(x, w), mean(x), max<1>(x),
                          sum<0>(x), argmax<-3>(x), sum(sum(sum(x))));
   }

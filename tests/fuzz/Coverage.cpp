@@ -83,6 +83,9 @@ private:
     case Op::log_softmax:
       add(a.axis + 1 < static_cast<int>(n.shape.size()), "softmax along another axis");
       break;
+    case Op::cumsum:
+      add(a.axis + 1 < static_cast<int>(n.shape.size()), "cumsum along another axis");
+      break;
     case Op::conv2d:
       conv2d(n);
       break;

@@ -198,6 +198,8 @@ Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vecto
     return indicesBelow(extent());
   case Op::sum:
     return limited(sumOf(x[0], elementsOf(extent())));
+  case Op::cumsum:
+    return limited(hull(x[0], sumOf(x[0], elementsOf(extent()))));
   case Op::max_pool2d:
     return {x[0].low, x[0].high, x[0].size, {}};
   case Op::avg_pool2d:

@@ -61,6 +61,7 @@ const std::vector<Generator::Choice> &Generator::choices() {
       {Op::max, &G::reduction},
       {Op::sum, &G::reduction},
       {Op::argmax, &G::reduction},
+      {Op::cumsum, &G::reduction},
       {Op::max_pool2d, &G::pool},
       {Op::avg_pool2d, &G::pool},
       {Op::resize_bilinear, &G::resize},

@@ -63,7 +63,9 @@ struct GradientOps : kiln::Model {
     auto a = p<3, 4, 5>(x, "reductions_a");
     auto y = kiln::mean<0>(a) * kiln::sum<0>(a) + kiln::max<0>(a);
     auto of_inputs = kiln::mean<0>(kiln::exp(x * p<4>(x, "reductions_scale")));
-    return weighted(x, "reductions_weighted", y) +
+    auto running = kiln::cumsum<0>(x * p<4>(x, "reductions_running")) * kiln::cumsum(p<4>(x, "reductions_sums"));
+    return weighted(x, "reductions_weighted", y) + total(running * p<4>(x, "reductions_last")) +
+           weighted(x, "reductions_axes", kiln::cumsum<1>(a)) +
            total(of_inputs * kiln::max<0>(x * p<4>(x, "reductions_scale")) * p<4>(x, "reductions_more"));
   }
   constexpr auto products(Rows x) const {

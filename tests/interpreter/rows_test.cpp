@@ -18,6 +18,18 @@ TEST(Reductions, DropTheirAxis) {
   expectExactly(evaluate(Op::max, {i32({3}, {-7, -3, -5})}, {}, along(0)), {-3});
 }
 
+TEST(Reductions, RunningSums) {
+  const Tensor x = f32({2, 3}, {1, 2, 3, -1, infinity, 4});
+  expectValues(evaluate(Op::cumsum, {x}, {2, 3}, along(1)), {1, 3, 6, -1, infinity, infinity});
+  expectValues(evaluate(Op::cumsum, {x}, {2, 3}, along(0)), {1, 2, 3, 0, infinity, 7});
+  Attributes reverse = along(1);
+  reverse.reverse = true;
+  expectValues(evaluate(Op::cumsum, {x}, {2, 3}, reverse), {6, 5, 3, infinity, infinity, 4});
+  expectValues(evaluate(Op::cumsum, {f32({3}, {1, nan, 2})}, {3}, along(0)), {1, nan, nan});
+  expectExactly(evaluate(Op::cumsum, {i32({3}, {0x1p31 - 1, 1, 5})}, {3}, along(0)),
+                {0x1p31 - 1, -0x1p31, -0x1p31 + 5});
+}
+
 TEST(Reductions, NanIsLargest) {
   const Tensor x = f32({3, 3}, {1, nan, infinity, 4, 4, 3, nan, 1, nan});
   expectValues(evaluate(Op::max, {x}, {3}, along(1)), {nan, 4, nan});

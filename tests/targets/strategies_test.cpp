@@ -266,6 +266,33 @@ std::vector<Tensor> columnSoftmaxResults(const std::vector<Tensor> &in, int64_t 
   return {y};
 }
 
+/// Running sums of sigmoids, plus the tensor itself: along the middle axis, or backwards along the last one.
+std::string runningSum(const std::string &axis) {
+  std::string x = type("5x?x37", "5, s0, 37");
+  return "func.func private @running(%s0: index, %x: " + x + ") -> " + x +
+         " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 500>} {\n  %0 = kiln.sigmoid %x : " + x +
+         "\n  %1 = kiln.cumsum %0 axis = " + axis + " : " + x + "\n  %2 = kiln.add %1, %x : (" + x + ", " + x +
+         ") -> " + x + "\n  return %2 : " + x + "\n}\n";
+}
+std::string runningSumOfRows(const std::string &) { return runningSum("1"); }
+std::string runningSumBackwards(const std::string &) { return runningSum("2 reverse"); }
+
+std::vector<Tensor> runningSumInputs(const std::vector<int64_t> &s) { return {randomTensor({5, s[0], 37}, 4)}; }
+
+std::vector<Tensor> runningSumResults(const std::vector<Tensor> &in, int64_t rows, bool isOfRows) {
+  Tensor y = in[0];
+  auto sigmoid = [&](int64_t i, int64_t r, int64_t j) { return 1 / (1 + std::exp(-double(in[0].at({i, r, j})))); };
+  for (int64_t i = 0; i < 5; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t j = 0; j < 37; ++j) {
+        double sum = 0;
+        for (int64_t other = isOfRows ? 0 : j; other < (isOfRows ? r + 1 : 37); ++other)
+          sum += isOfRows ? sigmoid(i, other, j) : sigmoid(i, r, other);
+        y.at({i, r, j}) = in[0].at({i, r, j}) + sum;
+      }
+  return {y};
+}
+
 /// Rows of a table plus a row for all of them.
 std::string lookup(const std::string &) {
   std::string y = type("?x75", "s0, 75");
@@ -329,6 +356,16 @@ const Subject subjects[] = {
      normOfMomentsInputs,
      [](auto &in, int64_t rows, auto &) { return normOfMomentsResults(in, rows, false); }},
     {"row_reduction", columnSoftmax, {{1}, {450}}, columnSoftmaxInputs, columnSoftmaxResults},
+    {"running_sum",
+     runningSumOfRows,
+     {{1}, {2}, {450}},
+     runningSumInputs,
+     [](auto &in, int64_t rows, auto &) { return runningSumResults(in, rows, true); }},
+    {"running_sum",
+     runningSumBackwards,
+     {{1}, {450}},
+     runningSumInputs,
+     [](auto &in, int64_t rows, auto &) { return runningSumResults(in, rows, false); }},
     {"pointwise", lookup, {{1}, {13}, {1501}}, lookupInputs, lookupResults, {"in2", "out0"}},
     {"pointwise", line, {{1}, {15}, {100003}}, lineInputs, lineResults, {"in1", "in2", "out0"}},
 };

@@ -11,6 +11,12 @@ KILN_GRADIENT(SumOp) {
   return {b.expandTo(b.keepAxis(gradients[0], getX(), getAxis()), rankedType(getX()))};
 }
 KILN_GRADIENT(ArgmaxOp) { return {Value()}; }
+/// An element is a part of its own sum and of those after it.
+KILN_GRADIENT(CumsumOp) {
+  if (!isa<FloatType>(getType().getElementType()))
+    return {Value()};
+  return {b.create<CumsumOp>(gradients[0], getAxis(), !getReverse())};
+}
 KILN_GRADIENT(MeanOp) {
   Value each = b.mul(gradients[0], b.reciprocalExtent(getX(), getAxis()));
   return {b.expandTo(b.keepAxis(each, getX(), getAxis()), rankedType(getX()))};

@@ -6,6 +6,7 @@
 //   their moments of panels, if they have them, instead of x; of all p panels of w columns:
 //     mean = sum(means) / p      variance = sum(squares / w + (means - mean)^2) / p
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
+//   cumsum:      for each element the sum over the whole axis, in which those that come after it count as 0
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -346,7 +347,7 @@ SmallVector<Value> RowScalesOp::decompose(KernelBuilder &kernel) {
 Value RowScalesOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }
 bool RowScalesOp::collapseRows(RowCollapser &rows) { return rows.rankOf(getX()) > rows.axes && rows.markFull(getX()); }
 
-//===- mean, sum, max, argmax ---===//
+//===- mean, sum, max, argmax, cumsum ---===//
 
 SmallVector<Value> MeanOp::decompose(KernelBuilder &kernel) {
   AxisReducer reducer(kernel, *this, getX(), getAxis());
@@ -362,6 +363,28 @@ SmallVector<Value> ArgmaxOp::decompose(KernelBuilder &kernel) {
   return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).argmax()[1]);
 }
 
+/// linalg has no running sums, so each element is a separate sum, of which targets/halide/RunningSum.cpp makes one
+/// pass.
+SmallVector<Value> CumsumOp::decompose(KernelBuilder &kernel) {
+  kernel.prepareRepeatedReads(getX());
+  SmallVector<AffineExpr> extents = getExtents(getType());
+  const unsigned axis = getAxis(), added = extents.size();
+  extents.push_back(extents[axis]);
+  Type accumulator = getAccumulatorType();
+  auto zero = cast<TypedAttr>(Builder(getContext()).getZeroAttr(accumulator));
+  const auto isBefore = getReverse() ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle;
+  Value sums = kernel.createReduction(extents, added, zero, [&](ElementBuilder &b, ValueRange sum) {
+    Coordinates at = b.loops();
+    at[axis] = at.pop_back_val();
+    Value term = b.convert(b.read(getX(), at), accumulator);
+    Value counts = arith::CmpIOp::create(b, isBefore, b.toIndex(b.loop(added)), b.toIndex(b.loop(axis)));
+    term = arith::SelectOp::create(b, counts, term, Value(arith::ConstantOp::create(b, zero)));
+    return SmallVector<Value>{isa<FloatType>(accumulator) ? Value(arith::AddFOp::create(b, sum[0], term))
+                                                          : Value(arith::AddIOp::create(b, sum[0], term))};
+  })[0];
+  return keep(kernel, *this, sums);
+}
+
 #define KILN_REDUCTION(OP)                                                                                             \
   Value OP::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }           \
   bool OP::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
@@ -369,6 +392,7 @@ KILN_REDUCTION(MeanOp)
 KILN_REDUCTION(SumOp)
 KILN_REDUCTION(MaxOp)
 KILN_REDUCTION(ArgmaxOp)
+KILN_REDUCTION(CumsumOp)
 #undef KILN_REDUCTION
 
 } // namespace mlir::kiln

@@ -191,16 +191,6 @@ constexpr auto constant_of(const tensor auto &context, std::vector<double> value
   return emit<Tensor<E, Extents...>>(context.tracer, Op::constant, {}, std::move(attributes));
 }
 
-/// Axes in their order, but for one that comes first, or comes back from there.
-template <int Axis, tensor X, int... I>
-constexpr auto axis_first(const X &x, std::integer_sequence<int, I...>, Site site) {
-  return transpose<(I == 0 ? Axis : I <= Axis ? I - 1 : I)...>(x, site);
-}
-template <int Axis, tensor X, int... I>
-constexpr auto axis_back(const X &x, std::integer_sequence<int, I...>, Site site) {
-  return transpose<(I == Axis ? 0 : I < Axis ? I + 1 : I)...>(x, site);
-}
-
 } // namespace detail
 
 // Where an operation of short floats is made of others that add, they work in f32, and the result is rounded once.
@@ -220,33 +210,6 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
     auto root = where(is_zero, 0, sqrt(where(is_zero, 1, squares, site), site), site);
     auto norm = where(less(root, epsilon, site), epsilon, root, site);
     return div(x, detail::unsqueezed<Axis>(norm), site);
-  }
-}
-
-/// The sum of each element and of those before it along the axis, a step of a loop for each.
-template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site = Site::here()) {
-  x.tracer->at(site);
-  (void)detail::along<Axis>(x, rules::reduction_c1);
-  if constexpr (X::element == boolean)
-    x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
-  if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean)
-    return x;
-  else if constexpr (short_float(X::element))
-    return cast<X::element>(cumsum<Axis>(cast<f32>(x, site), site), site);
-  else {
-    constexpr int axis = detail::normal_axis(Axis, X::rank);
-    constexpr auto axes = std::make_integer_sequence<int, X::rank>();
-    auto rows = detail::axis_first<axis>(x, axes, site);
-    constexpr auto row = detail::without_axis(X::shape, axis);
-    auto zero = detail::filled<X::element, row>(x.tracer, 0);
-    auto sums = scan(
-        zero, rows,
-        [&](auto total, auto here) {
-          auto next = add(total, here, site);
-          return std::pair{next, next};
-        },
-        site);
-    return detail::axis_back<axis>(sums.second, axes, site);
   }
 }
 

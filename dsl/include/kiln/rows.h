@@ -98,6 +98,15 @@ template <int Axis = -1, tensor X> constexpr auto argmax(const X &x, Site site =
   return detail::reduce<Op::argmax, Axis, i32>(x, site);
 }
 
+/// Each element with the sum of those before it along the axis, added in their order.
+template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (X::element == boolean)
+    x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
+  return detail::emit<TensorOf<X::element, X::shape>>(x.tracer, Op::cumsum, {x.node},
+                                                      detail::along<Axis>(x, rules::reduction_c1));
+}
+
 /// A draw from softmax(x) along the axis, i32: argmax(x - log(-log(uniform))), for independent numbers in (0, 1) that
 /// the caller gives, broadcastable with x (Gumbel 1954; Maddison et al. 2014). Hard attention is a gather of what it
 /// draws.
