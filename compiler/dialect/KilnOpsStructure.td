@@ -79,14 +79,17 @@ def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> 
 def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "the value that the next call finds in a state";
   let description = [{
-    Replaces a state (`kiln.state`). Stands behind everything that reads the state.
+    Replaces a state (`kiln.state`). Stands behind everything that reads the state. `flushed`: floats below
+    `least_state_magnitude` are stored as 0.
 
     ```mlir
     kiln.store %h to "hidden" rows = 4 : tensor<4x64xf32>
+    kiln.store %h to "hidden" rows = 4 flushed : tensor<4x64xf32>
     ```
   }];
-  let arguments = (ins Kiln_Tensor:$x, StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows);
-  let assemblyFormat = "$x `to` $name (`copies` `=` $copies^)? `rows` `=` $rows attr-dict `:` type($x)";
+  let arguments = (ins Kiln_Tensor:$x, StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows,
+                       UnitAttr:$flushed);
+  let assemblyFormat = "$x `to` $name (`copies` `=` $copies^)? `rows` `=` $rows (`flushed` $flushed^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

@@ -88,13 +88,47 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
   return success();
 }
 
+static Value getUnshaped(Value value) {
+  while (auto view = value.getDefiningOp<kd::ReshapeOp>())
+    value = view.getX();
+  return value;
+}
+
+/// Of the last rows of a stream all but what is put together behind those of a state; else all bytes.
+FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
+  auto slice = getUnshaped(value).getDefiningOp<kd::SliceOp>();
+  auto stream = slice && slice.getAtEnd() ? getUnshaped(slice.getX()).getDefiningOp<kd::ConcatOp>() : kd::ConcatOp();
+  if (!stream || !getUnshaped(stream.getInputs().front()).getDefiningOp<kd::StateOp>())
+    return bytesOf(cast<RankedTensorType>(value.getType()));
+  Value sum = constant(i64, 0);
+  for (Value part : stream.getInputs().drop_front()) {
+    FailureOr<Value> bytes = bytesOf(cast<RankedTensorType>(part.getType()));
+    if (llvm::failed(bytes))
+      return failure();
+    sum = LLVM::AddOp::create(builder, loc, sum, *bytes);
+  }
+  return sum;
+}
+
 LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
   if (input.plan.homeOf(store.getX()) == store.getOperation())
     return success();
   FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
   if (llvm::failed(source) || llvm::failed(bytes))
     return failure();
-  copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
+  if (!store.getFlushed()) {
+    copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
+    return success();
+  }
+  if (input.target.memorySpace != KILN_MEMORY_HOST)
+    return store.emitOpError("sets floats to 0 on CPUs only");
+  const bool isShort = cast<RankedTensorType>(store.getX().getType()).getElementType().isBF16();
+  FailureOr<Value> fresh = freshBytesOf(store.getX());
+  if (llvm::failed(fresh))
+    return failure();
+  auto function = declare(isShort ? "kiln_store_bf16" : "kiln_store_f32", LLVM::LLVMVoidType::get(builder.getContext()),
+                          {pointer, pointer, i64, i64});
+  LLVM::CallOp::create(builder, loc, function, ValueRange{addressOfState(store), *source, *bytes, *fresh});
   return success();
 }
 

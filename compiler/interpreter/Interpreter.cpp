@@ -285,15 +285,6 @@ Shared Interpreter::Run::evaluateResult(const Node &node) {
   return result;
 }
 
-/// Small floats are stored as 0, or as they are where they were only moved.
-static Tensor flushed(Tensor value) {
-  if (value.element == ElementType::f32 || value.element == ElementType::bf16)
-    for (std::size_t i = 0; i < value.values.size(); ++i)
-      if (std::abs(value.values[i]) - value.errors[i] < least_state_magnitude)
-        value.errors[i] += least_state_magnitude;
-  return value;
-}
-
 /// Reads see what the call found: what is written stands aside until the call ends.
 Shared Interpreter::Run::evaluateState(const Node &node) {
   const StateTensor &state = elementOf(graph.states, node.attributes.index, "state");

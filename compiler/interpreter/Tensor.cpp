@@ -9,6 +9,14 @@ namespace kiln::interpreter {
 /// What the interpreter makes room for: it is for small models.
 static constexpr std::int64_t maxElements = std::int64_t{1} << 28;
 
+Tensor flushed(Tensor value) {
+  if (value.element == ElementType::f32 || value.element == ElementType::bf16)
+    for (std::size_t i = 0; i < value.values.size(); ++i)
+      if (std::abs(value.values[i]) - value.errors[i] < least_state_magnitude)
+        value.errors[i] += least_state_magnitude;
+  return value;
+}
+
 std::int64_t elementCount(const TensorShape &shape) {
   std::int64_t count = 1;
   for (std::int64_t extent : shape) {

@@ -52,6 +52,9 @@ struct Tensor {
   }
 };
 
+/// What a state holds of the value: small floats are stored as 0, or as they are where they were only moved.
+Tensor flushed(Tensor value);
+
 /// The number of elements; throws std::runtime_error for extents below 1, or more elements than memory is for.
 std::int64_t elementCount(const TensorShape &shape);
 

@@ -5,13 +5,15 @@
 // 3. Views that drop axes of one element go behind elementwise ops. Where kernels write rows of states, columns of what
 //    they leave become slices.
 // 4. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
-//    take their moments from contractions, it is grouped once more with the moments.
+//    take their moments from contractions, it is grouped once more with the moments. A group that only sets small
+//    floats of a state to 0 becomes a part of its kiln.store on CPUs.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/KernelNames.h"
 #include "compiler/transforms/OutlineKernel.h"
+#include "kiln/graph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/bit.h"
@@ -193,6 +195,28 @@ bool takeMoments(ArrayRef<KernelGroup> groups) {
   return isChanged;
 }
 
+/// The store that alone reads the group's result, if the group does nothing but set small floats to 0, of few bytes:
+/// the host function does that as it copies them.
+StoreOp getFlushingStore(const KernelGroup &group) {
+  auto where = group.results.size() == 1 ? group.results[0].getDefiningOp<WhereOp>() : WhereOp();
+  auto less = where ? where.getCondition().getDefiningOp<LessOp>() : LessOp();
+  auto abs = less ? less.getLhs().getDefiningOp<AbsOp>() : AbsOp();
+  auto isNumber = [](Value value, float number) {
+    auto constant = value.getDefiningOp<ConstantOp>();
+    auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+    return values && values.isSplat() && values.getSplatValue<APFloat>().convertToDouble() == number;
+  };
+  if (!abs || abs.getX() != where.getRhs() || !isNumber(less.getRhs(), ::kiln::least_state_magnitude) ||
+      !isNumber(where.getLhs(), 0) || !llvm::all_of(group.ops, [&](Operation *op) {
+        return op == where || op == less || op == abs || isa<ConstantOp>(op);
+      }))
+    return {};
+  constexpr int64_t most = 64 << 10;
+  auto type = cast<RankedTensorType>(where.getType());
+  const bool isSmall = type.hasStaticShape() && storedBytes(type.getElementType(), type.getNumElements()) <= most;
+  return isSmall && where->hasOneUse() ? dyn_cast<StoreOp>(*where->user_begin()) : StoreOp();
+}
+
 struct FormKernels : impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
   FormKernels(MayJoinFunction mayJoin, const FormKernelsOptions &options)
@@ -224,6 +248,15 @@ private:
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
     };
+    if (!writesStates)
+      llvm::erase_if(groups, [](const KernelGroup &group) {
+        StoreOp store = getFlushingStore(group);
+        if (store) {
+          store.getXMutable().assign(group.results[0].getDefiningOp<WhereOp>().getRhs());
+          store.setFlushed(true);
+        }
+        return store != nullptr;
+      });
     CalledValues called;
     for (const KernelGroup &group : groups)
       recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse, called), group);

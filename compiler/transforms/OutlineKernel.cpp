@@ -189,8 +189,7 @@ void adjustAxis(Operation *op, int64_t axes) {
   }
 }
 
-} // namespace
-
+/// The value of an extent over the module's symbols, which are the first arguments of `entry`.
 Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
     return entry.getArgument(symbol.getPosition());
@@ -205,6 +204,8 @@ Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, fun
     return arith::AddIOp::create(builder, loc, lhs, rhs);
   return arith::MulIOp::create(builder, loc, lhs, rhs);
 }
+
+} // namespace
 
 func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
                            function_ref<bool(Operation *, Operation *)> isInternalUse, CalledValues &called) {

@@ -20,7 +20,4 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
                            function_ref<bool(Operation *user, Operation *producer)> isInternalUse,
                            CalledValues &called);
 
-/// The value of an extent over the module's symbols, which are the first arguments of `entry`.
-Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry);
-
 } // namespace mlir::kiln

@@ -25,10 +25,6 @@ using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs
 std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word);
 std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments);
 
-class CallOp;
-/// Writes beside a call what it does (RecordWork.cpp): of those that passes behind that one make.
-void recordWork(CallOp call, func::FuncOp kernel);
-
 #define GEN_PASS_REGISTRATION
 #include "compiler/transforms/Passes.h.inc"
 

@@ -235,11 +235,11 @@ def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
 def PlanMemory : Pass<"kiln-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Make sure that every tensor of an entry can have a place, and record the plan";
   let description = [{
-    Inserts copies (calls of a kernel that does nothing else) where a value cannot be where it has to be: an output that is an
-    input or a constant or appears twice, a loop's carried value that others still read. After that PlanMemory.h finds a
-    place for every tensor. Records `kiln.arena_bytes` and `kiln.arena_lower_bound` on each entry.
+    Inserts copies (`kiln.concat` of one value, for the host function) where a value cannot be where it has to be: an
+    output that is an input or a constant or appears twice, a loop's carried value that others still read. After that
+    PlanMemory.h finds a place for every tensor. Records `kiln.arena_bytes` and `kiln.arena_lower_bound` on each entry.
   }];
-  let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
 def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {

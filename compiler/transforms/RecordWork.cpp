@@ -65,15 +65,11 @@ AffineMap countWork(func::FuncOp kernel) {
   return AffineMap::get(0, symbols, {flops, bytes}, kernel.getContext());
 }
 
-} // namespace
-
 void recordWork(CallOp call, func::FuncOp kernel) {
   call->setAttr(workAttrName, AffineMapAttr::get(countWork(kernel)));
   if (auto scopes = kernel->getAttrOfType<ArrayAttr>(scopesAttrName); scopes && !scopes.empty())
     call->setAttr(layerAttrName, scopes[0]);
 }
-
-namespace {
 
 struct RecordWork : impl::RecordWorkBase<RecordWork> {
   void runOnOperation() override {

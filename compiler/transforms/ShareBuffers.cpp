@@ -82,7 +82,7 @@ static bool isStacked(Value result) {
 /// Whether a value that a loop is to stack can be written there: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
-  return isa_and_nonnull<CallOp, AllGatherOp, ReceiveOp, ScatterAddOp>(maker) ||
+  return isa_and_nonnull<CallOp, AllGatherOp, ConcatOp, ReceiveOp, ScatterAddOp>(maker) ||
          (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
 }
 
@@ -323,11 +323,11 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
   return true;
 }
 
-/// Whether the result of a call, or of a sum of rows, is written for this op alone.
+/// Whether the result of a call, of a sum of rows or of a copy is written for this op alone.
 static bool isOwn(Value tensor, Operation *reader) {
   for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
     if (!tensor.getDefiningOp<ReshapeOp>())
-      return isa_and_nonnull<CallOp, ScatterAddOp>(tensor.getDefiningOp()) &&
+      return isa_and_nonnull<CallOp, ConcatOp, ScatterAddOp>(tensor.getDefiningOp()) &&
              tensor.getParentBlock() == reader->getBlock();
   return false;
 }
@@ -437,7 +437,8 @@ static bool appendsAll(AppendOp append) {
 
 void BufferSharing::findHomes() {
   entry.walk([&](Operation *op) {
-    if (!isa<AppendOp, StoreOp, AssignOp>(op) || (isa<AppendOp>(op) && !appendsAll(cast<AppendOp>(op))))
+    if (!isa<AppendOp, StoreOp, AssignOp>(op) || (isa<AppendOp>(op) && !appendsAll(cast<AppendOp>(op))) ||
+        (isa<StoreOp>(op) && cast<StoreOp>(op).getFlushed()))
       return;
     Value value = getReshaped(op->getOperand(0));
     auto node = nodeOf.find(value);

@@ -164,7 +164,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
         const SharedTensor &value = get(store.getX());
         require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
                 "store requires all rows of the state");
-        stateOf(store.getName()) = value;
+        stateOf(store.getName()) = store.getFlushed() ? std::make_shared<Tensor>(flushed(*value)) : value;
       })
       .Case([&](kd::AssignOp assign) {
         auto parameter = assign.getParameter().getDefiningOp<kd::ParameterOp>();

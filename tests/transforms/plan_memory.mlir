@@ -5,8 +5,8 @@
 // CHECK-LABEL: @outputs
 // CHECK-SAME: kiln.arena_bytes = 0
 // CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0
-// CHECK: %[[A:.*]] = kiln.call @copy_0(%arg0)
-// CHECK: %[[B:.*]] = kiln.call @copy_0(%[[Y]])
+// CHECK: %[[A:.*]] = kiln.concat %arg0 axis = 0
+// CHECK: %[[B:.*]] = kiln.concat %[[Y]] axis = 0
 // CHECK: return %[[A]], %[[Y]], %[[B]]
 func.func @outputs(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %y = kiln.relu %x : tensor<5x8xf32>
@@ -18,7 +18,7 @@ func.func @outputs(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, te
 // The loop starts on the caller's input, which must stay as it is: one copy before it, none inside.
 // CHECK-LABEL: @loop
 // CHECK-SAME: kiln.arena_bytes = 0
-// CHECK: %[[I:.*]] = kiln.call @copy_0(%arg0)
+// CHECK: %[[I:.*]] = kiln.concat %arg0 axis = 0
 // CHECK: kiln.repeat 5 (%[[X:.*]] = %[[I]]
 // CHECK-NEXT: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0(%[[X]])
 // CHECK-NEXT: kiln.yield %[[Y]]
@@ -36,7 +36,7 @@ func.func @loop(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} 
 // CHECK-LABEL: @hidden_states
 // CHECK: kiln.repeat 5 (%[[X:.*]] = %{{.*}} : tensor<5x8xf32>) -> (tensor<5x5x8xf32>) {
 // CHECK-NEXT: %[[Y:.*]] = kiln.call @relu_{{[0-9]+}}(%[[X]])
-// CHECK-NEXT: %[[C:.*]] = kiln.call @copy_{{[0-9]+}}(%[[Y]])
+// CHECK-NEXT: %[[C:.*]] = kiln.concat %[[Y]] axis = 0
 // CHECK-NEXT: kiln.yield %[[C]], %[[Y]]
 func.func @hidden_states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x5x8xf32>) attributes {kiln.entry} {
   %r:2 = kiln.repeat 5 (%a = %x : tensor<5x8xf32>) -> (tensor<5x5x8xf32>) {
@@ -51,8 +51,8 @@ func.func @hidden_states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x5x8x
 // Two carried values change places: both go through a copy.
 // CHECK-LABEL: @swap
 // CHECK: kiln.repeat 3 (%[[A:.*]] = %{{.*}} : tensor<5x8xf32>, %[[B:.*]] = %{{.*}} : tensor<5x8xf32>)
-// CHECK: %[[B1:.*]] = kiln.call @[[COPY:.*]](%[[B]])
-// CHECK: %[[A1:.*]] = kiln.call @[[COPY]](%[[A]])
+// CHECK: %[[B1:.*]] = kiln.concat %[[B]] axis = 0
+// CHECK: %[[A1:.*]] = kiln.concat %[[A]] axis = 0
 // CHECK: kiln.yield
 func.func @swap(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %r:2 = kiln.repeat 3 (%a = %x : tensor<5x8xf32>, %b = %y : tensor<5x8xf32>) {
@@ -84,7 +84,7 @@ func.func @chain(%x: tensor<5x5xf32>) -> tensor<5x5xf32> attributes {kiln.entry}
 // CHECK-SAME: kiln.arena_bytes = 64
 // CHECK: kiln.scan (%[[H:.*]] = %{{.*}} : tensor<2x8xf32>) over (%[[X:.*]] = %arg0 : tensor<5x2x8xf32>)
 // CHECK-NEXT: %[[Y:.*]] = kiln.call @[[STEP:.*]](%[[H]], %{{.*}}, %[[X]])
-// CHECK-NEXT: %[[C:.*]] = kiln.call @[[COPY:.*]](%[[Y]])
+// CHECK-NEXT: %[[C:.*]] = kiln.concat %[[Y]] axis = 0
 // CHECK-NEXT: kiln.yield %[[C]], %[[Y]]
 func.func @scan(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> tensor<5x2x8xf32> attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
@@ -102,8 +102,8 @@ func.func @scan(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> tensor<5x2x8xf3
 // CHECK-LABEL: @stacked_state
 // CHECK: kiln.scan (%[[H:.*]] = %{{.*}} : tensor<2x8xf32>) over (%[[X:.*]] = %arg0 : tensor<5x2x8xf32>)
 // CHECK: %[[Y:.*]] = kiln.call @[[STEP:.*]](%[[H]], %[[X]])
-// CHECK: %[[A:.*]] = kiln.call @[[COPY:.*]](%[[H]])
-// CHECK: %[[B:.*]] = kiln.call @[[COPY]](%[[X]])
+// CHECK: %[[A:.*]] = kiln.concat %[[H]] axis = 0
+// CHECK: %[[B:.*]] = kiln.concat %[[X]] axis = 0
 // CHECK: kiln.yield %{{.*}}, %[[A]], %[[B]]
 func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<5x2x8xf32>) attributes {kiln.entry} {
   %r:3 = kiln.scan (%h = %h0 : tensor<2x8xf32>) over (%x = %xs : tensor<5x2x8xf32>) -> (tensor<5x2x8xf32>, tensor<5x2x8xf32>) {
@@ -119,7 +119,7 @@ func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tenso
 // CHECK-LABEL: @states
 // CHECK-SAME: kiln.arena_bytes = 0
 // CHECK: %[[H:.*]] = kiln.state "h" rows = 5
-// CHECK: %[[COPY:.*]] = kiln.call @copy_0(%[[H]])
+// CHECK: %[[COPY:.*]] = kiln.concat %[[H]] axis = 0
 // CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0(%[[H]]
 // CHECK: kiln.store %[[Y]] to "h" rows = 5
 // CHECK: return %[[COPY]], %[[Y]]
@@ -177,13 +177,9 @@ func.func @not_at_home(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {kiln.
 // CHECK-NEXT: %[[B:.*]] = kiln.begin_reduce %[[Y]]
 // CHECK-NEXT: kiln.yield %[[B]]
 // CHECK: %[[Z:.*]] = kiln.call
-// CHECK-NEXT: %[[ZROW:.*]] = kiln.reshape %[[Z]]
-// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[ZROW]])
-// CHECK-NEXT: %[[C:.*]] = kiln.reshape %[[COPY]]
+// CHECK-NEXT: %[[C:.*]] = kiln.concat %[[Z]] axis = 0
 // CHECK-NEXT: kiln.begin_reduce %[[C]]
-// CHECK-NEXT: %[[YROW:.*]] = kiln.reshape %arg1
-// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[YROW]])
-// CHECK-NEXT: %[[I:.*]] = kiln.reshape %[[COPY]]
+// CHECK-NEXT: %[[I:.*]] = kiln.concat %arg1 axis = 0
 // CHECK-NEXT: kiln.begin_reduce %[[I]]
 // CHECK-NEXT: kiln.finish
 module attributes {kiln.replicas = 2 : i64} {
@@ -230,7 +226,7 @@ module attributes {kiln.stages = 3 : i64} {
 // CHECK-LABEL: @shared_out
 // CHECK-SAME: kiln.arena_bytes = 128
 // CHECK: kiln.scan () over (%[[A:.*]] = %arg0
-// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[A]])
+// CHECK-NEXT: %[[COPY:.*]] = kiln.concat %[[A]] axis = 0
 // CHECK-NEXT: %[[B:.*]] = kiln.begin_reduce %[[COPY]] over replicas scattered
 // CHECK-NEXT: kiln.yield %[[B]]
 // CHECK: %[[Y:.*]] = kiln.call {{.*}} : (tensor<8xf32>) -> tensor<8xf32>
@@ -292,7 +288,7 @@ module attributes {kiln.replicas = 2 : i64} {
 // that it begins with come before both loops.
 // CHECK-LABEL: @ahead
 // CHECK-SAME: kiln.arena_bytes = 512 : i64
-// CHECK: %[[ZEROS:.*]] = kiln.call @copy_
+// CHECK: %[[ZEROS:.*]] = kiln.concat %{{.*}} axis = 0 : (tensor<5x8xf32>)
 // CHECK: %[[KEPT:.*]] = kiln.scan () over (%{{.*}} = %arg0 : tensor<6x5x8xf32>) -> (tensor<6x5x8xf32>) ahead 2 {
 // CHECK: kiln.send
 // CHECK: kiln.scan (%{{.*}} = %[[ZEROS]] : tensor<5x8xf32>) over (%{{.*}} = %[[KEPT]] : tensor<6x5x8xf32>) {

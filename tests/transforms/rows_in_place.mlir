@@ -25,6 +25,41 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 
+// Small floats become 0 where the host function copies them to a state, and in the kernel that leaves what a state gets.
+// CHECK-LABEL: func.func private @abs_less_where_1
+// CHECK: math.tanh
+// CHECK-NOT: func.func private
+// CHECK-LABEL: func.func @flushed
+// CHECK: %[[LAST:.*]] = kiln.slice
+// CHECK: %[[H:.*]] = kiln.call @abs_less_where_1
+// CHECK-NOT: kiln.call
+// CHECK: kiln.store %[[LAST]] to "heard" rows = 2 flushed
+// CHECK: kiln.store %[[H]] to "hidden" rows = 2 :
+#t = affine_map<()[s0] -> (s0, 8)>
+#past = affine_map<()[s0] -> (s0 + 2, 8)>
+module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
+  func.func @flushed(%s0: index, %x: tensor<?x8xf32, #t>, %h: tensor<2x8xf32>) -> tensor<?x8xf32, #past> attributes {kiln.entry} {
+    %zero = kiln.constant dense<0.0> : tensor<f32>
+    %least = kiln.constant dense<7.88860905E-31> : tensor<f32>
+    %past = kiln.state "heard" rows = 2 : tensor<2x8xf32>
+    %longer = kiln.concat %past, %x axis = 0 : (tensor<2x8xf32>, tensor<?x8xf32, #t>) -> tensor<?x8xf32, #past>
+    %y = kiln.softmax %longer axis = 1 : tensor<?x8xf32, #past>
+    %last = kiln.slice %longer axis = 0 start = 0 at_end : tensor<?x8xf32, #past> -> tensor<2x8xf32>
+    %size = kiln.abs %last : tensor<2x8xf32>
+    %small = kiln.less %size, %least : (tensor<2x8xf32>, tensor<f32>) -> tensor<2x8xi1>
+    %kept = kiln.where %small, %zero, %last : (tensor<2x8xi1>, tensor<f32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    %next = kiln.tanh %h : tensor<2x8xf32>
+    %next_size = kiln.abs %next : tensor<2x8xf32>
+    %next_small = kiln.less %next_size, %least : (tensor<2x8xf32>, tensor<f32>) -> tensor<2x8xi1>
+    %next_kept = kiln.where %next_small, %zero, %next : (tensor<2x8xi1>, tensor<f32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    kiln.store %kept to "heard" rows = 2 : tensor<2x8xf32>
+    kiln.store %next_kept to "hidden" rows = 2 : tensor<2x8xf32>
+    return %y : tensor<?x8xf32, #past>
+  }
+}
+
+// -----
+
 // The last rows begin where the call says: they are a view of what a product leaves, and no part of the next product.
 // CHECK-LABEL: @last
 // CHECK: %[[Y:.*]] = kiln.call @linear_0
