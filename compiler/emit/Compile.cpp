@@ -214,6 +214,7 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
   FailureOr<WeightLayout> weights = WeightLayout::compute(*lowered.module, report.model);
   if (succeeded(weights)) {
     variant.placements = weights->placements();
+    variant.derived = weights->derived();
     variant.packedBytes = weights->bytes();
     variant.packedBytesOf = weights->bytesOfRoles();
   }

@@ -230,6 +230,20 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
                              .set(abi::placement::group, place.group)
                              .set(abi::placement::zeros, place.zeros)
                              .get());
+  SmallVector<Constant *> derived;
+  for (const DerivedWeight &weight : variant.derived) {
+    SmallVector<Constant *> steps;
+    for (const auto &[kind, value] : weight.steps)
+      steps.push_back(structure(abi::Struct::step).set(abi::step::kind, kind).set(abi::step::value, value).get());
+    derived.push_back(structure(abi::Struct::derived)
+                          .set(abi::derived::offset, weight.offset)
+                          .set(abi::derived::stride, weight.stride)
+                          .set(abi::derived::elements, weight.elements)
+                          .set(abi::derived::copies, weight.copies)
+                          .set(abi::derived::step_count, steps.size())
+                          .set(abi::derived::steps, table(steps, "steps"))
+                          .get());
+  }
   auto *bodyType = FunctionType::get(Type::getInt32Ty(context), {pointer}, false);
   for (const EntryCode &code : variant.entries)
     bodies.push_back(
@@ -249,6 +263,8 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::features, variant.features)
       .set(abi::variant::memory_space, variant.memorySpace)
       .set(abi::variant::placements, table(placements, "placements"))
+      .set(abi::variant::derived, table(derived, "derived"))
+      .set(abi::variant::derived_count, derived.size())
       .set(abi::variant::packed_bytes, variant.packedBytes)
       .set(abi::variant::role_bytes,
            numbers(model.stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf) : ArrayRef<uint64_t>(), 64,

@@ -187,18 +187,26 @@ struct EntryCode {
   std::string function = ""; // the entry's name; of a stage's role "forward_first"
 };
 
+/// What is computed of weights when they are bound (kiln_derived_t).
+struct DerivedWeight {
+  uint64_t offset = 0, stride = 0, elements = 0;
+  uint32_t copies = 1;
+  std::vector<std::pair<uint32_t, uint32_t>> steps; // kiln_step_t
+};
+
 /// Everything compiled for one instruction set.
 struct Variant {
   std::string target;
   uint64_t features = 0;                   // KILN_CPU_ bits that a CPU must have
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight; of several stages those of each role, one behind another
-  std::vector<uint64_t> packedBytesOf;     // by role
-  uint64_t packedBytes = 0;                // the most of them
-  std::string backend;                     // a symbol of the run time; empty: none
-  std::string constants;                   // bytes for the device; empty on a CPU
-  std::vector<std::string> modules;        // symbols of kiln_cuda_module_t
-  std::vector<EntryCode> entries;          // of several stages those of each role, one behind another
+  std::vector<DerivedWeight> derived;
+  std::vector<uint64_t> packedBytesOf; // by role
+  uint64_t packedBytes = 0;            // the most of them
+  std::string backend;                 // a symbol of the run time; empty: none
+  std::string constants;               // bytes for the device; empty on a CPU
+  std::vector<std::string> modules;    // symbols of kiln_cuda_module_t
+  std::vector<EntryCode> entries;      // of several stages those of each role, one behind another
   std::vector<KernelSummary> kernels;
 
   bool isOnDevice() const { return !backend.empty(); }

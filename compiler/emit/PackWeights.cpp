@@ -32,6 +32,13 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
     for (const WeightSection &section : weight.slice ? weight.slice->sections : std::vector<WeightSection>())
       text += fmt::format("{} from {} + {}\n", section.extent, section.first, section.step);
   }
+  for (const DerivedWeight &derived : variant.derived) {
+    text +=
+        fmt::format("{} x {} derived at {} + {}:", derived.copies, derived.elements, derived.offset, derived.stride);
+    for (const auto &[kind, value] : derived.steps)
+      text += fmt::format(" {} {}", kind, value);
+    text += '\n';
+  }
   const std::array<uint8_t, 32> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   std::array<uint64_t, 4> digest;
   static_assert(sizeof digest == sizeof hash);
@@ -122,6 +129,23 @@ static std::vector<kiln_rename_t> describeRenames(const std::vector<Rename> &ren
   return described;
 }
 
+static std::vector<std::vector<kiln_step_t>> describeSteps(const Variant &variant) {
+  std::vector<std::vector<kiln_step_t>> described;
+  for (const DerivedWeight &derived : variant.derived)
+    for (auto &steps = described.emplace_back(); const auto &[kind, value] : derived.steps)
+      steps.push_back({kind, value});
+  return described;
+}
+
+static std::vector<kiln_derived_t> describeDerived(const Variant &variant,
+                                                   const std::vector<std::vector<kiln_step_t>> &steps) {
+  std::vector<kiln_derived_t> described;
+  for (const auto &[derived, own] : llvm::zip_equal(variant.derived, steps))
+    described.push_back({derived.offset, derived.stride, derived.elements, derived.copies,
+                         static_cast<uint32_t>(own.size()), own.data()});
+  return described;
+}
+
 static bool isGguf(const Checkpoint &checkpoint) { return llvm::StringRef(checkpoint.path).ends_with(".gguf"); }
 
 static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
@@ -148,7 +172,11 @@ static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln
   kiln_variant_t code = {};
   code.target = variant.target.c_str();
   code.memory_space = KILN_MEMORY_HOST;
+  const std::vector<std::vector<kiln_step_t>> steps = describeSteps(variant);
+  const std::vector<kiln_derived_t> derived = describeDerived(variant, steps);
   code.placements = placements.data();
+  code.derived = derived.data();
+  code.derived_count = static_cast<uint32_t>(derived.size());
   code.packed_bytes = variant.packedBytes;
   llvm::copy(packedDigest(model, variant), code.digest);
   kiln_descriptor_t descriptor = {};

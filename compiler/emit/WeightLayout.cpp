@@ -5,6 +5,8 @@
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/transforms/CutStages.h"
 #include "kiln/tensor.h"
+#include "runtime/src/model.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -64,14 +66,48 @@ static std::vector<kd::ParameterOp> findParameters(ModuleOp module, StringRef ro
 namespace {
 /// The copy that stages with a role have.
 struct RoleLayout {
-  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> ranges;
-  std::vector<bool> placed; // of the weights
+  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> ranges; // by keyOf
+  std::vector<bool> placed;                                       // of the weights
   uint64_t bytes = 0;
 };
 } // namespace
 
+/// What a range is for: a tensor of some sources, with a layout or a formula.
+static std::pair<Attribute, Type> keyOf(kd::ParameterOp parameter) {
+  Attribute sources = parameter.getSourcesAttr();
+  if (ArrayAttr formula = parameter.getFormulaAttr())
+    sources = ArrayAttr::get(parameter.getContext(), {sources, formula});
+  return {sources, parameter.getResult().getType()};
+}
+
+static DerivedWeight derive(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model) {
+  DerivedWeight derived{range.offset,
+                        range.stride,
+                        uint64_t(cast<RankedTensorType>(parameter.getType()).getNumElements()),
+                        uint32_t(parameter.getCopies()),
+                        {}};
+  const ArrayAttr formula = parameter.getFormulaAttr();
+  for (Attribute step : formula) {
+    if (auto source = dyn_cast<IntegerAttr>(step)) {
+      auto name = cast<StringAttr>(parameter.getSources()[static_cast<unsigned>(source.getInt())]);
+      derived.steps.push_back({KILN_FORMULA_WEIGHT, uint32_t(model.findWeight(name.str()) - model.weights.data())});
+    } else if (auto number = dyn_cast<FloatAttr>(step)) {
+      derived.steps.push_back({KILN_FORMULA_NUMBER, uint32_t(number.getValue().bitcastToAPInt().getZExtValue())});
+    } else {
+      const auto kind = llvm::StringSwitch<uint32_t>(cast<StringAttr>(step).getValue())
+                            .Case("add", KILN_FORMULA_ADD)
+                            .Case("sub", KILN_FORMULA_SUB)
+                            .Case("mul", KILN_FORMULA_MUL)
+                            .Case("div", KILN_FORMULA_DIV)
+                            .Default(KILN_FORMULA_SQRT);
+      derived.steps.push_back({kind, 0});
+    }
+  }
+  return derived;
+}
+
 static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model, StringRef role,
-                                    MutableArrayRef<WeightPlacement> places) {
+                                    MutableArrayRef<WeightPlacement> places, std::vector<DerivedWeight> &derived) {
   RoleLayout layout;
   layout.placed.resize(places.size());
   for (kd::ParameterOp parameter : findParameters(module, role)) {
@@ -79,10 +115,12 @@ static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model
     if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isGenerated())
       return parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
     const PackedRange range{layout.bytes, llvm::alignTo(kd::getStoredBytes(type), 64)};
-    if (!layout.ranges.try_emplace({parameter.getSourcesAttr(), type}, range).second)
+    if (!layout.ranges.try_emplace(keyOf(parameter), range).second)
       continue;
     layout.bytes += range.stride * parameter.getCopies();
-    if (failed(placeSources(parameter, range, model, places, layout.placed)))
+    if (parameter.getFormula())
+      derived.push_back(derive(parameter, range, model));
+    else if (failed(placeSources(parameter, range, model, places, layout.placed)))
       return failure();
   }
   return layout;
@@ -110,13 +148,13 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   layout.places.resize(roles.size() * count);
   for (auto [number, role] : llvm::enumerate(roles)) {
     MutableArrayRef<WeightPlacement> places = MutableArrayRef(layout.places).slice(number * count, count);
-    FailureOr<RoleLayout> own = layOut(module, model, role.name, places);
+    FailureOr<RoleLayout> own = layOut(module, model, role.name, places, layout.derivedWeights);
     if (failed(own))
       return failure();
     placeUnused(*own, model, number, places);
     layout.totals.push_back(own->bytes);
     for (kd::ParameterOp parameter : findParameters(module, role.name))
-      layout.ranges[parameter] = own->ranges.lookup({parameter.getSourcesAttr(), parameter.getResult().getType()});
+      layout.ranges[parameter] = own->ranges.lookup(keyOf(parameter));
     for (size_t i = 0; i < count; ++i)
       if (own->placed[i] && !known[i])
         known[i] = &places[i];

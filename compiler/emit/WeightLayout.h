@@ -27,6 +27,8 @@ public:
   /// One a weight of the model, in its order; of several stages those of each role, one behind another. What a role
   /// does without is there as others have it.
   const std::vector<WeightPlacement> &placements() const { return places; }
+  /// What is computed of others, in the order of the packed copy.
+  const std::vector<DerivedWeight> &derived() const { return derivedWeights; }
   /// Of the largest copy.
   uint64_t bytes() const;
   const std::vector<uint64_t> &bytesOfRoles() const { return totals; }
@@ -34,6 +36,7 @@ public:
 private:
   llvm::DenseMap<mlir::Operation *, PackedRange> ranges;
   std::vector<WeightPlacement> places;
+  std::vector<DerivedWeight> derivedWeights;
   std::vector<uint64_t> totals;
 };
 

@@ -155,6 +155,16 @@ def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
                  Option<"word", "word", "int64_t", /*default=*/"1", "steps of the depth that lie together for rows of int8">];
 }
 
+def DeriveWeights : Pass<"kiln-derive-weights", "::mlir::ModuleOp"> {
+  let summary = "Compute what follows from weights when they are bound";
+  let description = [{
+    Before: `kiln.div %weight, %root` with `%root` the root of `kiln.add %variance, %epsilon`, all of weights. After: one
+    `kiln.parameter` with a `formula`. Only what takes a division or a root, of weights of f32 of one shape that are stored
+    as they are and of numbers. Nothing in libraries that write weights or are cut for several processes.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Group ops into kernel functions";
   let description = [{

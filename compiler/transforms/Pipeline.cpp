@@ -25,6 +25,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCanonicalizerPass()); // what became dead
   passes.addPass(
       createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout
+  passes.addPass(createDeriveWeights()); // of weights that are stored as they are
 
   // Form kernels.
   passes.addPass(createFormKernels(

@@ -151,6 +151,7 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
     kiln_packed_release(model, packed, kind);
     return status;
   }
+  kiln_derive(model, packed);
   return kiln_packed_replace(model, packed, kind, error);
 }
 

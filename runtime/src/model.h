@@ -62,6 +62,18 @@ enum {
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 
+/* The steps of a formula, and how many numbers it has at hand at a time at most. */
+enum {
+  KILN_FORMULA_WEIGHT = 0,
+  KILN_FORMULA_NUMBER = 1,
+  KILN_FORMULA_ADD = 2,
+  KILN_FORMULA_SUB = 3,
+  KILN_FORMULA_MUL = 4,
+  KILN_FORMULA_DIV = 5,
+  KILN_FORMULA_SQRT = 6,
+  KILN_FORMULA_DEPTH = 8
+};
+
 /* What a weight is before a training. */
 enum {
   KILN_INITIAL_CONSTANT = 0,

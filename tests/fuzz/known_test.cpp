@@ -343,6 +343,19 @@ struct HiddenStates : Model {
 };
 TEST(Known, HiddenStates) { expectRight<HiddenStates>(); }
 
+// What follows from weights only is computed when they are bound, on a device as on CPUs, of each layer's.
+struct ScaledByWeights {
+  constexpr auto forward(const tensor auto &x) const {
+    auto w = parameter<f32, 5>(x, "w"), v = parameter<f32, 5>(x, "v");
+    return x * (w / sqrt(v + 2)) + v;
+  }
+};
+struct ScalesOfWeights : Model {
+  Stack<3, ScaledByWeights> layers{"layers"};
+  constexpr auto forward(Tensor<f32, T, 5> x) const { return layers(x) / (parameter<f32, 5>(x, "u") - 3); }
+};
+TEST(Known, ScalesOfWeights) { expectRight<ScalesOfWeights>(); }
+
 // Both operands of one contraction, and a table that is a head as well.
 struct StoredAndReadTwice : Model {
   constexpr auto forward(Tensor<f32, T, 5> x, Tensor<i32, T> indices) const {

@@ -2,9 +2,12 @@
 // Libraries that hold their weights: bound where they are, they give the bits of those that are bound from a file.
 #include "command.h"
 #include "pair.hpp"
+#include "scaled.h"
 #include "support.h"
 #include "two_models.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -15,6 +18,7 @@ const std::string smallProgram = SMALL_GENERATOR;
 
 Library<small_t> smallLibrary() { return KILN_TEST_LIBRARY(small, SMALL_WEIGHTS); }
 Library<pair_t> pairLibrary() { return KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS); }
+Library<scaled_t> scaledLibrary() { return KILN_TEST_LIBRARY(scaled, SCALED_WEIGHTS); }
 
 TEST(EmbeddedWeights, GiveTheSameBits) {
   kiln_error_t error{};
@@ -24,6 +28,40 @@ TEST(EmbeddedWeights, GiveTheSameBits) {
   Session<pair_t> pair(pairLibrary()), ofFilePair(pairLibrary());
   ASSERT_EQ(pair_bind_embedded(pair.get(), &error), KILN_OK) << error.message;
   EXPECT_EQ(codes(pair, 9), codes(ofFilePair, 9));
+}
+
+// What is computed when weights are bound is in the archive and in packed files, too, and has the bits of its formula.
+TEST(EmbeddedWeights, HaveWhatFollowsFromThem) {
+  const std::vector<Weight> weights = counterWeights(scaledLibrary().weights);
+  auto weight = [&](const std::string &name) {
+    return std::find_if(weights.begin(), weights.end(), [&](const Weight &each) { return each.name == name; })->values;
+  };
+  kiln_error_t error{};
+  Session<scaled_t> embedded(scaledLibrary()), ofFile(scaledLibrary()), packed(scaledLibrary());
+  ASSERT_EQ(scaled_bind_embedded(embedded.get(), &error), KILN_OK) << error.message;
+  Folder folder;
+  const std::string saved = (folder.path / "scaled.packed").string();
+  ASSERT_EQ(scaled_save_packed(ofFile.get(), saved.c_str(), &error), KILN_OK) << error.message;
+  ASSERT_EQ(scaled_bind_packed(packed.get(), saved.c_str(), &error), KILN_OK) << error.message;
+  std::vector<float> x(3 * 6);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(static_cast<float>(i));
+  auto call = [&](Session<scaled_t> &session) {
+    Output<float> y(3 * 10);
+    session.run(scaled_forward, Input<float>(x), y);
+    return std::vector<float>(y.values().begin(), y.values().end());
+  };
+  const std::vector<float> results = call(ofFile);
+  EXPECT_EQ(call(embedded), results);
+  EXPECT_EQ(call(packed), results);
+  for (std::size_t r = 0; r < 3; ++r)
+    for (std::size_t c = 0; c < 10; ++c) {
+      double up = weight("up.bias")[c];
+      for (std::size_t k = 0; k < 6; ++k)
+        up += static_cast<double>(x[r * 6 + k]) * weight("up.weight")[c * 6 + k];
+      const double scale = weight("norm.weight")[c] / std::sqrt(weight("norm.running_var")[c] + 1e-5);
+      EXPECT_NEAR(results[r * 10 + c], (up - weight("norm.running_mean")[c]) * scale + weight("norm.bias")[c], 1e-5);
+    }
 }
 
 // What the model allocates, and when.

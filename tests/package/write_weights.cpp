@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_weights FOLDER: the weights of the two small models as safetensors files, for libraries that embed them.
+// write_weights FOLDER: the weights of the small models as safetensors files, for libraries that embed them.
+#include "scaled.h"
 #include "support.h"
 #include "two_models.h"
 
@@ -22,7 +23,8 @@ int main(int, char **argv) {
   using namespace kiln::testing;
   const std::string folder = argv[1];
   return write(KILN_TEST_LIBRARY(small, SMALL_WEIGHTS), folder + "/small.safetensors") &&
-                 write(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS), folder + "/pair.safetensors")
+                 write(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS), folder + "/pair.safetensors") &&
+                 write(KILN_TEST_LIBRARY(scaled, SCALED_WEIGHTS), folder + "/scaled.safetensors")
              ? 0
              : 1;
 }

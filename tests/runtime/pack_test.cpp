@@ -8,7 +8,7 @@ namespace {
 
 using namespace kiln_test;
 
-struct Case {
+struct Packing {
   kiln_dtype_t Dtype;
   int64_t Rows, Columns;
   uint32_t Tile, Dim;
@@ -16,7 +16,7 @@ struct Case {
 };
 
 /// The definition: element (n along dim, k along the other) is stored at [(n + shift) / tile][k][(n + shift) % tile].
-void packNaively(std::string &packed, const std::string &data, const Case &c, size_t bytes) {
+void packNaively(std::string &packed, const std::string &data, const Packing &c, size_t bytes) {
   for (int64_t row = 0; row < c.Rows; ++row)
     for (int64_t column = 0; column < c.Columns; ++column) {
       uint64_t from = row * c.Columns + column, to = from + c.Shift;
@@ -46,7 +46,7 @@ TEST(Pack, MatchesTheDefinition) {
       for (uint32_t tile : {0u, 1u, 8u, 16u, 48u, 150u})
         for (uint32_t dim : {0u, 1u})
           for (uint64_t shift : {0u, 1u, 15u, 48u, 61u}) {
-            const Case c = {dtype, extent[0], extent[1], tile, dim, shift};
+            const Packing c = {dtype, extent[0], extent[1], tile, dim, shift};
             const kiln_weight_t weight = {"w", dtype, 2, {c.Rows, c.Columns}, 1, 0};
             const kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift, dtype);
             size_t bytes = kiln_safetensors_stored_bytes(dtype, 1);
