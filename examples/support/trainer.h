@@ -113,6 +113,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
       loss_curve_draw(&curve, picture.c_str(), plan.unit);
     }
   }
+  loss_curve_draw(&curve, picture.c_str(), plan.unit); // the last one, also of a run that ended before it drew that
   session.check(model.save_weights(plan.out.c_str(), &session.error));
   std::printf("\nsaved %s\n", plan.out.c_str());
 }
