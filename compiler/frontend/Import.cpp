@@ -103,14 +103,16 @@ private:
         return failure();
       values[number] = *value;
     }
-    // Behind everything that reads the states.
+    // Behind everything that reads the states, and all that is computed of what was read.
+    SmallVector<std::pair<const Node *, mlir::Value>> stores;
     for (int number : region.nodes)
-      if (const Node &node = graph.nodes[number]; node.op == Op::store) {
-        const StateTensor &state = graph.states[node.attributes.index];
-        mlir::kiln::StoreOp::create(builder, locationOf(node.scope),
-                                    flushed(values[node.operands[0]], locationOf(node.scope)), graph.name(state),
-                                    graph.copies(state.scope), state.shape[0]);
-      }
+      if (const Node &node = graph.nodes[number]; node.op == Op::store)
+        stores.emplace_back(&node, flushed(values[node.operands[0]], locationOf(node.scope)));
+    for (const auto &[node, value] : stores) {
+      const StateTensor &state = graph.states[node->attributes.index];
+      mlir::kiln::StoreOp::create(builder, locationOf(node->scope), value, graph.name(state), graph.copies(state.scope),
+                                  state.shape[0]);
+    }
     return success();
   }
 

@@ -356,6 +356,17 @@ struct ScalesOfWeights : Model {
 };
 TEST(Known, ScalesOfWeights) { expectRight<ScalesOfWeights>(); }
 
+// What a state gets is computed of another one before that is replaced.
+struct StateOfAnotherState : Model {
+  State<f32, 3> first{"first"}, second{"second"};
+  constexpr auto forward(Tensor<f32, 3> x) const {
+    first.store(x);
+    second.store(log_softmax(first.read(x)));
+    return x * 2;
+  }
+};
+TEST(Known, StateOfAnotherState) { expectRight<StateOfAnotherState>(); }
+
 // Both operands of one contraction, and a table that is a head as well.
 struct StoredAndReadTwice : Model {
   constexpr auto forward(Tensor<f32, T, 5> x, Tensor<i32, T> indices) const {
