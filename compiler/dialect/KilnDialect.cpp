@@ -70,10 +70,22 @@ struct VariableResource : SideEffects::Resource::Base<VariableResource> {
 };
 } // namespace
 
-static bool isVariable(Value value) {
+Value getUnshaped(Value value) {
   while (auto view = value.getDefiningOp<ReshapeOp>())
-    value = view.getOperand();
-  auto parameter = value.getDefiningOp<ParameterOp>();
+    value = view.getX();
+  return value;
+}
+
+std::optional<double> getSplat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  if (!values || !values.isSplat())
+    return std::nullopt;
+  return values.getSplatValue<APFloat>().convertToDouble();
+}
+
+static bool isVariable(Value value) {
+  auto parameter = getUnshaped(value).getDefiningOp<ParameterOp>();
   return parameter && parameter.getVariable();
 }
 

@@ -65,6 +65,11 @@ bool isDecoding(Operation *op);
 /// How many processes of the group call the module's entries together.
 int64_t getNumRanks(Operation *op, Group group = Group::Ranks);
 
+/// The value that reshapes give other shapes.
+Value getUnshaped(Value value);
+/// The number that every element of a floating-point constant is.
+std::optional<double> getSplat(Value value);
+
 /// On a module: an array of SymbolAttr.
 inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 /// On a module whose entries are called by several ranks together: their number; and a dictionary of ShardAttr, by the

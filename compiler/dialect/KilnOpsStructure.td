@@ -83,7 +83,7 @@ def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> 
 def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "the value that the next call finds in a state";
   let description = [{
-    Replaces a state (`kiln.state`). Stands behind everything that reads the state. `flushed`: floats below
+    Replaces a state (`kiln.state`). Stands after everything that reads the state. `flushed`: floats below
     `least_state_magnitude` are stored as 0.
 
     ```mlir

@@ -70,9 +70,9 @@ private:
   mlir::LogicalResult addArguments(mlir::Value tensor, mlir::SmallVectorImpl<KernelArgument> &arguments);
   mlir::FailureOr<mlir::Value> addressOf(mlir::Value tensor);
   mlir::FailureOr<mlir::Value> bytesOf(mlir::RankedTensorType type);
+  mlir::FailureOr<mlir::Value> bytesOf(mlir::ArrayRef<mlir::AffineExpr> extents, mlir::Type element);
   /// How many of the last bytes of what a state gets were in no state before.
   mlir::FailureOr<mlir::Value> freshBytesOf(mlir::Value value);
-  mlir::FailureOr<mlir::Value> bytesOf(mlir::ArrayRef<mlir::AffineExpr> extents, mlir::Type element);
   /// By the op that reads or writes the state.
   template <class Op> mlir::Value addressOfState(Op op) { return addressOfState(op, op.getName(), op.getCopies()); }
   mlir::Value addressOfState(mlir::Operation *op, mlir::StringRef name, int64_t copies);

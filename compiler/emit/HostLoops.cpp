@@ -88,17 +88,12 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
   return success();
 }
 
-static Value getUnshaped(Value value) {
-  while (auto view = value.getDefiningOp<kd::ReshapeOp>())
-    value = view.getX();
-  return value;
-}
-
-/// Of the last rows of a stream all but what is put together behind those of a state; else all bytes.
+/// The last rows of a stream were in no state but for those of the state that the stream begins with.
 FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
-  auto slice = getUnshaped(value).getDefiningOp<kd::SliceOp>();
-  auto stream = slice && slice.getAtEnd() ? getUnshaped(slice.getX()).getDefiningOp<kd::ConcatOp>() : kd::ConcatOp();
-  if (!stream || !getUnshaped(stream.getInputs().front()).getDefiningOp<kd::StateOp>())
+  auto slice = kd::getUnshaped(value).getDefiningOp<kd::SliceOp>();
+  auto stream =
+      slice && slice.getAtEnd() ? kd::getUnshaped(slice.getX()).getDefiningOp<kd::ConcatOp>() : kd::ConcatOp();
+  if (!stream || !kd::getUnshaped(stream.getInputs().front()).getDefiningOp<kd::StateOp>())
     return bytesOf(cast<RankedTensorType>(value.getType()));
   Value sum = constant(i64, 0);
   for (Value part : stream.getInputs().drop_front()) {

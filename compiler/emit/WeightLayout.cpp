@@ -80,6 +80,8 @@ static std::pair<Attribute, Type> keyOf(kd::ParameterOp parameter) {
   return {sources, parameter.getResult().getType()};
 }
 
+static_assert(kd::formulaDepth == KILN_FORMULA_DEPTH);
+
 static DerivedWeight derive(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model) {
   DerivedWeight derived{range.offset,
                         range.stride,

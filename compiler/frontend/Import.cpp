@@ -103,7 +103,7 @@ private:
         return failure();
       values[number] = *value;
     }
-    // Behind everything that reads the states, and all that is computed of what was read.
+    // The stores come after everything that reads the states, and after all that is computed from what was read.
     SmallVector<std::pair<const Node *, mlir::Value>> stores;
     for (int number : region.nodes)
       if (const Node &node = graph.nodes[number]; node.op == Op::store)

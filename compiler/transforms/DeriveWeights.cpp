@@ -24,14 +24,6 @@ ParameterOp getPlainWeight(Value value) {
   return isPlain ? parameter : ParameterOp();
 }
 
-std::optional<float> getNumber(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
-  if (!values || !values.isSplat() || !values.getElementType().isF32())
-    return std::nullopt;
-  return values.getSplatValue<APFloat>().convertToFloat();
-}
-
 /// A formula of one value, in postfix order.
 class Formula {
 public:
@@ -60,8 +52,8 @@ private:
         known = &sources.emplace_back(weight.getSources()[0]);
       return push(builder.getI64IntegerAttr(known - sources.begin()));
     }
-    if (std::optional<float> number = getNumber(value))
-      return push(builder.getF32FloatAttr(*number));
+    if (std::optional<double> number = getSplat(value); number && getElementTypeOrSelf(value.getType()).isF32())
+      return push(builder.getF32FloatAttr(static_cast<float>(*number)));
     Operation *op = value.getDefiningOp();
     // Kernels join a product and a sum in one operation, which is rounded once.
     auto isProduct = [](Value operand) { return operand.getDefiningOp<MulOp>() != nullptr; };

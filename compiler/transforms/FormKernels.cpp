@@ -13,6 +13,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/KernelNames.h"
 #include "compiler/transforms/OutlineKernel.h"
+#include "compiler/transforms/RowsInPlace.h"
 #include "kiln/graph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -201,19 +202,14 @@ StoreOp getFlushingStore(const KernelGroup &group) {
   auto where = group.results.size() == 1 ? group.results[0].getDefiningOp<WhereOp>() : WhereOp();
   auto less = where ? where.getCondition().getDefiningOp<LessOp>() : LessOp();
   auto abs = less ? less.getLhs().getDefiningOp<AbsOp>() : AbsOp();
-  auto isNumber = [](Value value, float number) {
-    auto constant = value.getDefiningOp<ConstantOp>();
-    auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
-    return values && values.isSplat() && values.getSplatValue<APFloat>().convertToDouble() == number;
-  };
-  if (!abs || abs.getX() != where.getRhs() || !isNumber(less.getRhs(), ::kiln::least_state_magnitude) ||
-      !isNumber(where.getLhs(), 0) || !llvm::all_of(group.ops, [&](Operation *op) {
+  if (!abs || abs.getX() != where.getRhs() || getSplat(less.getRhs()) != ::kiln::least_state_magnitude ||
+      getSplat(where.getLhs()) != 0 || !llvm::all_of(group.ops, [&](Operation *op) {
         return op == where || op == less || op == abs || isa<ConstantOp>(op);
       }))
     return {};
-  constexpr int64_t most = 64 << 10;
   auto type = cast<RankedTensorType>(where.getType());
-  const bool isSmall = type.hasStaticShape() && storedBytes(type.getElementType(), type.getNumElements()) <= most;
+  const bool isSmall =
+      type.hasStaticShape() && storedBytes(type.getElementType(), type.getNumElements()) <= mostHostCopyBytes;
   return isSmall && where->hasOneUse() ? dyn_cast<StoreOp>(*where->user_begin()) : StoreOp();
 }
 

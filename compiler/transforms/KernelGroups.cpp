@@ -181,8 +181,7 @@ private:
 
   /// Whether the value is in memory, whatever reads it.
   bool isStored(Value value) const {
-    while (auto view = value.getDefiningOp<ReshapeOp>())
-      value = view.getX();
+    value = getUnshaped(value);
     Operation *op = value.getDefiningOp();
     if (!op || op->getBlock() != &block || isHostOp(op) || staysInPlace(op))
       return true;
@@ -199,9 +198,8 @@ private:
 
   /// Whether the bytes are so few that one worker copies them as fast as several do.
   bool isSmall(Value value) const {
-    constexpr int64_t most = 64 << 10;
     auto elements = elementsOf(value);
-    return elements && storedBytes(getElementTypeOrSelf(value.getType()), elements->max) <= most;
+    return elements && storedBytes(getElementTypeOrSelf(value.getType()), elements->max) <= mostHostCopyBytes;
   }
 
   /// Whether kernels, or what the host function copies, are all that reads the value, under any shape.
@@ -218,11 +216,7 @@ private:
   bool staysInPlace(Operation *op) const {
     if (rules.writesStates || !isRowsInPlace(op) || !isReadInPlace(op->getResult(0)))
       return false;
-    auto isOfState = [](Value value) {
-      while (auto view = value.getDefiningOp<ReshapeOp>())
-        value = view.getX();
-      return value.getDefiningOp<StateOp>() != nullptr;
-    };
+    auto isOfState = [](Value value) { return getUnshaped(value).getDefiningOp<StateOp>() != nullptr; };
     if (isa<ConcatOp>(op) && (!isSmall(op->getResult(0)) || llvm::none_of(op->getOperands(), isOfState)))
       return false;
     return llvm::all_of(op->getOperands(), [&](Value operand) { return isStored(operand); });

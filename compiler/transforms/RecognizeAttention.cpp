@@ -21,15 +21,6 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The number that every element of a constant is.
-std::optional<double> getSplat(Value value) {
-  auto constant = value.getDefiningOp<ConstantOp>();
-  auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
-  if (!values || !values.isSplat())
-    return std::nullopt;
-  return values.getSplatValue<APFloat>().convertToDouble();
-}
-
 /// Strips factors that are constants off `value`, multiplying them into `scale`.
 Value stripScale(Value value, double &scale) {
   while (value.hasOneUse()) {

@@ -8,6 +8,9 @@
 
 namespace mlir::kiln {
 
+/// What one worker copies as fast as several do.
+inline constexpr int64_t mostHostCopyBytes = 64 << 10;
+
 /// Whether a slice or a concat is of such rows.
 bool isRowsInPlace(Operation *op);
 

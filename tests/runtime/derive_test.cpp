@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is computed of weights when they are bound: every step of a formula, for each copy, where the descriptor says,
-// and nothing beside it.
+// and no other byte changes.
 #include "support.h"
 
 #include <cmath>

@@ -11,7 +11,7 @@ KILN_GRADIENT(SumOp) {
   return {b.expandTo(b.keepAxis(gradients[0], getX(), getAxis()), rankedType(getX()))};
 }
 KILN_GRADIENT(ArgmaxOp) { return {Value()}; }
-/// An element is a part of its own sum and of those after it.
+/// An element is added to the running sum at its place and to all that follow.
 KILN_GRADIENT(CumsumOp) {
   if (!isa<FloatType>(getType().getElementType()))
     return {Value()};
