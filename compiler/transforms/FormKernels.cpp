@@ -257,7 +257,7 @@ private:
     for (const KernelGroup &group : groups)
       recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse, called), group);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (!isHostOp(&op) && op.use_empty())
+      if ((!isHostOp(&op) || isa<ReshapeOp>(op)) && op.use_empty())
         op.erase();
     for (auto loop : block.getOps<LoopInterface>())
       formIn(loop->getRegion(0).front(), entry);

@@ -391,29 +391,65 @@ private:
     return products.takeVector();
   }
 
-  /// A sum of few elements that only another sum reads becomes a part of that: by itself it would take less time than
-  /// the call of a kernel.
+  /// A sum of few elements that only another sum reads, under any shape, becomes a part of that: by itself it would
+  /// take less time than the call of a kernel. So does what repeats the few elements that are left.
   void joinSums() {
-    for (KernelGroup &first : groups)
-      if (KernelGroup *second = findSumOf(first)) {
+    for (KernelGroup &first : groups) {
+      SmallVector<Operation *> views;
+      if (KernelGroup *second = findSumOf(first, views)) {
         second->ops.insert(first.ops.begin(), first.ops.end());
+        second->ops.insert(views.begin(), views.end());
         first.ops.clear();
       }
+    }
+    for (KernelGroup &sum : groups) {
+      SmallVector<Operation *> views;
+      if (KernelGroup *repeated = findRepeated(sum, views)) {
+        sum.ops.insert(views.begin(), views.end());
+        sum.ops.insert(repeated->ops.begin(), repeated->ops.end());
+        sum.results = repeated->results;
+        repeated->ops.clear();
+      }
+    }
   }
 
-  /// The group of the sum that alone reads the group's sum.
-  KernelGroup *findSumOf(const KernelGroup &group) {
-    constexpr int64_t mostElements = 1 << 16;
-    if (group.ops.empty() || !isa<SumOp, MeanOp>(group.anchor) || group.results.size() != 1 ||
-        !group.results[0].hasOneUse())
-      return nullptr;
-    auto elements = elementsOf(group.anchor->getOperand(0));
-    Operation *user = *group.results[0].user_begin();
+  /// The group's one result is of a sum or a mean, with what follows from it element by element.
+  static bool isSum(const KernelGroup &group) {
+    return !group.ops.empty() && isa<SumOp, MeanOp>(group.anchor) && group.results.size() == 1;
+  }
+
+  /// What reads the value in this block, if that is one op; the views that it is read through are added to `views`.
+  Operation *findReader(Value value, SmallVectorImpl<Operation *> &views) const {
+    Operation *user = value.hasOneUse() ? *value.user_begin() : nullptr;
+    while (user && isa<ReshapeOp>(user)) {
+      views.push_back(user);
+      user = user->hasOneUse() ? *user->user_begin() : nullptr;
+    }
+    return user && user->getBlock() == &block ? user : nullptr;
+  }
+
+  /// The group of the sum that is the only reader of the group's sum.
+  KernelGroup *findSumOf(const KernelGroup &group, SmallVectorImpl<Operation *> &views) {
+    constexpr int64_t fewElements = 1 << 16, fewResults = 1 << 12;
+    Operation *user = isSum(group) ? findReader(group.results[0], views) : nullptr;
     auto found = memberships.find(user);
-    if (!elements || elements->max > mostElements || !isa<SumOp, MeanOp>(user) || found == memberships.end())
+    auto elements = elementsOf(group.anchor->getOperand(0)), results = elementsOf(group.anchor->getResult(0));
+    if (!user || !isa<SumOp, MeanOp>(user) || found == memberships.end() || !elements || !results ||
+        (elements->max > fewElements && results->max > fewResults))
       return nullptr;
     KernelGroup &second = groups[found->second.front()];
     return second.anchor == user && mayJoin(user, group.anchor) ? &second : nullptr;
+  }
+
+  /// The group that does nothing but repeat the elements of the group's sum, so that they are few.
+  KernelGroup *findRepeated(const KernelGroup &group, SmallVectorImpl<Operation *> &views) {
+    auto repeats = dyn_cast_or_null<ExpandOp>(isSum(group) ? findReader(group.results[0], views) : nullptr);
+    auto found = memberships.find(repeats);
+    if (!repeats || found == memberships.end() || found->second.size() != 1 || !isSmall(repeats.getResult()) ||
+        !mayJoin(group.anchor, repeats))
+      return nullptr;
+    KernelGroup &repeated = groups[found->second.front()];
+    return repeated.ops.size() == 1 ? &repeated : nullptr;
   }
 
   /// Whether what they read of others is there when the first of their results is wanted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor), but for products of
-// a single row with the norm that they are of, and small sums of sums, where a target wants that:
+// a single row with the norm that they are of, and sums of few sums, where a target wants that:
 //   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale) and its
 //                                          moments
 //   attention      attention             + slices and transposes of what it reads, and what widens it
@@ -42,7 +42,7 @@ struct GroupingRules {
   MayJoinFunction mayJoin = nullptr;
   bool writesStates = false;    // columns of a result that are but appended to a state are a result of the kernel, too
   bool normsSingleRows = false; // products of one row compute the norm that they are of
-  bool joinsSums = false;       // a sum of few elements is computed by the sum that alone reads it
+  bool joinsSums = false;       // a sum of few elements is computed by the sum that is its only reader
 };
 
 /// Groups the ops of `block`. Ops in several groups are cheap ones, to be computed in each.

@@ -8,7 +8,7 @@ namespace mlir::kiln {
 
 /// Whether the op changes nothing that a reader of the name wants to know of.
 static bool isIncidental(Operation *op) {
-  return isa<ConstantOp, ExpandOp, PositionsOp>(op) || hasRole(op, KernelRole::Movement);
+  return isa<ConstantOp, ExpandOp, ReshapeOp, PositionsOp>(op) || hasRole(op, KernelRole::Movement);
 }
 
 std::string describeGroup(const KernelGroup &group) {

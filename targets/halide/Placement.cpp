@@ -328,6 +328,9 @@ static bool isOneRow(linalg::GenericOp op) {
   return type.hasStaticShape() && type.getNumElements() == 1;
 }
 
+/// The number of a part, among the dimensions of sums of parts.
+static const Var partNumber("number");
+
 bool isLongSum(const Stage &stage) { return partsOfLongSum(stage).has_value(); }
 
 Func sumInParts(const Stage &stage) {
@@ -335,7 +338,39 @@ Func sumInParts(const Stage &stage) {
   Func sum = stage.funcs.front();
   Halide::RVar part("part"), within("within");
   sum.update().split(stage.domain[parts.loop], part, within, parts.turns);
-  return sum.update().rfactor(part, Var("number"));
+  return sum.update().rfactor(part, partNumber);
+}
+
+bool isSharedSum(const Stage &stage) {
+  constexpr double manyElements = 1 << 16, fewResults = 1 << 12, manyTerms = 512; // in at least 16 parts
+  if (!isLongSum(stage))
+    return false;
+  linalg::GenericOp op = stage.op;
+  double results = 1, terms = 1;
+  for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray()))
+    (type == utils::IteratorType::parallel ? results : terms) *= static_cast<double>(largestExtent(op, loop));
+  return results * terms > manyElements && results <= fewResults && terms >= manyTerms;
+}
+
+/// Vectorises the sums along the innermost dimension of their results.
+static void vectorizeSums(Func sums, const Expr &extent, int lanes) {
+  padStorage(sums, extent, lanes);
+  vectorizeGuarded(sums, dimensionVar(0), extent, lanes);
+  for (int update = 0; update < sums.num_update_definitions(); ++update)
+    vectorizeGuarded(sums.update(update), dimensionVar(0), extent, lanes);
+}
+
+void placeSharedParts(Translator &translator, Func parts, Value result, int lanes) {
+  parts.compute_root();
+  std::vector<Halide::VarOrRVar> order;
+  const int rank = parts.dimensions() - 1;
+  if (rank > 0)
+    vectorizeSums(parts, translator.extent(result, rank - 1), lanes);
+  for (int i = 0; i < rank; ++i)
+    order.push_back(dimensionVar(i));
+  order.push_back(partNumber);
+  parts.parallel(partNumber);
+  parts.update().reorder(order).parallel(partNumber);
 }
 
 void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &placed, int lanes) {
@@ -349,11 +384,14 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
       func.compute_root();
       if (isAlong)
         vectorizeReduction(stage, lanes, mostVectors, [](Func part) { part.compute_root(); });
+      const bool isInParts = !isAlong && isLongSum(stage), isShared = isInParts && isSharedSum(stage);
       SmallVector<Func> summed{func};
-      if (!isAlong && isLongSum(stage)) {
+      if (isInParts)
         summed.push_back(sumInParts(stage));
+      if (isShared)
+        placeSharedParts(translator, summed.pop_back_val(), op->getResult(number), lanes);
+      else
         summed.back().compute_root();
-      }
       if (func.dimensions() == 0)
         continue;
       Exprs extents;

@@ -63,6 +63,14 @@ bool isLongSum(const Stage &stage);
 /// What such a stage adds up from then on: the sums of parts, which are to be placed.
 Halide::Func sumInParts(const Stage &stage);
 
+/// Whether it adds up so many elements to so few results that workers should share out each sum: results are too few
+/// for them, and memory for the sums of all parts is little compared with what is added up.
+bool isSharedSum(const Stage &stage);
+
+/// Computes the sums of parts, of `result`, at the root: parts are shared out, and a part is read from its first to its
+/// last element.
+void placeSharedParts(Translator &translator, Halide::Func parts, mlir::Value result, int lanes);
+
 /// How work is cut for the workers. Small tasks share out what is small; few tasks keep what is large in long streams
 /// (M-0404).
 struct Tasks {

@@ -111,6 +111,7 @@ private:
   std::vector<unsigned> orderLoops(const Output &output);
   void scheduleStore(const Output &output, const Tasks &tasks);
   bool isAtRow(Operation *op, const Stage &stage) const;
+  bool readsStageAtRow(Translator &translator, Operation *op) const;
   void placeAtRow(Translator &translator, Operation *op, Stage &stage, Func store, int vectors);
 
   func::FuncOp kernel;
@@ -205,6 +206,20 @@ bool RowReduction::isAtRow(Operation *op, const Stage &stage) const {
   return isKept && isUsedAtRow(op);
 }
 
+/// Whether the op reads what is computed for a row, be it through stages that are inlined.
+bool RowReduction::readsStageAtRow(Translator &translator, Operation *op) const {
+  auto isAtRowOrReads = [&](Value operand) {
+    Operation *source = operand.getDefiningOp();
+    auto found = translator.stages.find(source);
+    return found != translator.stages.end() && (isAtRow(source, found->second) || readsStageAtRow(translator, source));
+  };
+  return op
+      ->walk([&](Operation *each) { // those of its body look up elements, too
+        return llvm::any_of(each->getOperands(), isAtRowOrReads) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Places what a row needs of a stage.
 void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stage, Func store, int vectors) {
   const int innermostAt = rows.innermost.lookup(op);
@@ -217,7 +232,9 @@ void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stag
       continue;
     }
     Func parts;
-    if (isLongSum(stage)) {
+    if (isSharedSum(stage) && !readsStageAtRow(translator, op)) {
+      placeSharedParts(translator, sumInParts(stage), op->getResult(number), lanes);
+    } else if (isLongSum(stage)) {
       parts = sumInParts(stage);
       parts.compute_at(store, level);
     }

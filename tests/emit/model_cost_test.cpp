@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a model costs to compile does not grow with its depth or the size of its weights: the same number of kernels and
-// of ops around them.
+// of ops around them. Norms of groups of channels are three kernels.
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "gpt2/gpt2.h"
+#include "kiln/model.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -27,7 +29,7 @@ template <typename Model> Cost measure() {
   const ::kiln::Graph graph = ::kiln::trace<Model>();
   OwningOpRef<ModuleOp> module = ::kiln::importGraph(graph, &context, "model");
   PassManager passes(&context);
-  mlir::kiln::buildPipeline(passes, {.target = {.weightTile = [](int64_t, int64_t) { return 48; }}});
+  mlir::kiln::buildPipeline(passes, {.target = {.weightTile = [](int64_t, int64_t) { return 48; }, .joinsSums = true}});
   if (!module || failed(passes.run(*module)))
     return {};
   Cost cost;
@@ -47,6 +49,24 @@ TEST(Cost, IsFlatInDepthAndWidth) {
   const Cost wide = measure<specs::Gpt2Xl>();
   EXPECT_EQ(wide.kernels, small.kernels);
   EXPECT_EQ(wide.ops, small.ops);
+}
+
+template <int Groups, int Channels, int Side> class Norm : public ::kiln::Model {
+public:
+  ::kiln::GroupNorm<Groups, Channels> norm{"norm"};
+  constexpr auto forward(::kiln::Tensor<::kiln::f32, Side, Side + 1, Channels> x) const { return norm(x); }
+};
+
+template <int Channels, int Side> size_t mostKernelsOfNorms() {
+  return std::max(
+      {measure<Norm<1, Channels, Side>>().kernels, measure<Norm<Channels / 7, Channels, Side>>().kernels,
+       measure<Norm<Channels / 4, Channels, Side>>().kernels, measure<Norm<Channels / 3, Channels, Side>>().kernels,
+       measure<Norm<Channels / 2, Channels, Side>>().kernels, measure<Norm<Channels, Channels, Side>>().kernels});
+}
+
+TEST(Cost, NormsOfGroupsAreThreeKernels) {
+  EXPECT_EQ((mostKernelsOfNorms<84, 5>()), 3u);
+  EXPECT_EQ((mostKernelsOfNorms<84, 100>()), 3u);
 }
 
 } // namespace

@@ -236,6 +236,19 @@ TEST(Derived, Norms) {
     }
 }
 
+TEST(Derived, NormsOfLargeImages) {
+  for (std::int64_t batch : {1, 2}) {
+    Array x = random({batch, 74, 75, 12}), scale = random({12}), shift = random({12});
+    for (double &value : x.values)
+      value += 3;
+    auto expected = [&](std::int64_t groups) {
+      return Expected(groupNorm(x, groups, scale, shift, 1e-5), 4 * sumTolerance);
+    };
+    Expected a = expected(4), b = expected(6), c = expected(1), d = expected(12);
+    runAndCompare(session(), ENTRY(groups), batch, Given(x), Given(scale), Given(shift), a, b, c, d);
+  }
+}
+
 /// y[t, o] = sum of x[t + a dilation - padding, c] weight[o, c, a].
 Array signal(const Array &x, const Array &weight, const Array &bias, std::int64_t padding, std::int64_t dilation,
              std::int64_t groups) {

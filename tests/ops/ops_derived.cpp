@@ -52,6 +52,12 @@ struct Derived : kiln::Model {
     return kiln::outputs(kiln::group_norm<2>(x, scale, shift), kiln::group_norm<1>(x, scale, shift, 0.1),
                          kiln::instance_norm(x, scale, shift));
   }
+  /// Images of more elements than one worker adds up, and groups of few channels.
+  constexpr auto groups(kiln::Tensor<kiln::f32, B, 74, 75, 12> x, kiln::Tensor<kiln::f32, 12> scale,
+                        kiln::Tensor<kiln::f32, 12> shift) const {
+    return kiln::outputs(kiln::group_norm<4>(x, scale, shift), kiln::group_norm<6>(x, scale, shift),
+                         kiln::group_norm<1>(x, scale, shift), kiln::group_norm<12>(x, scale, shift));
+  }
   constexpr auto signals(kiln::Tensor<kiln::f32, B, T, 6> x, kiln::Tensor<kiln::f32, 10, 6, 3> weight,
                          kiln::Tensor<kiln::f32, 10> bias, kiln::Tensor<kiln::f32, 4, 2, 5> grouped) const {
     return kiln::outputs(kiln::conv1d<kiln::Conv1dOptions{.padding = 1}>(x, weight, bias),
@@ -90,6 +96,7 @@ struct Derived : kiln::Model {
                       kiln::entry("triangles", &Derived::triangles),
                       kiln::entry("moves", &Derived::moves),
                       kiln::entry("norms", &Derived::norms),
+                      kiln::entry("groups", &Derived::groups),
                       kiln::entry("signals", &Derived::signals),
                       kiln::entry("up", &Derived::up),
                       kiln::entry("buckets", &Derived::buckets)};

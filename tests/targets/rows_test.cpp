@@ -162,6 +162,29 @@ TEST_P(Rows, SumsAndMaxima) {
     }
 }
 
+// So many rows that workers share them out, added up for each column, for groups of columns, and for both together.
+TEST_P(Rows, SumsThatWorkersShare) {
+  for (auto [width, group] : {std::pair(5, 1), std::pair(12, 4), std::pair(37, 37)}) {
+    SCOPED_TRACE("groups of " + str(group) + " of " + str(width));
+    KernelText k({{1, 5000 * 16}});
+    const int groups = width / group;
+    Value x = k.argument(k.type({"s0", str(width)}));
+    Value columns = k.reduce("rp", {x}, k.type({str(width)}), {"a, b", "b"}, "0.0 : f32", sum);
+    Value y = k.reduce("pr", {columns, k.empty(k.type({str(group)}))}, k.type({str(groups)}),
+                       {"a * " + str(group) + " + b", "b", "a"}, "0.0 : f32", sum);
+    Kernel kernel(k.finish({group > 1 ? y : columns}), GetParam());
+    for (int64_t m : {1, 31, 4999}) {
+      Tensor input = randomTensor({m, width}), expected = Tensor::zeros({group > 1 ? groups : width});
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < width; ++j)
+          expected.values[group > 1 ? j / group : j] += input.at({i, j});
+      const Tensor alone = kernel.run({m}, {input})[0];
+      expectClose(alone, expected, 1e-5, false, std::sqrt(static_cast<double>(m * group)));
+      EXPECT_EQ(kernel.run({m}, {input}, -1, 3)[0].values, alone.values);
+    }
+  }
+}
+
 TEST_P(Rows, ArgmaxTakesTheFirst) {
   KernelText k({{1, 64}});
   std::string values = k.type({"s0"}), indices = k.type({"s0"}, "i32");
