@@ -60,7 +60,7 @@ Operation *KilnDialect::materializeConstant(OpBuilder &builder, Attribute value,
 void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, ArrayRef<StringRef> sources,
                         int64_t copies, bool isVariable) {
   build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0, isVariable,
-        StorageAttr(), ArrayAttr());
+        StorageAttr(), /*derived=*/false);
 }
 
 namespace {

@@ -87,8 +87,11 @@ inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a module whose attention was recognised: the parts that it was derived or cut into since have fewer readers of
 /// their values, but compute what the whole does, to the bit.
 inline constexpr llvm::StringLiteral recognizedAttrName = "kiln.recognized";
-/// How many numbers a weight's formula has at hand at a time, at most: the run time's KILN_FORMULA_DEPTH.
-inline constexpr int64_t formulaDepth = 8;
+/// On the function that assigns what follows from weights only, which is called when they are bound: a text that tells
+/// apart what is computed.
+inline constexpr llvm::StringLiteral derivesAttrName = "kiln.derives";
+/// Its name, which no entry has.
+inline constexpr llvm::StringLiteral derivesFunctionName = "bind.derive";
 /// On a function that the generated library exports.
 inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";
 /// On an index argument of an entry: the name of its symbol.

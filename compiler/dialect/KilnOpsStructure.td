@@ -9,19 +9,17 @@ def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> 
     A weight that the caller binds by name. Several sources are joined along dimension `join_dim` (0 unless given) and
     `source_extents` says how much of it each one is. Inside `kiln.repeat` the index of the layer is written `{}` in the
     name, once per enclosing repeat, and `copies` is the number of layers. A `variable` may be written between calls, so
-    that reading it is an effect. A weight of f32 may have a `storage`, which its layout takes up. With a `formula` it is
-    what follows from its sources, element by element, when they are bound: in postfix order, the number of a source, an
-    f32, or the name of `add`, `sub`, `mul`, `div` or `sqrt`.
+    that reading it is an effect. A weight of f32 may have a `storage`, which its layout takes up. A `derived` one is no
+    tensor of the file: the function with `kiln.derives` assigns it, once, when weights are bound.
 
     ```mlir
     %weight = kiln.parameter {sources = ["wte.weight"], storage = #kiln.storage<i8>} : tensor<50257x768xf32>
-    %scale = kiln.parameter {formula = [0, 1, 9.99999974E-6 : f32, "add", "sqrt", "div"],
-                             sources = ["bn.weight", "bn.running_var"]} : tensor<64xf32>
+    %scale = kiln.parameter {derived, sources = ["=0"]} : tensor<64xf32>
     ```
   }];
   let arguments = (ins StrArrayAttr:$sources, DefaultValuedAttr<I64Attr, "1">:$copies,
                        OptionalAttr<DenseI64ArrayAttr>:$source_extents, DefaultValuedAttr<I64Attr, "0">:$join_dim, UnitAttr:$variable,
-                       OptionalAttr<Kiln_StorageAttr>:$storage, OptionalAttr<ArrayAttr>:$formula);
+                       OptionalAttr<Kiln_StorageAttr>:$storage, UnitAttr:$derived);
   let results = (outs Kiln_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
@@ -101,7 +99,8 @@ def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, AllTypesMatch<["x", "paramet
                                        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "the value that a weight has from now on";
   let description = [{
-    Replaces a weight that may be written, a `kiln.parameter` with `variable`. Stands behind everything that reads it.
+    Replaces a weight that may be written, a `kiln.parameter` with `variable` or `derived`. Stands behind everything that
+    reads it.
 
     ```mlir
     %weight = kiln.parameter {sources = ["head.weight"], variable} : tensor<4x64xf32>

@@ -5,27 +5,6 @@
 
 namespace mlir::kiln {
 
-/// Whether the steps leave one number, of these many sources.
-static bool isFormula(ArrayAttr steps, size_t sources) {
-  int64_t depth = 0;
-  for (Attribute step : steps) {
-    if (auto name = dyn_cast<StringAttr>(step)) {
-      const int64_t operands = name == "sqrt" ? 1 : 2;
-      if (!llvm::is_contained({"add", "sub", "mul", "div", "sqrt"}, name.getValue()) || depth < operands)
-        return false;
-      depth -= operands;
-    } else if (auto source = dyn_cast<IntegerAttr>(step)) {
-      if (source.getInt() < 0 || static_cast<size_t>(source.getInt()) >= sources)
-        return false;
-    } else if (auto number = dyn_cast<FloatAttr>(step); !number || !number.getType().isF32()) {
-      return false;
-    }
-    if (++depth > formulaDepth)
-      return false;
-  }
-  return depth == 1;
-}
-
 LogicalResult ParameterOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getType());
@@ -60,14 +39,8 @@ LogicalResult ParameterOp::verify() {
       return check.fail("parameter requires a {} in its name for each loop over layers around it", source,
                         Twine(depth) + " times {}");
   }
-  if (std::optional<ArrayAttr> formula = getFormula()) {
-    if (!type.getElementType().isF32() || type.getEncoding() || getVariable() || getStorage() || getSourceExtents())
-      return check.fail("parameter requires f32 that is stored as it is for a formula", check.text(type));
-    if (!isFormula(*formula, getSources().size()))
-      return check.fail("parameter requires a formula of its sources that leaves one number",
-                        Twine(formula->size()) + " steps");
-    return success();
-  }
+  if (getDerived() && (type.getEncoding() || getVariable() || getStorage() || getSources().size() > 1))
+    return check.fail("parameter requires one tensor that is stored as it is to be derived", check.text(type));
   int64_t joinDim = getJoinDim();
   if (joinDim != 0 && (joinDim < 0 || joinDim >= type.getRank()))
     return check.fail("parameter requires a join dimension within the rank",
@@ -335,8 +308,9 @@ LogicalResult StoreOp::verify() {
 LogicalResult AssignOp::verify() {
   Check check(*this);
   auto parameter = getParameter().getDefiningOp<ParameterOp>();
-  if (!parameter || !parameter.getVariable())
-    return check.fail("assign requires a parameter that is variable", parameter ? "one that is not" : "another value");
+  if (!parameter || !(parameter.getVariable() || parameter.getDerived()))
+    return check.fail("assign requires a parameter that is variable or derived",
+                      parameter ? "one that is not" : "another value");
   return success();
 }
 

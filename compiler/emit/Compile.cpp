@@ -9,6 +9,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Archive.h"
 #include "compiler/emit/Bindings.h"
+#include "compiler/emit/DeriveHere.h"
 #include "compiler/emit/Descriptor.h"
 #include "compiler/emit/EmbedWeights.h"
 #include "compiler/emit/Headers.h"
@@ -74,7 +75,8 @@ private:
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
-  LogicalResult compileBody(const EntryInterface &entry, StringRef function, uint32_t role, BodyContext &context);
+  FailureOr<EntryCode> compileBody(const EntryInterface &entry, StringRef function, uint32_t role,
+                                   BodyContext &context);
   LogicalResult evaluateTrials();
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
@@ -217,13 +219,14 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
     variant.derived = weights->derived();
     variant.packedBytes = weights->bytes();
     variant.packedBytesOf = weights->bytesOfRoles();
+    describeDerivation(*lowered.module, variant);
   }
   return weights;
 }
 
 /// An entry's host function, or what a stage's role does of it.
-LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint32_t role,
-                                         BodyContext &context) {
+FailureOr<EntryCode> ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint32_t role,
+                                                BodyContext &context) {
   auto &[lowered, variant, weights, host, kernels, constants] = context;
   auto function = lowered.module->lookupSymbol<func::FuncOp>(name);
   if (!function)
@@ -231,11 +234,10 @@ LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef 
   FailureOr<mlir::kiln::MemoryPlan> plan = mlir::kiln::MemoryPlan::compute(function);
   if (failed(plan))
     return failure();
-  if (&variant == &report.variants.front())
+  if (&variant == &report.variants.front() && !function->hasAttr(mlir::kiln::derivesAttrName))
     report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
   const uint64_t states = entry.stateBytes;
   EntryCode code{kernelSymbol(*lowered.target, name), states + plan->arenaBytes(), states + plan->lowerBound()};
-  code.entry = &entry - report.model.entries.data();
   code.function = name.str();
   if (variant.isOnDevice())
     code.stagingBytes = stagingBytes(entry);
@@ -258,8 +260,7 @@ LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef 
                       lowered.forms, lowered.target->info(), constants, role};
   if (failed(emitHostCode(function, input, host)))
     return failure();
-  variant.entries.push_back(code);
-  return success();
+  return code;
 }
 
 LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant) {
@@ -277,9 +278,19 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     hookPrefixes.insert(abi.hookPrefix());
   }
   for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(module)))
-    for (const EntryInterface &entry : report.model.entries)
-      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role.name), number, context)))
+    for (auto [index, entry] : llvm::enumerate(report.model.entries)) {
+      FailureOr<EntryCode> code = compileBody(entry, mlir::kiln::getRoleName(entry.name, role.name), number, context);
+      if (failed(code))
         return failure();
+      code->entry = index;
+      variant.entries.push_back(std::move(*code));
+    }
+  if (module.lookupSymbol(mlir::kiln::derivesFunctionName)) {
+    FailureOr<EntryCode> code = compileBody(derivingInterface(), mlir::kiln::derivesFunctionName, 0, context);
+    if (failed(code))
+      return failure();
+    variant.deriving = std::move(*code);
+  }
   variant.constants = context.constants.bytes();
   if (variant.isOnDevice())
     for (const KernelSummary &kernel : variant.kernels)

@@ -230,22 +230,8 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
                              .set(abi::placement::group, place.group)
                              .set(abi::placement::zeros, place.zeros)
                              .get());
-  SmallVector<Constant *> derived;
-  for (const DerivedWeight &weight : variant.derived) {
-    SmallVector<Constant *> steps;
-    for (const auto &[kind, value] : weight.steps)
-      steps.push_back(structure(abi::Struct::step).set(abi::step::kind, kind).set(abi::step::value, value).get());
-    derived.push_back(structure(abi::Struct::derived)
-                          .set(abi::derived::offset, weight.offset)
-                          .set(abi::derived::stride, weight.stride)
-                          .set(abi::derived::elements, weight.elements)
-                          .set(abi::derived::copies, weight.copies)
-                          .set(abi::derived::step_count, steps.size())
-                          .set(abi::derived::steps, table(steps, "steps"))
-                          .get());
-  }
   auto *bodyType = FunctionType::get(Type::getInt32Ty(context), {pointer}, false);
-  for (const EntryCode &code : variant.entries)
+  auto addBody = [&](const EntryCode &code) {
     bodies.push_back(
         structure(abi::Struct::body)
             .set(abi::body::run, cast<Constant>(module.getOrInsertFunction(code.symbol, bodyType).getCallee()))
@@ -254,6 +240,10 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
             .set(abi::body::task_bytes, code.taskBytes)
             .set(abi::body::staging_bytes, code.stagingBytes)
             .get());
+  };
+  llvm::for_each(variant.entries, addBody);
+  if (variant.deriving)
+    addBody(*variant.deriving);
   SmallVector<Constant *> modules;
   for (const std::string &symbol : variant.modules)
     modules.push_back(external(symbol));
@@ -263,8 +253,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::features, variant.features)
       .set(abi::variant::memory_space, variant.memorySpace)
       .set(abi::variant::placements, table(placements, "placements"))
-      .set(abi::variant::derived, table(derived, "derived"))
-      .set(abi::variant::derived_count, derived.size())
+      .set(abi::variant::derives, variant.deriving.has_value())
       .set(abi::variant::packed_bytes, variant.packedBytes)
       .set(abi::variant::role_bytes,
            numbers(model.stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf) : ArrayRef<uint64_t>(), 64,
@@ -364,6 +353,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
     shards.clear();
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
+  entries.push_back(entry(derivingInterface())); // not one of those that are counted
   SmallVector<uint64_t> roles;
   for (int64_t stage = 0; model.stages > 1 && stage < model.stages; ++stage)
     roles.push_back(model.roleOf(stage));
@@ -372,7 +362,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   Constant *descriptor = structure(abi::Struct::descriptor)
                              .set(abi::descriptor::abi_version, KILN_ABI_VERSION)
                              .set(abi::descriptor::weight_count, weights.size())
-                             .set(abi::descriptor::entry_count, entries.size())
+                             .set(abi::descriptor::entry_count, model.entries.size())
                              .set(abi::descriptor::variant_count, code.size())
                              .set(abi::descriptor::name, text(model.name))
                              .set(abi::descriptor::weights, table(weights, "weights"))

@@ -272,6 +272,12 @@ uint64_t stagingBytes(const EntryInterface &entry) {
   return bytes;
 }
 
+EntryInterface derivingInterface() {
+  EntryInterface entry;
+  entry.name = "bind";
+  return entry;
+}
+
 bool hasDevice(const std::vector<Variant> &variants) {
   return llvm::any_of(variants, [](const Variant &variant) { return variant.isOnDevice(); });
 }

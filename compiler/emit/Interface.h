@@ -187,11 +187,11 @@ struct EntryCode {
   std::string function = ""; // the entry's name; of a stage's role "forward_first"
 };
 
-/// What is computed of weights when they are bound (kiln_derived_t).
+/// A weight that is computed of others when they are bound.
 struct DerivedWeight {
-  uint64_t offset = 0, stride = 0, elements = 0;
+  std::string name;                           // of the kiln.parameter
+  uint64_t offset = 0, stride = 0, bytes = 0; // of the first copy, from one to the next, of each
   uint32_t copies = 1;
-  std::vector<std::pair<uint32_t, uint32_t>> steps; // kiln_step_t
 };
 
 /// Everything compiled for one instruction set.
@@ -201,6 +201,9 @@ struct Variant {
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight; of several stages those of each role, one behind another
   std::vector<DerivedWeight> derived;
+  std::optional<EntryCode> deriving;   // of the function that computes them
+  std::string derivation;              // that function and its kernels, as text
+  std::string derivationDigest;        // of what it computes, whatever its kernels are
   std::vector<uint64_t> packedBytesOf; // by role
   uint64_t packedBytes = 0;            // the most of them
   std::string backend;                 // a symbol of the run time; empty: none
@@ -211,6 +214,9 @@ struct Variant {
 
   bool isOnDevice() const { return !backend.empty(); }
 };
+
+/// What stands after the entries: a function without arguments that computes derived weights.
+EntryInterface derivingInterface();
 
 /// Whether one of them is for a device.
 bool hasDevice(const std::vector<Variant> &variants);

@@ -3,6 +3,7 @@
 #include "compiler/emit/PackWeights.h"
 
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/emit/DeriveHere.h"
 #include "runtime/src/published.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -32,13 +33,9 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
     for (const WeightSection &section : weight.slice ? weight.slice->sections : std::vector<WeightSection>())
       text += fmt::format("{} from {} + {}\n", section.extent, section.first, section.step);
   }
-  for (const DerivedWeight &derived : variant.derived) {
-    text +=
-        fmt::format("{} x {} derived at {} + {}:", derived.copies, derived.elements, derived.offset, derived.stride);
-    for (const auto &[kind, value] : derived.steps)
-      text += fmt::format(" {} {}", kind, value);
-    text += '\n';
-  }
+  for (const DerivedWeight &derived : variant.derived)
+    text += fmt::format("{} x {} derived at {} + {}\n", derived.copies, derived.bytes, derived.offset, derived.stride);
+  text += variant.derivationDigest;
   const std::array<uint8_t, 32> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   std::array<uint64_t, 4> digest;
   static_assert(sizeof digest == sizeof hash);
@@ -129,23 +126,6 @@ static std::vector<kiln_rename_t> describeRenames(const std::vector<Rename> &ren
   return described;
 }
 
-static std::vector<std::vector<kiln_step_t>> describeSteps(const Variant &variant) {
-  std::vector<std::vector<kiln_step_t>> described;
-  for (const DerivedWeight &derived : variant.derived)
-    for (auto &steps = described.emplace_back(); const auto &[kind, value] : derived.steps)
-      steps.push_back({kind, value});
-  return described;
-}
-
-static std::vector<kiln_derived_t> describeDerived(const Variant &variant,
-                                                   const std::vector<std::vector<kiln_step_t>> &steps) {
-  std::vector<kiln_derived_t> described;
-  for (const auto &[derived, own] : llvm::zip_equal(variant.derived, steps))
-    described.push_back({derived.offset, derived.stride, derived.elements, derived.copies,
-                         static_cast<uint32_t>(own.size()), own.data()});
-  return described;
-}
-
 static bool isGguf(const Checkpoint &checkpoint) { return llvm::StringRef(checkpoint.path).ends_with(".gguf"); }
 
 static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
@@ -172,11 +152,7 @@ static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln
   kiln_variant_t code = {};
   code.target = variant.target.c_str();
   code.memory_space = KILN_MEMORY_HOST;
-  const std::vector<std::vector<kiln_step_t>> steps = describeSteps(variant);
-  const std::vector<kiln_derived_t> derived = describeDerived(variant, steps);
   code.placements = placements.data();
-  code.derived = derived.data();
-  code.derived_count = static_cast<uint32_t>(derived.size());
   code.packed_bytes = variant.packedBytes;
   llvm::copy(packedDigest(model, variant), code.digest);
   kiln_descriptor_t descriptor = {};
@@ -210,6 +186,8 @@ static llvm::Error bindAndUse(const ModelInterface &model, const Variant &varian
     return renames.takeError();
   return withModel(model, describeWeights(model), variant, [&](kiln_model_t &made, kiln_error_t *error) {
     const kiln_status_t status = bindCheckpoint(&made, checkpoint, *renames, error);
+    if (!status)
+      deriveWeights(made, variant);
     return status ? status : use(made, error);
   });
 }

@@ -6,7 +6,6 @@
 #include "compiler/transforms/CutStages.h"
 #include "kiln/tensor.h"
 #include "runtime/src/model.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -72,40 +71,9 @@ struct RoleLayout {
 };
 } // namespace
 
-/// What a range is for: a tensor of some sources, with a layout or a formula.
+/// What a range is for: a tensor of some sources, with a layout.
 static std::pair<Attribute, Type> keyOf(kd::ParameterOp parameter) {
-  Attribute sources = parameter.getSourcesAttr();
-  if (ArrayAttr formula = parameter.getFormulaAttr())
-    sources = ArrayAttr::get(parameter.getContext(), {sources, formula});
-  return {sources, parameter.getResult().getType()};
-}
-
-static_assert(kd::formulaDepth == KILN_FORMULA_DEPTH);
-
-static DerivedWeight derive(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model) {
-  DerivedWeight derived{range.offset,
-                        range.stride,
-                        uint64_t(cast<RankedTensorType>(parameter.getType()).getNumElements()),
-                        uint32_t(parameter.getCopies()),
-                        {}};
-  const ArrayAttr formula = parameter.getFormulaAttr();
-  for (Attribute step : formula) {
-    if (auto source = dyn_cast<IntegerAttr>(step)) {
-      auto name = cast<StringAttr>(parameter.getSources()[static_cast<unsigned>(source.getInt())]);
-      derived.steps.push_back({KILN_FORMULA_WEIGHT, uint32_t(model.findWeight(name.str()) - model.weights.data())});
-    } else if (auto number = dyn_cast<FloatAttr>(step)) {
-      derived.steps.push_back({KILN_FORMULA_NUMBER, uint32_t(number.getValue().bitcastToAPInt().getZExtValue())});
-    } else {
-      const auto kind = llvm::StringSwitch<uint32_t>(cast<StringAttr>(step).getValue())
-                            .Case("add", KILN_FORMULA_ADD)
-                            .Case("sub", KILN_FORMULA_SUB)
-                            .Case("mul", KILN_FORMULA_MUL)
-                            .Case("div", KILN_FORMULA_DIV)
-                            .Default(KILN_FORMULA_SQRT);
-      derived.steps.push_back({kind, 0});
-    }
-  }
-  return derived;
+  return {parameter.getSourcesAttr(), parameter.getResult().getType()};
 }
 
 static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model, StringRef role,
@@ -120,8 +88,10 @@ static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model
     if (!layout.ranges.try_emplace(keyOf(parameter), range).second)
       continue;
     layout.bytes += range.stride * parameter.getCopies();
-    if (parameter.getFormula())
-      derived.push_back(derive(parameter, range, model));
+    if (parameter.getDerived())
+      derived.push_back({cast<StringAttr>(parameter.getSources()[0]).str(), range.offset, range.stride,
+                         static_cast<uint64_t>(kd::getStoredBytes(type)),
+                         static_cast<uint32_t>(parameter.getCopies())});
     else if (failed(placeSources(parameter, range, model, places, layout.placed)))
       return failure();
   }

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows from weights only and takes divisions or roots, as the scales of a batch norm do, is computed when they
-// are bound: it becomes a weight with a formula.
+// What follows from weights only and costs something, as the scales of a batch norm or normalised weights do, is
+// computed when weights are bound: it becomes a derived weight, which a function of the module assigns.
 #include "compiler/transforms/Passes.h"
 
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KernelOp.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+#include <map>
 
 namespace mlir::kiln {
 
@@ -14,70 +20,173 @@ namespace mlir::kiln {
 
 namespace {
 
-/// A weight as the file has it, which stays what it was bound to.
-ParameterOp getPlainWeight(Value value) {
-  auto parameter = value.getDefiningOp<ParameterOp>();
-  const bool isPlain = parameter && !parameter.getVariable() && !parameter.getStorage() && !parameter.getFormula() &&
-                       parameter.getSources().size() == 1 &&
-                       !cast<RankedTensorType>(parameter.getType()).getEncoding() &&
-                       getElementTypeOrSelf(parameter.getType()).isF32();
-  return isPlain ? parameter : ParameterOp();
+/// A weight as the file has it, which stays what it was bound to and is stored as a kernel reads any tensor.
+bool isPlainWeight(ParameterOp parameter) {
+  auto type = cast<RankedTensorType>(parameter.getType());
+  return !parameter.getVariable() && !parameter.getStorage() && !parameter.getDerived() &&
+         parameter.getSources().size() == 1 && !type.getEncoding() && isa<FloatType>(type.getElementType());
 }
 
-/// A formula of one value, in postfix order.
-class Formula {
-public:
-  explicit Formula(Value value) : builder(value.getContext()), type(cast<RankedTensorType>(value.getType())) {
-    isWhole = type.hasStaticShape() && !type.getEncoding() && add(value);
-  }
+/// The loops over layers around an op, the outermost one first.
+SmallVector<LoopInterface> layersAround(Operation *op) {
+  SmallVector<LoopInterface> loops;
+  for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+    if (auto loop = dyn_cast<LoopInterface>(parent); loop && loop.isOverLayers())
+      loops.push_back(loop);
+  std::reverse(loops.begin(), loops.end());
+  return loops;
+}
 
-  /// The weight that takes the value's place; null if it does not follow from weights by a division or a root, or is
-  /// deeper than the run time's stack.
-  ParameterOp create(Operation *root) {
-    if (!isWhole || !isCostly || sources.empty() || deepest > formulaDepth)
-      return {};
-    OpBuilder at(root);
-    return ParameterOp::create(at, root->getLoc(), type, at.getArrayAttr(sources), copies, DenseI64ArrayAttr(), 0,
-                               /*variable=*/false, StorageAttr(), at.getArrayAttr(steps));
+/// What is known of a value that follows from weights and constants only.
+struct Source {
+  int64_t number = 0;      // equal for values that are computed alike
+  int64_t elements = 0;    // of the weights that it follows from
+  bool isCostly = false;   // there is more to it than a kernel computes where it reads it
+  ParameterOp innermost{}; // a weight in most loops over layers; null: it follows from constants
+};
+
+/// Finds out where values come from.
+class Sources {
+public:
+  /// None: not from weights and constants only.
+  std::optional<Source> find(Value value) {
+    if (auto known = found.find(value); known != found.end())
+      return known->second;
+    std::optional<Source> source = compute(value);
+    found[value] = source;
+    return source;
   }
 
 private:
-  bool add(Value value) {
-    if (ParameterOp weight = getPlainWeight(value)) {
-      if (weight.getType() != type)
-        return false;
-      copies = weight.getCopies();
-      auto known = llvm::find(sources, weight.getSources()[0]);
-      if (known == sources.end())
-        known = &sources.emplace_back(weight.getSources()[0]);
-      return push(builder.getI64IntegerAttr(known - sources.begin()));
-    }
-    if (std::optional<double> number = getSplat(value); number && getElementTypeOrSelf(value.getType()).isF32())
-      return push(builder.getF32FloatAttr(static_cast<float>(*number)));
+  std::optional<Source> compute(Value value) {
     Operation *op = value.getDefiningOp();
-    // Kernels join a product and a sum in one operation, which is rounded once.
-    auto isProduct = [](Value operand) { return operand.getDefiningOp<MulOp>() != nullptr; };
-    if (!isa_and_nonnull<AddOp, SubOp, MulOp, DivOp, SqrtOp>(op) ||
-        (isa<AddOp, SubOp>(op) && llvm::any_of(op->getOperands(), isProduct)) ||
-        !llvm::all_of(op->getOperands(), [&](Value operand) { return add(operand); }))
-      return false;
-    isCostly |= isa<DivOp, SqrtOp>(op);
-    depth -= static_cast<int64_t>(op->getNumOperands());
-    return push(builder.getStringAttr(op->getName().stripDialect()));
+    if (!op || op->getNumResults() != 1 || op->getNumRegions() > 0 || !isMemoryEffectFree(op) ||
+        !cast<RankedTensorType>(value.getType()).hasStaticShape())
+      return std::nullopt;
+    Source source;
+    if (auto weight = dyn_cast<ParameterOp>(op)) {
+      if (!isPlainWeight(weight))
+        return std::nullopt;
+      source.elements = cast<RankedTensorType>(weight.getType()).getNumElements();
+      source.innermost = weight;
+    } else if (auto inKernel = dyn_cast<KernelOpInterface>(op); inKernel && op->getNumOperands() > 0) {
+      source.isCostly = !inKernel.isLazy() || inKernel.getElementCost() == ElementCost::Costly;
+    } else if (!isa<ConstantOp>(op)) {
+      return std::nullopt;
+    }
+    std::vector<const void *> key{op->getName().getAsOpaquePointer(), op->getAttrDictionary().getAsOpaquePointer(),
+                                  value.getType().getAsOpaquePointer()};
+    for (Value operand : op->getOperands()) {
+      const std::optional<Source> from = find(operand);
+      if (!from)
+        return std::nullopt;
+      key.push_back(reinterpret_cast<const void *>(from->number));
+      source.elements += from->elements;
+      source.isCostly |= from->isCostly;
+      if (from->innermost &&
+          (!source.innermost || layersAround(source.innermost).size() < layersAround(from->innermost).size()))
+        source.innermost = from->innermost;
+    }
+    source.number = numbers.try_emplace(std::move(key), static_cast<int64_t>(numbers.size())).first->second;
+    return source;
   }
 
-  bool push(Attribute step) {
-    steps.push_back(step);
-    deepest = std::max(deepest, ++depth);
-    return true;
-  }
-
-  Builder builder;
-  RankedTensorType type;
-  SmallVector<Attribute> sources, steps;
-  int64_t copies = 1, depth = 0, deepest = 0;
-  bool isWhole = false, isCostly = false;
+  DenseMap<Value, std::optional<Source>> found;
+  std::map<std::vector<const void *>, int64_t> numbers;
 };
+
+/// The function that assigns derived weights.
+class Deriver {
+public:
+  explicit Deriver(ModuleOp module) : module(module), builder(module.getContext()) {}
+
+  /// A weight that has the value, computed as this one is; the same for all that are computed alike.
+  ParameterOp derive(Value value, const Source &source) {
+    auto [known, isNew] = names.try_emplace(source.number, "=" + std::to_string(names.size())); // no name of a file
+    if (isNew) {
+      for (size_t i = layersAround(source.innermost).size(); i > 0; --i)
+        known->second += " {}";
+      assign(value, source, known->second);
+    }
+    OpBuilder at(module.getContext());
+    at.setInsertionPointAfter(source.innermost);
+    return create(at, value, source, known->second);
+  }
+
+  /// After the last one.
+  void finish() {
+    if (!function)
+      return;
+    std::string text;
+    llvm::raw_string_ostream(text) << function;
+    function->setAttr(derivesAttrName, builder.getStringAttr(llvm::utohexstr(llvm::xxh3_64bits(text))));
+  }
+
+private:
+  static ParameterOp create(OpBuilder &at, Value value, const Source &source, StringRef name) {
+    return ParameterOp::create(at, value.getLoc(), value.getType(), at.getStrArrayAttr({name}),
+                               ParameterOp(source.innermost).getCopies(), DenseI64ArrayAttr(), 0, /*variable=*/false,
+                               StorageAttr(),
+                               /*derived=*/true);
+  }
+
+  /// Computes the value in loops like those around the weights that it follows from, and assigns it.
+  void assign(Value value, const Source &source, StringRef name) {
+    SmallVector<Operation *> ends{endOfFunction()}; // what the ops of each loop go before
+    for (LoopInterface layers : layersAround(source.innermost)) {
+      builder.setInsertionPoint(ends.back());
+      auto repeat = RepeatOp::create(
+          builder, value.getLoc(), cast<AffineConstantExpr>(layers.getTripCount()).getValue(), ValueRange(),
+          TypeRange(), [](OpBuilder &inside, Location loc, ValueRange) { YieldOp::create(inside, loc, ValueRange()); });
+      ends.back() = repeat;
+      ends.push_back(repeat.getBody().front().getTerminator());
+    }
+    IRMapping copies;
+    (void)copy(value.getDefiningOp(), ends, copies);
+    builder.setInsertionPoint(ends.back());
+    AssignOp::create(builder, value.getLoc(), copies.lookup(value), create(builder, value, source, name));
+  }
+
+  Operation *endOfFunction() {
+    if (!function) {
+      builder.setInsertionPointToEnd(module.getBody());
+      function = func::FuncOp::create(builder, module.getLoc(), derivesFunctionName, builder.getFunctionType({}, {}));
+      function->setAttr(entryAttrName, builder.getUnitAttr());
+      builder.setInsertionPointToStart(function.addEntryBlock());
+      func::ReturnOp::create(builder, module.getLoc());
+    }
+    return function.getBody().front().getTerminator();
+  }
+
+  /// Copies an op and what it is computed of, each to the innermost loop that it needs. How many loops that is.
+  size_t copy(Operation *op, ArrayRef<Operation *> ends, IRMapping &copies) {
+    if (copies.contains(op))
+      return levels.lookup(copies.lookup(op));
+    size_t level = isa<ParameterOp>(op) ? layersAround(op).size() : 0;
+    for (Value operand : op->getOperands())
+      level = std::max(level, copy(operand.getDefiningOp(), ends, copies));
+    builder.setInsertionPoint(ends[level]);
+    levels[builder.clone(*op, copies)] = level;
+    return level;
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  func::FuncOp function;
+  std::map<int64_t, std::string> names; // by the values' numbers
+  DenseMap<Operation *, size_t> levels; // of copies
+};
+
+/// Whether it pays to keep the value: it costs something to compute, and is not much larger than what it follows from.
+bool isWorthKeeping(Operation *op, const Source &source) {
+  constexpr int64_t fewElements = 1 << 16;
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  const bool isFree =
+      !inKernel || isa<ExpandOp>(op) || (inKernel.isLazy() && inKernel.getElementCost() == ElementCost::Free);
+  return source.innermost && source.isCostly && !isFree && !type.getEncoding() &&
+         isa<FloatType>(type.getElementType()) && type.getNumElements() <= std::max(fewElements, 4 * source.elements);
+}
 
 struct DeriveWeights : impl::DeriveWeightsBase<DeriveWeights> {
   using DeriveWeightsBase::DeriveWeightsBase;
@@ -92,15 +201,32 @@ struct DeriveWeights : impl::DeriveWeightsBase<DeriveWeights> {
                                     .wasInterrupted();
     if (isCut || changesWeights)
       return;
-    SmallVector<Operation *> ops; // those that read first
-    module.walk<WalkOrder::PostOrder>([&](Operation *op) {
-      if (isa<DivOp, MulOp, AddOp, SubOp, SqrtOp>(op))
-        ops.push_back(op);
-    });
-    for (Operation *op : llvm::reverse(ops))
-      if (!op->use_empty())
-        if (ParameterOp derived = Formula(op->getResult(0)).create(op))
-          op->replaceAllUsesWith(derived);
+    SmallVector<Operation *> ops; // those that read last
+    module.walk<WalkOrder::PostOrder>([&](Operation *op) { ops.push_back(op); });
+    std::reverse(ops.begin(), ops.end());
+    Sources sources;
+    SmallVector<std::pair<Operation *, Source>> chosen;
+    llvm::SmallPtrSet<Operation *, 16> covered; // they are chosen, or what reads them is covered
+    for (Operation *op : ops) {
+      if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
+        continue;
+      const std::optional<Source> source = sources.find(op->getResult(0));
+      if (!source)
+        continue;
+      if (llvm::all_of(op->getUsers(), [&](Operation *user) { return covered.contains(user); })) {
+        covered.insert(op);
+      } else if (isWorthKeeping(op, *source)) {
+        covered.insert(op);
+        chosen.emplace_back(op, *source);
+      }
+    }
+    Deriver deriver(module);
+    for (auto &[op, source] : chosen)
+      op->replaceAllUsesWith(deriver.derive(op->getResult(0), source));
+    deriver.finish();
+    for (Operation *op : ops)
+      if (covered.contains(op))
+        op->erase();
   }
 };
 

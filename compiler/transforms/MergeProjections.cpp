@@ -50,7 +50,7 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
   return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(),
                              builder.getDenseI64ArrayAttr(extents), dim,
                              llvm::any_of(parameters, [](ParameterOp parameter) { return parameter.getVariable(); }),
-                             front.getStorageAttr(), /*formula=*/ArrayAttr());
+                             front.getStorageAttr(), /*derived=*/false);
 }
 
 /// Linears that can be one.

@@ -158,11 +158,12 @@ def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
 def DeriveWeights : Pass<"kiln-derive-weights", "::mlir::ModuleOp"> {
   let summary = "Compute what follows from weights when they are bound";
   let description = [{
-    Before: `kiln.div %weight, %root` with `%root` the root of `kiln.add %variance, %epsilon`, all of weights. After: one
-    `kiln.parameter` with a `formula`. Only what takes a division or a root, of weights of f32 of one shape that are stored
-    as they are and of numbers. Nothing in libraries that write weights or are cut for several processes.
+    Before: `kiln.div %weight, %root` with `%root` the root of `kiln.add %variance, %epsilon`, all of weights. After: a
+    `kiln.parameter` that is `derived`, and a function with `kiln.derives` that computes the quotient and assigns it, in loops over
+    layers where the weights are in such. Only what costs something (a division, a function, a sum, a product of matrices), of
+    weights that are stored as they are and of constants. Nothing in libraries that write weights or are cut for several processes.
   }];
-  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::func::FuncDialect"];
 }
 
 def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {

@@ -47,6 +47,7 @@ private:
   void runScan(kd::ScanOp scan);
   void runEachSequence(kd::EachSequenceOp loop);
   void runIndex(Operation &op);
+  void readDerived(kd::ParameterOp parameter);
   void runKilnOp(Operation &op);
   void runGeneric(linalg::GenericOp op);
   Tensor append(kd::AppendOp op);
@@ -148,6 +149,8 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](kd::ScanOp scan) { runScan(scan); })
       .Case([&](kd::EachSequenceOp loop) { runEachSequence(loop); })
       .Case([&](kd::ParameterOp parameter) {
+        if (parameter.getDerived())
+          return readDerived(parameter);
         auto weightOf = [&](StringRef source) {
           auto written = owner.written.find(nameOf(source));
           return written != owner.written.end() ? written->second : owner.weights(source.str(), nameOf(source));
@@ -168,7 +171,9 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       })
       .Case([&](kd::AssignOp assign) {
         auto parameter = assign.getParameter().getDefiningOp<kd::ParameterOp>();
-        owner.written[nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue())] = get(assign.getX());
+        (parameter.getDerived() ? owner.derived
+                                : owner.written)[nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue())] =
+            get(assign.getX());
       })
       .Case([&](kd::RequireFiniteOp required) {
         require(std::isfinite(get(required.getX())->values[0]), "a loss requires a finite value");
@@ -197,6 +202,18 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
         else
           runIndex(*other);
       });
+}
+
+void ModuleInterpreter::Frame::readDerived(kd::ParameterOp parameter) {
+  if (llvm::all_of(parameter->getUsers(), llvm::IsaPred<kd::AssignOp>))
+    return; // it is about to be derived
+  const std::string name = nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue());
+  if (!owner.derived.contains(name)) {
+    auto function = parameter->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(kd::derivesFunctionName);
+    require(function, "a derived weight requires a function that derives it");
+    owner.run(function, {}, {});
+  }
+  set(parameter.getResult(), owner.derived.at(name));
 }
 
 void ModuleInterpreter::Frame::runKilnOp(Operation &op) {

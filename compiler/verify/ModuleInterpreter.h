@@ -37,6 +37,9 @@ public:
   /// Weights that were written, by name; they stand for those of the source.
   std::map<std::string, SharedTensor> written;
 
+  /// Weights that are derived of others, by name; computed when the first of them is read.
+  std::map<std::string, SharedTensor> derived;
+
   /// What each constant counts as, and each weight as it is stored; itself if null.
   std::function<Tensor(const Tensor &)> given;
 

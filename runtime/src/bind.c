@@ -142,17 +142,22 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
 
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   char *packed;
+  void *arena;
   kiln_packed_t kind;
   kiln_status_t status;
   if ((status = check_placements(model, error)) || (status = kiln_differences_check(model, table, error)) ||
       (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
-  if ((status = kiln_source_check(table, error)) || (status = take_tensors(model, table, packed, error))) {
+  if ((status = kiln_derive_prepare(model, &arena, error)) || (status = kiln_source_check(table, error)) ||
+      (status = take_tensors(model, table, packed, error))) {
+    kiln_release_memory(model, arena);
     kiln_packed_release(model, packed, kind);
     return status;
   }
-  kiln_derive(model, packed);
-  return kiln_packed_replace(model, packed, kind, error);
+  if (!(status = kiln_packed_replace(model, packed, kind, error)))
+    return kiln_derive(model, arena, error);
+  kiln_release_memory(model, arena);
+  return status;
 }
 
 static kiln_status_t bind_table(kiln_model_t *model, kiln_tensors_t *table, const void *context, kiln_error_t *error) {

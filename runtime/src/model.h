@@ -62,18 +62,6 @@ enum {
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 
-/* The steps of a formula, and how many numbers it has at hand at a time at most. */
-enum {
-  KILN_FORMULA_WEIGHT = 0,
-  KILN_FORMULA_NUMBER = 1,
-  KILN_FORMULA_ADD = 2,
-  KILN_FORMULA_SUB = 3,
-  KILN_FORMULA_MUL = 4,
-  KILN_FORMULA_DIV = 5,
-  KILN_FORMULA_SQRT = 6,
-  KILN_FORMULA_DEPTH = 8
-};
-
 /* What a weight is before a training. */
 enum {
   KILN_INITIAL_CONSTANT = 0,
@@ -123,6 +111,11 @@ static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes, uint64_t scra
 }
 static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
   return KILN_ARENA_ROUND(task_bytes) + sizeof(kiln_worker_t);
+}
+
+static inline uint64_t kiln_body_arena_bytes(const kiln_body_t *body, uint32_t workers) {
+  return kiln_arena_fixed_bytes(body->plan_bytes, body->scratch_bytes, body->task_bytes) + body->staging_bytes +
+         workers * kiln_arena_worker_bytes(body->task_bytes);
 }
 
 /* Emitted by the compiler. */

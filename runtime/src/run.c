@@ -68,8 +68,7 @@ static kiln_status_t check_trace(const kiln_entry_t *entry, const kiln_trace_t *
 
 static kiln_status_t check_arena(const kiln_entry_t *entry, const kiln_body_t *body, const kiln_call_t *call,
                                  uint32_t workers, kiln_error_t *error) {
-  uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes, body->scratch_bytes, body->task_bytes) +
-                    body->staging_bytes + workers * kiln_arena_worker_bytes(body->task_bytes);
+  const uint64_t needed = kiln_body_arena_bytes(body, workers);
   if (!call->arena)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", entry->name);
   if ((uintptr_t)call->arena % KILN_ARENA_ALIGNMENT != 0)
@@ -165,9 +164,8 @@ static kiln_status_t check_kept(const kiln_model_t *model, const kiln_entry_t *e
   return status;
 }
 
-/* What kiln_run and kiln_run_batch have in common; the extents are checked. */
-static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t index,
-                         const kiln_extents_t *extents, void *const *arguments) {
+kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *call, uint32_t index,
+                               const kiln_extents_t *extents, void *const *arguments) {
   const kiln_entry_t *entry = &model->descriptor->entries[index];
   const kiln_backend_t *backend = model->variant->backend;
   kiln_error_t *error = call->error;
@@ -207,7 +205,7 @@ kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint3
   const kiln_entry_t *entry = &model->descriptor->entries[index];
   if ((status = check_extents(entry, entry->symbols, entry->symbol_count, extents, call->error)))
     return status;
-  return run(model, call, index, &(kiln_extents_t){extents, NULL}, arguments);
+  return kiln_run_checked(model, call, index, &(kiln_extents_t){extents, NULL}, arguments);
 }
 
 static kiln_status_t check_sequence(const kiln_entry_t *entry, const kiln_sequence_t *sequences, size_t number,
@@ -249,5 +247,5 @@ kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call,
   }
   if ((status = check_extents(entry, entry->symbols, entry->symbol_count, extents, call->error)))
     return status;
-  return run(model, call, index, &(kiln_extents_t){extents, sequences}, arguments);
+  return kiln_run_checked(model, call, index, &(kiln_extents_t){extents, sequences}, arguments);
 }

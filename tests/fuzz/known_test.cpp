@@ -356,6 +356,34 @@ struct ScalesOfWeights : Model {
 };
 TEST(Known, ScalesOfWeights) { expectRight<ScalesOfWeights>(); }
 
+// Functions, sums and products of weights, in stacks inside of each other, of weights around them, and of halves.
+struct Normalised {
+  constexpr auto forward(const tensor auto &x) const {
+    auto v = parameter<f32, 7, 5>(x, "v");
+    auto scale = parameter<f32, 7>(x, "g") / sqrt(sum<1>(v * v) + 1);
+    return linear(linear(x, v * reshape<7, 1>(scale)), parameter<f32, 5, 7>(x, "back"));
+  }
+};
+struct GroupOfNormalised {
+  Stack<2, Normalised> inner{"inner"};
+  constexpr auto forward(const tensor auto &x) const { return inner(x) * -exp(parameter<f32, 5>(x, "a_log")) + x; }
+};
+struct FollowsFromWeights : Model {
+  Stack<3, GroupOfNormalised> groups{"groups"};
+  constexpr auto scaled(const tensor auto &x) const {
+    auto low = parameter<f32, 5, 2>(x, "low");
+    auto whole = parameter<f32, 5, 5>(x, "whole") + matmul(low, parameter<f32, 2, 5>(x, "high")) * 0.5;
+    return linear(x, whole) * cast<f32>(softplus(parameter<bf16, 5>(x, "short")));
+  }
+  constexpr auto forward(Tensor<f32, T, 5> x) const { return scaled(groups(x)); }
+  constexpr auto other(Tensor<f32, T, 5> x) const { return scaled(x) + 1; }
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("forward", &FollowsFromWeights::forward),
+                      kiln::entry("other", &FollowsFromWeights::other)};
+  }
+};
+TEST(Known, FollowsFromWeights) { expectRight<FollowsFromWeights>(); }
+
 // What a state gets is computed of another one before that is replaced.
 struct StateOfAnotherState : Model {
   State<f32, 3> first{"first"}, second{"second"};

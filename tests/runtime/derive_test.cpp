@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed of weights when they are bound: every step of a formula, for each copy, where the descriptor says,
-// and no other byte changes.
+// What is computed of weights when they are bound: the body behind those of the entries runs once, on the packed copy,
+// in memory of the size that it states. Without memory, the model keeps the weights that it had.
 #include "support.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
 
 #include "instance.h"
@@ -12,69 +11,108 @@ namespace {
 
 using namespace kiln_test;
 
-constexpr uint64_t Elements = 5, Copies = 3, Stride = 64;
-/// Two weights, then what is computed of them.
-constexpr uint64_t First = 0, Second = Copies * Stride, Place = 2 * Copies * Stride, Bytes = 3 * Copies * Stride;
+constexpr uint64_t Elements = 5, Place = 64, Bytes = 128, PlanBytes = 192, ScratchBytes = 128;
+int calls = 0;
+bool fails = false;
 
-uint32_t bitsOf(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
+/// Doubles the weight, by way of the arena.
+int doubleWeight(const kiln_frame_t *frame) {
+  ++calls;
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(frame->arena) % KILN_ARENA_ALIGNMENT, 0u);
+  EXPECT_EQ(frame->worker->executor, nullptr);
+  EXPECT_EQ(frame->worker->end - frame->worker->top, std::ptrdiff_t{ScratchBytes});
+  std::memset(frame->arena, 0x7f, PlanBytes);
+  float values[Elements];
+  std::memcpy(values, frame->weights, sizeof values);
+  for (float &value : values)
+    value *= 2;
+  std::memcpy(frame->arena, values, sizeof values);
+  std::memcpy(const_cast<char *>(frame->weights) + Place, frame->arena, sizeof values);
+  return fails ? 1 : 0;
 }
 
-/// (a / sqrt(b + 0.5) - a) * b
-float expected(float a, float b) {
-  const float sum = b + 0.5f, root = std::sqrt(sum), quotient = a / root, difference = quotient - a;
-  return difference * b;
+int neverCalled(const kiln_frame_t *) {
+  ADD_FAILURE() << "an entry was called";
+  return 1;
 }
 
-TEST(Derive, EachStepForEachCopy) {
-  const kiln_step_t steps[] = {{KILN_FORMULA_WEIGHT, 0}, {KILN_FORMULA_WEIGHT, 1}, {KILN_FORMULA_NUMBER, bitsOf(0.5f)},
-                               {KILN_FORMULA_ADD, 0},    {KILN_FORMULA_SQRT, 0},   {KILN_FORMULA_DIV, 0},
-                               {KILN_FORMULA_WEIGHT, 0}, {KILN_FORMULA_SUB, 0},    {KILN_FORMULA_WEIGHT, 1},
-                               {KILN_FORMULA_MUL, 0}};
-  const kiln_derived_t derived = {Place, Stride, Elements, Copies, std::size(steps), steps};
-  const kiln_placement_t placements[] = {{First, Stride, 0, 0, 0, 0, KILN_F32, 0, 0},
-                                         {Second, Stride, 0, 0, 0, 0, KILN_F32, 0, 0}};
-  const kiln_weight_t weights[] = {{"a.{}", KILN_F32, 1, {Elements}, Copies, 0, 0, 0},
-                                   {"b.{}", KILN_F32, 1, {Elements}, Copies, 0, 0, 0}};
-  kiln_variant_t variant = hostVariant("host", 0, placements, Bytes, nullptr);
-  variant.derived = &derived;
-  variant.derived_count = 1;
+class Derive : public ::testing::Test {
+protected:
+  void SetUp() override {
+    calls = 0;
+    fails = false;
+    variant.derives = 1;
+    descriptor.abi_version = KILN_ABI_VERSION;
+    descriptor.name = "derived";
+    descriptor.weights = &weight;
+    descriptor.weight_count = 1;
+    descriptor.entries = entries;
+    descriptor.entry_count = 1;
+    descriptor.variants = &variant;
+    descriptor.variant_count = 1;
+    const kiln_cpu_t cpu = kiln_cpu_detect();
+    kiln_allocator_t from = allocator.get();
+    kiln_options_t options = {};
+    options.allocator = &from;
+    ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK) << error.message;
+  }
+  void TearDown() override { kiln_destroy(model); }
+
+  kiln_status_t bind(float first) {
+    std::vector<float> values(Elements);
+    for (uint64_t i = 0; i < Elements; ++i)
+      values[i] = first + static_cast<float>(i);
+    const std::string image = makeImage({{"a", "F32", {Elements}, bytesOf(values)}});
+    return kiln_bind_weights_from_memory(model, image.data(), image.size(), &error);
+  }
+
+  /// The weight, then what follows from it; of each the first element.
+  std::pair<float, float> bound() const {
+    float of[2];
+    std::memcpy(&of[0], model->packed, sizeof of[0]);
+    std::memcpy(&of[1], model->packed + Place, sizeof of[1]);
+    return {of[0], of[1]};
+  }
+
+  const kiln_placement_t placement = {0, Place, 0, 0, 0, 0, KILN_F32, 0, 0};
+  const kiln_weight_t weight = {"a", KILN_F32, 1, {Elements}, 1, 0, 0, 0};
+  const kiln_entry_t entries[2] = {{"forward"}, {"bind"}};
+  const kiln_body_t bodies[2] = {{neverCalled, 64, 64, 64, 0}, {doubleWeight, PlanBytes, ScratchBytes, 64, 0}};
+  kiln_variant_t variant = hostVariant("host", 0, &placement, Bytes, bodies);
   kiln_descriptor_t descriptor = {};
-  descriptor.abi_version = KILN_ABI_VERSION;
-  descriptor.name = "derived";
-  descriptor.weights = weights;
-  descriptor.weight_count = std::size(weights);
-  descriptor.variants = &variant;
-  descriptor.variant_count = 1;
-
-  std::vector<Tensor> tensors;
-  std::vector<float> values[2];
-  for (uint64_t copy = 0; copy < Copies; ++copy)
-    for (int weight = 0; weight < 2; ++weight) {
-      std::vector<float> own;
-      for (uint64_t i = 0; i < Elements; ++i) // the last root is of a negative number
-        own.push_back(static_cast<float>((i + 1) * (copy + 2)) / 7 - (copy + 1 == Copies && i + 1 == Elements ? 9 : 0));
-      values[weight].insert(values[weight].end(), own.begin(), own.end());
-      tensors.push_back({(weight ? "b." : "a.") + std::to_string(copy), "F32", {Elements}, bytesOf(own)});
-    }
-  const std::string image = makeImage(tensors);
-
-  const kiln_cpu_t cpu = kiln_cpu_detect();
-  const kiln_options_t options = {};
+  CountingAllocator allocator;
   kiln_model_t *model = nullptr;
-  kiln_error_t error;
-  ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK) << error.message;
-  ASSERT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_OK) << error.message;
-  for (uint64_t copy = 0; copy < Copies; ++copy)
-    for (uint64_t i = 0; i < Stride / sizeof(float); ++i) {
-      float got;
-      std::memcpy(&got, model->packed + Place + copy * Stride + i * sizeof got, sizeof got);
-      const float wanted = i < Elements ? expected(values[0][copy * Elements + i], values[1][copy * Elements + i]) : 0;
-      EXPECT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted))) << copy << " " << i << ": " << got;
-    }
-  kiln_destroy(model);
+  kiln_error_t error = {};
+};
+
+TEST_F(Derive, OnceForEachBinding) {
+  ASSERT_EQ(bind(1), KILN_OK) << error.message;
+  EXPECT_EQ(bound(), std::pair(1.0f, 2.0f));
+  ASSERT_EQ(bind(7), KILN_OK) << error.message;
+  EXPECT_EQ(bound(), std::pair(7.0f, 14.0f));
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(Derive, WithoutMemoryTheWeightsStay) {
+  ASSERT_EQ(bind(1), KILN_OK) << error.message;
+  int refused = 0;
+  for (int most = 0;; ++most) {
+    allocator.Limit = allocator.Made + most;
+    if (bind(7) == KILN_OK)
+      break;
+    EXPECT_EQ(bound(), std::pair(1.0f, 2.0f)) << "allocation " << most;
+    EXPECT_EQ(calls, 1);
+    ++refused;
+  }
+  EXPECT_GT(refused, 1);
+  EXPECT_EQ(bound(), std::pair(7.0f, 14.0f));
+}
+
+TEST_F(Derive, AfterAnInternalErrorNothingIsBound) {
+  fails = true;
+  EXPECT_EQ(bind(1), KILN_INTERNAL_ERROR);
+  EXPECT_STREQ(error.message, "bind of model \"derived\" requires a result of 0, got 1");
+  EXPECT_EQ(model->packed, nullptr);
 }
 
 } // namespace
