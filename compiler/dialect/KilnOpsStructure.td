@@ -78,6 +78,26 @@ def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> 
   let hasCanonicalizeMethod = 1;
 }
 
+def Kiln_SlideOp : Kiln_Op<"slide", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
+  let summary = "rows written after those of a state";
+  let description = [{
+    Writes rows after those of a state (`kiln.state`), and gives the state's rows with them. The state stays as it is until a
+    `kiln.store` replaces it. If that stores the last rows of the result, nothing is copied: the state's memory has `room` for
+    more rows, and remembers where its rows begin. What begins after more than `rows` others is moved to the beginning.
+
+    ```mlir
+    %longer = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<9x8xf32> -> tensor<11x8xf32>
+    %last = kiln.slice %longer axis = 0 start = 9 : tensor<11x8xf32> -> tensor<2x8xf32>
+    kiln.store %last to "heard" rows = 2 flushed : tensor<2x8xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x, StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows, I64Attr:$room);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$x `after` $name (`copies` `=` $copies^)? `rows` `=` $rows `room` `=` $room attr-dict `:` "
+                       "type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "the value that the next call finds in a state";
   let description = [{

@@ -295,6 +295,25 @@ LogicalResult StateOp::verify() {
   return checkState(Check(*this), cast<RankedTensorType>(getType()), getRows(), getCopies());
 }
 
+LogicalResult SlideOp::verify() {
+  Check check(*this);
+  auto added = cast<RankedTensorType>(getX().getType()), type = cast<RankedTensorType>(getType());
+  const auto rows = static_cast<int64_t>(getRows()), room = static_cast<int64_t>(getRoom());
+  if (failed(check.extents(added)) || failed(checkState(check, type, room, getCopies())))
+    return failure();
+  SmallVector<AffineExpr> expected = added.getRank() > 0 ? getExtents(added) : SmallVector<AffineExpr>();
+  if (!expected.empty())
+    expected.front() = canonicalExtent(expected.front() + rows);
+  if (expected != getExtents(type) || added.getElementType() != type.getElementType())
+    return check.fail("slide requires a result of the state's rows and the operand's", check.text(added),
+                      check.text(type));
+  auto most = check.bounds(getExtents(type).front());
+  if (!most || most->max + rows > room)
+    return check.fail("slide requires room for the result's rows and the state's", check.text(getExtents(type).front()),
+                      Twine(room));
+  return success();
+}
+
 LogicalResult StoreOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getX().getType());

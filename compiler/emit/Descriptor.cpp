@@ -273,8 +273,9 @@ static uint64_t stateMark(const ModelInterface &model) {
   std::string text;
   for (const std::vector<StateInterface> *all : {&model.states, &model.moments})
     for (const StateInterface &state : *all)
-      text += fmt::format("{} {} {} {} {} {};", state.name, name_of(state.element), state.copies,
-                          fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride);
+      text += fmt::format("{} {} {} {} {} {}{};", state.name, name_of(state.element), state.copies,
+                          fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride,
+                          state.room > 0 ? fmt::format(" {}", state.room) : "");
   return llvm::xxh3_64bits(text) | 1; // never 0, which begins
 }
 

@@ -96,6 +96,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::CallOp>([&](auto call) { return emitCall(call); })
             .Case<kd::LoopInterface>([&](auto loop) { return emitLoop(loop); })
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
+            .Case<kd::SlideOp>([&](auto slide) { return emitSlide(slide); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
             .Case<kd::AssignOp>([&](auto assign) { return emitAssign(assign); })
             .Case<kd::ConcatOp>([&](auto concat) { return emitConcat(concat); })
@@ -262,9 +263,13 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
     return addressOfState(append);
+  if (auto slide = tensor.getDefiningOp<kd::SlideOp>())
+    return addressOfState(slide);
   if (Operation *home = input.plan.homeOf(tensor)) {
     if (auto append = dyn_cast<kd::AppendOp>(home))
       return addressOfAppended(append);
+    if (auto slide = dyn_cast<kd::SlideOp>(home))
+      return addressOfAdded(slide);
     auto store = dyn_cast<kd::StoreOp>(home);
     return store ? addressOfState(store) : addressOf(cast<kd::AssignOp>(home).getParameter());
   }

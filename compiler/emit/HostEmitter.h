@@ -50,7 +50,12 @@ private:
   mlir::FailureOr<mlir::Value> addressOfAppended(mlir::kiln::AppendOp append);
   mlir::FailureOr<mlir::Value> addressOfRows(mlir::kiln::SliceOp slice);
   mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
+  mlir::LogicalResult emitSlide(mlir::kiln::SlideOp slide);
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
+  /// What a store does whose rows stay where they are.
+  mlir::LogicalResult emitAdvance(mlir::kiln::StoreOp store, mlir::kiln::SlideOp slide);
+  /// Sets small floats to 0 among the last bytes.
+  mlir::LogicalResult emitFlush(mlir::kiln::StoreOp store, mlir::Value end, mlir::Value bytes);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitConcat(mlir::kiln::ConcatOp concat);
   mlir::LogicalResult emitScatterAdd(mlir::kiln::ScatterAddOp scatter);
@@ -71,11 +76,17 @@ private:
   mlir::FailureOr<mlir::Value> addressOf(mlir::Value tensor);
   mlir::FailureOr<mlir::Value> bytesOf(mlir::RankedTensorType type);
   mlir::FailureOr<mlir::Value> bytesOf(mlir::ArrayRef<mlir::AffineExpr> extents, mlir::Type element);
-  /// How many of the last bytes of what a state gets were in no state before.
+  /// How many of the last bytes of what a state gets were in no state before, at most all.
   mlir::FailureOr<mlir::Value> freshBytesOf(mlir::Value value);
   /// By the op that reads or writes the state.
   template <class Op> mlir::Value addressOfState(Op op) { return addressOfState(op, op.getName(), op.getCopies()); }
   mlir::Value addressOfState(mlir::Operation *op, mlir::StringRef name, int64_t copies);
+  /// Where its memory begins, which is where its rows do unless it slides.
+  mlir::Value addressOfMemory(mlir::Operation *op, const StateInterface &state, int64_t copies);
+  /// The row that a state that slides begins at; whatever is in memory, it is one of those that it may begin at.
+  mlir::Value positionOf(const StateInterface &state, mlir::Value memory);
+  /// The first row after those of the state.
+  mlir::Value addressOfAdded(mlir::kiln::SlideOp slide);
   mlir::FailureOr<mlir::Value> addressOfStep(mlir::kiln::LoopStep step, mlir::RankedTensorType slice);
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   mlir::Value layerAt(mlir::Operation *op);
@@ -102,6 +113,10 @@ private:
   }
   mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::LLVM::AddOp::create(builder, loc, a, b); }
   mlir::Value subtract(mlir::Value a, mlir::Value b) { return mlir::LLVM::SubOp::create(builder, loc, a, b); }
+  mlir::Value atMost(mlir::Value value, mlir::Value most) {
+    mlir::Value isLess = mlir::LLVM::ICmpOp::create(builder, loc, mlir::LLVM::ICmpPredicate::ult, value, most);
+    return mlir::LLVM::SelectOp::create(builder, loc, isLess, value, most);
+  }
   mlir::Value multiply(mlir::Value a, mlir::Value b) { return mlir::LLVM::MulOp::create(builder, loc, a, b); }
   mlir::Value byteAddress(mlir::Value base, mlir::Value offset) {
     return mlir::LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,

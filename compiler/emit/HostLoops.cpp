@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/HostEmitter.h"
 #include "compiler/transforms/CutStages.h"
+#include "compiler/transforms/RowsInPlace.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -40,11 +41,28 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
   return add(layer, add(multiply(own, constant(i64, count / stages)), more));
 }
 
+Value HostEmitter::addressOfMemory(Operation *op, const StateInterface &state, int64_t copies) {
+  Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
+  Value address = byteAddress(states, state.offsets[input.role]), layer = layerAt(op);
+  return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state.stride))) : address;
+}
+
+Value HostEmitter::positionOf(const StateInterface &state, Value memory) {
+  Value position = LLVM::LoadOp::create(builder, loc, i64, byteAddress(memory, state.positionOffset()));
+  return atMost(position, constant(i64, state.shape.front()));
+}
+
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
   const StateInterface *state = input.model.findState(name.str());
-  Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
-  Value address = byteAddress(states, state->offsets[input.role]), layer = layerAt(op);
-  return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
+  Value memory = addressOfMemory(op, *state, copies);
+  if (state->room == 0)
+    return memory;
+  return byteAddress(memory, multiply(positionOf(*state, memory), constant(i64, state->rowBytes())));
+}
+
+Value HostEmitter::addressOfAdded(kd::SlideOp slide) {
+  const StateInterface *state = input.model.findState(slide.getName().str());
+  return byteAddress(addressOfState(slide), state->shape.front() * state->rowBytes());
 }
 
 void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
@@ -88,13 +106,57 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
   return success();
 }
 
+LogicalResult HostEmitter::emitSlide(kd::SlideOp slide) {
+  if (input.plan.homeOf(slide.getX()) == slide.getOperation())
+    return success();
+  FailureOr<Value> source = addressOf(slide.getX()), bytes = bytesOf(cast<RankedTensorType>(slide.getX().getType()));
+  if (llvm::failed(source) || llvm::failed(bytes))
+    return failure();
+  copyRows(addressOfAdded(slide), *source, constant(i64, 1), *bytes, *bytes);
+  return success();
+}
+
+/// From the next call on the rows begin so many rows later. Those that would begin too late for a call of the most rows
+/// are moved to the beginning, which they do not overlap: they begin after more rows than they are.
+LogicalResult HostEmitter::emitAdvance(kd::StoreOp store, kd::SlideOp slide) {
+  const StateInterface *state = input.model.findState(store.getName().str());
+  auto added = cast<RankedTensorType>(slide.getX().getType());
+  FailureOr<Value> count = evaluate(kd::getExtents(added).front(), symbols);
+  if (llvm::failed(count))
+    return failure();
+  Value memory = addressOfMemory(store, *state, store.getCopies()), rows = constant(i64, state->shape.front()),
+        rowBytes = constant(i64, state->rowBytes()), next = add(positionOf(*state, memory), *count);
+  Value first = byteAddress(memory, multiply(next, rowBytes)), bytes = multiply(rows, rowBytes);
+  if (store.getFlushed() &&
+      llvm::failed(emitFlush(store, byteAddress(first, bytes), multiply(atMost(*count, rows), rowBytes))))
+    return failure();
+  Value isLate = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ugt, next, rows);
+  LLVM::StoreOp::create(builder, loc, LLVM::SelectOp::create(builder, loc, isLate, constant(i64, 0), next),
+                        byteAddress(memory, state->positionOffset()));
+  return emitIf(isLate, [&] {
+    copyRows(memory, first, constant(i64, 1), bytes, bytes);
+    return success();
+  });
+}
+
+LogicalResult HostEmitter::emitFlush(kd::StoreOp store, Value end, Value bytes) {
+  if (input.target.memorySpace != KILN_MEMORY_HOST)
+    return store.emitOpError("sets floats to 0 on CPUs only");
+  const bool isShort = cast<RankedTensorType>(store.getX().getType()).getElementType().isBF16();
+  auto function = declare(isShort ? "kiln_flush_bf16" : "kiln_flush_f32", LLVM::LLVMVoidType::get(builder.getContext()),
+                          {pointer, i64});
+  LLVM::CallOp::create(builder, loc, function, ValueRange{byteAddress(end, subtract(constant(i64, 0), bytes)), bytes});
+  return success();
+}
+
 /// The last rows of a stream were in no state but for those of the state that the stream begins with.
 FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
+  FailureOr<Value> all = bytesOf(cast<RankedTensorType>(value.getType()));
   auto slice = kd::getUnshaped(value).getDefiningOp<kd::SliceOp>();
   auto stream =
       slice && slice.getAtEnd() ? kd::getUnshaped(slice.getX()).getDefiningOp<kd::ConcatOp>() : kd::ConcatOp();
-  if (!stream || !kd::getUnshaped(stream.getInputs().front()).getDefiningOp<kd::StateOp>())
-    return bytesOf(cast<RankedTensorType>(value.getType()));
+  if (llvm::failed(all) || !stream || !kd::getUnshaped(stream.getInputs().front()).getDefiningOp<kd::StateOp>())
+    return all;
   Value sum = constant(i64, 0);
   for (Value part : stream.getInputs().drop_front()) {
     FailureOr<Value> bytes = bytesOf(cast<RankedTensorType>(part.getType()));
@@ -102,29 +164,23 @@ FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
       return failure();
     sum = LLVM::AddOp::create(builder, loc, sum, *bytes);
   }
-  return sum;
+  return atMost(sum, *all);
 }
 
 LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
   if (input.plan.homeOf(store.getX()) == store.getOperation())
     return success();
+  if (kd::SlideOp slide = kd::getSlide(store))
+    return emitAdvance(store, slide);
   FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
   if (llvm::failed(source) || llvm::failed(bytes))
     return failure();
-  if (!store.getFlushed()) {
-    copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
+  Value target = addressOfState(store);
+  copyRows(target, *source, constant(i64, 1), *bytes, *bytes);
+  if (!store.getFlushed())
     return success();
-  }
-  if (input.target.memorySpace != KILN_MEMORY_HOST)
-    return store.emitOpError("sets floats to 0 on CPUs only");
-  const bool isShort = cast<RankedTensorType>(store.getX().getType()).getElementType().isBF16();
   FailureOr<Value> fresh = freshBytesOf(store.getX());
-  if (llvm::failed(fresh))
-    return failure();
-  auto function = declare(isShort ? "kiln_store_bf16" : "kiln_store_f32", LLVM::LLVMVoidType::get(builder.getContext()),
-                          {pointer, pointer, i64, i64});
-  LLVM::CallOp::create(builder, loc, function, ValueRange{addressOfState(store), *source, *bytes, *fresh});
-  return success();
+  return llvm::failed(fresh) ? failure() : emitFlush(store, byteAddress(target, *bytes), *fresh);
 }
 
 LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {

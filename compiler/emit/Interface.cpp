@@ -7,6 +7,7 @@
 #include "runtime/src/model.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -55,10 +56,16 @@ static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
   return stored_bytes(state.element, elements);
 }
 
+uint64_t StateInterface::rowBytes() const { return byteCount(*this, 1); }
+
+uint64_t StateInterface::positionOffset() const {
+  return llvm::alignTo(static_cast<uint64_t>(room) * rowBytes(), sizeof(int64_t));
+}
+
 void ModelInterface::placeStates() {
   auto place = [](StateInterface &state, int64_t copies, uint64_t bytes) {
     state.offsets.push_back(bytes);
-    state.stride = KILN_ARENA_ROUND(byteCount(state, 0));
+    state.stride = KILN_ARENA_ROUND(state.room > 0 ? state.positionOffset() + sizeof(int64_t) : byteCount(state, 0));
     return bytes + copies * state.stride;
   };
   for (std::vector<StateInterface> *all : {&states, &moments})

@@ -90,6 +90,7 @@ struct StateInterface {
   std::vector<uint64_t> offsets = {}; // one a role
   uint64_t stride = 0;
   bool isAppended = false;
+  int64_t room = 0; // rows in memory, of a state that slides (kiln.slide): its own begin at one of them; 0: it does not
   std::optional<WeightSlice> slice = std::nullopt; // as of a weight
   int64_t parts = 1;                               // replicas have one each, of all elements in a row
   int64_t allCopies = 0;                           // as of a weight
@@ -97,6 +98,9 @@ struct StateInterface {
 
   /// As it lies in an arena.
   std::vector<int64_t> ownShape() const;
+  uint64_t rowBytes() const;
+  /// Where the number of the row that a state that slides begins at is, in a copy: an i64 after all rows.
+  uint64_t positionOffset() const;
   int64_t fileCopies() const { return allCopies ? allCopies : copies; }
 };
 

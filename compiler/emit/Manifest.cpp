@@ -176,6 +176,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   for (const StateInterface &state : model.states) {
     json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
                      {"copies", state.copies}, {"offset", state.offsets[0]},     {"stride", state.stride}};
+    if (state.room > 0)
+      row["room"] = state.room;
     if (state.allCopies)
       row["of_all_stages"] = state.allCopies;
     states.push_back(std::move(row));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/TargetModule.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/RanksInterface.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/ReplaceFile.h"
+#include "targets/registry.h"
 
 using namespace mlir;
 
@@ -35,11 +37,26 @@ static void describeCalls(const Graph &graph, const LoweringOptions &options, Mo
   describeStages(module, report.model);
 }
 
+/// States that slide have more room, which is the same for all targets.
+static void describeSlides(ModuleOp module, ModelInterface &model) {
+  module.walk([&](mlir::kiln::SlideOp slide) {
+    auto state = llvm::find_if(model.states, [&](const StateInterface &each) { return slide.getName() == each.name; });
+    assert(state != model.states.end() && "a state of the model");
+    state->room = static_cast<int64_t>(slide.getRoom());
+  });
+  model.placeStates();
+}
+
 /// Through the passes; each stage goes to the options' folder, if there is one.
 static LogicalResult runPasses(ModuleOp module, const Target &target, const CompileOptions &options,
                                raw_ostream &errors) {
+  LoweringOptions lowering = options.lowering;
+  lowering.slides = llvm::all_of(options.targets, [](const std::string &name) {
+    const Target *each = findTarget(name);
+    return each && !each->hooks().writesStates;
+  });
   if (options.dumpDirectory.empty())
-    return lowerToKernels(module, target, options.lowering);
+    return lowerToKernels(module, target, lowering);
   const std::string folder = options.dumpDirectory + "/" + target.info().name;
   std::string imported;
   llvm::raw_string_ostream(imported) << module << "\n";
@@ -47,7 +64,7 @@ static LogicalResult runPasses(ModuleOp module, const Target &target, const Comp
     errors << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }
-  return lowerToKernels(module, target, options.lowering, [&](PassManager &passes) {
+  return lowerToKernels(module, target, lowering, [&](PassManager &passes) {
     passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
                                       [](Pass *, Operation *) { return true; }, true, true, false, folder);
   });
@@ -65,6 +82,7 @@ LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, 
   describeCalls(graph, options.lowering, module, report);
   if (options.form != EmitForm::Ir && failed(runPasses(module, target, options, errors)))
     return failure();
+  describeSlides(module, report.model);
   if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << module << "\n";
   else

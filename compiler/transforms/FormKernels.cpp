@@ -14,7 +14,6 @@
 #include "compiler/transforms/KernelNames.h"
 #include "compiler/transforms/OutlineKernel.h"
 #include "compiler/transforms/RowsInPlace.h"
-#include "kiln/graph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/bit.h"
@@ -199,12 +198,12 @@ bool takeMoments(ArrayRef<KernelGroup> groups) {
 /// The store that alone reads the group's result, if the group does nothing but set small floats to 0, of few bytes:
 /// the host function does that as it copies them.
 StoreOp getFlushingStore(const KernelGroup &group) {
-  auto where = group.results.size() == 1 ? group.results[0].getDefiningOp<WhereOp>() : WhereOp();
-  auto less = where ? where.getCondition().getDefiningOp<LessOp>() : LessOp();
-  auto abs = less ? less.getLhs().getDefiningOp<AbsOp>() : AbsOp();
-  if (!abs || abs.getX() != where.getRhs() || getSplat(less.getRhs()) != ::kiln::least_state_magnitude ||
-      getSplat(where.getLhs()) != 0 || !llvm::all_of(group.ops, [&](Operation *op) {
-        return op == where || op == less || op == abs || isa<ConstantOp>(op);
+  if (group.results.size() != 1 || !getUnflushed(group.results[0]))
+    return {};
+  auto where = group.results[0].getDefiningOp<WhereOp>();
+  auto less = where.getCondition().getDefiningOp<LessOp>();
+  if (!llvm::all_of(group.ops, [&](Operation *op) {
+        return op == where || op == less || op == less.getLhs().getDefiningOp() || isa<ConstantOp>(op);
       }))
     return {};
   auto type = cast<RankedTensorType>(where.getType());

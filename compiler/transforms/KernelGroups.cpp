@@ -207,7 +207,7 @@ private:
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (auto view = dyn_cast<ReshapeOp>(user))
         return isReadInPlace(view.getResult());
-      return isa<StoreOp, AppendOp>(user) ? isSmall(value) : !isHostOp(user);
+      return isa<AppendOp, SlideOp, StoreOp>(user) ? isSmall(value) : !isHostOp(user);
     });
   }
 

@@ -215,6 +215,29 @@ def KeepOrder : Pass<"kiln-keep-order", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def SlideStates : Pass<"kiln-slide-states", "::mlir::ModuleOp"> {
+  let summary = "Keep the last rows of streams where they are";
+  let description = [{
+    Before: windows over streams, whose last rows each call copies to a state.
+    ```mlir
+    %past = kiln.state "heard" rows = 2 : tensor<2x8xf32>
+    %longer = kiln.concat %past, %x axis = 0 : (tensor<2x8xf32>, tensor<?x8xf32, #t>) -> tensor<?x8xf32, #longer>
+    %last = kiln.slice %longer axis = 0 start = 0 at_end : tensor<?x8xf32, #longer> -> tensor<2x8xf32>
+    kiln.store %last to "heard" rows = 2 : tensor<2x8xf32>
+    ```
+    After:
+    ```mlir
+    %longer = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<?x8xf32, #t> -> tensor<?x8xf32, #longer>
+    %last = kiln.slice %longer ...   kiln.store %last to "heard" ...
+    ```
+    The room of a state is the same in all entries, and does not depend on the target. Does nothing in a module that trains or that
+    several processes call.
+
+    Assumes canonical IR.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def HoistInvariants : Pass<"kiln-hoist-invariants", "::mlir::func::FuncOp"> {
   let summary = "Call kernels before a loop that compute the same in each iteration";
   let description = [{

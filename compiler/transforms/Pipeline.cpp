@@ -22,6 +22,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // Optimise the model.
   buildRecognition(passes); // the projections of attention are joined next
   passes.addPass(createMergeProjections());
+  if (options.slides)
+    passes.addPass(createSlideStates());     // before anything that depends on the target
   passes.addPass(createCanonicalizerPass()); // what became dead
   passes.addPass(
       createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout

@@ -20,6 +20,8 @@ struct PipelineOptions {
   bool tf32 = false;
   /// Kernels compute each row alike, however many there are. For targets that can.
   bool ordered = false;
+  /// States that slide by some rows stay where they are. For CPUs.
+  bool slides = false;
 };
 
 /// The first passes, after which what reads as attention is one op.

@@ -26,7 +26,7 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Parameter, 0};
     else if (isa<ConstantOp, RankOp>(op))
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Constant, 0};
-    else if (isa<StateOp, AppendOp>(op))
+    else if (isa<AppendOp, SlideOp, StateOp>(op))
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::State, 0};
   });
 

@@ -6,9 +6,9 @@
 //   Argument   offset: the position among the entry's tensor arguments and results, arguments first
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant, kiln.rank; offset unused
-//   State      kiln.state and what kiln.append returns, in front of the plan; offset unused
-//   Home       a call's result, in the state or weight that a kiln.append, kiln.store or kiln.assign would copy it to
-//              (homeOf)
+//   State      kiln.state and what kiln.append and kiln.slide return, in front of the plan; offset unused
+//   Home       a call's result, in the state or weight that a kiln.append, kiln.slide, kiln.store or kiln.assign would
+//              copy it to (homeOf)
 //
 // A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
 // is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The

@@ -70,7 +70,7 @@ private:
   /// The host function copies it, as the only part of what it puts together.
   static void insertCopy(OpOperand &operand) {
     OpBuilder builder(operand.getOwner());
-    if (getViewed(operand.get()).getDefiningOp<StateOp>())
+    if (isa_and_nonnull<SlideOp, StateOp>(getViewed(operand.get()).getDefiningOp()))
       builder.setInsertionPointAfterValue(operand.get()); // before it is replaced
     Location loc = operand.getOwner()->getLoc();
     auto type = cast<RankedTensorType>(operand.get().getType());

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the host function does with whole rows that are one behind another in memory: a kiln.slice of them is within its
-// operand's place, some bytes on, and a kiln.concat copies what it puts together.
+// operand's place, some bytes on, a kiln.concat copies what it puts together, and a kiln.slide writes rows after those
+// of a state.
 #pragma once
 
-#include "mlir/IR/Operation.h"
+#include "compiler/dialect/KilnDialect.h"
 
 namespace mlir::kiln {
 
@@ -13,5 +14,11 @@ inline constexpr int64_t mostHostCopyBytes = 64 << 10;
 
 /// Whether a slice or a concat is of such rows.
 bool isRowsInPlace(Operation *op);
+
+/// The value whose small floats this one has as 0, as states do; null if it is no such value.
+Value getUnflushed(Value value);
+
+/// What gives the rows that the store keeps where they are; null of other stores.
+SlideOp getSlide(StoreOp store);
 
 } // namespace mlir::kiln

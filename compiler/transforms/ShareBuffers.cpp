@@ -8,7 +8,7 @@
 // 3. A sum over ranks shares the buffer of what is added, or a conflict is noted. So it is where a sum is begun of what
 //    something else reads, too.
 // 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
-//    before any more.
+//    before any more; so is one that slides into a state.
 // 5. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
 // 6. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
@@ -206,7 +206,8 @@ void BufferSharing::number(Block &block) {
       for (Value value : receive.getValues())
         if (!getLoopStep(value))
           addNode(value, step);
-    } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, SendOp, StoreOp, func::ReturnOp>(op)) {
+    } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, SendOp, SlideOp, StoreOp,
+                   func::ReturnOp>(op)) {
       addStep(&op);
       if (isa<BeginReduceOp>(op))
         begun.push_back(&op);
@@ -371,7 +372,7 @@ void BufferSharing::shareSums() {
 }
 
 SmallVector<Attribute> getMemoryNames(Operation *op) {
-  if (isa<StateOp, AppendOp, StoreOp>(op))
+  if (isa<AppendOp, SlideOp, StateOp, StoreOp>(op))
     return {op->getAttr("name")};
   if (auto assign = dyn_cast<AssignOp>(op))
     op = assign.getParameter().getDefiningOp();
@@ -421,12 +422,25 @@ bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
       return stepsOf.lookup(op).first > at;
     if (op == store || !llvm::is_contained(getMemoryNames(op), home))
       return false;
-    return isa<AppendOp, StoreOp, AssignOp>(op) || !llvm::all_of(getReads(op->getResult(0)), isEarlier);
+    return isa<AppendOp, AssignOp, SlideOp, StoreOp>(op) || !llvm::all_of(getReads(op->getResult(0)), isEarlier);
   };
   return llvm::none_of(getReads(result),
                        [](OpOperand *use) { return isa<YieldOp, func::ReturnOp>(use->getOwner()); }) &&
          !entry->walk([&](Operation *op) { return isInTheWay(op) ? WalkResult::interrupt() : WalkResult::advance(); })
               .wasInterrupted();
+}
+
+/// Whether a call's result may be where `slide` would copy it, after the rows of a state, which nothing else writes to:
+/// all that reads the result comes before the state is replaced, and it is not to be somewhere else, too.
+static bool mayBeAfterState(OpResult result, SlideOp slide) {
+  Block *block = slide->getBlock();
+  auto stores = block->getOps<StoreOp>();
+  auto store = llvm::find_if(stores, [&](StoreOp each) { return getSlide(each) == slide; });
+  return llvm::all_of(getReads(result), [&](OpOperand *use) {
+    Operation *reader = block->findAncestorOpInBlock(*use->getOwner());
+    return reader && !isa<YieldOp, func::ReturnOp>(use->getOwner()) &&
+           (store == stores.end() || reader->isBeforeInBlock(*store));
+  });
 }
 
 /// Whether what is appended is all of the operand, side by side.
@@ -437,7 +451,7 @@ static bool appendsAll(AppendOp append) {
 
 void BufferSharing::findHomes() {
   entry.walk([&](Operation *op) {
-    if (!isa<AppendOp, StoreOp, AssignOp>(op) || (isa<AppendOp>(op) && !appendsAll(cast<AppendOp>(op))) ||
+    if (!isa<AppendOp, AssignOp, SlideOp, StoreOp>(op) || (isa<AppendOp>(op) && !appendsAll(cast<AppendOp>(op))) ||
         (isa<StoreOp>(op) && cast<StoreOp>(op).getFlushed()))
       return;
     Value value = getReshaped(op->getOperand(0));
@@ -446,7 +460,10 @@ void BufferSharing::findHomes() {
     if (!call || node == nodeOf.end() || call->getBlock() != op->getBlock())
       return;
     const unsigned buffer = nodes[node->second].buffer;
-    if (buffers[buffer].size() == 1 && !homes.contains(buffer) && mayBeAtHome(cast<OpResult>(value), op))
+    if (buffers[buffer].size() != 1 || homes.contains(buffer))
+      return;
+    auto slide = dyn_cast<SlideOp>(op);
+    if (slide ? mayBeAfterState(cast<OpResult>(value), slide) : mayBeAtHome(cast<OpResult>(value), op))
       homes[buffer] = op;
   });
 }
@@ -461,10 +478,10 @@ void BufferSharing::shareInPlace() {
   }
 }
 
-/// A state that is stored somewhere may have been replaced by then.
+/// A state that is stored somewhere may have been replaced by then, but for the rows of it that stay where they are.
 void BufferSharing::keepStates() {
   entry.walk([&](StoreOp store) {
-    if (getViewed(store.getX()).getDefiningOp<StateOp>())
+    if (isa_and_nonnull<SlideOp, StateOp>(getViewed(store.getX()).getDefiningOp()) && !getSlide(store))
       conflicts.push_back(&store.getXMutable());
   });
 }

@@ -10,6 +10,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
+#include "compiler/transforms/RowsInPlace.h"
 
 namespace mlir::kiln {
 namespace {
@@ -51,6 +52,10 @@ private:
       auto assign = dyn_cast<AssignOp>(home);
       range.kind = assign ? MemoryPlacement::Kind::Parameter : MemoryPlacement::Kind::State;
       range.state = nameOf(assign ? assign.getParameter().getDefiningOp() : home);
+      if (auto slide = dyn_cast<SlideOp>(home)) {
+        range.begin = bytesOf(slide.getResult()) - range.end; // if there are as many as there may be
+        range.end += range.begin;
+      }
     } else if (place.kind == MemoryPlacement::Kind::State || place.kind == MemoryPlacement::Kind::Parameter) {
       range.state = nameOf(whole.getDefiningOp());
     } else {
@@ -111,6 +116,8 @@ private:
         result = walk(loop);
       else if (isa<StateOp>(op))
         result = readState(&op);
+      else if (auto slide = dyn_cast<SlideOp>(op))
+        result = walk(slide);
       else if (isa<AppendOp, StoreOp>(op))
         result = writeState(&op);
       else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
@@ -161,7 +168,7 @@ private:
     }
     for (Value result : call.getResults()) {
       write(result);
-      if (Operation *home = plan.homeOf(result))
+      if (Operation *home = plan.homeOf(result); home && !isa<SlideOp>(home))
         stored.insert_range(getMemoryNames(home));
     }
     return success();
@@ -273,11 +280,30 @@ private:
     return success();
   }
 
+  /// The rows of the state stay; those after them are the operand, or become it.
+  LogicalResult walk(SlideOp slide) {
+    if (failed(read(slide, slide.getX())) || failed(readState(slide)))
+      return failure();
+    pieces.pop_back();
+    const ByteRange whole = rangeOf(slide.getResult());
+    ByteRange added = whole;
+    added.begin = whole.end - bytesOf(slide.getX());
+    if (plan.homeOf(slide.getX()) == slide && rangeOf(slide.getX()) != added)
+      return slide.emitError() << "memory plan requires rows right after those of the state";
+    if (plan.homeOf(slide.getX()) != slide)
+      llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.overlaps(added); });
+    pieces.emplace_back(slide.getResult(), whole);
+    return success();
+  }
+
   LogicalResult writeState(Operation *op) {
     if (failed(read(op, op->getOperand(0))))
       return failure();
     stored.insert(op->getAttr("name"));
     const bool isThere = plan.homeOf(op->getOperand(0)) == op;
+    auto store = dyn_cast<StoreOp>(op);
+    if (store && getViewed(store.getX()).getDefiningOp<SlideOp>() && !getSlide(store))
+      return op->emitError() << "memory plan requires a copy of what slides into a state that is stored elsewhere";
     if (isThere && isa<AppendOp>(op))
       pieces.emplace_back(op->getResult(0), rangeOf(op->getResult(0))); // its last rows are the operand
     else if (isa<AppendOp>(op))

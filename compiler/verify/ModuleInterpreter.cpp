@@ -51,6 +51,7 @@ private:
   void runKilnOp(Operation &op);
   void runGeneric(linalg::GenericOp op);
   Tensor append(kd::AppendOp op);
+  Tensor slide(kd::SlideOp op);
   Tensor given(Tensor value) const { return owner.given ? owner.given(value) : std::move(value); }
 
   TensorShape shapeOf(Type type);
@@ -163,6 +164,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
         set(state.getResult(), takeRange(*whole, 0, 0, shapeOf(state.getType())[0]));
       })
       .Case([&](kd::AppendOp op) { set(op.getResult(), append(op)); })
+      .Case([&](kd::SlideOp op) { set(op.getResult(), slide(op)); })
       .Case([&](kd::StoreOp store) {
         const SharedTensor &value = get(store.getX());
         require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
@@ -383,6 +385,17 @@ Tensor ModuleInterpreter::Frame::append(kd::AppendOp op) {
     whole.set(first * width + i, rows.at(i));
   state = share(std::move(whole));
   return takeRange(*state, 0, 0, shape[0]);
+}
+
+Tensor ModuleInterpreter::Frame::slide(kd::SlideOp op) {
+  const auto type = cast<RankedTensorType>(op.getType());
+  const SharedTensor state = stateOf(op.getName(), type, op.getRows());
+  const Tensor &rows = *get(op.getX());
+  Tensor result = Tensor::zeros(elementTypeOf(type.getElementType()), shapeOf(type));
+  require(state->size() + rows.size() == result.size(), "slide requires the state's rows and others");
+  for (std::int64_t i = 0; i < result.size(); ++i)
+    result.set(i, i < state->size() ? state->at(i) : rows.at(i - state->size()));
+  return result;
 }
 
 std::vector<SharedTensor> ModuleInterpreter::run(func::FuncOp function, ArrayRef<std::int64_t> extents,

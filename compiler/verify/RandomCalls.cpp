@@ -193,7 +193,7 @@ Session drawSession(ModuleOp module, ArrayRef<std::int64_t> extents, const std::
 RandomCalls drawCalls(ModuleOp module, std::uint64_t seed, double most) {
   Assignments assignments(module, seed);
   bool hasStates = false;
-  module.walk([&](Operation *op) { hasStates |= isa<kd::StateOp, kd::AppendOp, kd::StoreOp>(op); });
+  module.walk([&](Operation *op) { hasStates |= isa<kd::AppendOp, kd::SlideOp, kd::StateOp, kd::StoreOp>(op); });
   const int rounds = hasStates ? 2 : 1;
   auto isFast = [&](ArrayRef<std::int64_t> values) { return rounds * assignments.operations(values) <= most; };
 

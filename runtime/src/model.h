@@ -131,10 +131,9 @@ extern const kiln_selftest_t kiln_selftest_table;
  * source and side by side in the target, in the memory of the variant. */
 void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                     uint64_t source_stride);
-/* Likewise for a state: floats below 2^-100 become 0 among the last `fresh` bytes; those before were in a state. NaN
- * and infinities stay. */
-void kiln_store_f32(void *target, const void *source, uint64_t bytes, uint64_t fresh);
-void kiln_store_bf16(void *target, const void *source, uint64_t bytes, uint64_t fresh);
+/* Floats below 2^-100 become 0, as in what states keep. NaN and infinities stay. */
+void kiln_flush_f32(void *values, uint64_t bytes);
+void kiln_flush_bf16(void *values, uint64_t bytes);
 /* table [height, width]: the sums of those rows [count, width] that have its rows' numbers as indices, in their order,
  * whatever the number of workers. What the executor's loop returned. */
 int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,

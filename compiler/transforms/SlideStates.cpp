@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Find the states of which a store keeps the last rows of what they were and of what is new, by their names: the
+//    frames that a convolution over a stream still needs, the keys of a window.
+// 2. Give each room for twice its rows and the most that are new, if that is little memory. An offset of at most its
+//    rows is moved to the beginning without an overlap, and so seldom that each call copies about as many rows as are
+//    new.
+// 3. Make the concats kiln.slide: those whose rows are stored, and in batched entries those of other loops over the
+//    sequences, too, whose kernels are those of the entry.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/RowsInPlace.h"
+#include "kiln/graph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallSet.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_SLIDESTATES
+#include "compiler/transforms/Passes.h.inc"
+
+Value getUnflushed(Value value) {
+  auto where = value.getDefiningOp<WhereOp>();
+  auto less = where ? where.getCondition().getDefiningOp<LessOp>() : LessOp();
+  auto abs = less ? less.getLhs().getDefiningOp<AbsOp>() : AbsOp();
+  const bool isFlush = abs && abs.getX() == where.getRhs() &&
+                       getSplat(less.getRhs()) == ::kiln::least_state_magnitude && getSplat(where.getLhs()) == 0;
+  return isFlush ? where.getRhs() : Value();
+}
+
+SlideOp getSlide(StoreOp store) {
+  auto last = getUnshaped(store.getX()).getDefiningOp<SliceOp>();
+  auto slide = last && last.getAxis() == 0 ? last.getX().getDefiningOp<SlideOp>() : SlideOp();
+  if (!slide || slide.getName() != store.getName() || slide->getBlock() != store->getBlock())
+    return {};
+  auto extentOf = [](Value value) { return getExtents(cast<RankedTensorType>(value.getType())).front(); };
+  const AffineExpr end = last.getAtEnd() ? extentOf(last.getX()) : extentOf(last.getResult()) + last.getStart();
+  const bool isRight = canonicalExtent(extentOf(slide.getResult()) - end) == 0 &&
+                       isConstant(extentOf(last.getResult()), static_cast<int64_t>(store.getRows()));
+  return isRight ? slide : SlideOp();
+}
+
+namespace {
+
+/// A state of a number of rows, and then others.
+struct Longer {
+  ConcatOp concat;
+  StateOp state;
+  int64_t most = 0; // of the others
+};
+
+/// What the state's rows and others are put together by, in one block.
+std::optional<Longer> getLonger(ConcatOp concat) {
+  if (!concat || concat.getAxis() != 0 || concat.getInputs().size() != 2)
+    return std::nullopt;
+  auto state = concat.getInputs().front().getDefiningOp<StateOp>();
+  if (!state || state->getBlock() != concat->getBlock())
+    return std::nullopt;
+  auto rows = cast<RankedTensorType>(state.getType());
+  const AffineExpr others = getExtents(cast<RankedTensorType>(concat.getInputs().back().getType())).front();
+  auto bounds = getBounds(others, getSymbolBounds(concat));
+  if (rows.getShape().front() != static_cast<int64_t>(state.getRows()) || !isRowsInPlace(concat) || !bounds)
+    return std::nullopt;
+  return Longer{concat, state, bounds->max};
+}
+
+/// A store that keeps the last rows of a state and others.
+struct Sliding {
+  StoreOp store;
+  SliceOp last;
+  Longer longer;
+  bool isFlushed = false;
+};
+
+std::optional<Sliding> getSliding(StoreOp store) {
+  Value kept = getUnflushed(store.getX());
+  auto last = (kept ? kept : store.getX()).getDefiningOp<SliceOp>();
+  if (!last || last.getAxis() != 0)
+    return std::nullopt;
+  auto longer = getLonger(last.getX().getDefiningOp<ConcatOp>());
+  if (!longer || longer->state.getName() != store.getName() || longer->concat->getBlock() != store->getBlock())
+    return std::nullopt;
+  auto extentOf = [](Value value) { return getExtents(cast<RankedTensorType>(value.getType())).front(); };
+  const AffineExpr skipped = extentOf(last.getX()) - extentOf(last.getResult());
+  if (!last.getAtEnd() && canonicalExtent(skipped - last.getStart()) != 0)
+    return std::nullopt;
+  return Sliding{store, last, *longer, kept || store.getFlushed()};
+}
+
+struct SlideStates : impl::SlideStatesBase<SlideStates> {
+  using SlideStatesBase::SlideStatesBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    for (Group group : {Group::Ranks, Group::Replicas, Group::Stages})
+      if (getNumRanks(module, group) > 1)
+        return;
+    llvm::MapVector<StringAttr, int64_t> most; // state -> the most rows that are new
+    llvm::SmallDenseSet<StringAttr> others;    // states that do not slide
+    SmallVector<Sliding> found;
+    const WalkResult walked = module.walk([&](Operation *op) {
+      if (isa<AssignOp>(op)) // files of a training hold states as they are
+        return WalkResult::interrupt();
+      if (auto append = dyn_cast<AppendOp>(op))
+        others.insert(append.getNameAttr());
+      auto store = dyn_cast<StoreOp>(op);
+      if (std::optional<Sliding> sliding = store ? getSliding(store) : std::nullopt) {
+        int64_t &rows = most[store.getNameAttr()];
+        rows = std::max(rows, sliding->longer.most);
+        found.push_back(*sliding);
+      }
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return;
+    for (Sliding &sliding : found)
+      if (StringAttr name = sliding.store.getNameAttr(); roomOf(sliding.longer.state, most.lookup(name)) == 0)
+        others.insert(name);
+    most.remove_if([&](const auto &state) { return others.contains(state.first); });
+    for (Sliding &sliding : found)
+      if (auto state = most.find(sliding.store.getNameAttr()); state != most.end())
+        slide(sliding, state->second);
+    module.walk([&](EachSequenceOp loop) { slideOthers(loop.getBody().front(), most); });
+  }
+
+private:
+  /// 0: more than a host function copies.
+  static int64_t roomOf(StateOp state, int64_t most) {
+    auto type = cast<RankedTensorType>(state.getType());
+    const int64_t rows = type.getShape().front(), room = 2 * rows + most;
+    const int64_t bytes = storedBytes(type.getElementType(), type.getNumElements()) / rows * room;
+    return bytes <= mostHostCopyBytes ? room : 0;
+  }
+
+  static void slide(const Longer &longer, int64_t most) {
+    ConcatOp concat = longer.concat;
+    StateOp state = longer.state;
+    OpBuilder builder(concat);
+    auto slid = SlideOp::create(builder, concat.getLoc(), concat.getType(), concat.getInputs().back(), state.getName(),
+                                state.getCopies(), state.getRows(), roomOf(state, most));
+    concat.replaceAllUsesWith(slid.getResult());
+    concat.erase();
+  }
+
+  static void slide(Sliding &sliding, int64_t most) {
+    sliding.store.getXMutable().assign(sliding.last.getResult());
+    sliding.store.setFlushed(sliding.isFlushed);
+    slide(sliding.longer, most);
+  }
+
+  /// A state has one such window at a time.
+  static void slideOthers(Block &block, const llvm::MapVector<StringAttr, int64_t> &most) {
+    llvm::SmallDenseSet<Attribute> taken;
+    for (SlideOp slid : block.getOps<SlideOp>())
+      taken.insert(slid.getNameAttr());
+    for (ConcatOp concat : llvm::to_vector(block.getOps<ConcatOp>())) {
+      std::optional<Longer> longer = getLonger(concat);
+      auto state = longer ? most.find(longer->state.getNameAttr()) : most.end();
+      if (state != most.end() && longer->most <= state->second && taken.insert(state->first).second)
+        slide(*longer, state->second);
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln
