@@ -7,13 +7,15 @@
 //   3. all others wait, until only ops of the second kind are left that read what they give, and what follows from
 //      these. Then those that wait become a kiln.each_sequence, whose slices are of the whole values that they read.
 // A value without a whole form, whose further extents differ from sequence to sequence, is computed again where a later
-// kiln.each_sequence reads it; so a state is stored behind the last one that reads it. What cannot be cut in this way,
-// as a loop whose results have no whole form and are read later on, is done sequence by sequence from end to end.
+// kiln.each_sequence reads it; so a state is stored behind the last one that reads it. So are rows that a state keeps.
+// What cannot be cut in this way, as a loop whose results have no whole form and are read later on, is done sequence by
+// sequence from end to end.
 #include "compiler/frontend/BatchEntry.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/ReadValues.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
+#include "compiler/transforms/RowsInPlace.h"
 #include "kiln/batch.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -47,6 +49,7 @@ private:
   bool isShared(Operation *op) const;
   bool worksOnRows(Operation *op) const;
   bool mustFollow(kd::StoreOp store, const llvm::SetVector<Operation *> &blocked) const;
+  void findKept(Block &block);
   bool isWritten(Attribute state) const { return written.contains(state); }
   void batchRows(Operation *op);
   bool mayRepeat(kd::RepeatOp repeat) const;
@@ -54,6 +57,7 @@ private:
   /// Ends the ops that wait.
   LogicalResult close();
   kd::EachSequenceOp createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given);
+  void findWholes(Value value, const llvm::SmallPtrSetImpl<Operation *> &inside, llvm::SetVector<Value> &found) const;
   FailureOr<Value> compute(Value value, IRMapping &inside);
 
   OpBuilder &builder;
@@ -62,6 +66,7 @@ private:
   IRMapping mapping;
   DenseSet<Value> wholes;
   SmallVector<Operation *> waiting;
+  DenseSet<Operation *> kept;  // make what the states of sequences get
   DenseSet<Attribute> written; // states that a kiln.each_sequence before has stored
 };
 
@@ -117,6 +122,17 @@ Value EntryBatcher::toWhole(Value value) {
   return loop.getResult(0);
 }
 
+/// The whole values that the value, which ops of a loop read, is or is computed of again there.
+void EntryBatcher::findWholes(Value value, const llvm::SmallPtrSetImpl<Operation *> &inside,
+                              llvm::SetVector<Value> &found) const {
+  Operation *source = value.getDefiningOp();
+  if (wholes.contains(value))
+    found.insert(value);
+  else if (source && !isShared(value) && !inside.contains(source) && !isa<kd::AppendOp>(source))
+    for (Value operand : kd::readBy(source))
+      findWholes(operand, inside, found);
+}
+
 /// A value that a sequence reads in `inside`: a shared one as it is, any other computed there.
 FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   if (Value known = inside.lookupOrNull(value))
@@ -163,12 +179,11 @@ LogicalResult EntryBatcher::close() {
   SmallVector<Value> given;
   for (Operation *op : ops) {
     for (Value value : kd::readBy(op))
-      if (wholes.contains(value))
-        read.insert(value);
+      findWholes(value, inside, read);
     for (Value result : op->getResults())
-      if (symbols.getWhole(typeOf(result)) && llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return !inside.contains(block->findAncestorOpInBlock(*user));
-          }))
+      if (symbols.getWhole(typeOf(result)) && !kept.contains(op) &&
+          llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !inside.contains(block->findAncestorOpInBlock(*user)); }))
         given.push_back(result);
   }
   const Location loc = ops.front()->getLoc();
@@ -249,7 +264,21 @@ bool EntryBatcher::mustFollow(kd::StoreOp store, const llvm::SetVector<Operation
   return false;
 }
 
+/// The last rows of streams stay where they are (compiler/transforms/SlideStates.cpp) if each sequence stores its own.
+void EntryBatcher::findKept(Block &block) {
+  for (auto store : block.getOps<kd::StoreOp>()) {
+    SmallVector<Operation *> ops = kd::getKeptRows(store);
+    const bool isOnlyStored = llvm::all_of(ops, [&](Operation *op) {
+      return llvm::all_of(op->getUsers(),
+                          [&](Operation *user) { return user == store || llvm::is_contained(ops, user); });
+    });
+    if (isOnlyStored)
+      kept.insert_range(ops);
+  }
+}
+
 LogicalResult EntryBatcher::batch(Block &block) {
+  findKept(block);
   llvm::SetVector<Operation *> left;
   for (Operation &op : block.without_terminator())
     left.insert(&op);
@@ -263,7 +292,7 @@ LogicalResult EntryBatcher::batch(Block &block) {
         builder.clone(*op, mapping);
         continue;
       }
-      const bool isOfAll = isCut && (repeat ? mayRepeat(repeat) : worksOnRows(op));
+      const bool isOfAll = isCut && (repeat ? mayRepeat(repeat) : !kept.contains(op) && worksOnRows(op));
       auto readsOf = [&](const auto &ops) {
         return llvm::any_of(kd::readBy(op), [&](Value value) {
           Operation *source = value.getDefiningOp();

@@ -18,6 +18,10 @@ bool isRowsInPlace(Operation *op);
 /// The value whose small floats this one has as 0, as states do; null if it is no such value.
 Value getUnflushed(Value value);
 
+/// The ops that make what the store keeps of a state's rows and others: the last rows of both, with small floats as 0.
+/// None of other stores.
+SmallVector<Operation *> getKeptRows(StoreOp store);
+
 /// What gives the rows that the store keeps where they are; null of other stores.
 SlideOp getSlide(StoreOp store);
 

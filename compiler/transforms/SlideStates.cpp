@@ -90,6 +90,23 @@ std::optional<Sliding> getSliding(StoreOp store) {
   return Sliding{store, last, *longer, kept || store.getFlushed()};
 }
 
+} // namespace
+
+SmallVector<Operation *> getKeptRows(StoreOp store) {
+  std::optional<Sliding> sliding = getSliding(store);
+  if (!sliding)
+    return {};
+  SmallVector<Operation *> ops{sliding->last};
+  if (getUnflushed(store.getX())) {
+    auto where = store.getX().getDefiningOp<WhereOp>();
+    Operation *less = where.getCondition().getDefiningOp();
+    ops.append({less->getOperand(0).getDefiningOp(), less, where});
+  }
+  return ops;
+}
+
+namespace {
+
 struct SlideStates : impl::SlideStatesBase<SlideStates> {
   using SlideStatesBase::SlideStatesBase;
 
