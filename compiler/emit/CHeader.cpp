@@ -78,6 +78,13 @@ static std::string trainingConstants(const ModelInterface &model) {
          (model.stages > 1 ? "" : momentTable(model, macro));
 }
 
+/// A name of the spec in a comment, which it must not end.
+static std::string commentText(std::string name) {
+  for (size_t at = 0; (at = name.find("*/", at)) != std::string::npos;)
+    name.insert(at + 1, " ");
+  return name;
+}
+
 static std::string stateConstants(const ModelInterface &model) {
   if (model.states.empty())
     return trainingConstants(model);
@@ -94,7 +101,12 @@ static std::string stateConstants(const ModelInterface &model) {
                         "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
                         macro, model.stateBytesPerRow);
   text += "/* X(name, type, copies, offset, stride, shape...) for each state: copy c lies offset + c * stride bytes\n"
-          " * behind the beginning of the arena. */\n";
+          " * behind the beginning of the arena.";
+  for (const StateInterface &state : model.states)
+    if (state.room > 0)
+      text += fmt::format("\n * The rows of {} begin after as many others as the int64_t at byte {} of a copy says.",
+                          commentText(state.name), state.positionOffset());
+  text += " */\n";
   return text + stateTable(model.states, macro + "_STATES") + trainingConstants(model);
 }
 
@@ -102,13 +114,6 @@ static std::string stateConstants(const ModelInterface &model) {
 static std::string leastName(const std::vector<Symbol> &symbols, const Symbol &symbol, const ParameterNames &names) {
   const Symbol *least = findLeast(symbols, symbol);
   return least ? names.extent(*least) : std::to_string(symbol.min);
-}
-
-/// A name of the spec in a comment, which it must not end.
-static std::string commentText(std::string name) {
-  for (size_t at = 0; (at = name.find("*/", at)) != std::string::npos;)
-    name.insert(at + 1, " ");
-  return name;
 }
 
 /// "tokens", or "linux_ (linux)" where a header calls it otherwise than the model does.

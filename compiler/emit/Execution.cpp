@@ -5,6 +5,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/emit/Calls.h"
 #include "compiler/emit/Interface.h"
+#include "compiler/transforms/RowsInPlace.h"
 
 #include <map>
 
@@ -116,7 +117,9 @@ ExecutionStep StepLister::describe(Operation *op) {
       step.kind += " over replicas";
     step.operands = describeTensors(op->getOperands(), symbols);
     step.times = countCalls(op, values);
-    step.bytes = bytesOf(op->getOperands(), values);
+    auto store = dyn_cast<mlir::kiln::StoreOp>(op);
+    if (!store || !mlir::kiln::getSlide(store)) // else the rows stay where they are
+      step.bytes = bytesOf(op->getOperands(), values);
   }
   return step;
 }
