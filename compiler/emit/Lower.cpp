@@ -69,7 +69,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   pipeline.normMoments = options.normMoments;
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
   pipeline.ordered = options.ordered || (target.info().hasOrder && hasBatches(module));
-  pipeline.slides = options.slides;
+  pipeline.slides = options.slides && !target.hooks().writesStates;
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;
   if (options.verifyPasses) {

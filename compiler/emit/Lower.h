@@ -29,8 +29,9 @@ struct LoweringOptions {
   StorageChoices weights;
   /// How many ranks call entries together, each with a part of the weights; the import, before, does it.
   RankChoices ranks;
-  /// States that slide by some rows stay where they are, which all targets of a library do alike.
-  bool slides = false;
+  /// States that slide by some rows stay where they are, on CPUs. All targets of a library do it alike: with one that
+  /// cannot, none does.
+  bool slides = true;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
   bool verifyPasses = false;
 };
