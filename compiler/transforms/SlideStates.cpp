@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Find the states of which a store keeps the last rows of what they were and of what is new, by their names: the
-//    frames that a convolution over a stream still needs, the keys of a window.
-// 2. Give each room for twice its rows and the most that are new, if that is little memory. An offset of at most its
-//    rows is moved to the beginning without an overlap, and so seldom that each call copies about as many rows as are
-//    new.
-// 3. Make the concats kiln.slide: those whose rows are stored, and in batched entries those of other loops over the
-//    sequences, too, whose kernels are those of the entry.
+// 1. Find the states of which a store keeps the last rows of the state and of new rows: the frames that a convolution
+//    over a stream needs again, the keys of a window.
+// 2. Give each state room for twice its rows and the most new rows of any entry, if that is little memory. Rows that
+//    begin after more rows than the state has are moved to the beginning: then source and target do not overlap, and a
+//    call moves about as many rows as are new, on average.
+// 3. Replace the concats by kiln.slide: those whose last rows are stored. In batched entries also those of other loops
+//    over the sequences, so that these have the kernels of the single-sequence entry.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"

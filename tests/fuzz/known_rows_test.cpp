@@ -123,10 +123,26 @@ struct RowsOfReplacedState : Model {
                          linear(slice<0, 1, 3>(before), parameter<f32, 4, 6>(x, "w")));
   }
 };
+// Each layer has a window of 16-bit floats, part of which is read before and after rows of its own are there.
+struct WindowOfLayer : Layer<WindowOfLayer> {
+  using Layer<WindowOfLayer>::Layer;
+  constexpr auto forward(const tensor auto &x) const {
+    State<bf16, 3, 8> heard("heard");
+    auto rows = tanh(x);
+    auto longer = concat<0>(heard.read(x), rows);
+    heard.store(last<0, 3>(longer));
+    return rows + sum<0>(heard.read<2>(x)) * mean<0>(longer);
+  }
+};
+struct WindowsOfLayers : Model {
+  Stack<2, WindowOfLayer> h{"h"};
+  constexpr auto forward(Tensor<bf16, Frames, 8> x) const { return h(x); }
+};
 #define KNOWN_STREAM(name)                                                                                             \
   TEST(KnownStreams, name) { expectRight<name>(); }                                                                    \
   TEST(KnownStreams, name##InBatches) { expectTrialRight<name>({.isBatched = true}, &Verdict::batches); }
 KNOWN_STREAM(WindowOfRows)
+KNOWN_STREAM(WindowsOfLayers)
 KNOWN_STREAM(WindowsOfWindows)
 KNOWN_STREAM(AttentionOverWindow)
 KNOWN_STREAM(StepsBetweenRows)
