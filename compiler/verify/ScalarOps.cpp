@@ -150,6 +150,8 @@ Function numberFunction(Operation *op) {
       .Case([](arith::MaximumFOp) { return [](Cell a, Cell b, Cell) { return ofNumber(larger(a.number, b.number)); }; })
       .Case(
           [](arith::MinimumFOp) { return [](Cell a, Cell b, Cell) { return ofNumber(smaller(a.number, b.number)); }; })
+      .Case(
+          [](arith::MinNumFOp) { return [](Cell a, Cell b, Cell) { return ofNumber(std::fmin(a.number, b.number)); }; })
       .Case([](arith::CmpFOp compare) { return compareNumbers(compare.getPredicate()); })
       .Case([](arith::SIToFPOp) {
         return [](Cell a, Cell, Cell) {

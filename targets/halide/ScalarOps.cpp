@@ -223,6 +223,10 @@ static Expr maximum(const Expr &x, const Expr &y) {
   return Halide::Internal::is_const(y) ? choose(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
 }
 
+static Expr minimum(const Expr &x, const Expr &y) {
+  return Halide::Internal::is_const(y) ? choose(Halide::strict_float(y < x), y, x) : Halide::min(x, y);
+}
+
 /// Whether something is so of the value in some case, as far as one expression of Halide's may reach: through
 /// selections and tensors that are computed where they are read.
 static bool mayBe(Value value, function_ref<bool(Value)> isSo) {
@@ -281,7 +285,8 @@ static Expr translateOp(Operation *op, const Exprs &operands) {
       .Case([&](arith::NegFOp) { return -x[0]; })
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
       .Case([&](arith::MaxNumFOp) { return Halide::max(x[0], x[1]); })
-      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) { return Halide::min(x[0], x[1]); })
+      .Case([&](arith::MinimumFOp) { return minimum(x[0], x[1]); })
+      .Case([&](arith::MinNumFOp) { return Halide::min(x[0], x[1]); })
       .Case([&](arith::MaxSIOp) { return Halide::max(x[0], x[1]); })
       .Case([&](arith::MinSIOp) { return Halide::min(x[0], x[1]); })
       .Case([&](arith::DivSIOp o) { return divide(x[0], x[1], o.getType().isIndex()); })

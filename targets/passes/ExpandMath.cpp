@@ -263,7 +263,7 @@ private:
   /// The power of two whose biased exponent is in the lowest nine bits, from 1 to 254.
   Value ofExponent(Value biased) { return toFloat(arith::ShLIOp::create(b, biased, integer(23))); }
 
-  Value atMost(Value x, double high) { return arith::MinimumFOp::create(b, x, constant(high)); }
+  Value atMost(Value x, double high) { return arith::MinNumFOp::create(b, x, constant(high)); }
 
   /// The whole number n nearest to some x, and 2^(n - 1) for n from -126 (there 0) to 129 (there infinity).
   struct Rounded {

@@ -348,6 +348,24 @@ TEST(Functions, AttentionWeightsOfLargeScores) {
   }
 }
 
+// Scores that end at the largest f16 are NaN where a factor is, and so are their weights.
+TEST(Functions, AttentionWeightsOfNaN) {
+  constexpr std::size_t depth = 32;
+  std::vector<std::uint16_t> q(3 * depth, 0x3c00), k(5 * depth, 0x3c00), m(3 * 5, 0);
+  q[1 * depth + 7] = 0x7e00;
+  Input<std::uint16_t> queries(q), keys(k), mask(m);
+  Output<std::uint16_t> plain(15), masked(15), result(3 * depth), clamped(15);
+  session().runWith({1}, ENTRY(weights), queries, keys, mask, plain, masked, result, clamped);
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 5; ++j)
+      for (const auto *weights : {&plain, &masked, &clamped}) {
+        const float weight = ofHalf(weights->values()[i * 5 + j]);
+        EXPECT_TRUE(i == 1 ? std::isnan(weight) : std::fabs(weight - 0.2f) < 1e-3f) << i << " " << j << ": " << weight;
+      }
+  for (std::size_t i = 0; i < 3 * depth; ++i)
+    EXPECT_EQ(std::isnan(ofHalf(result.values()[i])), i / depth == 1) << i;
+}
+
 // As with the mean of a careful sum, rounded to f32: that is half a unit of 2^-10 at 10,000, and the sum, of 7.7e6, has
 // units of 1/2, some of which its roundings lose. Sums of 769 terms one after another lose 7 units and more.
 TEST(Functions, NormsOfNumbersWithALargeMean) {

@@ -96,7 +96,7 @@ static Value createCast(ElementBuilder &b, Value x, Type type) {
   }
   const double least = isNarrow ? -128 : -2147483648.0, most = isNarrow ? 127 : 2147483520.0;
   Value above = arith::MaximumFOp::create(b, x, b.constant(x.getType(), least));
-  Value within = arith::MinimumFOp::create(b, above, b.constant(x.getType(), most));
+  Value within = arith::MinNumFOp::create(b, above, b.constant(x.getType(), most)); // a number also of NaN
   Value whole = arith::FPToSIOp::create(b, b.getI32Type(), within);
   return isNarrow ? Value(arith::TruncIOp::create(b, type, whole)) : whole;
 }
