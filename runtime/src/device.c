@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What a program with a choice of devices calls: a model made with options, and memory where its arena lies, which is
- * the host's unless the variant has a backend. */
+/* What a program with a choice of devices calls: a model made with options. */
 #include "internal.h"
-
-#include <string.h>
 
 /* Of a library that is not for several. */
 static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t count, kiln_error_t *error) {
@@ -51,78 +48,3 @@ kiln_device_t kiln_device(const kiln_model_t *model) {
 }
 
 const char *kiln_target(const kiln_model_t *model) { return model ? model->variant->target : ""; }
-
-kiln_status_t kiln_allocate_memory(const kiln_model_t *model, size_t bytes, void **memory, kiln_error_t *error) {
-  if (!model || !memory)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocate_memory requires %s, got null",
-                          model ? "a place for the memory" : "a model");
-  const kiln_backend_t *backend = model->variant->backend;
-  *memory = NULL;
-  kiln_status_t status = backend ? backend->allocate(model, bytes, memory, error)
-                                 : kiln_memory_allocate(&model->allocator, bytes, "memory of a model", memory, error);
-  return status ? status : kiln_error_clear(error);
-}
-
-void kiln_release_memory(const kiln_model_t *model, void *memory) {
-  if (!model || !memory)
-    return;
-  if (model->variant->backend)
-    model->variant->backend->release(model, memory);
-  else
-    model->allocator.release(model->allocator.self, memory);
-}
-
-static kiln_status_t copy(const kiln_model_t *model, kiln_copy_t kind, void *to, const void *from, size_t bytes,
-                          kiln_error_t *error) {
-  kiln_status_t status = KILN_OK;
-  if (!model || !to || (!from && kind != KILN_COPY_ZEROS))
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "copies to and from memory require %s, got null",
-                          model ? "two addresses" : "a model");
-  if (model->variant->backend)
-    status = model->variant->backend->copy(model, kind, to, from, bytes, error);
-  else if (kind == KILN_COPY_ZEROS)
-    memset(to, 0, bytes);
-  else
-    memcpy(to, from, bytes);
-  return status ? status : kiln_error_clear(error);
-}
-
-kiln_status_t kiln_copy_to_memory(const kiln_model_t *model, void *to, const void *from_host, size_t bytes,
-                                  kiln_error_t *error) {
-  return copy(model, KILN_COPY_IN, to, from_host, bytes, error);
-}
-
-kiln_status_t kiln_copy_from_memory(const kiln_model_t *model, void *to_host, const void *from, size_t bytes,
-                                    kiln_error_t *error) {
-  return copy(model, KILN_COPY_OUT, to_host, from, bytes, error);
-}
-
-kiln_status_t kiln_copy_memory(const kiln_model_t *model, void *to, const void *from, size_t bytes,
-                               kiln_error_t *error) {
-  return copy(model, KILN_COPY_WITHIN, to, from, bytes, error);
-}
-
-kiln_status_t kiln_zero_memory(const kiln_model_t *model, void *memory, size_t bytes, kiln_error_t *error) {
-  return copy(model, KILN_COPY_ZEROS, memory, NULL, bytes, error);
-}
-
-static kiln_status_t begin(const kiln_model_t *model, void *arena, bool is_training, kiln_error_t *error) {
-  const char *function = is_training ? "begin_training" : "begin_session";
-  if (!model || !arena)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
-                          model ? "an arena" : "a model");
-  const kiln_descriptor_t *descriptor = model->descriptor;
-  const uint64_t bytes = is_training ? descriptor->training_bytes : descriptor->state_bytes;
-  const kiln_status_t status = kiln_zero_memory(model, arena, (size_t)bytes, error);
-  if (!status && bytes > 0 && !model->variant->backend)
-    kiln_mark_kept(model, arena, KILN_KEEPS_STATES | (is_training ? KILN_KEEPS_MOMENTS : 0));
-  return status;
-}
-
-kiln_status_t kiln_begin_session(const kiln_model_t *model, void *arena, kiln_error_t *error) {
-  return begin(model, arena, false, error);
-}
-
-kiln_status_t kiln_begin_training(const kiln_model_t *model, void *arena, kiln_error_t *error) {
-  return begin(model, arena, true, error);
-}

@@ -70,3 +70,24 @@ kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t k
     kiln_mark_kept(model, arena, keeps);
   return status;
 }
+
+static kiln_status_t begin(const kiln_model_t *model, void *arena, bool is_training, kiln_error_t *error) {
+  const char *function = is_training ? "begin_training" : "begin_session";
+  if (!model || !arena)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+                          model ? "an arena" : "a model");
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  const uint64_t bytes = is_training ? descriptor->training_bytes : descriptor->state_bytes;
+  const kiln_status_t status = kiln_zero_memory(model, arena, (size_t)bytes, error);
+  if (!status && bytes > 0 && !model->variant->backend)
+    kiln_mark_kept(model, arena, KILN_KEEPS_STATES | (is_training ? KILN_KEEPS_MOMENTS : 0));
+  return status;
+}
+
+kiln_status_t kiln_begin_session(const kiln_model_t *model, void *arena, kiln_error_t *error) {
+  return begin(model, arena, false, error);
+}
+
+kiln_status_t kiln_begin_training(const kiln_model_t *model, void *arena, kiln_error_t *error) {
+  return begin(model, arena, true, error);
+}
