@@ -149,15 +149,11 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
       (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
   if ((status = kiln_derive_prepare(model, &arena, error)) || (status = kiln_source_check(table, error)) ||
-      (status = take_tensors(model, table, packed, error))) {
-    kiln_release_memory(model, arena);
+      (status = take_tensors(model, table, packed, error)))
     kiln_packed_release(model, packed, kind);
-    return status;
-  }
-  if (!(status = kiln_packed_replace(model, packed, kind, error)))
-    return kiln_derive(model, arena, error);
-  kiln_release_memory(model, arena);
-  return status;
+  else
+    status = kiln_packed_replace(model, packed, kind, error);
+  return kiln_derive(model, arena, status, error);
 }
 
 static kiln_status_t bind_table(kiln_model_t *model, kiln_tensors_t *table, const void *context, kiln_error_t *error) {

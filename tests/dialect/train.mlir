@@ -57,7 +57,7 @@ func.func @dropout_of_seeds(%x: tensor<4xf32>, %seeds: tensor<2xi32>, %step: ten
 
 func.func @constant_parameter(%x: tensor<4xf32>) {
   %w = kiln.parameter {sources = ["w"]} : tensor<4xf32>
-  // expected-error@+1 {{assign requires a parameter that is variable: got one that is not}}
+  // expected-error@+1 {{assign requires a parameter that is variable or derived: got one that is not}}
   kiln.assign %x to %w : tensor<4xf32>
   return
 }
@@ -65,7 +65,7 @@ func.func @constant_parameter(%x: tensor<4xf32>) {
 // -----
 
 func.func @no_parameter(%x: tensor<4xf32>) {
-  // expected-error@+1 {{assign requires a parameter that is variable: got another value}}
+  // expected-error@+1 {{assign requires a parameter that is variable or derived: got another value}}
   kiln.assign %x to %x : tensor<4xf32>
   return
 }
