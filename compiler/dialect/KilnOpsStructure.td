@@ -119,7 +119,7 @@ def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, AllTypesMatch<["x", "paramet
                                        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "the value that a weight has from now on";
   let description = [{
-    Replaces a weight that may be written, a `kiln.parameter` with `variable` or `derived`. Stands behind everything that
+    Replaces a weight that may be written, a `kiln.parameter` with `variable` or `derived`. Stands after everything that
     reads it.
 
     ```mlir

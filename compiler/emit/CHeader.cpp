@@ -101,7 +101,7 @@ static std::string stateConstants(const ModelInterface &model) {
                         "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
                         macro, model.stateBytesPerRow);
   text += "/* X(name, type, copies, offset, stride, shape...) for each state: copy c lies offset + c * stride bytes\n"
-          " * behind the beginning of the arena.";
+          " * after the beginning of the arena.";
   for (const StateInterface &state : model.states)
     if (state.room > 0)
       text += fmt::format("\n * The rows of {} begin after as many others as the int64_t at byte {} of a copy says.",

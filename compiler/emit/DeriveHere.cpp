@@ -2,7 +2,6 @@
 #include "compiler/emit/DeriveHere.h"
 
 #include "compiler/dialect/ElementTypes.h"
-#include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/verify/ModuleInterpreter.h"
@@ -10,9 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Parser/Parser.h"
-#include <fmt/format.h>
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -49,38 +46,20 @@ public:
 
   verify::SharedTensor get(const std::string &pattern, const std::string &name) const {
     const RankedTensorType type = types.at(pattern);
-    const auto [weight, copy] = find(name);
-    const auto count = static_cast<uint64_t>(type.getNumElements());
-    const uint32_t dtype = model.descriptor->weights[weight].dtype;
-    std::vector<char> bytes(count * sizeof(float));
+    const ElementType element = *kd::toElementType(type.getElementType());
+    const auto count = static_cast<size_t>(type.getNumElements());
+    std::vector<char> bytes(stored_bytes(element, static_cast<int64_t>(count)));
     std::vector<float> floats(count);
     kiln_error_t error = {};
-    if (kiln_read_elements(&model, weight, copy, 0, count, bytes.data(), &error))
+    const uint64_t rows = type.getRank() > 0 ? static_cast<uint64_t>(type.getDimSize(0)) : 1;
+    if (kiln_read_weight(&model, name.c_str(), 0, rows, bytes.data(), &error))
       throw std::runtime_error(error.message);
-    if (dtype == KILN_F32)
-      std::memcpy(floats.data(), bytes.data(), count * sizeof(float));
-    else
-      kiln_convert_widen(floats.data(), bytes.data(), count, dtype);
-    return std::make_shared<const verify::Tensor>(verify::Tensor::of(static_cast<ElementType>(dtype),
-                                                                     {type.getShape().begin(), type.getShape().end()},
-                                                                     {floats.begin(), floats.end()}));
+    kiln_convert_widen(floats.data(), bytes.data(), count, static_cast<uint32_t>(element));
+    return std::make_shared<const verify::Tensor>(
+        verify::Tensor::of(element, {type.getShape().begin(), type.getShape().end()}, {floats.begin(), floats.end()}));
   }
 
 private:
-  std::pair<uint32_t, uint32_t> find(llvm::StringRef name) const {
-    kiln_name_t parts;
-    for (uint32_t i = 0; i < model.descriptor->weight_count; ++i)
-      for (uint32_t copy = 0; copy < model.descriptor->weights[i].copies; ++copy) {
-        kiln_weight_name(&model.descriptor->weights[i], copy, &parts);
-        std::string text;
-        for (int part = 0; part < 3; ++part)
-          text.append(parts.parts[part], parts.lengths[part]);
-        if (text == name)
-          return {i, copy};
-      }
-    throw std::runtime_error(fmt::format("the model has no weight \"{}\"", name.str()));
-  }
-
   const kiln_model_t &model;
   std::map<std::string, RankedTensorType, std::less<>> types;
 };
@@ -104,14 +83,6 @@ static std::vector<std::string> namesOfCopies(kd::AssignOp assign) {
   return names;
 }
 
-static void store(char *to, const verify::Tensor &tensor) {
-  const std::vector<float> floats(tensor.values.begin(), tensor.values.end());
-  if (tensor.element == ElementType::f32)
-    std::memcpy(to, floats.data(), floats.size() * sizeof(float));
-  else
-    kiln_convert_narrow(to, floats.data(), floats.size(), static_cast<uint32_t>(tensor.element));
-}
-
 void deriveWeights(kiln_model_t &model, const Variant &variant) {
   if (variant.derivation.empty())
     return;
@@ -130,8 +101,12 @@ void deriveWeights(kiln_model_t &model, const Variant &variant) {
     const StringRef pattern = cast<StringAttr>(parameter.getSources()[0]).getValue();
     const DerivedWeight &place =
         *llvm::find_if(variant.derived, [&](const DerivedWeight &derived) { return pattern == derived.name; });
-    for (const auto &[copy, name] : llvm::enumerate(namesOfCopies(assign)))
-      store(model.packed + place.offset + copy * place.stride, *interpreter.derived.at(name));
+    for (const auto &[copy, name] : llvm::enumerate(namesOfCopies(assign))) {
+      const verify::Tensor &tensor = *interpreter.derived.at(name);
+      const std::vector<float> floats(tensor.values.begin(), tensor.values.end());
+      kiln_convert_narrow(model.packed + place.offset + copy * place.stride, floats.data(), floats.size(),
+                          static_cast<uint32_t>(tensor.element));
+    }
   });
 }
 

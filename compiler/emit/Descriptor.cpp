@@ -354,7 +354,8 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
     shards.clear();
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
-  entries.push_back(entry(derivingInterface())); // not one of those that are counted
+  if (llvm::any_of(variants, [](const Variant &variant) { return variant.deriving.has_value(); }))
+    entries.push_back(entry(derivingInterface())); // not one of those that are counted
   SmallVector<uint64_t> roles;
   for (int64_t stage = 0; model.stages > 1 && stage < model.stages; ++stage)
     roles.push_back(model.roleOf(stage));

@@ -185,10 +185,15 @@ static llvm::Error bindAndUse(const ModelInterface &model, const Variant &varian
   if (!renames)
     return renames.takeError();
   return withModel(model, describeWeights(model), variant, [&](kiln_model_t &made, kiln_error_t *error) {
-    const kiln_status_t status = bindCheckpoint(&made, checkpoint, *renames, error);
-    if (!status)
+    if (const kiln_status_t status = bindCheckpoint(&made, checkpoint, *renames, error))
+      return status;
+    try {
       deriveWeights(made, variant);
-    return status ? status : use(made, error);
+    } catch (const std::exception &wrong) {
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "derived weights of \"%s\": %s", model.name.c_str(),
+                            wrong.what());
+    }
+    return use(made, error);
   });
 }
 

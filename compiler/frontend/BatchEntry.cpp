@@ -7,7 +7,7 @@
 //   3. all others wait, until only ops of the second kind are left that read what they give, and what follows from
 //      these. Then those that wait become a kiln.each_sequence, whose slices are of the whole values that they read.
 // A value without a whole form, whose further extents differ from sequence to sequence, is computed again where a later
-// kiln.each_sequence reads it; so a state is stored behind the last one that reads it. So are rows that a state keeps.
+// kiln.each_sequence reads it; so a state is stored after the last one that reads it. So are rows that a state keeps.
 // What cannot be cut in this way, as a loop whose results have no whole form and are read later on, is done sequence by
 // sequence from end to end.
 #include "compiler/frontend/BatchEntry.h"

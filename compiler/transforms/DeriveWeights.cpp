@@ -4,7 +4,6 @@
 // computed when weights are bound: it becomes a derived weight, which a function of the module assigns.
 #include "compiler/transforms/Passes.h"
 
-#include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KernelOp.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,6 +62,7 @@ private:
     if (!op || op->getNumResults() != 1 || op->getNumRegions() > 0 || !isMemoryEffectFree(op) ||
         !cast<RankedTensorType>(value.getType()).hasStaticShape())
       return std::nullopt;
+    constexpr int64_t enough = int64_t{1} << 40;
     Source source;
     if (auto weight = dyn_cast<ParameterOp>(op)) {
       if (!isPlainWeight(weight))
@@ -81,7 +81,7 @@ private:
       if (!from)
         return std::nullopt;
       key.push_back(reinterpret_cast<const void *>(from->number));
-      source.elements += from->elements;
+      source.elements = std::min(enough, source.elements + from->elements); // one is read by many
       source.isCostly |= from->isCostly;
       if (from->innermost &&
           (!source.innermost || layersAround(source.innermost).size() < layersAround(from->innermost).size()))

@@ -68,7 +68,7 @@ kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, const kiln_tensor_
 /* The memory in which what follows from weights is computed; null if nothing does. */
 kiln_status_t kiln_derive_prepare(const kiln_model_t *model, void **arena, kiln_error_t *error);
 /* Computes what follows from the weights that are bound, unless that failed, and releases the memory; the status of
- * both. After an error of its own no weights are bound. */
+ * both. If computing fails, no weights are bound. */
 kiln_status_t kiln_derive(kiln_model_t *model, void *arena, kiln_status_t status, kiln_error_t *error);
 /* Checks all tensors against the model's weights, but those that are used already, and packs them. */
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);

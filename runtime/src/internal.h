@@ -59,7 +59,7 @@ void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *even
 /* The value of an extent, and the elements of an argument, with the extents of a call. */
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents);
 int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents);
-/* Calls an entry, or what is behind the last one, of whose extents it is known that they are right. */
+/* Calls an entry, or what is after the last one, of whose extents it is known that they are right. */
 kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                                const kiln_extents_t *extents, void *const *arguments);
 /* Runs the body of an entry: its result as a status. */

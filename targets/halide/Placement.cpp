@@ -352,12 +352,13 @@ bool isSharedSum(const Stage &stage) {
   return results * terms > manyElements && results <= fewResults && terms >= manyTerms;
 }
 
-/// Vectorises the sums along the innermost dimension of their results.
-static void vectorizeSums(Func sums, const Expr &extent, int lanes) {
-  padStorage(sums, extent, lanes);
-  vectorizeGuarded(sums, dimensionVar(0), extent, lanes);
-  for (int update = 0; update < sums.num_update_definitions(); ++update)
-    vectorizeGuarded(sums.update(update), dimensionVar(0), extent, lanes);
+/// Vectorises a Func with memory along its innermost dimension; `isAlong`: its updates are vectorised along a
+/// reduction.
+static void vectorizeInnermost(Func func, const Expr &extent, int lanes, bool isAlong = false) {
+  padStorage(func, extent, lanes);
+  vectorizeGuarded(func, dimensionVar(0), extent, lanes);
+  for (int update = 0; !isAlong && update < func.num_update_definitions(); ++update)
+    vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
 }
 
 void placeSharedParts(Translator &translator, Func parts, Value result, int lanes) {
@@ -365,7 +366,7 @@ void placeSharedParts(Translator &translator, Func parts, Value result, int lane
   std::vector<Halide::VarOrRVar> order;
   const int rank = parts.dimensions() - 1;
   if (rank > 0)
-    vectorizeSums(parts, translator.extent(result, rank - 1), lanes);
+    vectorizeInnermost(parts, translator.extent(result, rank - 1), lanes);
   for (int i = 0; i < rank; ++i)
     order.push_back(dimensionVar(i));
   order.push_back(partNumber);
@@ -399,12 +400,8 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
         extents.push_back(translator.extent(op->getResult(number), i));
       Expr extent = extents.front();
       padOuterStorage(func, extents);
-      for (Func each : summed) {
-        padStorage(each, extent, lanes);
-        vectorizeGuarded(each, dimensionVar(0), extent, lanes);
-        for (int update = 0; !isAlong && update < each.num_update_definitions(); ++update)
-          vectorizeGuarded(each.update(update), dimensionVar(0), extent, lanes);
-      }
+      for (Func each : summed)
+        vectorizeInnermost(each, extent, lanes, isAlong);
     }
   }
 }

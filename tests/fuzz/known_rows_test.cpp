@@ -123,7 +123,7 @@ struct RowsOfReplacedState : Model {
                          linear(slice<0, 1, 3>(before), parameter<f32, 4, 6>(x, "w")));
   }
 };
-// Each layer has a window of 16-bit floats, part of which is read before and after rows of its own are there.
+// Each layer has a window of 16-bit floats, part of which is read before and after its rows are there.
 struct WindowOfLayer : Layer<WindowOfLayer> {
   using Layer<WindowOfLayer>::Layer;
   constexpr auto forward(const tensor auto &x) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed of weights when they are bound: the body behind those of the entries runs once, on the packed copy,
+// What is computed of weights when they are bound: the body after those of the entries runs once, on the packed copy,
 // in memory of the size that it states. Without memory, the model keeps the weights that it had.
 #include "support.h"
 
