@@ -12,9 +12,8 @@ function(kiln_add_lit_tests label)
   foreach(tool ${arg_TOOLS})
     string(APPEND path ":$<TARGET_FILE_DIR:${tool}>")
   endforeach()
-  add_test(NAME ${label}.lit
+  kiln_test(${label}.lit
     COMMAND "${KILN_LIT}" -sv "${CMAKE_CURRENT_SOURCE_DIR}"
       --param "output=${CMAKE_CURRENT_BINARY_DIR}/lit" --param "path=${path}:${KILN_LIT_TOOLS}"
       --param "source=${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${label}.lit PROPERTIES LABELS ${label})
 endfunction()

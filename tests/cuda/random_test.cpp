@@ -4,7 +4,8 @@
 // largest extents; and with wild whole numbers, where no access may leave its tensor. The same with floats of f16
 // and bf16.
 //
-// KILN_SEED is the seed of the first model, KILN_CUDA_GRAPHS how many there are.
+// The seed of the run is that of the first model; KILN_CUDA_GRAPHS says how many there are.
+#include "../seed.h"
 #include "DeviceKernel.h"
 #include "Prepare.h"
 #include "compiler/dialect/Extents.h"
@@ -131,8 +132,8 @@ void tryKernel(const std::string &text, Count &count) {
 }
 
 void tryModels(const std::string &type, int graphs) {
-  const char *seed = std::getenv("KILN_SEED"), *given = std::getenv("KILN_CUDA_GRAPHS");
-  const uint64_t first = seed ? std::strtoull(seed, nullptr, 10) : 1;
+  const char *given = std::getenv("KILN_CUDA_GRAPHS");
+  const uint64_t first = kiln::testing::testSeed();
   const int number = given ? std::atoi(given) : graphs;
   Count count;
   for (int i = 0; i < number && !::testing::Test::HasFailure(); ++i) {

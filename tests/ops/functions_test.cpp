@@ -2,8 +2,8 @@
 //
 // The errors of functions of one number, of powers, and of sines and cosines of positions, against libm in f64: the
 // bounds are those of "Errors of functions" and "sinusoidal" in dsl/SPEC.md. Each run tries a sample of the 2^32
-// numbers with an offset of its own; KILN_TEST_EVERY_FLOAT=1 in the environment tries all (-DKILN_TEST_EVERY_FLOAT=ON,
-// once per release).
+// numbers with an offset of its own; KILN_TEST_EVERY_FLOAT=1 in the environment tries all, as the nightly tests
+// ops_*.every_float do.
 #include "ops.h"
 
 #include <cstdio>

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How tests are declared. Each test has two labels: the folder that declares it, and its speed.
+#
+#   quick    what a contributor runs: ./dev test
+#   slow     ./dev test --all runs all of these, --shard K/N one of N parts
+#   nightly  what takes longer than all others together: --all only
+#
+#   kiln_test(NAME [SLOW | NIGHTLY] COMMAND ... [PROPERTIES ...])
+#     One test, quick unless its speed is stated.
+#   kiln_discover_tests(PROGRAM [TEST_PREFIX prefix] [SLOW case...] [PROPERTIES ...])
+#     One test for each case of a program of GoogleTest. SLOW names those that are slow: Suite.Case, or Suite.* for a whole
+#     suite; a name that matches no case is an error.
+include(GoogleTest)
+
+function(kiln_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW;NIGHTLY" "" "COMMAND;PROPERTIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "kiln_test(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(speed quick)
+  if(arg_SLOW)
+    set(speed slow)
+  elseif(arg_NIGHTLY)
+    set(speed nightly)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  set_tests_properties(${name} PROPERTIES LABELS "${folder};${speed}" ${arg_PROPERTIES})
+endfunction()
+
+function(kiln_discover_tests program)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TEST_PREFIX" "SLOW;PROPERTIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "kiln_discover_tests(${program}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(arg_PROPERTIES)
+    list(PREPEND arg_PROPERTIES PROPERTIES)
+  endif()
+  gtest_discover_tests(${program} TEST_PREFIX "${arg_TEST_PREFIX}" ${arg_PROPERTIES})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  # The cases are known only once the program is built, and gtest_discover_tests sets one label at most: CTest sets both as
+  # it reads the list of cases.
+  set(labels "${CMAKE_CURRENT_BINARY_DIR}/${program}_labels.cmake")
+  file(CONFIGURE OUTPUT "${labels}" @ONLY CONTENT [=[
+set(program @program@)
+set(folder @folder@)
+set(prefix "@arg_TEST_PREFIX@")
+set(slow "@arg_SLOW@")
+include("@PROJECT_SOURCE_DIR@/cmake/KilnTestLabels.cmake")
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${labels}")
+endfunction()
