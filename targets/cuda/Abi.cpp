@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor is the address of its first element: what a kernel has to know of its extents are index arguments.
+// A tensor is passed as the address of its first element; a kernel gets the sizes that it needs as index arguments.
 #include "targets/cuda/Abi.h"
 
 namespace kiln::cuda {

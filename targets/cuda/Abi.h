@@ -5,7 +5,8 @@
 
 namespace kiln::cuda {
 
-/// int f(worker, extents as i32, addresses of tensors on the device); results behind arguments.
+/// The ABI of a kernel's host launcher: int f(worker, dimensions as i32, device addresses of tensors). Results follow
+/// the arguments.
 const KernelAbi &cudaAbi();
 
 } // namespace kiln::cuda

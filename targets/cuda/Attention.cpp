@@ -42,7 +42,8 @@ public:
     return findAttentionMaps(first, attention) ? std::optional(needsOf(attentionWgmmaShapeOf(attention, point)))
                                                : std::nullopt;
   }
-  /// Those of the form that is not launched; keys and values have maps wherever they begin at multiples of 16 bytes.
+  /// Returns the parameters of the variant that is not launched. Keys and values have tensor maps wherever they begin
+  /// at multiples of 16 bytes.
   SmallVector<std::string> idleParameters(int64_t capability) const override {
     SmallVector<std::string> keys;
     const SearchSpace mapped = attentionWgmmaSpace(first, attention);
@@ -69,8 +70,9 @@ std::unique_ptr<StepStrategy> matchAttention(const StepContext &context) {
   return attention ? std::make_unique<AttentionStrategy>(context, std::move(*attention)) : nullptr;
 }
 
-/// Of as many queries as keys, in f32. Of one sequence: blocks are few, so their tiles are smaller. So few that memory
-/// bounds them stay f32 where others are rounded to tf32; `rows`: of a query.
+/// Returns the variants for as many queries as keys, in f32. Those for one sequence have smaller tiles, since there
+/// are few blocks. If others are rounded to tf32, the variant for so few queries that memory bounds them stays f32.
+/// `rows`: rows per query.
 static std::vector<RowVariant> variantsOfBoth(func::FuncOp kernel, const Attention &attention, unsigned queries,
                                               int64_t rows) {
   RowVariant variant{queries, 0};
@@ -90,14 +92,15 @@ static std::vector<RowVariant> variantsOfBoth(func::FuncOp kernel, const Attenti
   return variants;
 }
 
-/// Of queries that are no keys as well: few of those have few keys, too. Of others those of one sequence.
+/// Queries that are not also the keys get variants for one query and for few. Queries that are also the keys get
+/// variants for one short sequence instead, since few of them have few keys, too.
 std::vector<RowVariant> attentionVariants(func::FuncOp kernel, const Placement &placement) {
   std::vector<RowVariant> variants;
   for (auto [number, step] : llvm::enumerate(placement.steps)) {
     std::optional<Attention> attention = findAttention({kernel, placement, step, number});
     if (!attention)
       continue;
-    int64_t ofQuery = 1; // rows
+    int64_t ofQuery = 1; // rows per query
     std::optional<unsigned> queries, both;
     for (const AttentionAxis &axis : attention->rows) {
       auto symbol = dyn_cast<AffineSymbolExpr>(axis.extent);

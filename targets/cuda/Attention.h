@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of attention: all steps from the products of queries and keys to the outputs are one launch, or two, and
-// no score is stored.
+// The attention strategy: all kernel stages from QK^T to the outputs become one launch, or two with split KV, and no
+// score is stored.
 #pragma once
 
 #include "targets/cuda/Strategy.h"
@@ -10,7 +10,9 @@ namespace kiln::cuda {
 
 std::unique_ptr<StepStrategy> matchAttention(const StepContext &context);
 
-/// The kernel's forms for one query and for few, of those its bounds leave something to; none if it has no attention.
+/// Returns the kernel's shape-specialised variants: for one query and for few queries, or, if the queries are also the
+/// keys, for short sequences. Bounds that the kernel's own bounds exclude are omitted; there are none if the kernel
+/// has no attention.
 std::vector<RowVariant> attentionVariants(mlir::func::FuncOp kernel, const Placement &placement);
 
 } // namespace kiln::cuda

@@ -19,7 +19,7 @@ Value AttentionElements::orZero(Value value) {
 
 //===- Coordinates -------------------------------------------------------===//
 
-/// Adds a number, of which the last axis counts fastest.
+/// Adds the coordinates of an index of the flattened axes, of which the last one is innermost.
 Values AttentionElements::split(ArrayRef<AttentionAxis> axes, Value number, Values at) {
   for (size_t i = axes.size(); i-- > 0;) {
     const AttentionAxis &axis = axes[i];
@@ -27,7 +27,7 @@ Values AttentionElements::split(ArrayRef<AttentionAxis> axes, Value number, Valu
     if (i > 0) {
       Value extent = reader.extent(axis.extent);
       if (leastValue(axis.extent, first.kernel) < 1)
-        extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // then there is no block, but here a division
+        extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // no block runs then, but this divides by it
       coordinate = b.rem(number, extent);
       number = b.div(number, extent);
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of an attention at a row and a key, or at a row and a channel: what the kernel's own ops make of a score, of
-// a weight and of an output. How they are added up is others' business.
+// Computes elements of an attention at a row and a key, or at a row and a channel, by the kernel's own ops: scores,
+// attention weights and outputs. Other files accumulate them.
 #pragma once
 
 #include "targets/cuda/AttentionMatch.h"
 
 namespace kiln::cuda {
 
-/// An output that is not divided yet: of some keys, or of all.
+/// An unnormalised attention output over some or all keys: the state of an online softmax.
 struct AttentionPart {
-  tile::Value maximum, sum, output; // of the scores; of their weights to that maximum; of the values by them
+  tile::Value maximum, sum, output; // maximum of the scores, sum of the weights relative to it, weighted sum of values
 };
 
 class AttentionElements {
 public:
-  /// `first`, `last`: the steps.
+  /// `first`, `last`: the first and the last kernel stage of the attention.
   AttentionElements(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
                     const Attention &attention)
       : b(b), reader(reader), first(first), last(last), attention(attention) {}
@@ -24,29 +24,34 @@ public:
   tile::Value rowCount() { return reader.extent(extentOf(attention.rows, b.getContext())); }
   tile::Value keyCount() { return reader.extent(attention.keys); }
 
-  /// Coordinates of the scores: the batch of that number, then a row of it. The key is behind them.
+  /// Return the coordinates of the scores for a batch index, and then for a row of that batch. The last coordinate,
+  /// the key, is not set.
   tile::Values batch(tile::Value number);
   tile::Values row(const tile::Values &batch, tile::Value number);
 
-  /// Loops of the scores' op and of the outputs' at the coordinates; the depth and the channel as given.
+  /// Return the loop indices of the scores' op and of the outputs' op at these coordinates, with the given
+  /// head-dimension index (`depth`) or channel.
   tile::Values scoreLoops(const tile::Values &at, tile::Value depth);
   tile::Values outputLoops(const tile::Values &at, tile::Value channel);
 
-  /// A query's element at a row; null after a diagnostic.
+  /// Returns a query's element at a row; null after a diagnostic.
   tile::Value query(const tile::Values &row, tile::Value depth);
-  /// How many keys, from the first on, the row's limits leave; 0 or fewer: none.
+  /// Returns how many leading keys the row's mask limits allow; 0 or less if they allow none.
   tile::Value keysWithin(const tile::Values &row);
-  /// How many of them the row needs. All, if none of them counts: then all have the same weight.
+  /// Returns how many leading keys the row needs. If the mask allows no key, all of them, since then all have the same
+  /// weight.
   tile::Value keysNeeded(const tile::Values &row);
-  /// The score that a sum of products becomes.
+  /// Computes the score from a dot product of query and key, by the kernel's own ops.
   tile::Value score(const tile::Values &row, tile::Value key, tile::Value sum);
-  /// The larger one.
+  /// Returns the larger value.
   tile::Value maximum(tile::Value x, tile::Value y);
-  /// What to take scores' weights to, if that is their maximum: -infinity is none, though it has the weight 0.
+  /// Returns the value that is subtracted from scores before exponentiation: `maximum`, or 0 if that is -infinity, so
+  /// that the weights become 0 and not NaN.
   tile::Value reference(tile::Value maximum);
-  /// e^(score - reference), to the kernel's base.
+  /// Computes e^(score - reference), to the kernel's base.
   tile::Value weight(tile::Value score, tile::Value reference);
-  /// Makes the row's results of all its keys' output at the channel, and stores them.
+  /// Computes the row's results at the channel from the combined output over all keys, by normalisation and epilogue,
+  /// and stores them.
   void finish(const tile::Values &row, tile::Value channel, const AttentionPart &part);
 
   tile::Value number(float value);

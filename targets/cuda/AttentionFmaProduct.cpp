@@ -9,8 +9,8 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-static constexpr int64_t across = 8, down = 4; // lanes of a warp
-static constexpr int64_t bodySteps = 8;        // of the depth or of the keys, in the body of an innermost loop
+static constexpr int64_t across = 8, down = 4; // arrangement of a warp's lanes
+static constexpr int64_t bodySteps = 8;        // K indices, or keys, in the body of an innermost loop
 
 /// A warp has neighbouring rows, a thread each fourth of them.
 void AttentionFmaProduct::begin(Value thread) {
@@ -26,7 +26,7 @@ Value AttentionFmaProduct::start(Value address, Value line, int64_t pitch) {
   return tile::advance(b, address, b.mul(line, b.integer(pitch)));
 }
 
-/// Sums along the depth: of each four steps first the rows are loaded, then one key after the other.
+/// Accumulates along K: for each four K indices the rows are loaded first, then one key after the other.
 Values AttentionFmaProduct::scores(Value queries, Value keysAt) {
   const int64_t pitch = shape.queryLines().pitch, keyPitch = shape.keyLines().pitch;
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
@@ -53,7 +53,7 @@ Values AttentionFmaProduct::scores(Value queries, Value keysAt) {
                 });
 }
 
-/// Only threads of one warp share weights.
+/// Only threads of one warp share attention weights.
 Values AttentionFmaProduct::add(const Values &weights, Value room, Value values, ValueRange outputs) {
   const int64_t pitch = shape.weightLines().pitch, valuePitch = shape.valueLines().pitch, channels = outputsOfRow();
   Value rowsAt = start(room, firstRow, pitch), to = tile::advance(b, rowsAt, lane);

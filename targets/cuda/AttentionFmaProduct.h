@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An attention's products on CUDA cores, in f32. A warp's lanes are eight along the keys or channels and four along the
-// rows.
+// The matrix products of an attention (QK^T and PV) on CUDA cores, in f32. The lanes of a warp are arranged as four
+// rows by eight keys or channels.
 #pragma once
 
 #include "targets/cuda/AttentionProduct.h"
@@ -23,7 +23,7 @@ public:
 private:
   tile::Value start(tile::Value address, tile::Value line, int64_t pitch);
 
-  tile::Value firstRow; // of the thread's rows
+  tile::Value firstRow; // the thread's first row
 };
 
 } // namespace kiln::cuda

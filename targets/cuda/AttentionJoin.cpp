@@ -8,7 +8,7 @@ using tile::Values;
 
 static constexpr int64_t joinThreads = 128, alignment = 128;
 
-/// Written out, so that all parts are on their way from memory at a time.
+/// The loop over the parts is unrolled, so that the loads of all parts are in flight together.
 AttentionPart joinParts(tile::Builder &b, AttentionElements &elements, int64_t count,
                         function_ref<AttentionPart(Value)> read) {
   SmallVector<AttentionPart> parts;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A block has some rows of a batch, whose queries it keeps in shared memory. The last rows are begun first: under a
+// 1. A block has some rows of a batch, whose queries it keeps in shared memory. The last rows begin first: under a
 //    causal mask they have the most keys.
-// 2. Keys and values come tile by tile (FlashAttention-2, Dao 2023), the next ones while these are computed with
-//    (AttentionTiles.h).
-// 3. Each row keeps its maximum so far, and the sum of weights and the outputs to that maximum, which are scaled when
-//    it grows (Milakov and Gimelshein 2018). A maximum of -infinity has no weights; they are to 0 then, which makes
-//    each 0.
-// 4. Teams, warps or blocks, take tiles in turn. What they have is joined in the block, then by a second launch.
+// 2. Keys and values arrive tile by tile (FlashAttention-2, Dao 2023). The next tiles are copied while the current
+//    ones are in use (AttentionTiles.h).
+// 3. Each row keeps its running maximum, and the sum of weights and the outputs relative to that maximum, which are
+//    rescaled when it grows (Milakov and Gimelshein 2018). If the maximum is -infinity there are no weights; they are
+//    computed relative to 0, so that each of them is 0.
+// 4. Thread groups, which are warps or blocks, take tiles in turn. Their results are combined in the block, then by a
+//    second launch.
 #include "targets/cuda/AttentionKernel.h"
 
 #include "targets/cuda/AttentionProduct.h"
@@ -21,7 +22,7 @@ using tile::Values;
 
 namespace {
 
-/// Blocks of more rows are few and long: those that begin early would lie unevenly.
+/// Blocks of more rows are few and long: with programmatic dependent launch they would be distributed unevenly.
 constexpr int64_t mostEarlyRows = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
@@ -58,10 +59,10 @@ private:
   AttentionElements elements;
   std::unique_ptr<AttentionProduct> product;
   std::unique_ptr<AttentionTiles> tiles;
-  Value thread, split, team, batch, firstRow, rowCount, keyCount; // team: its number among those of the same rows
+  Value thread, split, team, batch, firstRow, rowCount, keyCount; // team: index among those of the same rows
   Value queriesAt, weightsAt;                                     // in shared memory
   Values ofBatch;                                                 // coordinates
-  SmallVector<Values> rows;                                       // those of the thread
+  SmallVector<Values> rows;                                       // the thread's rows
 };
 
 //===- Before the keys ---------------------------------------------------===//
@@ -83,7 +84,7 @@ void AttentionBuilder::begin() {
 
 void AttentionBuilder::beginTeam() {
   Value part = b.div(thread, b.integer(shape.teamThreads())), member = b.rem(thread, b.integer(shape.teamThreads()));
-  team = b.add(b.mul(part, b.integer(shape.splits)), split); // few tiles are in as many blocks
+  team = b.add(b.mul(part, b.integer(shape.splits)), split); // spreads few tiles over as many blocks
   Value own = tile::advance(b, queriesAt, shape.queryLines().size());
   Value tilesAt = tile::advance(b, own, b.mul(part, b.integer(shape.teamSize())));
   weightsAt = tile::advance(b, tilesAt, shape.stages * shape.stageSize());
@@ -94,12 +95,12 @@ void AttentionBuilder::beginTeam() {
     rows.push_back(elements.row(ofBatch, b.clamp(b.add(firstRow, product->row(i)), rowCount)));
 }
 
-/// All threads of the block come here.
+/// Returns the maximum over the block. All threads of the block must call this.
 Value AttentionBuilder::largestOfBlock(Value count) {
   for (int32_t bits = 16; bits > 0; bits /= 2)
     count = b.createOrFold<arith::MaxSIOp>(count, b.shuffleXor(count, bits));
   const int64_t warps = shape.teamThreads() / 32;
-  if (warps == 1) // all warps have the same rows
+  if (warps == 1) // then all warps have the same rows
     return count;
   Value room = tile::addShared(b, b.getI32Type(), warps);
   Value isFirst = b.compare(arith::CmpIPredicate::eq, b.rem(thread, b.integer(32)), b.integer(0));
@@ -110,7 +111,7 @@ Value AttentionBuilder::largestOfBlock(Value count) {
   return count;
 }
 
-/// Of keys, from the first on, that one of the rows needs.
+/// Returns the number of leading key tiles that one of the rows needs.
 Value AttentionBuilder::tilesNeeded() {
   Value count = keyCount;
   if (!attention.limits.empty()) {
@@ -124,7 +125,7 @@ Value AttentionBuilder::tilesNeeded() {
 
 //===- Keys and values ---------------------------------------------------===//
 
-/// The thread's scores; -infinity beyond the last key.
+/// Returns the thread's scores, with -infinity beyond the last key.
 Values AttentionBuilder::scoresOf(Value firstKey, Value keysAt) {
   Values sums = product->scores(queriesAt, keysAt);
   for (int64_t j = 0; j < product->keys(); ++j) {
@@ -137,8 +138,8 @@ Values AttentionBuilder::scoresOf(Value firstKey, Value keysAt) {
   return sums;
 }
 
-/// Makes weights of the scores. The state to their maxima, and with their sums: of each row the maximum and the
-/// thread's part of the sum, then the outputs.
+/// Turns scores into attention weights. Returns the state relative to the new maxima, with the new sums: the maximum
+/// of each row, then the thread's part of the sum of each row, then the outputs.
 Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
   const int64_t count = product->rows(), ofRow = product->outputsOfRow();
   auto maximum = [&](Value x, Value y) { return elements.maximum(x, y); };
@@ -190,7 +191,7 @@ Values AttentionBuilder::addTiles() {
 
 //===- Results -----------------------------------------------------------===//
 
-/// Writes the team's maxima, sums and outputs to where queries, keys and values have been.
+/// Writes the thread group's maxima, sums and outputs over the shared memory of queries, keys and values.
 void AttentionBuilder::storeResult(Values state) {
   const int64_t count = product->rows();
   Value part = b.div(thread, b.integer(shape.teamThreads()));
@@ -209,7 +210,7 @@ void AttentionBuilder::storeResult(Values state) {
   tile::barrier(b);
 }
 
-/// Neighbouring threads have neighbouring channels.
+/// Neighbouring threads finish neighbouring channels.
 void AttentionBuilder::finish() {
   const int64_t count = shape.rows * shape.channels;
   b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The step at hand is a product whose result is read by a maximum and by weights, and these by sums and by another
-//    product, each by nothing else. The step of that one is the last; all between are these or computed from the sums.
-// 2. What is finished of an output reads the sums of its own row.
-// 3. Dimensions that neither keys nor values have are rows. So are heads of a group, which keys and values divide.
-// 4. Limits: select(key < limit and .., score, very low), as causal masks and lengths are written.
+// 1. The first stage is a matrix product whose result is read by a maximum and by weights; the weights are read by
+//    sums and by another matrix product. Nothing else reads these values. The stage of the second product is the last
+//    one; all stages in between are these ops, or are computed from the sums.
+// 2. The epilogue of an output reads the sums of its own row.
+// 3. Dimensions that neither keys nor values have are rows. So are the heads of a group, if keys and values divide the
+//    head index by the group size.
+// 4. Mask limits are select(key < limit and .., score, very low), as causal masks and lengths are written.
 #include "targets/cuda/AttentionMatch.h"
 
 #include "compiler/dialect/Extents.h"
@@ -19,7 +21,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using mlir::kiln::getExtents;
 
-/// The widest head there is code for.
+/// The largest supported head dimension.
 static constexpr int64_t widestHead = 256;
 
 AffineExpr extentOf(ArrayRef<AttentionAxis> axes, MLIRContext *context) {
@@ -58,12 +60,12 @@ private:
   const StepContext &context;
   const Placement &placement;
   Attention found;
-  linalg::GenericOp scoreOp; // the first step's
-  Value scores;              // what it stores
-  unsigned rank = 0;         // of the scores
-  unsigned outputRank = 0;   // of the last step's op
+  linalg::GenericOp scoreOp; // op of the first stage
+  Value scores;              // the value that it stores
+  unsigned rank = 0;         // rank of the scores
+  unsigned outputRank = 0;   // number of loops of the last stage's op
   SmallVector<linalg::GenericOp> perRow, reachedPerRow;
-  SmallVector<AffineExpr> row; // the last step's loops for the dimensions of the sums
+  SmallVector<AffineExpr> row; // the last stage's loops for the dimensions of the sums
 };
 
 //===- The ops -----------------------------------------------------------===//
@@ -73,8 +75,8 @@ bool isElementwise(linalg::GenericOp op) {
          op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity();
 }
 
-/// Whether one of `Combiners` joins all elements of `value` along its last dimension, in an order that is free, from
-/// `start` on.
+/// Whether one of `Combiners` reduces all elements of `value` along its last dimension, in any order, starting with
+/// `start`.
 template <typename... Combiners> bool isRowReduction(linalg::GenericOp op, Value value, double start) {
   if (!op || !isa_and_nonnull<Combiners...>(rowCombiner(op, value)) || !Combiner::of(op))
     return false;
@@ -109,7 +111,7 @@ bool Matcher::findScores() {
   return true;
 }
 
-/// The weights are e^(score - maximum) to any base, of nothing else.
+/// The weights are e^(score - maximum) to any base, and depend on nothing else.
 bool Matcher::findSoftmax() {
   SmallVector<linalg::GenericOp> users = usersOf(scores);
   if (users.size() != 2 || !users[0] || !users[1])
@@ -135,9 +137,9 @@ bool Matcher::findSoftmax() {
   return bool(found.sums);
 }
 
-//===- The steps ---------------------------------------------------------===//
+//===- Kernel stages -----------------------------------------------------===//
 
-/// The first step that multiplies the weights is the last one.
+/// The first stage that multiplies the weights is the last one.
 bool Matcher::findSteps() {
   for (size_t number = context.number + 1; number < placement.steps.size(); ++number) {
     const Step &step = placement.steps[number];
@@ -189,7 +191,7 @@ bool Matcher::findOutputs(const StepContext &last) {
          llvm::all_of(perRow, [&](linalg::GenericOp op) { return llvm::is_contained(reachedPerRow, op); });
 }
 
-/// `loops`: the op's, over those of the last step.
+/// `loops`: the op's loops, over those of the last stage.
 bool Matcher::areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (op.getMatchingBlockArgument(&operand).use_empty())
@@ -205,7 +207,7 @@ bool Matcher::areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops) {
   });
 }
 
-/// Whether what the tensor's elements there have of the sums is that of the output's row.
+/// Whether the tensor's elements at `at` depend on no sums but those of the output's row.
 bool Matcher::isOwnRow(Value tensor, AffineMap at) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (!op || op == found.outputs.op)
@@ -228,7 +230,8 @@ bool Matcher::isOwnRow(Value tensor, AffineMap at) {
   return areRowsOwn(op, loops);
 }
 
-/// Nobody else wants what is between the steps; and no block reads what another one may have stored an output over.
+/// Whether no other stage reads what the inner stages store, and no block reads memory that another one may have
+/// overwritten with an output.
 bool Matcher::areStoresInner(const StepContext &last) {
   func::FuncOp kernel = context.kernel;
   auto arguments = kernel.getArguments().drop_front(numSymbols(kernel));
@@ -251,7 +254,8 @@ bool Matcher::areStoresInner(const StepContext &last) {
 
 //===- Dimensions --------------------------------------------------------===//
 
-/// By what the expression divides the loop wherever it uses it; 0: it does not use it, 1: it uses it in another way.
+/// Returns by what the expression divides the loop wherever it uses it; 0 if it does not use the loop, 1 if it uses
+/// the loop in another way.
 int64_t divisorOf(AffineExpr expr, unsigned loop) {
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
@@ -272,7 +276,7 @@ int64_t divisorOf(linalg::GenericOp op, unsigned number, unsigned loop) {
   return divisor;
 }
 
-/// How many neighbours in the dimension have the same keys and values; 0: all.
+/// Returns how many neighbours in the dimension share keys and values; 0: all.
 int64_t Matcher::groupOf(unsigned dim) const {
   const int64_t ofKeys = divisorOf(found.scores.op, found.key, found.scoreLoops[dim]),
                 ofValues = divisorOf(found.outputs.op, found.value, found.outputLoops[dim]);
@@ -301,7 +305,7 @@ bool Matcher::sortDims() {
   return found.depth > 0 && found.depth <= widestHead && found.channels > 0 && found.channels <= widestHead;
 }
 
-/// Numbers of blocks are i32.
+/// Block indices are i32.
 bool Matcher::isSmallEnough() const {
   MLIRContext *ofMaps = context.kernel->getContext();
   const double batch = double(largestValue(extentOf(found.batch, ofMaps), context.kernel)),
@@ -309,7 +313,7 @@ bool Matcher::isSmallEnough() const {
   return batch * std::max(1.0, rows / 4) * 32 < double(1 << 30) && rows < double(1 << 30);
 }
 
-//===- Limits ------------------------------------------------------------===//
+//===- Mask limits -------------------------------------------------------===//
 
 void Matcher::findLimits() {
   auto mask = asMask(scoreOp.getBlock()->getTerminator()->getOperand(0));
@@ -322,7 +326,7 @@ void Matcher::findLimits() {
     found.isPlainWithin &= addLimit(asUpperLimit(condition));
 }
 
-/// Whether it is one.
+/// Adds the limit if it is an upper limit of the key index that does not depend on the key. Returns whether it is.
 bool Matcher::addLimit(std::optional<UpperLimit> limit) {
   const bool isOfKey = limit && found.scores.stepLoops[limit->index.getDim()] == found.scoreLoops.back();
   if (!isOfKey || !limit->value.getType().isIndex() || dependsOnKey(limit->value))
@@ -338,7 +342,7 @@ bool Matcher::dependsOnKey(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     OpOperand &operand = scoreOp->getOpOperand(argument.getArgNumber());
     if (operand.get() == found.scores.op->getResult(0) || !placement.find(operand.get()))
-      return true; // or it might
+      return true; // conservatively assume that it does
     AffineMap map = scoreOp.getMatchingIndexingMap(&operand);
     for (unsigned loop = 0; loop < scoreOp.getNumLoops(); ++loop)
       if (isKey(loop) && map.isFunctionOfDim(loop))

@@ -28,7 +28,7 @@ static std::optional<MmaType> shortTypeOf(Value tensor) {
 
 static bool isStrict(Operation *op) { return op->hasAttr(mlir::kiln::strictAttrName); }
 
-/// Whether the op gives an input in f32, times a constant that it sets; and which.
+/// Whether the op computes an input in f32, possibly times a constant; sets the input's number and the constant.
 static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
   Value result = op.getBlock()->getTerminator()->getOperand(0);
   if (auto scale = result.getDefiningOp<arith::MulFOp>()) {
@@ -48,7 +48,8 @@ static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
   return true;
 }
 
-/// The op that scales queries where they are read, if one does; its loops are some of the scores' op, each for itself.
+/// Finds the op that scales queries where they are read, if there is one. Each of its loops is a loop of the scores'
+/// op.
 static bool findScaling(const Attention &attention, const Placement &placement, AttentionMma &found) {
   linalg::GenericOp scores = attention.scores.op;
   Value query = scores->getOperand(attention.query);
@@ -67,7 +68,8 @@ static bool findScaling(const Attention &attention, const Placement &placement, 
   return llvm::is_contained(found.loops, attention.scores.depth.front());
 }
 
-/// What all three are multiplied as: as they are, or as tf32, which has all numbers of f16 and bf16.
+/// Returns the type in which all three are multiplied: their own 16-bit type, or tf32, which represents all numbers of
+/// f16 and bf16.
 static std::optional<MmaType> typeOf(const Attention &attention, Value queries) {
   linalg::GenericOp scores = attention.scores.op, outputs = attention.outputs.op;
   std::optional<MmaType> ofKeys = shortTypeOf(scores->getOperand(attention.key));

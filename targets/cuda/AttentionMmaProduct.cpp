@@ -8,7 +8,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-static constexpr int64_t mmaRows = 16, mmaColumns = 8; // of one mma.sync
+static constexpr int64_t mmaRows = 16, mmaColumns = 8; // shape of one mma.sync
 static constexpr int64_t stepBytes = tile::mmaDepthBytes;
 
 void AttentionMmaProduct::begin(Value thread) {
@@ -16,7 +16,7 @@ void AttentionMmaProduct::begin(Value thread) {
   lane = b.rem(ofWarp, b.integer(4)), quad = b.div(ofWarp, b.integer(4));
   Value rowOfWarp = b.mul(warp, b.integer(shape.rowsOfWarp()));
   firstRow = b.add(rowOfWarp, quad);
-  // Matrices 0 and 1 of ldmatrix are lines 0 to 7 and 8 to 15 of the first 16 bytes, 2 and 3 of the other 16.
+  // Matrices 0 and 1 of ldmatrix are lines 0 to 7 and 8 to 15 of the first 16 bytes, 2 and 3 those of the other 16.
   Value matrix = b.div(ofWarp, b.integer(8));
   Value line = b.add(b.mul(b.rem(matrix, b.integer(2)), b.integer(8)), b.rem(ofWarp, b.integer(8)));
   Value channel = b.mul(b.div(matrix, b.integer(2)), b.integer(16 / shape.bytes()));
@@ -29,14 +29,14 @@ void AttentionMmaProduct::begin(Value thread) {
                            : sourceAt(shape.valueLines(), b.mul(lane, b.integer(2)), quad);
 }
 
-/// Of each 16 rows a thread has two, eight rows from each other.
+/// A thread has two of each 16 rows, eight rows apart.
 Value AttentionMmaProduct::row(int64_t i) { return b.add(firstRow, b.integer(i * (mmaRows / 2))); }
 Value AttentionMmaProduct::key(int64_t j) {
   return b.add(b.mul(lane, b.integer(2)), b.integer(j / 2 * mmaColumns + j % 2));
 }
 
-/// What a lane has of 16 lines from 16 i on and 32 bytes of channels, four registers. Chunks of swizzled lines change
-/// places within 128 bytes by an exclusive or; sixteen lines further that is the same one again.
+/// Loads the lane's fragment of 16 lines from 16 i on and 32 bytes of channels, four registers. Swizzled lines permute
+/// chunks within 128 bytes by an exclusive or, which is the same again sixteen lines further.
 Values AttentionMmaProduct::load(const Source &source, Value tile, int64_t i, int64_t step, bool isTransposed) {
   const int64_t inLine = step * stepBytes, ofSwizzle = source.lines.isSwizzled ? inLine % 128 : 0;
   const int64_t ofLines = i * mmaRows * source.lines.pitch * shape.bytes();
@@ -47,7 +47,8 @@ Values AttentionMmaProduct::load(const Source &source, Value tile, int64_t i, in
   return tile::loadMatrices(b, tile::advance(b, from, (ofLines + inLine - ofSwizzle) / 4), isTransposed);
 }
 
-/// Of `sums`, with so many of a row: those of 16 rows from 16 i on and eight columns.
+/// Updates the accumulators of 16 rows from 16 i on and eight columns in `sums`, which has `ofRow` accumulators per
+/// row.
 void AttentionMmaProduct::multiplyAdd(ArrayRef<Value> x, ArrayRef<Value> y, Values &sums, int64_t ofRow, int64_t i,
                                       int64_t column) {
   Values four;
@@ -80,7 +81,7 @@ Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
   return sums;
 }
 
-/// Rows g and g + 8 of the first half of the keys, then of the others.
+/// Returns rows g and g + 8 of the first half of the keys, then of the other half.
 Values AttentionMmaProduct::weightsOf(ValueRange weights, int64_t i, int64_t step) {
   const int64_t together = 4 / shape.bytes();
   Values words;
@@ -91,8 +92,8 @@ Values AttentionMmaProduct::weightsOf(ValueRange weights, int64_t i, int64_t ste
   return words;
 }
 
-/// Two registers for each eight of 16 channels from 16 c on. ldmatrix does not transpose f32: those are loaded one by
-/// one, of the keys 2 t and 2 t + 1, whose weights the lane has.
+/// Returns two registers for each eight of the 16 channels from 16 c on. ldmatrix does not transpose f32: such values
+/// are loaded one by one, for the keys 2 t and 2 t + 1, whose weights the lane has.
 Values AttentionMmaProduct::valuesOf(Value valuesAt, int64_t step, int64_t c) {
   if (shape.isShort())
     return load(values, valuesAt, step, c, /*isTransposed=*/true);
@@ -122,7 +123,7 @@ Values AttentionMmaProduct::add(const Values &weights, Value, Value valuesAt, Va
   return sums;
 }
 
-/// Two neighbours at a time.
+/// Stores two neighbouring outputs at a time.
 void AttentionMmaProduct::store(ValueRange outputs, Value to) {
   Value start = b.add(b.mul(firstRow, b.integer(shape.outputPitch())), b.mul(lane, b.integer(2)));
   Value place = tile::advance(b, to, start);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An attention's products on tensor cores, by mma.sync: queries, keys and values are f16, bf16 or f32 that has been
-// rounded to tf32, sums f32.
+// The matrix products of an attention on tensor cores, by mma.sync: queries, keys and values are f16, bf16 or f32 that
+// has been rounded to tf32; accumulators are f32.
 //
-// A warp has some times 16 rows, of each of which four neighbouring lanes have the sums: lane 4 g + t has rows g and
-// g + 8, and of each eight keys or channels the two from 2 t on. The weights stay in its registers, rounded:
-//  - of 16 bits, those of 16 keys are as pairs what a lane has of a factor with 16 of the depth;
-//  - of tf32 a lane has t and t + 4 of eight of a factor's depth. These are its keys 2 t and 2 t + 1: the sum may take
-//    keys in any order that the values have as well.
+// A warp has a multiple of 16 rows. Four neighbouring lanes share the accumulators of a row: lane 4 g + t has rows g
+// and g + 8, and of each eight keys or channels numbers 2 t and 2 t + 1. The attention weights stay in the lane's
+// registers, rounded:
+//  - 16-bit types: pairs of the weights of 16 keys are the lane's fragment of an operand with K = 16;
+//  - tf32: the fragment has indices t and t + 4 of a K of eight. The lane's keys 2 t and 2 t + 1 take their place: the
+//    sum may take keys in any order, as long as the values are in the same order.
 #pragma once
 
 #include "targets/cuda/AttentionProduct.h"
@@ -16,7 +17,7 @@ namespace kiln::cuda {
 
 class AttentionMmaProduct : public AttentionProduct {
 public:
-  /// Scores are `factor` times the products.
+  /// Scores are `factor` times the dot products.
   AttentionMmaProduct(tile::Builder &b, const AttentionShape &shape, float factor)
       : AttentionProduct(b, shape), factor(factor) {}
 
@@ -28,21 +29,22 @@ public:
                    tile::ValueRange outputs) override;
   void store(tile::ValueRange outputs, tile::Value to) override;
 
-  /// Of 16 rows from 16 i on, the weights of a step of 32 bytes of keys as a factor: four registers.
+  /// Returns the weights of 16 rows from row 16 i on as an operand fragment of four registers, for a K step of 32
+  /// bytes of keys.
   tile::Values weightsOf(tile::ValueRange weights, int64_t i, int64_t step);
 
 private:
   /// A tile in shared memory, as a lane reads it.
   struct Source {
     LineShape lines;
-    tile::Value start; // of what the lane reads first, in bytes from the start of the tile
+    tile::Value start; // byte offset in the tile of the lane's first element
   };
   tile::Values load(const Source &source, tile::Value tile, int64_t i, int64_t step, bool isTransposed);
   tile::Values valuesOf(tile::Value valuesAt, int64_t step, int64_t c);
   void multiplyAdd(llvm::ArrayRef<tile::Value> x, llvm::ArrayRef<tile::Value> y, tile::Values &sums, int64_t ofRow,
                    int64_t i, int64_t column);
   float factor;
-  tile::Value quad; // which of the eight that have rows of their own
+  tile::Value quad; // index of the lane's quad; each of the eight quads has different rows
   tile::Value firstRow;
   Source queries, keysIn, values;
 };

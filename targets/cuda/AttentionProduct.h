@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two products of an attention's tile, from shared memory to registers: scores of rows by keys, and outputs of rows
-// by channels, which weights in registers make of values. Which of them a thread has is its business alone. One of
-// these is for CUDA cores (AttentionFmaProduct.h), one for tensor cores (AttentionMmaProduct.h).
+// The two matrix products of an attention tile, from shared memory to registers: scores (rows x keys), and outputs
+// (rows x channels), for which the attention weights are in registers. Only the implementation knows which elements a
+// thread has: AttentionFmaProduct.h for CUDA cores, AttentionMmaProduct.h for tensor cores.
 #pragma once
 
 #include "targets/cuda/AttentionMatch.h"
@@ -10,31 +10,31 @@
 
 namespace kiln::cuda {
 
-/// A thread's elements are row by row.
+/// A thread's elements are in row-major order.
 class AttentionProduct {
 public:
   AttentionProduct(tile::Builder &b, const AttentionShape &shape) : b(b), shape(shape) {}
   virtual ~AttentionProduct() = default;
 
-  /// The thread's number in its team.
+  /// `thread`: the thread's index in its thread group.
   virtual void begin(tile::Value thread) = 0;
 
   int64_t rows() const { return shape.rowsOfThread; }
   int64_t keys() const { return shape.keys / shape.threadsOfRow(); }
   int64_t outputsOfRow() const { return shape.paddedChannels() / shape.threadsOfRow(); }
-  /// In the tile: the i-th row of a thread, the j-th key.
+  /// Return the i-th row and the j-th key of the thread, relative to the tile.
   virtual tile::Value row(int64_t i) = 0;
   virtual tile::Value key(int64_t j) = 0;
-  /// Whether the thread is the first of those that share its rows.
+  /// Returns whether the thread is the first of those that share its rows.
   tile::Value isFirstOfRow();
 
-  /// The thread's sums for scores, of each row all its keys.
+  /// Computes the thread's accumulators of the scores, all keys of each row.
   virtual tile::Values scores(tile::Value queries, tile::Value keys) = 0;
-  /// The outputs with those of the weights added, in order of the keys. Weights may go by way of `room` of shared
-  /// memory, of shape weightLines().
+  /// Returns the outputs after adding the weighted values, in order of the keys. The weights may pass through `room`,
+  /// shared memory of shape weightLines().
   virtual tile::Values add(const tile::Values &weights, tile::Value room, tile::Value values,
                            tile::ValueRange outputs) = 0;
-  /// What all threads that share a row have together.
+  /// Reduces a value over all threads that share a row.
   tile::Value joinRow(tile::Value value, llvm::function_ref<tile::Value(tile::Value x, tile::Value y)> join);
   /// Writes the outputs as rows of outputPitch().
   virtual void store(tile::ValueRange outputs, tile::Value to) = 0;
@@ -42,10 +42,10 @@ public:
 protected:
   tile::Builder &b;
   AttentionShape shape;
-  tile::Value lane; // the thread's number among those that share its rows; they are neighbours
+  tile::Value lane; // the thread's index among the neighbouring lanes that share its rows
 };
 
-/// For what the shape says.
+/// Creates the implementation that the shape selects.
 std::unique_ptr<AttentionProduct> createAttentionProduct(tile::Builder &b, const Attention &attention,
                                                          const AttentionShape &shape);
 

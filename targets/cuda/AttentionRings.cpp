@@ -24,14 +24,14 @@ void AttentionRings::begin() {
   tile::barrier(b);
 }
 
-//===- Tiles of queries --------------------------------------------------===//
+//===- Query tiles -------------------------------------------------------===//
 
 Value AttentionRings::queryTiles() {
   return b.div(b.add(rowCount, b.integer(shape.queries() - 1)), b.integer(shape.queries()));
 }
 
-/// With limits the last rows of all batches come first: under a causal mask they have the most keys. Without, blocks
-/// that run together share keys and values.
+/// With mask limits the last rows of all batches come first: under a causal mask they have the most keys. Without
+/// limits, blocks that run concurrently share keys and values.
 QueryTile AttentionRings::tileOf(Value number) {
   Value tiles = queryTiles(), batch, row;
   if (attention.limits.empty()) {
@@ -45,7 +45,7 @@ QueryTile AttentionRings::tileOf(Value number) {
   return tile;
 }
 
-/// Each warp asks for all of the block's rows.
+/// Each warp computes the limits of all of the block's rows.
 void AttentionRings::countKeys(QueryTile &tile) {
   Value needed = keyCount, within = keyCount;
   if (!attention.limits.empty()) {
@@ -75,7 +75,7 @@ void AttentionRings::eachTile(Body body) {
   });
 }
 
-/// A stage's parity changes with each time round.
+/// The parity of a stage changes with each pass through the buffer.
 AttentionRings::Turn AttentionRings::turnOf(Value count) {
   Value round = b.div(count, b.integer(shape.stages));
   return {b.sub(count, b.mul(round, b.integer(shape.stages))), b.both(round, b.integer(1))};
@@ -83,7 +83,7 @@ AttentionRings::Turn AttentionRings::turnOf(Value count) {
 
 //===- Producer ----------------------------------------------------------===//
 
-/// Those of an AttentionMap.
+/// Returns coordinates in the tensor map of an AttentionMap.
 Values AttentionRings::coordinatesOf(Ring ring, const Source &source, int64_t channel) {
   Values loops = source.loops;
   loops[source.channelLoop] = b.integer(channel);
@@ -103,8 +103,8 @@ Values AttentionRings::coordinatesOf(Ring ring, const Source &source, int64_t ch
   return result;
 }
 
-/// Stages are empty at first: the phase before the first one is waited for, which is over. A box for each block of
-/// channels.
+/// Copies a box for each block of channels. Stages are empty at first: the first wait is for the phase before the
+/// first one, which counts as complete.
 void AttentionRings::bring(Ring ring, const Turn &turn, const Source &source, Value to) {
   constexpr int64_t blockChannels = AttentionWgmmaShape::blockChannels;
   const int64_t boxBytes = shape.keys * AttentionWgmmaShape::lineBytes;

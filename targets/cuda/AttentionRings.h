@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of an attention by wgmma: which tiles of queries a block does, and the rings of stages through which tiles of keys
-// and of values come to it. A stage has two barriers: `full` counts the bytes that have come, `empty` the warps that
-// are done with them.
+// The software pipeline of attention by wgmma: which query tiles a block computes, and the multistage buffers through
+// which key and value tiles arrive. A stage has two mbarriers: `full` counts the bytes that have arrived, `empty` the
+// warps that have finished reading.
 #pragma once
 
 #include "targets/cuda/AttentionElements.h"
@@ -11,12 +11,12 @@
 
 namespace kiln::cuda {
 
-/// The tile of queries that a block is at, and which keys it needs.
+/// A query tile of the block, and the keys that it needs.
 struct QueryTile {
   tile::Values batch; // coordinates
   tile::Value firstRow;
-  tile::Value tiles; // of keys
-  tile::Value plain; // of them, from the first one on, those that no limit touches
+  tile::Value tiles; // number of key tiles
+  tile::Value plain; // number of leading key tiles that no mask limit touches
 };
 
 class AttentionRings {
@@ -26,31 +26,33 @@ public:
       : b(b), reader(reader), attention(attention), keyDim{maps.keys.keyDim, maps.values.keyDim}, shape(shape),
         elements(elements) {}
 
-  /// Maps are the first parameters of the kernel. All threads of the block come here.
+  /// Initialises addresses and barriers. The tensor maps are the first parameters of the kernel. All threads of the
+  /// block must call this.
   void begin();
 
-  /// The block's tiles, one after the other. `count`: of the tiles of keys so far; the body gives that behind it.
+  /// Iterates over the block's query tiles. `count`: the key tiles processed so far; the body returns the count after
+  /// its tile.
   using Body = llvm::function_ref<tile::Value(const QueryTile &tile, tile::Value count)>;
   void eachTile(Body body);
-  /// By the warps that do not multiply: brings all tiles of keys and values.
+  /// Loads all key and value tiles. Only the producer warps call this.
   void produce();
 
-  /// Of the tile of keys of that number, counted through all tiles of queries.
+  /// The pipeline stage and the barrier parity of a key tile, whose number counts through all query tiles.
   struct Turn {
     tile::Value stage, parity;
   };
   Turn turnOf(tile::Value count);
   void awaitKeys(const Turn &turn) { tile::awaitPhase(b, full(ofKeys, turn.stage), turn.parity); }
   void awaitValues(const Turn &turn) { tile::awaitPhase(b, full(ofValues, turn.stage), turn.parity); }
-  /// By all lanes of each warp that multiplies, when it is done with them.
+  /// All lanes of each consumer warp call these when the warp has finished reading the tile.
   void releaseKeys(const Turn &turn) { tile::arriveWhereZero(b, empty(ofKeys, turn.stage), lane); }
   void releaseValues(const Turn &turn) { tile::arriveWhereZero(b, empty(ofValues, turn.stage), lane); }
-  /// Addresses in shared memory.
+  /// Return shared-memory addresses.
   tile::Value keysAt(tile::Value stage) { return at(shape.keysAt(), stage, shape.keyBytes()); }
   tile::Value valuesAt(tile::Value stage) { return at(shape.valuesAt(), stage, shape.valueBytes()); }
 
   tile::Value thread, lane, warp;
-  tile::Value shared, start; // shared memory, as a pointer and as a number
+  tile::Value shared, start; // shared memory, as a pointer and as an integer
   tile::Value rowCount, keyCount;
 
 private:
@@ -68,11 +70,11 @@ private:
     return b.add(start, b.add(b.integer(first), b.mul(stage, b.integer(bytes))));
   }
   void bring(const QueryTile &tile, tile::Value number, const Turn &turn);
-  /// What a ring's copies are of.
+  /// The source of the copies into a multistage buffer.
   struct Source {
     mlir::linalg::GenericOp op;
     unsigned number, channelLoop;
-    tile::Values loops; // but for the channels
+    tile::Values loops; // the channel loop is not set
     tile::Value map;
     int64_t channels;
   };
@@ -82,7 +84,7 @@ private:
   tile::Builder &b;
   Reader &reader;
   const Attention &attention;
-  unsigned keyDim[2]; // of each ring's tensor
+  unsigned keyDim[2]; // for each buffer, the tensor's dimension over keys
   AttentionWgmmaShape shape;
   AttentionElements &elements;
   tile::Value mapK, mapV, barriers, batchCount;

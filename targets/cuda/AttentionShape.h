@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a block does of an attention, and how its shared memory is laid out.
+// The part of an attention that a block computes, and its shared-memory layout.
 #pragma once
 
 #include "targets/cuda/HeadTile.h"
@@ -9,39 +9,40 @@
 namespace kiln::cuda {
 
 struct AttentionShape {
-  int64_t rows, keys;                    // of a tile
-  int64_t rowsOfThread;                  // of the tile's rows
-  int64_t parts;                         // warps that take keys of their own; 1: all threads share a tile
-  int64_t splits;                        // blocks that share the keys of a row
-  int64_t depth, channels;               // of a head
-  std::optional<tile::MmaType> mma = {}; // what tensor cores multiply; nothing: f32 on CUDA cores
-  int64_t stages = 1;                    // tiles of keys and values, for tensor cores
+  int64_t rows, keys;                    // tile size
+  int64_t rowsOfThread;                  // rows of the tile that a thread has
+  int64_t parts;                         // warps that process disjoint keys; 1: all threads share a tile
+  int64_t splits;                        // blocks that share the keys of a row (split KV)
+  int64_t depth, channels;               // head dimensions: of queries and keys, and of values
+  std::optional<tile::MmaType> mma = {}; // tensor-core type; nullopt: f32 on CUDA cores
+  int64_t stages = 1;                    // pipeline stages of keys and values, for tensor cores
 
   int64_t threadsOfRow() const { return mma ? 4 : 8; }
   int64_t rowsOfWarp() const { return rowsOfThread * 32 / threadsOfRow(); }
-  int64_t teamThreads() const { return rows / rowsOfThread * threadsOfRow(); } // that share a tile
+  int64_t teamThreads() const { return rows / rowsOfThread * threadsOfRow(); } // threads that share a tile
   int64_t threads() const { return teamThreads() * parts; }
 
-  int64_t bytes() const { return mma ? tile::bytesOf(*mma) : 4; } // of an element in shared memory
+  int64_t bytes() const { return mma ? tile::bytesOf(*mma) : 4; } // size of an element in shared memory
   bool isShort() const { return bytes() == 2; }
   int64_t paddedDepth() const { return int64_t(llvm::alignTo(depth, mma ? tile::mmaDepthBytes / bytes() : 8)); }
   int64_t paddedChannels() const { return int64_t(llvm::alignTo(channels, mma ? 16 : 32)); }
 
-  // In shared memory. On CUDA cores lines of queries and keys are a little longer, so that eight of them lie in
-  // different banks; for tensor cores lines of f32 values are, so that the same channels of four pairs of lines do.
+  // Layouts in shared memory are padded against bank conflicts: on CUDA cores lines of queries and keys, so that eight
+  // of them are in different banks; for tensor cores lines of f32 values, so that the same channels of four pairs of
+  // lines are.
   LineShape queryLines() const { return factorLines(rows); }
   LineShape keyLines() const { return factorLines(keys); }
   LineShape valueLines() const {
     return isShort() ? matrixLines(keys, paddedChannels(), 2) : longer(keys, paddedChannels(), mma ? 4 : 0);
   }
-  /// On CUDA cores weights go through shared memory.
+  /// On CUDA cores the attention weights pass through shared memory.
   LineShape weightLines() const { return longer(mma ? 0 : rows, keys, 8); }
 
-  // Sizes in f32.
+  // Sizes are in units of f32.
   int64_t stageSize() const { return keyLines().size() + valueLines().size(); }
   int64_t teamSize() const { return stages * stageSize() + weightLines().size(); }
-  /// Of a part's result: maxima, sums, and outputs with so many f32 from row to row. Of tensor cores' sums four rows
-  /// are stored at a time.
+  /// A partial result consists of maxima, sums, and outputs with a row pitch of outputPitch(). Tensor cores store four
+  /// rows of accumulators at a time, in different banks by the padding.
   int64_t outputPitch() const { return paddedChannels() + (mma ? 8 : 0); }
   int64_t resultSize() const { return rows * (2 + outputPitch()); }
   int64_t sharedBytes() const { return 4 * std::max(queryLines().size() + parts * teamSize(), parts * resultSize()); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Presets are computed, not measured: docs/cuda.md says from what.
+// Default configurations are computed, not measured; docs/cuda.md shows how.
 #include "targets/cuda/AttentionSpace.h"
 
 #include "compiler/dialect/Extents.h"
@@ -12,10 +12,10 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t halfShared = 80 << 10; // with which an 8.0 has two blocks
-constexpr int64_t mostRegisters = 255;   // of a thread
-constexpr int64_t leastTilesOfSplit = 2; // of many rows, or the second launch costs more than it saves
-constexpr int64_t mostOutputs = 1 << 30; // that threads of a second launch count
+constexpr int64_t halfShared = 80 << 10; // a block's, if a multiprocessor of 8.0 is to hold two
+constexpr int64_t mostRegisters = 255;   // per thread
+constexpr int64_t leastTilesOfSplit = 2; // for many rows, or the second launch costs more than it saves
+constexpr int64_t mostOutputs = 1 << 30; // that threads of a second launch can index
 constexpr int64_t leastKeys = 16, mostKeys = 64, mostSplits = 32;
 
 struct Extents {
@@ -29,15 +29,15 @@ struct Extents {
 
 //===- Rules -------------------------------------------------------------===//
 
-/// Of a thread: scores, outputs, maxima and sums, what is loaded for four steps, and addresses. With tensor cores, what
-/// is loaded are the factors of its rows and those of 16 keys or channels.
+/// Estimates the registers of a thread: scores, outputs, maxima and sums, the loads of four K indices, and addresses.
+/// With tensor cores, the loads are the fragments of its rows and those of 16 keys or channels.
 int64_t registersOf(const AttentionShape &s) {
   const int64_t ofRow = (s.keys + s.paddedChannels()) / s.threadsOfRow() + 2;
   return s.mma ? s.rowsOfThread * (ofRow + 2) + 4 + 60 : s.rowsOfThread * (ofRow + 4) + 4 + 40;
 }
 
 TuningRule ruleOf(const Attention &attention, const char *text, bool (*holds)(const AttentionShape &)) {
-  return {text, [attention, holds](const SchedulePoint &point) { // it may outlive the strategy
+  return {text, [attention, holds](const SchedulePoint &point) { // a copy, since the rule may outlive the strategy
             return holds(attentionShapeOf(attention, point));
           }};
 }
@@ -69,12 +69,12 @@ std::vector<TuningRule> mmaRules(const Attention &attention) {
   };
 }
 
-//===- Presets -----------------------------------------------------------===//
+//===- Default configurations --------------------------------------------===//
 
 bool fitsTwice(const AttentionShape &s) { return s.sharedBytes() <= halfShared && hasRegisters(s); }
 
-/// The largest tiles of keys with which two blocks fit, else of queries: each key that is read serves all the tile's
-/// queries. Four warps, of 4 x 4 lanes' rows each, hide the latency of shared memory behind one another.
+/// Chooses the largest tiles with which two blocks fit; keys are reduced before queries, since each key that is read
+/// serves all the tile's queries. Four warps hide each other's shared-memory latency.
 AttentionShape presetOfMany(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
   AttentionShape s{128, keys, 8, 1, 1, attention.depth, attention.channels};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread /= 2; };
@@ -92,8 +92,8 @@ AttentionShape presetOfMany(const Attention &attention, int64_t rows, int64_t ba
   return s;
 }
 
-/// Four warps with as much of keys and values on their way as fits: some 32 KiB a multiprocessor keep the memory of an
-/// H200 busy for its latency.
+/// Four warps, with as many loads of keys and values in flight as fit: some 32 KiB per multiprocessor cover the memory
+/// latency of an H200.
 AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t keys) {
   const int64_t ofThread = rows <= 4 ? 1 : rows <= 8 ? 2 : 4;
   AttentionShape s{4 * ofThread, keys, ofThread, 4, 1, attention.depth, attention.channels};
@@ -105,8 +105,9 @@ AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t key
   return s;
 }
 
-/// Warps of 32 rows, for which shared memory is read half as often as for 16, as long as four of them have as many and
-/// registers hold their outputs and the scores of some keys. Of f32, which take twice the room, two have to do.
+/// Warps of 32 rows, which read shared memory half as often as warps of 16, as long as there are four such warps and
+/// registers hold their outputs and the scores of some keys. f32 takes twice the space, so that there are two such
+/// warps.
 AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
   AttentionShape s{128, keys, 4, 1, 1, attention.depth, attention.channels, attention.mma->type, 2};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread = 2; };
@@ -136,8 +137,8 @@ AttentionShape presetOf(const Attention &attention, const Extents &extents) {
     const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
     return tiles >= (isFew ? 1 : leastTilesOfSplit) * 2 * s.splits;
   };
-  // Two blocks a multiprocessor, if there are keys for them, in smaller tiles of many queries on CUDA cores; of few
-  // ones down to a tile for each warp, which takes as long as it has keys.
+  // Use two blocks per multiprocessor if there are enough keys. On CUDA cores key tiles shrink for that: for many
+  // queries to 32 keys; for few queries down to a tile for each warp, whose time is proportional to its keys.
   while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors) {
     if (isSplit())
       s.splits *= 2;
@@ -191,8 +192,8 @@ SearchSpace attentionSpace(const Attention &attention, func::FuncOp kernel) {
   return space;
 }
 
-/// Of CUDA cores a thread has so many sums of each row. A warp of tensor cores loads keys and values once for all its
-/// rows, and queries once for a tile's keys.
+/// On CUDA cores, a thread has `across` accumulators per row. With tensor cores, a warp loads keys and values once for
+/// all its rows, and queries once for the keys of a tile.
 BlockNeeds needsOf(const AttentionShape &s) {
   auto traffic = [&](int64_t across) {
     return 4.0 * double(s.rowsOfThread + across) / double(s.rowsOfThread * across);

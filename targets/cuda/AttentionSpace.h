@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search space of attention. Of many rows, a block's threads share tiles of keys and values. Of few, as decoding
-// has, memory bounds it: each warp takes keys of its own, and blocks share the keys of a row until a GPU is full.
+// The search space of attention. With many rows, the threads of a block share tiles of keys and values. With few rows,
+// as in decoding, attention is memory-bound: each warp processes disjoint keys, and blocks split the keys of a row
+// (split KV) until the GPU is full.
 #pragma once
 
 #include "targets/cuda/AttentionMatch.h"
@@ -9,10 +10,10 @@
 
 namespace kiln::cuda {
 
-/// Rows that one warp does.
+/// The most rows that one warp computes by itself.
 constexpr int64_t fewRows = 16;
 
-/// Tensor cores do what is of their types and has more rows.
+/// Tensor cores compute attention of the types that they support with more than fewRows rows.
 SearchSpace attentionSpace(const Attention &attention, mlir::func::FuncOp kernel);
 AttentionShape attentionShapeOf(const Attention &attention, const SchedulePoint &point);
 BlockNeeds needsOf(const AttentionShape &shape);

@@ -31,7 +31,7 @@ namespace {
 
 //===- For CUDA cores ----------------------------------------------------===//
 
-/// Groups of copies come in turn: keys, values, the next keys, .. Queries are computed by threads.
+/// Copy groups alternate: keys, values, the next keys, .. Queries are computed by threads.
 class AlternatingTiles : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
@@ -68,7 +68,7 @@ private:
   Value valuesAt;
 };
 
-/// Zeros beyond the last row and behind the depth. A thread reads several before it stores them.
+/// Writes zeros beyond the last row and the end of K. A thread reads several elements before it stores them.
 void AlternatingTiles::loadQueries() {
   constexpr int64_t together = 4;
   const LineShape lines = shape.queryLines();
@@ -95,9 +95,9 @@ void AlternatingTiles::loadQueries() {
 
 //===- For tensor cores --------------------------------------------------===//
 
-/// A group of copies is a stage: keys and values, the first one with the queries. Each turn all threads are done with
-/// the stage before, to which the last one to come is copied then. What is tf32 is rounded once it is there, once for
-/// all warps.
+/// A copy group is a pipeline stage of keys and values. 16-bit queries belong to the first group, tf32 queries are a
+/// group by themselves. In each iteration all threads have finished with the previous stage, which then receives the
+/// copy of the last tile in flight. tf32 operands are rounded once when they have arrived, for all warps.
 class StagedTiles : public AttentionTiles {
 public:
   StagedTiles(tile::Builder &b, Reader &reader, const StepContext &first, const Attention &attention,

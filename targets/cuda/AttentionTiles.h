@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When an attention's queries, keys and values come to shared memory, and when threads wait for them.
+// The software pipeline of an attention: when queries, keys and values are copied to shared memory, and when threads
+// wait for them.
 #pragma once
 
 #include "targets/cuda/AttentionElements.h"
@@ -8,12 +9,12 @@
 
 namespace kiln::cuda {
 
-/// Where a thread is in its block.
+/// The position of a thread in its block.
 struct AttentionPlace {
-  tile::Value thread, member; // its number in the block, and in the team that shares tiles
+  tile::Value thread, member; // index in the block, and in the thread group that shares tiles
   tile::Value firstRow, rowCount;
   tile::Values batch;        // coordinates
-  tile::Value queries, team; // in shared memory: the block's queries, the team's tiles
+  tile::Value queries, team; // shared memory: the block's queries, the thread group's tiles
 };
 
 class AttentionTiles {
@@ -24,12 +25,13 @@ public:
                  const AttentionShape &shape, AttentionElements &elements);
   virtual ~AttentionTiles() = default;
 
-  /// `firstKey`: of the tile of each turn.
+  /// `firstKey`: returns the first key of an iteration's tile.
   void begin(const AttentionPlace &place, FirstKey firstKey);
-  /// Asks for the first tiles and brings the queries, which are there behind the next barrier and keys().
+  /// Starts the copies of the first tiles and of the queries, which have arrived after the next barrier and
+  /// awaitKeys().
   virtual void start() = 0;
-  /// The tiles of a turn, once they are there, and what is done when they are not needed any more. `next`: the first
-  /// key of the next turn's tile.
+  /// Wait for the tiles of an iteration, and release tiles that are no longer needed. `next`: the first key of the
+  /// next iteration's tile.
   virtual tile::Value awaitKeys(tile::Value turn) = 0;
   virtual void releaseKeys(tile::Value next) = 0;
   virtual tile::Value awaitValues(tile::Value turn) = 0;
@@ -49,8 +51,8 @@ protected:
   FirstKey firstKey;
 };
 
-/// For what the shape says: for CUDA cores one tile of keys and one of values, of which one is on its way while the
-/// other one is computed with; for tensor cores stages of both.
+/// Creates the implementation that the shape selects: for CUDA cores one tile of keys and one of values, where one is
+/// copied while the other one is in use; for tensor cores multistage buffers of both.
 std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first,
                                                      const Attention &attention, const AttentionShape &shape,
                                                      AttentionElements &elements);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   producer, a thread                 rings of stages with two barriers each        consumers, groups of four warps
-//   await empty, copy a tile of keys        full:  the bytes have come               scores of 64 queries: wgmma
+//   producer, one thread               multistage buffers with two mbarriers each    consumers, warpgroups
+//   await empty, copy a tile of keys        full:  the bytes have arrived            scores of 64 queries: wgmma
 //   await empty, copy one of values         empty: all warps are done                softmax, in registers
 //                                                                                    outputs += weights values: wgmma
 //
-// While one group has its softmax, another one multiplies. There are as many blocks as multiprocessors, which take
-// tiles of queries in turn; the producer is ahead by the stages, also beyond a tile's end. Tiles of keys that no limit
-// touches come first: of those nothing is asked of an element.
+// While one warpgroup computes its softmax, another one multiplies. There are as many blocks as multiprocessors, which
+// take query tiles in turn; the producer is ahead by the number of stages, also across the end of a query tile. Key
+// tiles that no mask limit touches come first: their elements need no mask.
 #include "targets/cuda/AttentionWgmma.h"
 
 #include "targets/cuda/AttentionMmaProduct.h"
@@ -26,7 +26,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr int64_t lineBytes = AttentionWgmmaShape::lineBytes, blockChannels = AttentionWgmmaShape::blockChannels;
 constexpr int64_t rowsOfThread = 2;
 
-/// What the products' registers are, by the shape of a group.
+/// Returns the shape of a warpgroup, which determines the register layout of the matrix products.
 AttentionShape groupShape(const Attention &attention, const AttentionWgmmaShape &shape) {
   return {64, shape.keys, rowsOfThread, 1, 1, shape.depth, shape.channels, attention.mma->type, shape.stages};
 }
@@ -70,16 +70,16 @@ private:
   AttentionWgmmaShape shape;
   AttentionElements elements;
   AttentionRings rings;
-  AttentionMmaProduct lanes; // which elements a thread has of its warp's 16 rows
+  AttentionMmaProduct lanes; // which elements of its warp's 16 rows a thread has
   HeadTile queries;
   tile::MatrixProduct ofScores, ofOutputs;
-  Value group;              // of four warps
+  Value group;              // consumer warpgroup
   SmallVector<Values> rows; // coordinates of the thread's rows
 };
 
 //===- Consumers ---------------------------------------------------------===//
 
-/// Those of the group's 64 rows, when all its warps are done with the last ones.
+/// Loads the queries of the warpgroup's 64 rows once all its warps have finished with the previous ones.
 void WgmmaAttention::loadQueries(const QueryTile &tile) {
   Value number = b.add(group, b.integer(1)), ofGroup = b.rem(rings.thread, b.integer(128));
   Value to = tile::advance(b, rings.shared, b.mul(group, b.integer(shape.queryBytes() / 4)));
@@ -94,7 +94,7 @@ void WgmmaAttention::loadQueries(const QueryTile &tile) {
   tile::barrierAmong(b, number, 128);
 }
 
-/// Sums of the group's queries by the tile's keys, once they are awaited.
+/// Starts QK^T for the warpgroup's queries and the tile's keys, which must have been awaited.
 Values WgmmaAttention::beginScores(Value stage) {
   Value a =
       tile::matrixDescriptor(b, b.add(rings.start, b.mul(group, b.integer(shape.queryBytes()))), 16, 8 * lineBytes);
@@ -111,7 +111,7 @@ Values WgmmaAttention::beginScores(Value stage) {
   return sums;
 }
 
-/// The place of sum 4 j + 2 row + e among those of rows.
+/// Returns the index of accumulator 4 j + 2 row + e in row-major order.
 static size_t placeOf(int64_t sum, int64_t ofRow) { return size_t(sum / 2 % 2 * ofRow + sum / 4 * 2 + sum % 2); }
 
 Values WgmmaAttention::byRow(ValueRange sums) {
@@ -121,7 +121,7 @@ Values WgmmaAttention::byRow(ValueRange sums) {
   return result;
 }
 
-/// What the kernel's ops make of products; -infinity beyond the last key.
+/// Applies the kernel's ops to the dot products; -infinity beyond the last key.
 Values WgmmaAttention::masked(Values sums, Value firstKey) {
   for (int64_t j = 0; j < lanes.keys(); ++j) {
     Value key = b.add(firstKey, lanes.key(j)), inside = b.isBelow(key, rings.keyCount),
@@ -135,8 +135,8 @@ Values WgmmaAttention::masked(Values sums, Value firstKey) {
   return sums;
 }
 
-/// Makes weights of scores, which are `factor` times these: 2^(score - maximum). The state to their maxima, but for the
-/// outputs: what those are to be scaled by, for each row.
+/// Turns scores, which are `factor` times the given ones, into weights 2^(score - maximum). Updates the maxima and
+/// sums of the state, but not its outputs: returns what those are to be scaled by, for each row.
 Values WgmmaAttention::soften(Values &scores, Value factor, Values &state) {
   auto maximum = [&](Value x, Value y) { return elements.maximum(x, y); };
   Values scales;
@@ -168,7 +168,7 @@ void WgmmaAttention::scaleOutputs(Values &state, ValueRange scales) {
     output = b.createOrFold<arith::MulFOp>(output, scales[i / size_t(ofRow)]);
 }
 
-/// Four registers for each 16 keys.
+/// Packs four registers for each 16 keys.
 Values WgmmaAttention::packed(ValueRange weights) {
   Values factors;
   for (int64_t step = 0; step < shape.keys / 16; ++step)
@@ -209,7 +209,7 @@ Values WgmmaAttention::addKeys(const Turn &turn, Value firstKey, bool isPlain, V
   return state;
 }
 
-/// The state, and behind it the weights of the first tile, which are not multiplied yet.
+/// Returns the state, followed by the weights of the first tile, which are not multiplied yet.
 Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
   Values state(last);
   rings.awaitKeys(turn);
@@ -221,7 +221,8 @@ Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
   return state;
 }
 
-/// A tile's scores while the values of the tile before are added, and its softmax until they are.
+/// Computes a tile's scores while the values of the previous tile are added, and the tile's softmax until they have
+/// been.
 Values WgmmaAttention::addLate(const Turn &turn, const Turn &before, Value firstKey, bool isPlain, ValueRange last) {
   Values state(last.drop_back(size_t(shape.keys / 4))), factors(last.take_back(size_t(shape.keys / 4)));
   rings.awaitKeys(turn);
@@ -241,7 +242,7 @@ Values WgmmaAttention::addLate(const Turn &turn, const Turn &before, Value first
   return state;
 }
 
-/// Each thread stores what it has: four lanes have eight neighbouring channels.
+/// Each thread stores its outputs: four lanes have eight neighbouring channels.
 void WgmmaAttention::finish(const QueryTile &tile, Values state) {
   const int64_t ofRow = lanes.outputsOfRow();
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); };

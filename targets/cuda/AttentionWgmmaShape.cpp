@@ -9,13 +9,13 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-static constexpr int64_t mostShared = 227 << 10; // bytes of a block
-static constexpr int64_t leastQueries = 64;      // that there are to be at most
+static constexpr int64_t mostShared = 227 << 10; // per block, in bytes
+static constexpr int64_t leastQueries = 64;      // for the kernel's largest number of rows
 
-//===- Maps --------------------------------------------------------------===//
+//===- Tensor maps -------------------------------------------------------===//
 
-/// Of an operand whose innermost index counts channels one by one, and one other of whose indices is the key. What lies
-/// within a key counts as one dimension, and what lies around the keys.
+/// Returns the tensor map of an operand whose innermost index iterates over channels one by one, and one of whose
+/// other indices is the key. The dimensions within a key are flattened to one, and so are those outside of the keys.
 static std::optional<AttentionMap> findMap(const StepContext &first, linalg::GenericOp op, unsigned number,
                                            unsigned keyLoop, unsigned channelLoop, tile::MmaType type) {
   std::optional<Parameter> place = first.placement.find(op->getOperand(number));
@@ -45,7 +45,7 @@ static std::optional<AttentionMap> findMap(const StepContext &first, linalg::Gen
   return found;
 }
 
-/// Weights to the base of 2: e^x, which a spec's own softmax has, would be one more product for each.
+/// Whether weights have the base 2: e^x, which a spec's own softmax uses, would cost one more multiplication for each.
 static bool isBinary(const Attention &attention) {
   linalg::GenericOp weights = attention.weights;
   auto base = weights->getAttrOfType<FloatAttr>(mlir::kiln::exponentialBaseAttrName);
@@ -70,7 +70,7 @@ std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const A
 
 //===- Search space ------------------------------------------------------===//
 
-/// Of a thread that multiplies: scores, outputs, weights as pairs, addresses.
+/// Estimates the registers of a consumer thread: scores, outputs, weights as pairs, addresses.
 static int64_t registersOf(const AttentionWgmmaShape &s) { return s.keys / 2 + s.channels / 2 + s.keys / 4 + 40; }
 
 AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const SchedulePoint &point) {
@@ -85,7 +85,7 @@ AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const Sche
 BlockNeeds needsOf(const AttentionWgmmaShape &s) {
   BlockNeeds needs;
   needs.threads = s.threads();
-  needs.registers = 65536 / s.threads() / 8 * 8; // at the start; then some are given to those that multiply
+  needs.registers = 65536 / s.threads() / 8 * 8; // at the start; producers then give some to consumers
   needs.sharedBytes = s.sharedBytes();
   return needs;
 }

@@ -24,7 +24,8 @@ static bool isKnown(Operation *op) {
          (isIdempotent(op) || isSum(op) || isa<arith::MulFOp, arith::MulIOp>(op));
 }
 
-/// The op by which the sum's next value comes from the last one and an element, if that is the last one's only use.
+/// Returns the op that computes the accumulator's next value from the last one and an element, if the last one has no
+/// other use.
 static Operation *stepOf(Value next, BlockArgument sum) {
   Operation *op = next.getDefiningOp();
   const bool isStep = op && op->getBlock() == sum.getOwner() && isKnown(op) && next.hasOneUse() && sum.hasOneUse() &&
@@ -48,7 +49,7 @@ static bool isFirstMaximum(ValueRange next, BlockArgument value, BlockArgument p
   Value x = newValue.getTrueValue(), i = newPlace.getTrueValue();
   auto either = newValue.getCondition().getDefiningOp<arith::OrIOp>();
   auto both = either ? either.getRhs().getDefiningOp<arith::AndIOp>() : arith::AndIOp();
-  // No other use, so that neither x nor i can depend on the last value.
+  // There is no other use, so neither x nor i can depend on the last value.
   return both && hasUses(value, 3) && hasUses(place, 2) && hasUses(either, 2) && both->hasOneUse() &&
          newValue->hasOneUse() && newPlace->hasOneUse() &&
          isComparison(either.getLhs(), CmpIPredicate::sgt, x, value) &&
@@ -79,7 +80,7 @@ Values Combiner::neutral(tile::Builder &b, ValueRange initial) const {
     if (isIdempotent(op))
       continue;
     Type type = result[number].getType();
-    if (type.isF32()) // of a sum -0, by which even -0 stays what it is
+    if (type.isF32()) // -0 for a sum, since it leaves even -0 unchanged
       result[number] = arith::ConstantOp::create(b, b.getF32FloatAttr(isSum(op) ? -0.0F : 1.0F));
     else
       result[number] = b.integer(type, isSum(op) ? 0 : 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How threads that each reduced a part of the elements join what they have. That is known of reductions whose order
-// does not matter: sums, products, maxima, minima, bitwise operations, each result for itself, and the maximum with the
-// first place where it is.
+// Combines the partial results of threads that each reduced a part of the elements. This is possible for reductions
+// whose order does not matter: sums, products, maxima, minima and bitwise operations, each result independently, and
+// the maximum with its first index (argmax).
 #pragma once
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -13,16 +13,17 @@ namespace kiln::cuda {
 
 class Combiner {
 public:
-  /// Nothing if the order matters, if an op is kiln.strict, or if results are neither f32 nor i32.
+  /// Returns nullopt if the order matters, if an op is kiln.strict, or if results are neither f32 nor i32.
   static std::optional<Combiner> of(mlir::linalg::GenericOp op);
 
-  /// What threads start with if one of them starts with `initial`: that again if it may count more than once.
+  /// Returns what all other threads start with if one thread starts with `initial`: the neutral element, or `initial`
+  /// itself if the op is idempotent.
   tile::Values neutral(tile::Builder &b, mlir::ValueRange initial) const;
-  /// Of two parts. In whichever order they come, the result is the same.
+  /// Combines two partial results. Swapping them does not change the result.
   tile::Values combine(tile::Builder &b, mlir::ValueRange x, mlir::ValueRange y) const;
 
 private:
-  llvm::SmallVector<mlir::Operation *> ops; // of each result; empty: the maximum and its first place
+  llvm::SmallVector<mlir::Operation *> ops; // one for each result; empty: argmax
 };
 
 } // namespace kiln::cuda

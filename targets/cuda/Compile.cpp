@@ -24,7 +24,7 @@ Schedulable describe(func::FuncOp kernel, const Placement &placement, const Step
   return result;
 }
 
-/// The point completed by the presets; nothing after a diagnostic.
+/// Completes the configuration with defaults; returns nullopt after a diagnostic.
 static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Schedulable &schedulable,
                                                  const SchedulePoint *point) {
   std::string error;
@@ -49,7 +49,7 @@ struct PlainChip {
   uint32_t capability;
 };
 
-/// Of the images that all GPUs may have, the best first. Without early functions one is enough.
+/// The images for all GPUs, best first. One is enough if no function uses programmatic dependent launch.
 constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", "+ptx70"}, 80}};
 
 } // namespace
@@ -152,7 +152,7 @@ public:
     return KernelObject{std::move(*object), plan->scratchBytes, 0, plan->strategy, plan->schedule};
   }
 
-  /// Stmt and Loops: the functions as MLIR; Assembly: the PTX of each image.
+  /// Returns the functions as MLIR for Stmt and Loops, and the PTX of each image for Assembly.
   FailureOr<std::string> print(func::FuncOp kernel, StringRef, KernelText form,
                                const SchedulePoint *point) const override {
     FailureOr<DevicePlan> plan = planKernel(kernel, point);

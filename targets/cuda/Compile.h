@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel function to an object for a GPU.
+// Compiles a kernel function to an object for GPUs.
 #pragma once
 
 #include "targets/cuda/Plan.h"
@@ -8,11 +8,11 @@
 
 namespace kiln::cuda {
 
-/// The kernel's functions and launches, as its strategy makes them at a point of its search space; null: at the preset.
-/// Emits a diagnostic on failure.
+/// Builds the kernel's functions and launches for a schedule configuration, by its strategies; null selects the
+/// default configuration. Emits a diagnostic on failure.
 mlir::FailureOr<DevicePlan> planKernel(mlir::func::FuncOp kernel, const SchedulePoint *point = nullptr);
 
-/// `hostTriple`, `hostCpu`: of the stub by which host code launches it, TargetInfo's.
+/// `hostTriple`, `hostCpu`: the target of the host launcher, as in TargetInfo.
 std::unique_ptr<KernelCompiler> createKernelCompiler(std::string hostTriple, std::string hostCpu);
 
 } // namespace kiln::cuda

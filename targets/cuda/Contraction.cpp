@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A block for each tile of bm x bn sums (TileGrid.h), or blocks that share the steps of all tiles (StreamK.h).
-// 2. Stages of shared memory hold bk of the depth. While one is added, those behind it are on their way.
-// 3. The sums, which CUDA cores or tensor cores make (Product.h), go to shared memory, from where each thread takes one
-//    of a row in turn, so that neighbours store neighbours. It has read all that it stores over, as one that does an
-//    element from the start.
-// 4. Where blocks share the depth of a tile, a second launch finishes what they have (SplitDepth.h, StreamK.h).
+// 1. A block computes a tile of bm x bn accumulators (TileGrid.h), or blocks share the K iterations of all tiles
+//    (StreamK.h).
+// 2. Pipeline stages in shared memory hold bk of K. While one is accumulated, the copies of the following ones are in
+//    flight.
+// 3. The accumulators, which CUDA cores or tensor cores compute (Product.h), go to shared memory, from where each
+//    thread takes one of a row in turn, so that neighbouring threads store neighbouring elements. A thread reads
+//    everything that it overwrites before it stores, as with one thread per element.
+// 4. If blocks share the K of a tile, a second launch finishes their partial sums (SplitDepth.h, StreamK.h).
 #include "targets/cuda/Contraction.h"
 
 #include "targets/cuda/Product.h"
@@ -22,7 +24,7 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t epilogueElements = 4; // that a thread finishes at a time: one waits for memory with the others
+constexpr int64_t epilogueElements = 4; // finished by a thread at a time, so that their loads overlap
 
 class TileBuilder {
 public:
@@ -36,7 +38,7 @@ public:
   int64_t sharedFloats() const { return std::max(shape.stages * stageSize(), shape.bm * sumPitch(shape)); }
 
 private:
-  /// Some elements of a tile, by their numbers in it, row by row.
+  /// Some elements of a tile, by their row-major numbers in it.
   struct Elements {
     Values numbers, rows, columns, sums, inside;
   };
@@ -65,11 +67,11 @@ private:
   std::unique_ptr<Product> product;
   Value thread, shared;
   TileGrid::Tile tile;
-  Value firstStep, steps; // of the block's part of the depth
-  Values loops;           // with the numbers of the batch
+  Value firstStep, steps; // the block's part of K
+  Values loops;           // with the batch indices
 };
 
-/// A part of a tile's depth, so many steps from `first` on; below 0: none.
+/// Begins a part of a tile's K: `count` iterations from `first` on; none if `count` is below 0.
 void TileBuilder::begin(const TileGrid::Tile &at, Value first, Value count) {
   tile = at, firstStep = first, steps = count;
   linalg::GenericOp op = contraction.op;
@@ -81,7 +83,7 @@ void TileBuilder::begin(const TileGrid::Tile &at, Value first, Value count) {
   inputB.begin(thread, tile.column, end, loops);
 }
 
-/// A stage is written again in the step behind the one that reads it, past its barrier.
+/// A stage is written again in the iteration after the one that reads it, past its barrier.
 Values TileBuilder::addSteps() {
   const bool isAsync = inputA.isAsync() || inputB.isAsync();
   auto fetch = [&](Value step, Value stage) {
@@ -122,7 +124,7 @@ Values TileBuilder::addSteps() {
   return sums;
 }
 
-/// The sums of the part, in shared memory.
+/// Computes the accumulators of the part, and stores them to shared memory.
 LogicalResult TileBuilder::addAll() {
   Values sums = addSteps();
   if (inputA.isBroken() || inputB.isBroken())
@@ -170,14 +172,14 @@ LogicalResult TileBuilder::finish(const Elements &elements) {
   return success();
 }
 
-/// All elements of the tile.
+/// Finishes all elements of the tile.
 LogicalResult TileBuilder::finish() {
   LogicalResult result = success();
   eachElements([&](const Elements &e) { result = finish(e); });
   return result;
 }
 
-/// The block's number as that of the batch, of the part of the depth and of the tile.
+/// Splits the block index into the batch index, the part of K and the tile.
 LogicalResult TileBuilder::runTile() {
   grid.begin(reader, contraction);
   Value block = b.blockId(), number = b.div(block, grid.ofBatch), parts = b.integer(split.parts());
@@ -196,7 +198,7 @@ LogicalResult TileBuilder::runTile() {
   return success();
 }
 
-/// What is in shared memory is read before the next tile's stages come there.
+/// Shared memory is read before the stages of the next tile overwrite it.
 LogicalResult TileBuilder::runStream() {
   LogicalResult result = success();
   auto store = [&](const StreamK::Part &part) {
@@ -250,7 +252,7 @@ public:
     const SplitDepth split(context, contraction, point.at("split_k"), shape.bk);
     const StreamK stream(context, contraction, shape, point.at("stream_k"));
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
+    // 8 x 8 accumulators and their operands fit into half of the registers, if no registers hold loads in flight.
     const bool areCopied = isCopied(ContractionInput(context, contraction, true), shape.mma) &&
                            isCopied(ContractionInput(context, contraction, false), shape.mma);
     const tile::KernelLaunch launch{.threads = shape.threads(),
@@ -286,7 +288,8 @@ private:
   Contraction contraction;
 };
 
-/// Those of the form that is not launched; of a GPU of 9.0 the plain one may be if a pitch is not known.
+/// Returns the parameters of the variant that is not launched. On a GPU of 9.0 the base variant may be launched if a
+/// pitch is not known.
 SmallVector<std::string> ContractionStrategy::idleParameters(int64_t capability) const {
   const bool isMapped = capability == 90 && hasWgmma(context, contraction);
   if (isMapped && !isSureToBeMapped(*findWgmmaProduct(context, contraction)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of products of matrices with many rows: a block of threads computes a tile of the sums from tiles of
-// the inputs in shared memory, then what the step makes of them.
+// The strategy for GEMMs with many rows: a block computes a tile of accumulators from input tiles in shared memory,
+// then applies the kernel stage's epilogue.
 #pragma once
 
 #include "targets/cuda/Strategy.h"

@@ -13,7 +13,7 @@ using tile::Values;
 
 //===- The op ------------------------------------------------------------===//
 
-/// The input that a factor is, as f32; -1 if it is something else.
+/// Returns the number of the input that a factor is, as f32; -1 if it is something else.
 static int inputOf(linalg::GenericOp op, Value factor) {
   if (auto wider = factor.getDefiningOp<arith::ExtFOp>())
     factor = wider.getIn();
@@ -23,7 +23,7 @@ static int inputOf(linalg::GenericOp op, Value factor) {
   return isInput ? int(argument.getArgNumber()) : -1;
 }
 
-/// y + a * b in f32, with y zero at first, and nothing that asks for another order.
+/// Matches y + a * b in f32, with y initially zero, without a required order. Returns the numbers of a and b.
 static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
     return std::nullopt;
@@ -44,7 +44,7 @@ static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp 
   return std::pair(unsigned(left), unsigned(right));
 }
 
-//===- The step ----------------------------------------------------------===//
+//===- The kernel stage --------------------------------------------------===//
 
 namespace {
 
@@ -54,8 +54,8 @@ struct Found {
   bool isOnly = true; // and reached element by element
 };
 
-/// Looks through what is computed where it is used. `stepLoops`: the op's loop that each of the step's is; empty if
-/// it is not that simple.
+/// Searches through ops that are computed where they are used. `stepLoops`: for each of the stage's loops the op's
+/// loop; empty if the mapping is not that simple.
 void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Placement &placement, Found &found) {
   if (op.getNumReductionLoops()) {
     found.isOnly &= !found.op && !stepLoops.empty();
@@ -82,7 +82,7 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Pla
   }
 }
 
-/// Sorts the parallel loops, in the order of the first store's dimensions; whether the last one is a column.
+/// Sorts the parallel loops, in the order of the first store's dimensions; returns whether the last one is a column.
 bool sortLoops(const StepContext &context, Contraction &c) {
   AffineMap a = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.a)),
             b = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.b));
@@ -122,13 +122,13 @@ std::optional<Contraction> findContraction(const StepContext &context) {
       c.depth.push_back(loop);
   if (!sortLoops(context, c))
     return std::nullopt;
-  // Numbers of rows and columns, and those just behind them, are i32; so are numbers of blocks.
+  // Row and column indices, including those just past the end, are i32; so are block indices.
   constexpr int64_t most = int64_t(1) << 30;
   for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.depth)})
     if (largestExtent(c, loops) > most)
       return std::nullopt;
   const double batch = double(largestExtent(c, c.batch)), columns = double(largestExtent(c, c.columns));
-  const double down = std::max(1.0, double(largestExtent(c, c.rows)) / 32); // no tile has fewer rows
+  const double down = std::max(1.0, double(largestExtent(c, c.rows)) / 32); // no tile has fewer rows than 32
   if (batch * down * columns > double(most))
     return std::nullopt;
   return c;
@@ -148,8 +148,8 @@ int64_t largestExtent(const Contraction &contraction, ArrayRef<unsigned> loops) 
 
 //===- Inputs ------------------------------------------------------------===//
 
-/// How many neighbours, as `most` halved some times, start at multiples of their number: where the innermost index is
-/// the loop and nothing else is.
+/// Returns how many neighbouring elements form a vector that starts at multiples of their number: `most`, halved as
+/// often as necessary; 1 unless the innermost index is the loop and no other index uses the loop.
 static int64_t neighbours(linalg::GenericOp op, unsigned number, unsigned loop, int64_t most) {
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   auto inner = dyn_cast<AffineDimExpr>(map.getResult(map.getNumResults() - 1));
@@ -187,7 +187,7 @@ void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction
   for (size_t i = which.size(); i-- > 1;) {
     Value extent = reader.extent(extents[which[i]]);
     if (leastValue(extents[which[i]], op->getParentOfType<func::FuncOp>()) < 1)
-      extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // then nothing is read, but here it is divided by
+      extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // nothing is read then, but this divides by it
     loops[which[i]] = b.rem(index, extent);
     index = b.div(index, extent);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which steps are a product of matrices with what comes before and behind it, and how its loops map to the rows, the
-// columns and the depth of one.
+// Matches kernel stages that are a matrix product with prologue and epilogue, and maps their loops to rows (M),
+// columns (N) and depth (K).
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -12,19 +12,20 @@ namespace kiln::cuda {
 
 using mlir::kiln::tf32AttrName;
 
-/// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], summed over the depth in f32. Numbers
-/// are loops and inputs of the op; several loops count as one, the last of them the fastest.
+/// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], accumulated over `depth` (K) in f32.
+/// Members are numbers of loops and inputs of the op. Several loops of a kind form one flattened dimension, the last
+/// loop innermost.
 struct Contraction {
   mlir::linalg::GenericOp op;
   unsigned a = 0, b = 0;
   llvm::SmallVector<unsigned> batch, rows, columns, depth;
-  llvm::SmallVector<unsigned> stepLoops; // the op's loop that each loop of the step's op is
+  llvm::SmallVector<unsigned> stepLoops; // for each loop of the stage's op, the loop of `op`
 };
 
-/// The only contraction of the step. The step's first result has a column as its innermost dimension.
+/// Returns the only contraction of the kernel stage. The innermost dimension of the stage's first result is a column.
 std::optional<Contraction> findContraction(const StepContext &context);
 
-/// The product of the loops' extents.
+/// Returns the product of the loops' extents.
 mlir::AffineExpr extentOf(const Contraction &contraction, llvm::ArrayRef<unsigned> loops);
 int64_t largestExtent(const Contraction &contraction, llvm::ArrayRef<unsigned> loops);
 
@@ -36,49 +37,52 @@ public:
   unsigned number;
   llvm::ArrayRef<unsigned> rows;
   mlir::Type element;   // f32, f16 or bf16
-  bool isAlongDepth;    // depth lies side by side, not rows
-  bool isPlain;         // elements are as they lie in memory
-  int64_t together = 1; // of a plain one: neighbours of up to 16 bytes that start at multiples of so many elements
-  bool isSureAligned;   // those are at multiples of their bytes: else that depends on the address
+  bool isAlongDepth;    // K is contiguous in memory, not the rows
+  bool isPlain;         // elements are in memory, not computed when read
+  int64_t together = 1; // if plain: vector width, up to 16 bytes; vectors start at its multiples
+  bool isSureAligned;   // vectors are known to be aligned: else that depends on the address
 
-  int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; } // of an element
+  int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; } // element size
 };
 
-/// Splits a number of several loops that count as one into those of `loops`.
+/// Splits an index of the flattened dimension of the loops `which` into the indices of these loops, in `loops`.
 void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction, llvm::ArrayRef<unsigned> which,
                 tile::Value index, tile::Values &loops);
 
-/// An element of an input as f32; null after a diagnostic.
+/// Reads an element of an input as f32; returns null after a diagnostic.
 tile::Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
                       llvm::ArrayRef<tile::Value> loops);
 
-/// These loops of the contraction as those of the step's op.
+/// Converts loop indices of the contraction to those of the stage's op.
 tile::Values loopsOfStep(const Contraction &contraction, llvm::ArrayRef<tile::Value> loops);
 
-/// The operands of the epilogue's op in whose memory neighbouring columns lie side by side, as in the results.
+/// Returns the operands of the epilogue's op in which neighbouring columns are contiguous, as in the results.
 llvm::SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction);
 
-/// What the step makes of a sum at these loops of the contraction, for each result of its op: the epilogue. Empty after
-/// a diagnostic.
+/// Applies the epilogue to an accumulator at these loops of the contraction: returns a value for each result of the
+/// stage's op, or nothing after a diagnostic.
 tile::Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction,
                        llvm::ArrayRef<tile::Value> loops, tile::Value sum);
 void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction,
                   llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Value> results);
-/// Both of an element that exists, by its number of the batch, its row and its column.
+/// Applies the epilogue to an element that exists, given by its batch index, row and column, and stores the results.
 mlir::LogicalResult finishElement(tile::Builder &b, Reader &reader, const StepContext &context,
                                   const Contraction &contraction, tile::Value batch, tile::Value row,
                                   tile::Value column, tile::Value sum);
 
-/// How many neighbouring columns lie side by side in all results, from each multiple of their number on: 4, 2 or 1.
+/// Returns how many neighbouring columns are contiguous in all results, from each multiple of that number on: 4, 2 or
+/// 1.
 int64_t columnsTogether(const StepContext &context, const Contraction &contraction);
-/// Whether all results, and what the epilogue reads of as many columns, are at multiples of the bytes of so many
-/// elements.
+/// Returns whether all results, and the operands that the epilogue reads along the columns, are aligned to vectors of
+/// `elements` elements.
 tile::Value areAligned(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
                        int64_t elements);
-/// Loads what the epilogue reads of some neighbouring columns, each at these loops, if both allow it.
+/// Loads the epilogue's operands at neighbouring columns, each given by its loops, as vectors. Requires that
+/// columnsTogether() and areAligned() allow it.
 void loadTogether(Reader &reader, const StepContext &context, const Contraction &contraction,
                   llvm::ArrayRef<tile::Values> loops);
-/// The results of some neighbouring columns, from these loops on, if both allow it: [column][result].
+/// Stores the results [column][result] of neighbouring columns, from these loops on, as vectors, under the same
+/// conditions.
 void storeTogether(Reader &reader, const StepContext &context, const Contraction &contraction,
                    llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Values> results);
 

@@ -36,7 +36,7 @@ int64_t mostSharedBytes(int64_t capability) {
 
 Gpu gpuOf(int64_t capability) {
   Gpu gpu = capability < 90 ? Gpu{"A100", 80, 108, 1.41e9, 1.555e12} : Gpu{"H100", 90, 132, 1.98e9, 3.35e12};
-  const bool isSmall = mostSharedBytes(capability) == 99 << 10; // not of a data centre
+  const bool isSmall = mostSharedBytes(capability) == 99 << 10; // not for data centres
   gpu.capability = capability;
   gpu.lanes = gpuLanes(capability);
   gpu.mmaLanes = isSmall ? 512 : capability < 90 ? 1024 : 2048;
@@ -59,7 +59,7 @@ StringRef toString(Bound bound) {
   }
 }
 
-/// Of a thread, as the hardware gives them out.
+/// Rounds the registers of a thread up to the hardware's allocation unit.
 static int64_t roundRegisters(int64_t registers) { return llvm::alignTo(registers, 8); }
 
 static int64_t blocksAtOnce(const Gpu &gpu, int64_t threads, int64_t registers, int64_t sharedBytes) {
@@ -73,7 +73,7 @@ static int64_t blocksAtOnce(const Gpu &gpu, int64_t threads, int64_t registers, 
 
 namespace {
 
-/// Follows the ops of a launch's steps back to what is in memory.
+/// Follows the ops of a launch's stages back to values in memory.
 class LaunchWork {
 public:
   LaunchWork(const Placement &placement, ArrayRef<Step> steps, ArrayRef<Value> unstored, ArrayRef<int64_t> extents)
@@ -143,7 +143,7 @@ private:
 
 //===- Costs -------------------------------------------------------------===//
 
-/// Bytes of shared memory that a multiprocessor reads in a cycle.
+/// Bytes of shared memory that a multiprocessor reads per cycle.
 static constexpr double sharedBytesPerCycle = 128;
 
 double lanesOf(const Gpu &gpu, const BlockNeeds &needs) {
@@ -156,7 +156,7 @@ static void finish(LaunchCost &cost, const BlockNeeds &needs, const Gpu &gpu) {
   cost.occupancy = double(cost.blocksAtOnce * cost.threads) / double(gpu.threads);
   if (cost.blocks == 0)
     return;
-  // All multiprocessors take part in full rounds of blocks alone.
+  // All multiprocessors are busy only in full waves of blocks.
   const double rounds = double(llvm::divideCeil(cost.blocks, gpu.multiprocessors));
   const double busy = double(cost.blocks) / (rounds * double(gpu.multiprocessors));
   const double cycles = gpu.clock * double(gpu.multiprocessors) * busy;
@@ -193,7 +193,7 @@ FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const SchedulePoi
     const LaunchWork work(placement, ArrayRef(placement.steps).slice(step, strategy->numSteps()), strategy->unstored(),
                           extents);
     step += strategy->numSteps();
-    for (size_t i = first; i < plan.launches.size(); ++i) { // several share the work of their strategy
+    for (size_t i = first; i < plan.launches.size(); ++i) { // several launches share the work of their strategy
       const DeviceFunction &function = plan.functions[plan.launches[i].function];
       const double share = 1.0 / double(plan.launches.size() - first);
       LaunchCost &cost = costs.emplace_back();
@@ -234,7 +234,7 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   };
   const auto chosen = std::make_shared<Chosen>(kernel);
   const Gpu gpu = gpuOf(capability);
-  const bool isMapped = capability == 90; // where mapped forms are launched
+  const bool isMapped = capability == 90; // where TMA variants are launched
   auto rule = [&](std::string text, auto fits) {
     return TuningRule{std::move(text), [chosen, fits, isMapped](const SchedulePoint &point) {
                         return llvm::all_of(chosen->strategies, [&](const auto &strategy) {
@@ -256,7 +256,7 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
                [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
 }
 
-/// A kernel's presets tell whether tensor cores do it.
+/// A kernel's default configuration tells whether it uses tensor cores.
 double multiplyRate(func::FuncOp kernel, int64_t capability) {
   Placement placement(kernel);
   const StepStrategies strategies = chooseStrategies(kernel, placement);
@@ -278,7 +278,7 @@ std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability)
     for (const TuningParameter &parameter : strategy->searchSpace())
       (llvm::is_contained(ofStrategy, parameter.key) ? idle : used).insert(parameter.key);
   }
-  llvm::set_subtract(idle, used); // a parameter is one of all steps that have it
+  llvm::set_subtract(idle, used); // all stages that have a parameter share it
   return {idle.begin(), idle.end()};
 }
 

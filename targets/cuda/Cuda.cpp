@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The facts and choices of GPUs. Host code around the kernels is that of any x86-64.
+// The properties of the GPU target. The entry-point glue around the kernels is that of any x86-64.
 #include "targets/cuda/Cuda.h"
 
 #include "runtime/src/model.h"
@@ -18,7 +18,7 @@ std::vector<std::unique_ptr<Target>> createCudaTargets() {
   info.copyRows = "kiln_cuda_copy_rows";
   info.backend = "kiln_cuda_backend";
   info.hasTf32 = true;
-  // Of compute capability 8.0: a vector is a warp.
+  // Compute capability 8.0: a vector is a warp.
   info.machine.vectorBytes = 128;
   info.machine.vectorRegisters = 255;
   info.machine.l1Bytes = 192 << 10;

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-/// GPUs of NVIDIA from compute capability 8.0 on, as one target, "cuda": a kernel holds code for each.
+/// Creates the target "cuda": all NVIDIA GPUs from compute capability 8.0 on. A kernel holds code for each.
 std::vector<std::unique_ptr<Target>> createCudaTargets();
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where LLVM leaves something open, such as a division by zero, the answer is that of compiler/verify/ScalarOps.cpp,
-// which evaluates kernels.
+// Where LLVM leaves a result undefined, such as for a division by zero, the result is that of
+// compiler/verify/ScalarOps.cpp, which evaluates kernels.
 #include "targets/cuda/Elements.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -57,7 +57,7 @@ arith::FastMathFlags flagsOf(Operation *op) {
 
 Value number(Builder &b, double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value))); }
 
-/// Towards zero; the least integer for NaN and for what does not fit.
+/// Rounds towards zero; NaN and values that do not fit become the least integer.
 Value toInteger(Builder &b, Value x, Type type) {
   Value isAbove = b.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::OGE, x, number(b, -0x1p31));
   Value isBelow = b.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::OLT, x, number(b, 0x1p31));
@@ -69,7 +69,7 @@ Value toInteger(Builder &b, Value x, Type type) {
   return type.getIntOrFloatBitWidth() < 32 ? b.createOrFold<arith::TruncIOp>(type, result) : b.widen(result);
 }
 
-/// Ops on f32; null for others.
+/// Translates ops on f32; returns null for others.
 Value translateFloatOp(Builder &b, Operation *op, Operands x) {
   const arith::FastMathFlags flags = flagsOf(op);
   return llvm::TypeSwitch<Operation *, Value>(op)
@@ -106,7 +106,7 @@ Value isEqual(Builder &b, Value x, int64_t value) {
   return b.compare(arith::CmpIPredicate::eq, x, b.integer(x.getType(), value));
 }
 
-/// A divisor for which the division is defined: 1 for 0 and -1.
+/// A divisor for which the division is defined: 1 in place of 0 and -1.
 struct Divisor {
   Value isZero, isMinusOne, value;
 };
@@ -116,7 +116,7 @@ Divisor divisor(Builder &b, Value y) {
   return {isZero, isMinusOne, select(b, isEither, b.integer(y.getType(), 1), y)};
 }
 
-/// Towards zero; x / 0 is 0, and the least number by -1 itself.
+/// Rounds towards zero; x / 0 is 0, and the least number divided by -1 is itself.
 Value divide(Builder &b, Value x, Value y) {
   Value zero = b.integer(x.getType(), 0);
   Divisor by = divisor(b, y);
@@ -137,14 +137,14 @@ Value floorDivide(Builder &b, Value x, Value y) {
   return b.createOrFold<arith::SubIOp>(divide(b, x, y), one);
 }
 
-/// Without a sign; 0 for a division by 0.
+/// Unsigned; a division by 0 gives 0.
 template <class Op> Value divideUnsigned(Builder &b, Value x, Value y) {
   Value isZero = isEqual(b, y, 0);
   Value result = b.createOrFold<Op>(x, select(b, isZero, b.integer(y.getType(), 1), y));
   return select(b, isZero, b.integer(x.getType(), 0), result);
 }
 
-/// By as many bits as the number has, or more: what shifting one by one leaves.
+/// A shift by the bit width or more gives what repeated shifts by one bit leave.
 template <class Op> Value shift(Builder &b, Value x, Value by) {
   const unsigned width = x.getType().getIntOrFloatBitWidth();
   Value isWithin = b.compare(arith::CmpIPredicate::ult, by, b.integer(by.getType(), width));
@@ -155,7 +155,7 @@ template <class Op> Value shift(Builder &b, Value x, Value by) {
   return select(b, isWithin, shifted, b.integer(x.getType(), 0));
 }
 
-/// Between integers, with or without the sign.
+/// Converts between integers, with sign or zero extension.
 Value resize(Builder &b, Value x, Type type, bool isSigned) {
   const unsigned from = x.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
   if (from == to)
@@ -165,7 +165,8 @@ Value resize(Builder &b, Value x, Type type, bool isSigned) {
   return isSigned ? b.createOrFold<arith::ExtSIOp>(type, x) : b.createOrFold<arith::ExtUIOp>(type, x);
 }
 
-/// An integer as an index: between -2^30 and 2^30, so that its sums with extents are on the same side of a table.
+/// Converts an integer to an index, clamped to [-2^30, 2^30], so that its sums with extents are on the same side of a
+/// table.
 Value toIndex(Builder &b, arith::IndexCastOp op, Value x) {
   if (!op.getType().isIndex() || x.getDefiningOp<arith::ConstantOp>() || x.getType().getIntOrFloatBitWidth() < 32)
     return resize(b, x, deviceType(b, op.getType()), /*isSigned=*/true);
@@ -174,7 +175,7 @@ Value toIndex(Builder &b, arith::IndexCastOp op, Value x) {
   return resize(b, held, b.getI32Type(), /*isSigned=*/true);
 }
 
-/// Ops on integers; null for others.
+/// Translates ops on integers; returns null for others.
 Value translateIntegerOp(Builder &b, Operation *op, Operands x) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::AddIOp) { return b.createOrFold<arith::AddIOp>(x[0], x[1]); })
@@ -203,7 +204,7 @@ Value translateIntegerOp(Builder &b, Operation *op, Operands x) {
 
 //===- Conversions -------------------------------------------------------===//
 
-/// `type`: of the result.
+/// `type`: the result's type.
 Value translateConversion(Builder &b, Operation *op, Operands x, Type type) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::SelectOp) { return select(b, x[0], x[1], x[2]); })

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
+// If the weight is contiguous along its columns, FewRowsAcross.cpp builds the kernel. Else:
 //
-// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, 16 bytes of the weight each where
-//    extents allow, and those in one access where the address does, which is asked once at run time: sums are the same.
-// 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
-// 3. Each lane finishes one of the sums. It has read all that it stores over before.
+// 1. Each warp computes a few columns of a batch. Its lanes take neighbouring K indices, 16 bytes of the weight each
+//    where extents allow, as one vector load if the address is aligned, which is checked once at run time; sums are
+//    the same either way.
+// 2. A lane accumulates in order of K; then lanes add their sums in a tree, always the same one.
+// 3. Each lane finishes one of the sums. It reads everything that it overwrites before it stores.
 //
-// What products are of may be a norm of a single row, which each block computes (NormedRow.h). Then a launch may have
-// several products of it.
+// The input may be a norm of a single row, which each block computes (NormedRow.h). Then a launch may compute several
+// GEMVs of it.
 //
-// While kernels before it still run, a block of either loads the first part of its weights, and brings the others to
-// the second cache.
+// While earlier kernels still run, a block of either kernel loads the first part of its weights, and prefetches the
+// others to the L2 cache.
 #include "targets/cuda/FewRows.h"
 
 #include "compiler/dialect/Extents.h"
@@ -38,18 +39,18 @@ namespace {
 
 constexpr int64_t mostRows = 8, lanes = 32;
 
-/// What a product multiplies, and where each row and column is.
+/// The inputs of a GEMM, and the loops of each row and column.
 struct Factors {
   explicit Factors(const RowProduct &product)
       : a(product.context, product.contraction, true), b(product.context, product.contraction, false) {}
 
   ContractionInput a, b;
-  SmallVector<Values> placesA, placesB; // loops
+  SmallVector<Values> placesA, placesB; // loop indices
 };
 
 class FewRowsBuilder {
 public:
-  /// `norm`: the row that all products are of, if that is not in memory.
+  /// `norm`: the fused norm that computes the input of all GEMMs, or null if the input is in memory.
   FewRowsBuilder(tile::Builder &b, Reader &reader, ArrayRef<RowProduct> products, const NormedRow *norm,
                  int64_t columns, int64_t warps, int64_t turns)
       : b(b), reader(reader), products(products), contraction(products.front().contraction),
@@ -63,7 +64,7 @@ public:
   LogicalResult run();
 
 private:
-  using Weights = SmallVector<SmallVector<Values>>; // [turn][column][neighbour]
+  using Weights = SmallVector<SmallVector<Values>>; // [iteration][column][neighbour]
 
   void begin();
   SmallVector<Values> placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count, Value first);
@@ -84,17 +85,17 @@ private:
   tile::Builder &b;
   Reader &reader;
   ArrayRef<RowProduct> products;
-  const Contraction &contraction; // the first product's, for what is the same in all
+  const Contraction &contraction; // the first GEMM's, for what all of them share
   std::vector<Factors> factors;
   std::optional<SharedRow> row;
   int64_t rows, columns, warps, turns;
-  int64_t width = 1; // neighbours along the depth that a lane takes
+  int64_t width = 1; // K indices that a lane takes at a time
   Value lane, firstColumn, rowCount, columnCount, depthCount, batch;
   bool broken = false;
 };
 
-/// The loops of `count` rows from the first one on; instead of those beyond the end the last one, whose sums nobody
-/// stores.
+/// Returns the loops of `count` rows from the first one on. The last row replaces rows beyond the end, whose sums are
+/// not stored.
 SmallVector<Values> FewRowsBuilder::placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count,
                                              Value first) {
   const Contraction &c = product.contraction;
@@ -127,10 +128,10 @@ void FewRowsBuilder::begin() {
   }
 }
 
-/// Neighbours along the depth that can be loaded at once.
+/// Returns how many neighbouring K indices can be loaded at once.
 static int64_t together(const ContractionInput &input) { return input.isAlongDepth ? input.together : 1; }
 
-/// Null: it is, or there is nothing to be.
+/// Returns null if the input is always aligned, or needs no alignment.
 Value FewRowsBuilder::isAlignedAt(const RowProduct &product, const ContractionInput &input) {
   if (together(input) == 1 || input.isSureAligned)
     return {};
@@ -146,7 +147,7 @@ Value FewRowsBuilder::isAligned() {
   return all;
 }
 
-/// Neighbours along the depth, in f32.
+/// Reads neighbouring K indices, as f32.
 Values FewRowsBuilder::read(const RowProduct &product, const ContractionInput &input, const Values &place,
                             bool isAligned, Value depth) {
   const Contraction &c = product.contraction;
@@ -173,7 +174,7 @@ Value FewRowsBuilder::isInside(Value depth) {
   return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
 }
 
-/// What a lane takes of each place in the turn that begins at `start`; beyond the end of the depth zeros.
+/// Returns the lane's elements of each place in the iteration that begins at `start`; zeros beyond the end of K.
 SmallVector<Values> FewRowsBuilder::readTurn(const RowProduct &product, const ContractionInput &input,
                                              ArrayRef<Values> places, bool isAligned, Value start) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
@@ -189,7 +190,7 @@ SmallVector<Values> FewRowsBuilder::readTurn(const RowProduct &product, const Co
   return all;
 }
 
-/// Of each product.
+/// Reads the weights of each GEMM.
 SmallVector<FewRowsBuilder::Weights> FewRowsBuilder::readWeights(bool isAligned, Value start) {
   SmallVector<Weights> all;
   for (auto [product, own] : llvm::zip_equal(products, factors)) {
@@ -222,7 +223,8 @@ SmallVector<Values> FewRowsBuilder::addAllTurns(ArrayRef<Weights> weights, bool 
   return sums;
 }
 
-/// The sums of each product. Weights of the first turns come before the wait for other kernels, if there are any.
+/// Computes the sums of each GEMM. The weights of the first iterations are read before the wait for earlier kernels,
+/// if that is possible.
 SmallVector<Values> FewRowsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   const bool allEarly = llvm::all_of(llvm::zip_equal(products, factors), [](const auto &each) {
@@ -258,7 +260,7 @@ SmallVector<Values> FewRowsBuilder::addAll(bool isAligned) {
   return split(all);
 }
 
-/// Of the sum that the lane is to finish: lane i finishes sum i.
+/// Returns the total of the sum that the lane finishes: lane i finishes sum i.
 Value FewRowsBuilder::total(const Values &sums) {
   Value mine = sums.front();
   for (auto [i, sum] : llvm::enumerate(sums)) {
@@ -271,7 +273,7 @@ Value FewRowsBuilder::total(const Values &sums) {
   return mine;
 }
 
-/// One product after the other, which may read what those before it left.
+/// Finishes one GEMM after the other; each may read the results of those before it.
 LogicalResult FewRowsBuilder::finish(ArrayRef<Values> sums) {
   b.letNextBegin();
   const Values totals = llvm::map_to_vector(sums, [&](const Values &own) { return total(own); });
@@ -326,7 +328,8 @@ LogicalResult FewRowsBuilder::run() {
   return broken ? failure() : finish(sums);
 }
 
-/// Of one row as many as its depth has, so that memory is waited for once, or a part of them that leaves no rest.
+/// For one row, returns as many iterations in flight as K has, so that memory latency is paid once, or a divisor of
+/// their number.
 int64_t presetTurns(const Contraction &contraction, const ContractionInput &weight, int64_t columns) {
   constexpr int64_t mostLoads = 12, usual = 8;
   if (fewRowsOf(contraction) > 1)
@@ -349,8 +352,8 @@ public:
   size_t numSteps() const override { return (norm ? norm->run.count : 0) + products.size(); }
   ArrayRef<Value> unstored() const override { return norm ? ArrayRef<Value>(norm->unstored) : ArrayRef<Value>(); }
 
-  /// Two columns share what is read of the rows, four what is computed of them; more of them leave GPUs without warps.
-  /// A norm is computed by each block: eight warps share it.
+  /// Two columns share the loads of the rows, and four columns share computed rows; more columns would leave a GPU
+  /// with too few warps. Each block computes a norm: eight warps share that work.
   SearchSpace searchSpace() const override {
     const ContractionInput input = weight();
     const Contraction &contraction = products.front().contraction;
@@ -366,7 +369,7 @@ public:
     return space;
   }
 
-  /// Sums, the weights of all turns and the rows of one are in registers, besides addresses.
+  /// Registers hold sums, the weights of all iterations and the rows of one, in addition to addresses.
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
     const Contraction &contraction = products.front().contraction;
     const int64_t rows = fewRowsOf(contraction), threads = point.at("warps") * lanes;
@@ -427,7 +430,7 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &pl
     AffineExpr extent = extentOf(*contraction, contraction->rows);
     auto symbol = dyn_cast<AffineSymbolExpr>(extent);
     SmallVector<int64_t> bounds{1};
-    if (isLarge(*contraction)) // as many products for each row that there is not
+    if (isLarge(*contraction)) // a missing row costs as many multiply-adds as others
       bounds.push_back(mostRows / 2);
     bounds.push_back(mostRows);
     const StepContext ofStep{kernel, placement, step};

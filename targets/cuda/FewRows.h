@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of products with at most eight rows, as decoding has: all rows at once, so that a weight is read once,
-// as it lies. And the forms of a kernel for that.
+// The strategy for GEMV and skinny GEMMs with at most eight rows, as in decoding: all rows are computed at once, so
+// that each weight is read once, in its memory order. Also, the shape-specialised variants of a kernel for few rows.
 #pragma once
 
 #include "targets/cuda/Strategy.h"
@@ -10,7 +10,8 @@ namespace kiln::cuda {
 
 std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context);
 
-/// The kernel's forms for one row and for eight, of those its bounds leave something to.
+/// Returns the kernel's shape-specialised variants by maximum number of rows: 1, 8, and for large weights 4 and the
+/// bounds of tileBounds() or wgmmaBounds(). Bounds that the kernel's own bounds exclude are omitted.
 std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const Placement &placement);
 
 } // namespace kiln::cuda

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// 1. A block for a few columns of a batch. A lane has as many neighbouring ones as 16 bytes hold, where extents allow,
-//    and loads them in one access where the address does, which is asked once at run time: sums are the same. A team is
-//    the lanes that have all columns; teams take every so manieth step of the depth, so that there are enough of them
-//    for what memory gives.
-// 2. Each thread adds what it takes in order of the depth, several steps of which are on their way together. What the
-//    teams of a warp have is added in a tree, always the same one, and goes to shared memory.
-// 3. A thread adds the warps' sums of a row and a column, in their order, and finishes that. It has read all that it
-//    stores over before.
+// 1. Each block computes a few columns of a batch. A lane has as many neighbouring columns as 16 bytes hold, where
+//    extents allow, and loads them as one vector if the address is aligned, which is checked once at run time; sums
+//    are the same either way. A thread group consists of the lanes that have all columns; thread groups take the K
+//    indices in turn, so that there are enough of them to use the memory bandwidth.
+// 2. Each thread accumulates in order of K, with the loads of several K indices in flight. The sums of the thread
+//    groups of a warp are added in a tree, always the same one, and go to shared memory.
+// 3. A thread adds the warps' sums of a row and a column, in their order, and finishes the result. It reads everything
+//    that it overwrites before it stores.
 #include "targets/cuda/FewRowsAcross.h"
 
 #include "compiler/schedule/SearchSpace.h"
@@ -23,14 +22,14 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t warpLanes = 32, leastBytes = 64; // of neighbouring columns, which memory is read by
+constexpr int64_t warpLanes = 32, leastBytes = 64; // leastBytes: neighbouring columns, the unit in which memory is read
 
-/// `columns` of a block, `width` of a lane; the steps of the depth that a thread has on their way.
+/// A block has `columns` columns, a lane has `width` of them; a thread has the loads of `turns` K indices in flight.
 struct AcrossShape {
   int64_t columns, width, warps, turns;
 
   int64_t threads() const { return warps * warpLanes; }
-  int64_t lanes() const { return columns / width; } // of a team
+  int64_t lanes() const { return columns / width; } // per thread group
   int64_t teams() const { return threads() / lanes(); }
 };
 
@@ -71,8 +70,8 @@ private:
   std::optional<SharedRow> row;
   int64_t rows;
   AcrossShape shape;
-  Value thread, team, firstColumn, laneColumn, rowCount, columnCount, depthCount; // columns: of the block, of the lane
-  Values loops;                                                                   // with the numbers of the batch
+  Value thread, team, firstColumn, laneColumn, rowCount, columnCount, depthCount; // first column of block, of lane
+  Values loops;                                                                   // with the batch indices
   bool broken = false;
 };
 
@@ -91,14 +90,14 @@ void AcrossBuilder::begin() {
   laneColumn = b.add(firstColumn, b.mul(b.rem(thread, b.integer(shape.lanes())), b.integer(shape.width)));
 }
 
-/// Null: it is, or there is nothing to be.
+/// Returns null if the weight is always aligned, or needs no alignment.
 Value AcrossBuilder::isAligned() {
   if (shape.width == 1 || weight.isSureAligned)
     return {};
   return tile::isMultiple(b, reader.address(contraction.op, weight.number), shape.width * weight.bytes());
 }
 
-/// Instead of what is beyond the ends the last row and column, whose sums nobody stores.
+/// The last row and column replace those beyond the ends, whose sums are not stored.
 Values AcrossBuilder::at(Value row, Value column, Value depth) {
   Values result = loops;
   splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), result);
@@ -108,7 +107,8 @@ Values AcrossBuilder::at(Value row, Value column, Value depth) {
   return result;
 }
 
-/// The lane's columns in f32. Where several are loaded together, their number divides that of all columns.
+/// Reads the lane's columns as f32. If they are loaded as a vector, the vector width divides the number of all
+/// columns.
 Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
   if (isAligned && shape.width > 1) {
     Type element = deviceType(b, weight.element);
@@ -127,14 +127,14 @@ Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
   return values;
 }
 
-/// Whether the depth has that step.
+/// Returns whether K has that index.
 Value AcrossBuilder::isInside(Value depth) {
   auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
   const bool isWhole = extent && extent.getValue() % (shape.teams() * shape.turns) == 0;
   return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
 }
 
-/// The weights of `turns` steps of the depth from `first` on; beyond its end zeros.
+/// Reads the weights of `turns` K indices from `first` on; zeros beyond the end.
 SmallVector<Values> AcrossBuilder::readWeights(bool isAligned, Value first) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   SmallVector<Values> weights;
@@ -147,7 +147,7 @@ SmallVector<Values> AcrossBuilder::readWeights(bool isAligned, Value first) {
   return weights;
 }
 
-/// The same steps of the rows, all of which are loaded first.
+/// Accumulates the same K indices of the rows, all of which are loaded first.
 Values AcrossBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sums) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   SmallVector<Values> inputs;
@@ -171,7 +171,7 @@ Values AcrossBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sum
   return sums;
 }
 
-/// Weights of the first steps come before the wait for other kernels, if there are any.
+/// The weights of the first K indices are read before the wait for earlier kernels, if that is possible.
 Values AcrossBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   const int64_t ofStep = shape.teams() * shape.turns, early = isEarly(context, contraction, weight) ? 1 : 0;
@@ -190,7 +190,8 @@ Values AcrossBuilder::addAll(bool isAligned) {
   });
 }
 
-/// The sums of a warp's teams as [row][warp][column of the block] in shared memory, by its first team.
+/// Writes the sums of a warp's thread groups to shared memory, as [row][warp][column of the block], by the warp's
+/// first group.
 void AcrossBuilder::putWarp(Values sums) {
   for (Value &sum : sums)
     for (int64_t bits = shape.lanes(); bits < warpLanes; bits *= 2)
@@ -248,8 +249,8 @@ LogicalResult AcrossBuilder::run() {
   return result;
 }
 
-/// As many columns as lanes, as long as there are two blocks for each multiprocessor; fewer, but no less than memory is
-/// read by, where there are not.
+/// As many columns as lanes, while there are two blocks for each multiprocessor; otherwise fewer, but no less than the
+/// unit in which memory is read.
 int64_t presetColumns(const Contraction &contraction, const ContractionInput &weight) {
   int64_t columns = warpLanes;
   while (columns * weight.bytes() > leastBytes &&
@@ -260,13 +261,13 @@ int64_t presetColumns(const Contraction &contraction, const ContractionInput &we
   return columns;
 }
 
-/// Steps of the depth, weights of all columns and rows; and the sums.
+/// Estimates registers: for each K index in flight the weights of all columns and the rows; and the sums.
 int64_t registersOf(const Contraction &contraction, const AcrossShape &shape) {
   const int64_t rows = fewRowsOf(contraction);
   return 32 + rows * shape.width + shape.turns * (shape.width + rows);
 }
 
-/// As many steps as there are, so that memory is waited for once, or a part of them that leaves no rest, if registers
+/// As many K indices as there are, so that memory latency is paid once, or a divisor of their number, if the registers
 /// of half of the threads hold them.
 int64_t presetTurns(const Contraction &contraction, AcrossShape shape) {
   constexpr int64_t most = 8, mostRegisters = 64;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with at most eight rows whose weight has its columns side by side: lanes are columns there.
+// Skinny GEMMs with at most eight rows whose weight is contiguous along its columns: lanes are mapped to columns.
 #pragma once
 
 #include "targets/cuda/NormedRow.h"
 
 namespace kiln::cuda {
 
-/// How many rows the code of few rows is for.
+/// Returns the number of rows for which the skinny-GEMM code is built.
 int64_t fewRowsOf(const Contraction &contraction);
 
 SearchSpace fewRowsAcrossSpace(const Contraction &contraction, const ContractionInput &weight);
 BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionInput &weight,
                               const SchedulePoint &point);
 
-/// Appends the function and the launch. `norm`: the row that the product is of, if that is not in memory.
+/// Appends the function and the launch. `norm`: the fused norm that computes the input row, or null if the input is in
+/// memory.
 mlir::LogicalResult buildFewRowsAcross(tile::Builder &b, const RowProduct &product, const NormedRow *norm,
                                        const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan);
 

@@ -11,7 +11,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-/// Elements that a thread reads before it stores them, where it computes or converts what it reads.
+/// Elements that a thread reads before it stores them, if it computes or converts them.
 static constexpr int64_t readTogether = 4;
 
 Value LineShape::place(tile::Builder &b, Value line, Value channel) const {
@@ -33,7 +33,7 @@ LineShape matrixLines(int64_t lines, int64_t width, int64_t bytes) {
 
 LineShape blockLines(int64_t lines, int64_t width) { return {lines, width, 64, 2, true, true}; }
 
-/// Four of a line at a time. Those that are swizzled change places within their line.
+/// Rounds four elements of a line at a time. A swizzle only permutes elements within their line.
 void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value thread, int64_t threads) {
   constexpr int64_t together = 4;
   const int64_t ofLine = lines.width / together, count = lines.lines * ofLine;
@@ -55,7 +55,7 @@ void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value threa
   }
 }
 
-/// Whether the innermost index is the loop behind a multiple of so many elements, and the loop is nowhere else.
+/// Whether the innermost index is the loop plus a multiple of `elements`, and no other index uses the loop.
 static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int64_t elements) {
   const AffineMap map = mlir::kiln::withoutPartial(op.getMatchingIndexingMap(&op->getOpOperand(number)));
   const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
@@ -79,7 +79,7 @@ HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement,
   std::optional<Parameter> place = placement.find(op->getOperand(number));
   const bool hasInner = map.getNumResults() > 0;
   isPlain = place && stored.getIntOrFloatBitWidth() == 8 * shape.bytes;
-  // Where there may be no line, there may be nothing to read instead of what is beyond them.
+  // If there may be no line, there may be nothing to read in place of lines beyond the end.
   isWidened = place && element.isF32() && (stored.isF16() || stored.isBF16()) && lineLoop &&
               leastValue(loopExtents(op)[*lineLoop], op->getParentOfType<func::FuncOp>()) > 0;
   if (isWidened)
@@ -114,7 +114,7 @@ int64_t HeadTile::turns(int64_t unitWidth) const {
   return llvm::divideCeil(shape.lines * shape.width / unitWidth, threads);
 }
 
-/// Neighbours in memory go to neighbours among the threads.
+/// Neighbouring threads take neighbouring elements in memory.
 HeadTile::Unit HeadTile::unitOf(int64_t unitWidth, Value turn, int64_t together) {
   const int64_t inner = isAlongChannels ? shape.width / unitWidth : shape.lines;
   const int64_t count = shape.lines * shape.width / unitWidth;
@@ -154,7 +154,7 @@ void HeadTile::copy(const Unit &unit, int64_t unitWidth, Value first, Value to) 
   ifOfTile(unit, [&] { tile::copyBytesAsync(b, addressOf(to, unit.place), from, unitWidth * shape.bytes, inside); });
 }
 
-/// 16 bytes at a time in line; one by one in a loop, which keeps no registers.
+/// Vectors of 16 bytes are unrolled; single elements are copied in a loop, which keeps no registers occupied.
 void HeadTile::copyUnits(int64_t unitWidth, Value first, Value to) {
   if (unitWidth > 1) {
     for (int64_t turn = 0; turn < turns(unitWidth); ++turn)
@@ -191,7 +191,7 @@ void HeadTile::readAll(Value first, Value to) {
   });
 }
 
-/// 16 bytes at a time; those of several turns are on their way together.
+/// Reads 16 bytes at a time; the loads of several iterations are in flight together.
 void HeadTile::readUnits(Value first, Value to) {
   constexpr int64_t atOnce = 8;
   Type stored = getElementTypeOrSelf(op->getOperand(number));
@@ -218,7 +218,7 @@ void HeadTile::readUnits(Value first, Value to) {
   }
 }
 
-/// One element by itself is copied if that is four bytes, else it is read.
+/// Single elements are copied asynchronously if they have four bytes, else they are read.
 void HeadTile::fetch(Value first, Value to) {
   auto fetchOnes = [&] {
     isPlain &&shape.bytes == 4 ? copyUnits(1, first, to) : readAll(first, to);

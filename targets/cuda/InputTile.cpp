@@ -20,8 +20,8 @@ InputTile::InputTile(tile::Builder &b, Reader &reader, const StepContext &contex
   padding = swizzled ? 0 : shape.mma ? 8 : input.isAlongDepth ? 4 : 0;
 }
 
-/// Eight lines in a row that ldmatrix reads the same chunk of have it in eight places of 128 bytes. Lines of less than
-/// that share them.
+/// The swizzle: eight consecutive lines, of which ldmatrix reads the same chunk, have it in eight different places of
+/// 128 bytes. Lines of less than 128 bytes share these.
 Value InputTile::place(Value line, Value inLine) const {
   Value start = b.mul(line, b.integer(pitch()));
   if (!swizzled)
@@ -33,7 +33,7 @@ Value InputTile::place(Value line, Value inLine) const {
   return b.add(start, b.add(b.mul(chunk, b.integer(ofChunk)), rest));
 }
 
-/// Neighbours in memory go to neighbours among the threads.
+/// Neighbouring threads take neighbouring elements in memory.
 InputTile::Unit InputTile::unitOf(int64_t width, Value turn) {
   const int64_t count = rows * depth / width, ofLine = line() / width;
   Value number = b.add(thread, b.mul(turn, b.integer(threads)));
@@ -65,10 +65,10 @@ void InputTile::begin(Value ofThread, Value firstRow, Value end, const Values &o
     isAligned = tile::isMultiple(b, address, width * bytes());
 }
 
-/// Neighbours of a unit are inside together: extents are multiples of its width then.
+/// All elements of a unit are inside together, since extents are multiples of its width.
 Value InputTile::isInside(const Unit &unit, Value depth) { return b.both(unit.isThere, b.isBelow(depth, depthEnd)); }
 
-/// An element as it is in shared memory; null after a diagnostic.
+/// Returns an element in the type of shared memory; null after a diagnostic.
 Value InputTile::read(const Values &loops) {
   if (type.isF32())
     return readInput(b, reader, contraction, input.number, loops);
@@ -89,14 +89,14 @@ void InputTile::copy(const Unit &unit, int64_t width, Value start, Value stage) 
     auto load = [&] { return LLVM::LoadOp::create(b, b.getI16Type(), from); };
     LLVM::StoreOp::create(b, b.ifElse(inside, b.getI16Type(), load, [&] { return zero; }), to);
   };
-  const bool isNarrow = width * bytes() < 4; // less than there is a copy of
+  const bool isNarrow = width * bytes() < 4; // cp.async copies four bytes at least
   if (unit.isOfTile)
     b.ifThen(unit.isOfTile, [&] { isNarrow ? move() : copy(); });
   else
     isNarrow ? move() : copy();
 }
 
-/// Where the address is no multiple of what neighbours have, one by one. That is a loop, which keeps no registers.
+/// Copies elements one by one if the address is not aligned to units, in a loop, which keeps no registers occupied.
 void InputTile::copyAll(Value start, Value stage) {
   auto copyUnits = [&] {
     for (const Unit &unit : units)

@@ -32,8 +32,8 @@ static LogicalResult checkBounds(func::FuncOp kernel) {
   return success();
 }
 
-/// Whether its elements lie one behind the other, those of the last dimension side by side: one tile does not change
-/// that. Weights that a pass has put side by side have one.
+/// Whether elements are stored in row-major order without gaps: an encoding with one tile does not change that.
+/// Weights that a pass has concatenated have such an encoding.
 static bool isDense(RankedTensorType type) {
   auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   return !tiled || (tiled.isPlain() && tiled.getDim() == type.getRank() - 1 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every strategy asks of a kernel function: whether it is one, and its extents.
+// Queries about a kernel function that every strategy needs: whether it is supported, and its extents.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,25 +8,25 @@
 
 namespace kiln::cuda {
 
-/// Checks what every later step relies on: bounds of the index arguments, extents of every tensor, weights stored
-/// dense, elements and ops that there is code for. Emits a diagnostic.
+/// Checks what later code relies on: bounds of the index arguments, extents of every tensor, dense weights, supported
+/// element types and ops. Emits a diagnostic.
 mlir::LogicalResult checkKernel(mlir::func::FuncOp kernel);
 
-/// How many index arguments it has; they come before its tensors.
+/// Returns the number of index arguments; they come before the tensors.
 unsigned numSymbols(mlir::func::FuncOp kernel);
 
-/// The extents of an op's loops, over the kernel's index arguments.
+/// Returns the extents of an op's loops, over the kernel's index arguments.
 llvm::SmallVector<mlir::AffineExpr> loopExtents(mlir::linalg::GenericOp op);
 
-/// How an op with loops reads or writes the operand. Where an index is 0 since its extent is 1, it is a loop of one
-/// turn if there is one that has no other: (0, d1) of a row and columns is (d0, d1), as it is for more rows.
+/// Returns the indexing map of an operand. An index 0 of a dimension of extent 1 is replaced by an otherwise unused
+/// loop with one iteration, if there is one: (0, d1) of a row and columns becomes (d0, d1), as for more rows.
 mlir::AffineMap operandMap(mlir::OpOperand &operand);
 
-/// The least and the largest value of an extent in the kernel; 0 and 2^48 where numbers of 64 bits do not hold them.
+/// Return the minimum and the maximum of an extent in the kernel; 0 and 2^48 if 64-bit integers cannot hold them.
 int64_t leastValue(mlir::AffineExpr extent, mlir::func::FuncOp kernel);
 int64_t largestValue(mlir::AffineExpr extent, mlir::func::FuncOp kernel);
 
-/// The largest number of elements of a tensor in the kernel.
+/// Returns the largest number of elements of a tensor in the kernel.
 int64_t mostElements(mlir::Type tensor, mlir::func::FuncOp kernel);
 
 } // namespace kiln::cuda

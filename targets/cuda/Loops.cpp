@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A launch with a thread for each point of the op's parallel loops. The innermost dimension of what it stores first
-//    runs along the threads of a warp.
-// 2. A thread that is beyond the last point does nothing.
-// 3. All that a thread reads it reads before it stores, so a result may lie in the memory of an argument.
+// 1. A launch has a thread for each point of the op's parallel loops. The innermost dimension of the first stored
+//    value is along the threads of a warp.
+// 2. A thread beyond the last point does nothing.
+// 3. A thread reads everything before it stores, so a result may share the memory of an argument.
 #include "targets/cuda/Loops.h"
 
 #include "compiler/dialect/Extents.h"
@@ -16,10 +16,10 @@ using tile::Values;
 
 namespace {
 
-/// What a step runs over: loops of its op, or the dimensions of what it copies.
+/// The iteration space of a stage: the loops of its op, or the dimensions of the value that it copies.
 struct Points {
-  SmallVector<AffineExpr> extents; // of all loops
-  SmallVector<unsigned> parallel;  // those of threads, outermost first
+  SmallVector<AffineExpr> extents; // for all loops
+  SmallVector<unsigned> parallel;  // loops mapped to threads, outermost first
 };
 
 Points pointsOf(const Step &step) {
@@ -38,14 +38,14 @@ Points pointsOf(const Step &step) {
   return points;
 }
 
-/// Builds the function of a step.
+/// Builds the function of a stage.
 class LoopsBuilder {
 public:
   LoopsBuilder(tile::Builder &b, const Step &step, int64_t threads, Reader &reader)
       : b(b), step(step), threads(threads), reader(reader), points(pointsOf(step)) {}
 
   LogicalResult run(func::FuncOp kernel);
-  /// How many points there are.
+  /// Returns the number of points.
   AffineExpr count(MLIRContext *context) const {
     SmallVector<AffineExpr> counts;
     for (unsigned loop : points.parallel)
@@ -64,7 +64,7 @@ private:
   Points points;
 };
 
-/// The number of the point's thread as the numbers of the loops.
+/// Converts the thread's linear index to the indices of the loops.
 Values LoopsBuilder::loopsOf(ArrayRef<Value> sizes, Value point) {
   Values loops(points.extents.size());
   for (size_t i = points.parallel.size(); i-- > 0;) {
@@ -94,7 +94,7 @@ LogicalResult LoopsBuilder::storeAll(const Values &loops) {
 }
 
 LogicalResult LoopsBuilder::run(func::FuncOp kernel) {
-  // Numbers of threads have no sign: those up to the end of the last block of 2^31 - 1 points fit.
+  // Thread indices are unsigned: those up to the end of the last block of 2^31 - 1 points fit.
   const bool isWide = mostElements(step.stores.front().value.getType(), kernel) > std::numeric_limits<int32_t>::max();
   auto fit = [&](Value x) { return isWide ? b.createOrFold<arith::ExtUIOp>(b.getI64Type(), x) : x; };
   Value count = fit(b.integer(1));

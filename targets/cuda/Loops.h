@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy that does every step: a thread for each element that is stored, reductions in a loop.
+// The fallback strategy for every kernel stage: a thread for each element that is stored, with reductions in a loop.
 #pragma once
 
 #include "targets/cuda/Strategy.h"

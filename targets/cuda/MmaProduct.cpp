@@ -14,8 +14,8 @@ static constexpr int64_t rowsAtOnce = 16;
 MmaProduct::MmaProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA, const InputTile &inputB)
     : b(b), shape(shape), sideA{inputA, {}, {}}, sideB{inputB, {}, {}} {}
 
-/// Matrices 0 and 1 of ldmatrix are rows 0 to 7 and 8 to 15 of the first 16 bytes of the depth, 2 and 3 of the others.
-/// Without it, lane 4 g + t reads row g and step t.
+/// Matrices 0 and 1 of ldmatrix are rows 0 to 7 and 8 to 15 of the first 16 bytes of K, 2 and 3 those of the other 16.
+/// Without ldmatrix, lane 4 g + t reads row g and K index t.
 void MmaProduct::place(Side &side, Value first) {
   side.first = first;
   Value ofEight = b.rem(lane, b.integer(8)), matrix = b.div(lane, b.integer(8));
@@ -44,8 +44,9 @@ Values MmaProduct::zeros() {
   return Values(shape.tm * shape.tn / 32, zero);
 }
 
-/// From the start of a stage to what the lane reads of rows 16 i on and a step of the depth. Within a line chunks have
-/// changed places by an exclusive or, and so do these; sixteen lines further that is the same one again.
+/// Returns the byte offset in a stage of the lane's elements, for rows from 16 i on and a step of K. Chunks are
+/// permuted within a line by an exclusive or, which is applied here as well, and which is the same again sixteen lines
+/// further.
 Value MmaProduct::bytesTo(const Side &side, int64_t i, int64_t step) {
   const int64_t lines = side.tile.pitch() * side.tile.bytes() * rowsAtOnce;
   if (side.tile.isAlongDepth())
@@ -55,7 +56,7 @@ Value MmaProduct::bytesTo(const Side &side, int64_t i, int64_t step) {
                b.integer(step * lines));
 }
 
-/// What a lane has of 16 rows and 32 bytes of the depth, four registers.
+/// Loads the lane's fragment of 16 rows and 32 bytes of K, four registers.
 Values MmaProduct::load(const Side &side, Value stage, int64_t i, int64_t step) {
   Values words;
   if (side.tile.isSwizzled()) {
@@ -96,7 +97,7 @@ Values MmaProduct::add(Value stageA, Value stageB, ValueRange sums) {
   return next;
 }
 
-/// Two neighbours at a time.
+/// Stores two neighbouring elements at a time.
 void MmaProduct::store(const Values &sums, Value to) {
   const int64_t pitch = sumPitch(shape), columns = shape.tn / 8;
   Value row = b.add(sideA.first, b.div(lane, b.integer(4)));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of a block's tile on tensor cores, by mma.sync: f16 and bf16 as they are, f32 rounded to tf32; sums are f32.
+// Accumulates a block's tile on tensor cores, by mma.sync: f16 and bf16 as they are, f32 rounded to tf32; accumulators
+// are f32.
 //
-// A warp has tm x tn sums: of 16 rows and 8 columns at a time each of its lanes has four. Of both inputs it loads 16
-// rows (for the right one: columns) and 32 bytes of the depth at a time.
+// A warp has tm x tn accumulators; each lane has four of each 16 x 8. The warp loads 16 rows (columns of the right
+// input) and 32 bytes of K of each input at a time.
 #pragma once
 
 #include "targets/cuda/Product.h"
@@ -23,8 +24,8 @@ private:
   /// One of the two inputs, as a lane reads it.
   struct Side {
     const InputTile &tile;
-    tile::Value first; // of the warp's rows, in the tile
-    tile::Value start; // of what the lane reads first, in bytes from the start of a stage
+    tile::Value first; // first row of the warp in the tile
+    tile::Value start; // byte offset in a stage of the lane's first element
   };
   void place(Side &side, tile::Value first);
   tile::Value bytesTo(const Side &side, int64_t i, int64_t step);

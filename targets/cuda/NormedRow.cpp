@@ -10,10 +10,10 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-/// 32 KiB of shared memory, which a kernel may have whatever else it has.
+/// 32 KiB of shared memory, which a kernel may use in addition to everything else.
 static constexpr int64_t mostLength = 8192;
 
-/// The norm without its products, if its only element-wise result is no result of the kernel.
+/// Matches the norm without its GEMVs, if its only element-wise result is not a result of the kernel.
 static std::optional<NormedRow> findRow(const StepContext &context) {
   std::optional<RowRun> run = findRowRun(context);
   if (!run || run->perElement.size() != 1)
@@ -35,7 +35,7 @@ static std::optional<NormedRow> findRow(const StepContext &context) {
   return norm.row ? std::optional(std::move(norm)) : std::nullopt;
 }
 
-/// Whether the product is of the row, one step of the depth after the other.
+/// Whether the GEMV's input is the row, indexed by K along its last dimension.
 static bool isOfRow(const RowProduct &product, const NormedRow &norm) {
   const Contraction &c = product.contraction;
   linalg::GenericOp op = c.op;
@@ -47,14 +47,14 @@ static bool isOfRow(const RowProduct &product, const NormedRow &norm) {
          map.getResults().back() == getAffineDimExpr(c.depth.front(), map.getContext());
 }
 
-/// Whether both have as many columns of weights that lie alike.
+/// Whether both have the same number of columns and the same weight layout.
 static bool areAlike(const RowProduct &a, const RowProduct &b) {
   const ContractionInput left(a.context, a.contraction, false), right(b.context, b.contraction, false);
   return extentOf(a.contraction, a.contraction.columns) == extentOf(b.contraction, b.contraction.columns) &&
          left.isAlongDepth && right.isAlongDepth && left.element == right.element && left.together == right.together;
 }
 
-/// Whether the step reads the value at the element that it stores alone.
+/// Whether the stage reads the value only at the element that it stores.
 static bool readsSameElement(const Step &step, Value value) {
   linalg::GenericOp op = step.op;
   const AffineMap written =
@@ -66,7 +66,8 @@ static bool readsSameElement(const Step &step, Value value) {
   return reads > 0;
 }
 
-/// What one product stores for a later one alone does not go through memory.
+/// Passes values that one GEMV stores only for a later one in registers, not through memory. Returns false if a later
+/// GEMV reads a different element than it stores.
 static bool passOn(NormedRow &norm) {
   const Placement &placement = norm.context.placement;
   const size_t first = norm.run.first + norm.run.count, end = first + norm.products.size();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A norm of a single row and the products that it is for, in one launch: each block computes the row, which takes less
-// time than another launch, and keeps it in shared memory.
+// Fuses a norm of a single row with the GEMVs of that row into one launch: each block computes the row into shared
+// memory, which takes less time than another launch.
 #pragma once
 
 #include "targets/cuda/ContractionMatch.h"
@@ -9,32 +9,33 @@
 
 namespace kiln::cuda {
 
-/// A product of few rows, and where it is among the steps.
+/// A skinny GEMM, and its position among the kernel stages.
 struct RowProduct {
   StepContext context;
   Contraction contraction;
 };
 
 struct NormedRow {
-  StepContext context; // of the run's first step
+  StepContext context; // the run's first stage
   RowRun run;
-  mlir::Value row; // what the products are of
+  mlir::Value row; // input of the GEMVs
   int64_t length = 0;
-  std::vector<RowProduct> products;             // of as many columns each, whose weights lie alike
-  llvm::SmallVector<mlir::Value> unstored = {}; // what no other step reads
+  std::vector<RowProduct> products;             // with the same number of columns and the same weight layout
+  llvm::SmallVector<mlir::Value> unstored = {}; // values that no other stage reads
 };
 
-/// The norm that begins with the step and its products, if nothing else reads it and it is one short row.
+/// Matches the norm that begins with the kernel stage, and its GEMVs, if the norm has one short row that nothing else
+/// reads.
 std::optional<NormedRow> findNormedRow(const StepContext &context);
 
 /// The row in a block's shared memory, as f32.
 class SharedRow {
 public:
-  /// In the builder's current kernel.
+  /// Allocates the row in the builder's current kernel.
   SharedRow(tile::Builder &b, const NormedRow &norm);
-  /// All of the block's threads come here, and find the whole row afterwards.
+  /// Computes the row. All threads of the block must call this, and can read the whole row afterwards.
   mlir::LogicalResult compute(Reader &reader, int64_t threads);
-  /// So many elements from a multiple of their number on.
+  /// Returns `count` elements from `first` on, which is a multiple of `count`.
   tile::Values read(tile::Value first, int64_t count);
 
 private:

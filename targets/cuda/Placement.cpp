@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A parallel op is computed where it is used if it is used once, element by element, or costs no more than reading
-//    what it computes. So is a reduction that a parallel op reads once, element by element: its epilogue.
-// 2. All else is stored: in a result if it is returned, else in scratch memory.
-// 3. A result that may have taken the memory of an argument must not be written before the argument has been read.
-// Where
-//    that would be, it goes through scratch memory.
-// 4. Scratch memory gets offsets: values that live at different times share it.
+// 1. A parallel op is computed where it is used if it is used once, element by element, or costs no more than a load
+//    of its result. So is a reduction that a parallel op reads once, element by element: that op is its epilogue.
+// 2. All other values are stored: in a result if they are returned, else in scratch memory.
+// 3. A result that may share the memory of an argument must not be written before the argument has been read. Where
+//    that would happen, the result goes through scratch memory.
+// 4. Values in scratch memory get offsets: values with disjoint live ranges share it.
 #include "targets/cuda/Placement.h"
 
 #include "compiler/dialect/Extents.h"
@@ -20,9 +19,9 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-/// In operations of a thread: about what a load costs.
+/// About the cost of a load, in operations of a thread.
 static constexpr int64_t cheap = 6;
-/// Of scratch memory, in bytes: a warp's access.
+/// The alignment of scratch memory, in bytes: a warp's access.
 static constexpr int64_t alignment = 128;
 
 static ValueRange returned(func::FuncOp kernel) { return kernel.getBody().front().getTerminator()->getOperands(); }
@@ -64,7 +63,7 @@ void Placement::join(ArrayRef<size_t> launches, ArrayRef<Value> unstored) {
   assignScratch(launches);
 }
 
-//===- What is computed where it is used ---------------------------------===//
+//===- Fusion ------------------------------------------------------------===//
 
 static int64_t costOf(Operation &op) {
   if (isa<arith::ConstantOp, linalg::IndexOp>(op))
@@ -73,7 +72,7 @@ static int64_t costOf(Operation &op) {
                                                                                                                   : 1;
 }
 
-/// Whether an element of the op takes a loop.
+/// Whether an element of the op needs a loop.
 bool Placement::reduces(linalg::GenericOp op) const {
   return op.getNumReductionLoops() || llvm::any_of(op->getOperands(), [&](Value operand) {
            auto producer = operand.getDefiningOp<linalg::GenericOp>();
@@ -81,7 +80,7 @@ bool Placement::reduces(linalg::GenericOp op) const {
          });
 }
 
-/// Of an element without a loop: a load, or the operations.
+/// Returns the cost of an element without a loop: a load, or the operations.
 int64_t Placement::costOf(Value tensor) const {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (!op)
@@ -108,10 +107,10 @@ static bool readsOnce(OpOperand &use) {
   return map.isProjectedPermutation() && map.getNumResults() == user.getNumLoops();
 }
 
-/// Whether the op adds up products.
+/// Whether the op is a contraction.
 static bool multiplies(linalg::GenericOp op) { return op.getNumReductionLoops() && op.getNumDpsInputs() == 2; }
 
-/// Whether an op that reads the result computes another product for that: one of them is enough.
+/// Whether a user of the result already computes another reduction in place: a user fuses only one.
 bool Placement::isBesideProduct(linalg::GenericOp op) const {
   return multiplies(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
            return llvm::any_of(user->getOperands(), [&](Value operand) {
@@ -122,7 +121,7 @@ bool Placement::isBesideProduct(linalg::GenericOp op) const {
          });
 }
 
-/// Whether a product reads elements that take a value of their row, as those of a norm do.
+/// Whether a contraction reads elements that depend on a stored value of their row, as those of a norm do.
 bool Placement::isNormOfProduct(linalg::GenericOp op) const {
   const bool takesRow = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
     return operand.get().getDefiningOp<linalg::GenericOp>() && places.contains(operand.get()) &&
@@ -142,7 +141,7 @@ bool Placement::isComputed(linalg::GenericOp op) const {
   if (isBesideProduct(op) || isNormOfProduct(op))
     return false;
   const bool isReadOnce = op->hasOneUse() && readsOnce(*op->getUses().begin());
-  if (reduces(op)) // in a loop it would take the work of many threads to one
+  if (reduces(op)) // in a loop it would move the work of many threads to one
     return isReadOnce && cast<linalg::GenericOp>(*op->getUsers().begin()).getNumReductionLoops() == 0;
   return isReadOnce || costOf(op->getResult(0)) <= cheap;
 }
@@ -161,7 +160,7 @@ void Placement::place(linalg::GenericOp op) {
   steps.push_back(std::move(step));
 }
 
-/// An index in an op's region over its loops; null if it is something else than their sums with constants.
+/// Returns an index in an op's region over its loops; null unless it is a sum of loops and constants.
 static AffineExpr overLoops(Value index) {
   MLIRContext *context = index.getContext();
   if (auto loop = index.getDefiningOp<linalg::IndexOp>())
@@ -175,7 +174,7 @@ static AffineExpr overLoops(Value index) {
 
 namespace {
 
-/// What an op copies: the whole, and the index of it that each dimension of the result is.
+/// What an op copies: the source, and the source's indices over the op's loops.
 struct Copied {
   Value whole;
   SmallVector<AffineExpr> at;
@@ -183,10 +182,10 @@ struct Copied {
 
 } // namespace
 
-/// The whole is null if the op does something else.
+/// Returns a null source if the op is not a copy.
 static Copied findCopied(linalg::GenericOp op) {
   Value element = cast<linalg::YieldOp>(op.getBlock()->getTerminator()).getOperand(0);
-  if (auto narrow = element.getDefiningOp<arith::TruncFOp>()) // back to what it was
+  if (auto narrow = element.getDefiningOp<arith::TruncFOp>()) // a conversion back to the original type
     if (auto wide = narrow.getIn().getDefiningOp<arith::ExtFOp>(); wide && wide.getIn().getType() == element.getType())
       element = wide.getIn();
   if (auto extract = element.getDefiningOp<tensor::ExtractOp>())
@@ -198,7 +197,7 @@ static Copied findCopied(linalg::GenericOp op) {
   return {operand.get(), SmallVector<AffineExpr>(operandMap(operand).getResults())};
 }
 
-/// The part of a tensor that the op's only result is, and that tensor.
+/// Returns the tensor of which the op's only result is a slice, and the slice.
 static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() || !op.getIndexingMapsArray().back().isIdentity())
     return std::nullopt;
@@ -221,8 +220,8 @@ static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) 
   return std::pair(copied.whole, std::move(window));
 }
 
-/// A result that is a part of another one is stored with it, unless that may lie where an argument is and would have to
-/// go through scratch memory.
+/// A result that is a slice of another one is stored by the stage of that one, unless the other one may share the
+/// memory of an argument and would have to go through scratch memory.
 void Placement::findWindows() {
   std::vector<Step> kept;
   auto mayBeInPlace = [&](Value whole) {
@@ -247,7 +246,7 @@ void Placement::findWindows() {
   steps = std::move(kept);
 }
 
-/// What is returned and not computed for that: arguments, constants, values that are returned twice.
+/// Copies values that are returned but not stored in the result: arguments, constants, values that are returned twice.
 void Placement::copyResults() {
   for (auto [number, value] : llvm::enumerate(returned(kernel))) {
     Parameter result{Parameter::Tensor, int64_t(arguments + number)};
@@ -256,9 +255,9 @@ void Placement::copyResults() {
   }
 }
 
-//===- Arguments whose memory a result takes -----------------------------===//
+//===- In-place results --------------------------------------------------===//
 
-/// `map`: from the step's loops to the tensor's elements; null: any.
+/// `map`: from the stage's loops to the tensor's elements; null: any element.
 void Placement::addReads(Value tensor, AffineMap map, Reads &reads) const {
   if (places.contains(tensor)) {
     reads.push_back({tensor, map});
@@ -275,7 +274,7 @@ void Placement::addReads(Value tensor, AffineMap map, Reads &reads) const {
   addReads(op, loops, map ? map.getNumDims() : 0, reads);
 }
 
-/// `loops`: those of the op, over the step's; null: any number.
+/// `loops`: those of the op, over the stage's; null: any index.
 void Placement::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> loops, unsigned dims, Reads &reads) const {
   for (OpOperand &operand : op->getOpOperands()) {
     if (op.getMatchingBlockArgument(&operand).use_empty())
@@ -310,8 +309,8 @@ Placement::Reads Placement::readsOf(const Step &step) const {
   return reads;
 }
 
-/// Whether a store of the op's result may write what a read still wants. `reads`: those of the op's step and of all
-/// behind it.
+/// Whether a store of the op's result may overwrite an element that is read later. `reads`: those of the op's stage
+/// and of all later stages.
 bool Placement::isOverwritten(linalg::GenericOp op, Value result, ArrayRef<Reads> reads) const {
   AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(result).getResultNumber()));
   for (auto [number, ofStep] : llvm::enumerate(reads))
@@ -326,7 +325,7 @@ void Placement::keepArguments() {
   SmallVector<Reads> reads;
   for (const Step &step : steps)
     reads.push_back(readsOf(step));
-  SmallVector<Step> copies; // last, so that none of them needs another one
+  SmallVector<Step> copies; // last, so that none of them depends on another one
   for (auto [number, step] : llvm::enumerate(steps))
     for (Store &store : step.stores) {
       const bool isResult = step.op && store.place.kind == Parameter::Tensor;
@@ -342,13 +341,13 @@ void Placement::keepArguments() {
 
 namespace {
 
-/// Memory from the launch that writes it to the last one that reads it.
+/// Memory that is live from the launch that writes it to the last one that reads it.
 struct ScratchBlock {
   int64_t offset, bytes;
   size_t last;
 };
 
-/// The lowest offset at which so many bytes are free.
+/// Returns the lowest offset at which this many bytes are free.
 int64_t findRoom(ArrayRef<ScratchBlock> live, int64_t bytes) {
   int64_t offset = 0;
   for (bool isFree = false; !isFree;) {

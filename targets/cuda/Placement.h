@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the elements of a kernel's tensors are: in arguments and results, in scratch memory, or nowhere, so that each
-// is computed where it is used.
+// Decides where the elements of a kernel's tensors are stored: in arguments and results, in scratch memory, or
+// nowhere, so that each use computes them.
 #pragma once
 
 #include "targets/cuda/Kernel.h"
@@ -11,22 +11,22 @@
 
 namespace kiln::cuda {
 
-/// A part of a value that is a tensor of its own: ranges of its axes from these indices on.
+/// A slice of a value that is a separate tensor: ranges of the value's axes that begin at `first`.
 struct Window {
   mlir::Value tensor;
   llvm::SmallVector<int64_t> first;
 };
 
-/// Elements of a value that are written to memory.
+/// A store of a value's elements to memory.
 struct Store {
   mlir::Value value;
   Parameter place;
-  std::optional<Window> window = std::nullopt; // none: all of them
+  std::optional<Window> window = std::nullopt; // nullopt: all elements
 };
 
-/// What one launch does.
+/// A kernel stage: the work of one launch, unless a strategy fuses several stages.
 struct Step {
-  mlir::linalg::GenericOp op; // whose results are stored; null: values are copied
+  mlir::linalg::GenericOp op; // its results are stored; null: values are copied
   llvm::SmallVector<Store> stores;
 };
 
@@ -34,14 +34,14 @@ class Placement {
 public:
   explicit Placement(mlir::func::FuncOp kernel);
 
-  /// Where the value is once its step is done; nothing if it is computed where it is used.
+  /// Returns where the value is stored once its stage is done; nullopt if each use computes it.
   std::optional<Parameter> find(mlir::Value value) const;
-  /// Whether it is an argument in whose memory a result may lie.
+  /// Whether it is an argument whose memory a result may share.
   bool isInPlace(const Parameter &place) const;
 
-  /// Whether a step reads the value from memory.
+  /// Whether a stage reads the value from memory.
   bool isRead(const Step &step, mlir::Value value) const;
-  /// Says the launch of each step, and what none of them stores.
+  /// Sets the launch of each stage and the values that no stage stores, and reassigns scratch memory.
   void join(llvm::ArrayRef<size_t> launches, llvm::ArrayRef<mlir::Value> unstored);
 
   std::vector<Step> steps;
@@ -50,7 +50,7 @@ public:
 private:
   struct Read {
     mlir::Value tensor;
-    mlir::AffineMap map; // from the loops of the step; null: anywhere
+    mlir::AffineMap map; // from the stage's loops; null: any element
   };
   using Reads = llvm::SmallVector<Read>;
 
@@ -70,9 +70,9 @@ private:
   void assignScratch(llvm::ArrayRef<size_t> launches);
 
   mlir::func::FuncOp kernel;
-  unsigned symbols, arguments; // of the kernel
+  unsigned symbols, arguments; // numbers of index arguments and of tensor arguments
   llvm::DenseMap<mlir::Value, Parameter> places;
-  int64_t scratchValues = 0; // a number each, until they have an offset
+  int64_t scratchValues = 0; // each has a number until it has an offset
 };
 
 } // namespace kiln::cuda

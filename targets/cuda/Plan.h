@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel becomes for a GPU: functions as PTX, and the launches by which the host runs them. The host stub is
-// made of this, and tests run it without a GPU.
+// The launch plan of a kernel: functions as PTX, and the launches that the host performs. The host launcher is
+// generated from it, and tests run it without a GPU.
 #pragma once
 
 #include "targets/cuda/tile/Builder.h"
@@ -20,73 +20,74 @@ namespace kiln::cuda {
 struct Image {
   std::string text;
   uint32_t capability = 0;
-  bool isForThatAlone = false; // else for later ones, too
+  bool isForThatAlone = false; // else also for later capabilities
 };
 
 struct DeviceFunction {
   std::string name;
-  uint32_t threads = 0;     // of a block, along x
-  uint32_t sharedBytes = 0; // dynamic shared memory of a block
-  uint32_t cluster = 1;     // blocks of a cluster, along x, which divides their number
-  bool isEarly = false;     // in images for 9.0 or later it waits for the work before it
+  uint32_t threads = 0;     // per block, along x
+  uint32_t sharedBytes = 0; // dynamic shared memory per block
+  uint32_t cluster = 1;     // size of a cluster, along x, which divides the number of blocks
+  bool isEarly = false;     // programmatic dependent launch: in images for 9.0 or later it waits for earlier work
 };
 
-/// With so many bytes of dynamic shared memory.
+/// Makes a function with `sharedBytes` of dynamic shared memory.
 DeviceFunction makeFunction(const std::string &name, const tile::KernelLaunch &launch, int64_t sharedBytes = 0);
 
-/// What is passed for a parameter of a function.
+/// The argument for a parameter of a function.
 struct Parameter {
   enum Kind {
-    Symbol,  // the kernel's index argument of that number, i32
-    Tensor,  // the address of the tensor of that number: arguments, and behind them results
-    Scratch, // the address so many bytes behind the start of scratch memory
-    Map      // the tensor map of that number of the launch
+    Symbol,  // the kernel's index argument `number`, i32
+    Tensor,  // the address of tensor `number`: arguments, then results
+    Scratch, // the address `number` bytes after the start of scratch memory
+    Map      // tensor map `number` of the launch
   };
   Kind kind = Symbol;
   int64_t number = 0;
   bool operator==(const Parameter &) const = default;
 };
 
-/// What the driver makes a tensor map of: boxes of it lie in shared memory in rows of 128 bytes, swizzled by as many.
+/// A tensor map, which the driver encodes: its boxes are stored in shared memory in rows of 128 bytes with the
+/// 128-byte swizzle.
 struct TensorMap {
   enum Element : uint32_t { F16 = 6, BF16 = 9, TF32 = 11 }; // the driver's numbers
-  Parameter tensor;                                         // its first element
+  Parameter tensor;                                         // address of its first element
   Element element = F16;
-  std::vector<mlir::AffineExpr> extents; // elements, of the innermost dimension first; two or three
-  std::vector<mlir::AffineExpr> pitches; // bytes, of the dimensions behind the innermost one
-  std::vector<uint32_t> box;             // elements of a copy
+  std::vector<mlir::AffineExpr> extents; // in elements, innermost dimension first; two or three
+  std::vector<mlir::AffineExpr> pitches; // in bytes, of all but the innermost dimension
+  std::vector<uint32_t> box;             // size of a copy, in elements
 };
 
-/// Another form of some launches: where its tensor maps can be made, it is launched instead.
+/// The TMA variant of some launches: it is launched instead of them if its tensor maps can be made.
 struct MappedLaunch {
-  unsigned count = 1;          // of launches, from the one that has it on
-  unsigned function = 0;       // of the mapped ones
-  std::vector<TensorMap> maps; // the first parameters
+  unsigned count = 1;          // how many launches it replaces, from the one that has it on
+  unsigned function = 0;       // index into mappedFunctions
+  std::vector<TensorMap> maps; // passed as the first parameters
   std::vector<Parameter> parameters;
-  mlir::AffineExpr blocks; // those that have work; fewer do it all
+  mlir::AffineExpr blocks; // as many as have work; fewer blocks do all of it
 };
 
 struct Launch {
   unsigned function = 0;
-  mlir::AffineExpr blocks; // along x, over the kernel's index arguments; where it is 0 nothing is launched
+  mlir::AffineExpr blocks; // along x, over the kernel's index arguments; if 0, nothing is launched
   std::vector<Parameter> parameters;
   std::optional<MappedLaunch> mapped = std::nullopt;
 };
 
 struct DevicePlan {
-  std::string strategy; // of the step of the most work
+  std::string strategy; // strategy of the stage with the most work
   SchedulePoint schedule;
-  std::vector<Image> images; // the best first, all with the same functions
+  std::vector<Image> images; // best first, all with the same functions
   std::vector<DeviceFunction> functions;
-  std::vector<Launch> launches; // one after the other
-  // What mapped launches launch; none: there is no such launch.
+  std::vector<Launch> launches; // in order
+  // The functions of TMA variants; empty if there are none.
   std::vector<DeviceFunction> mappedFunctions;
   std::optional<Image> mappedImage;
   int64_t scratchBytes = 0; // at the kernel's bounds
-  std::string text;         // the functions before they are lowered, as MLIR
+  std::string text;         // MLIR of the functions before lowering
 };
 
-/// The value of an extent, or of a number of blocks. Divisions are of what is not negative by what is positive.
+/// Evaluates an extent or a number of blocks. Dividends must not be negative, and divisors must be positive.
 int64_t valueOf(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
 
 } // namespace kiln::cuda

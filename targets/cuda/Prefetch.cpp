@@ -32,7 +32,7 @@ Value stepsBehind(tile::Builder &b, Value depth, int64_t ofStep, int64_t done) {
   return b.div(b.add(rest, b.integer(ofStep - 1)), b.integer(ofStep));
 }
 
-/// body(number) for all numbers below `count`, a thread of the block each.
+/// Calls body(number) for all numbers below `count`, which the block's threads share.
 static void forEachOfBlock(tile::Builder &b, Value count, int64_t threads, llvm::function_ref<void(Value)> body) {
   Value thread = b.threadId();
   Value turns = b.div(b.add(count, b.integer(threads - 1)), b.integer(threads));
@@ -43,7 +43,7 @@ static void forEachOfBlock(tile::Builder &b, Value count, int64_t threads, llvm:
   });
 }
 
-/// The loops of the column of that number in the block; the last column instead of those beyond it.
+/// Returns the loops of a column, given its number in the block; the last column replaces those beyond it.
 static Values blockColumn(tile::Builder &b, Reader &reader, const Contraction &contraction, int64_t ofBlock,
                           Value number) {
   Value columns = reader.extent(extentOf(contraction, contraction.columns)), block = b.blockId();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sums of a block's tile: which of them a thread has, and how those of a stage of shared memory are added. One of
-// these is for CUDA cores (TileProduct.h), one for tensor cores (MmaProduct.h).
+// The accumulators of a block's tile: which of them a thread has, and how a pipeline stage of shared memory is
+// accumulated. TileProduct.h implements this for CUDA cores, MmaProduct.h for tensor cores.
 #pragma once
 
 #include "targets/cuda/InputTile.h"
@@ -14,16 +14,16 @@ public:
 
   virtual void begin(tile::Value thread) = 0;
   virtual tile::Values zeros() = 0;
-  /// The sums with those of one stage added, in order of the depth.
+  /// Returns the accumulators after adding one pipeline stage, in order of K.
   virtual tile::Values add(tile::Value stageA, tile::Value stageB, mlir::ValueRange sums) = 0;
-  /// Writes the sums to [bm][sumPitch(shape)] f32 of shared memory.
+  /// Writes the accumulators to shared memory as [bm][sumPitch(shape)] f32.
   virtual void store(const tile::Values &sums, tile::Value to) = 0;
 };
 
-/// Rows that a warp stores to lie in different banks.
+/// The padding puts rows that a warp stores in different banks.
 inline int64_t sumPitch(const TileShape &shape) { return shape.bn + 8; }
 
-/// For what the shape says; it refers to the inputs.
+/// Creates the implementation that the shape selects; it refers to the inputs.
 std::unique_ptr<Product> createProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA,
                                        const InputTile &inputB);
 

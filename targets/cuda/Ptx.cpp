@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Early kernels get their wait for those before them, or what is for it is taken away.
-// 2. scf, arith and math become LLVM's dialect; nvvm ops are translated as they are.
-// 3. LLVM optimises without unrolling or vectors: strategies do that where it is wanted.
-// 4. Sums of products become fused multiply-adds where ops allow it, and nowhere else: LLVM then asks the assembler for
-//    just the operations that it names.
+// 1. Kernels with programmatic dependent launch get their wait for earlier kernels; for targets without it, its
+//    instructions are removed.
+// 2. scf, arith and math are lowered to the LLVM dialect; nvvm ops are translated as they are.
+// 3. LLVM optimises without unrolling or vectorisation: strategies unroll and vectorise where it helps.
+// 4. Multiplications and additions are contracted to fused multiply-adds where ops allow it, and nowhere else: the PTX
+//    then allows the assembler no further contraction.
 #include "targets/cuda/Ptx.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -50,8 +51,8 @@ std::string DeviceModule::print() {
   return text;
 }
 
-/// Pointers to what other kernels write and this one reads. That is not constant while the kernel waits, as the
-/// read-only cache asks.
+/// Removes the read-only attribute from pointers to memory that other kernels write and this one reads, and returns
+/// them. The memory is not constant while the kernel waits, as the read-only cache requires.
 static llvm::SmallVector<Value> takeWritten(LLVM::LLVMFuncOp kernel) {
   llvm::SmallVector<Value> written;
   for (BlockArgument argument : kernel.getArguments()) {
@@ -65,8 +66,8 @@ static llvm::SmallVector<Value> takeWritten(LLVM::LLVMFuncOp kernel) {
   return written;
 }
 
-/// The op for the wait says that it touches no memory, so it is an instruction of ours that may. Pointers go into it,
-/// so that LLVM takes them for written there, and still for different from each other.
+/// The NVVM op for the wait claims to access no memory, so it becomes inline assembly that may. The pointers are its
+/// operands, so that LLVM assumes that it writes to their memory, and still that they do not alias.
 static void lowerWait(NVVM::GriddepcontrolOp wait, ValueRange written) {
   std::string constraints;
   for (size_t i = 0; i < written.size(); ++i)
@@ -91,7 +92,7 @@ static void lowerWaits(LLVM::LLVMFuncOp kernel) {
     lowerWait(wait, written);
 }
 
-/// What is for kernels that are launched early.
+/// Removes the instructions that only kernels with programmatic dependent launch need.
 static void eraseWaits(LLVM::LLVMFuncOp kernel) {
   kernel.walk([](Operation *op) {
     auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
@@ -143,7 +144,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// The code generator ends the process at what it does not know: what it would call must not come that far.
+/// The code generator ends the process at unknown callees, so they must be rejected before.
 static llvm::Error checkCalls(const llvm::Module &module) {
   for (const llvm::Function &function : module)
     if (function.isDeclaration() && !function.isIntrinsic())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of a GPU, as the tile builder makes them, to PTX. Nothing is linked to them and nothing else is run: what a
-// kernel calls is in its module, or an intrinsic that LLVM's code generator for PTX knows.
+// Compiles GPU functions, as the tile builder makes them, to PTX. No library is linked and no external tool runs: a
+// kernel calls only functions of its module and intrinsics that LLVM's NVPTX backend knows.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -12,14 +12,15 @@
 
 namespace kiln::cuda {
 
-/// LLVM's names. On one that `launchesEarly`, kernels may begin before those in front of them in their stream are done
-/// (programmatic dependent launch, since 9.0); they wait for those before they touch memory that others write.
+/// A target, with LLVM's names. With `launchesEarly`, kernels may begin before earlier kernels in their stream have
+/// completed (programmatic dependent launch, since 9.0); they wait for those before they touch memory that others
+/// write.
 struct Chip {
   llvm::StringRef name, features;
   bool launchesEarly = false;
 };
 
-/// A module in a context of its own: what it is built from stays as it is.
+/// A module with a separate context, so that the kernel that it is built from does not change.
 class DeviceModule {
 public:
   DeviceModule();
@@ -28,7 +29,7 @@ public:
 
   mlir::ModuleOp get() { return *module; }
   std::string print();
-  /// The module, which stays as it is, as PTX.
+  /// Compiles the module to PTX without changing it.
   llvm::Expected<std::string> compile(const Chip &chip);
 
 private:

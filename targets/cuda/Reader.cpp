@@ -42,7 +42,7 @@ Value Reader::tensorMap(int64_t number) {
 
 Value Reader::extent(AffineExpr extent) { return affine(extent, {}, {}); }
 
-/// Whether no value of the expression is below 0, if none of its loops and symbols is.
+/// Whether the expression is never negative, if none of its loops and symbols is.
 static bool isNatural(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue() >= 0;
@@ -50,7 +50,7 @@ static bool isNatural(AffineExpr expr) {
   return !binary || (isNatural(binary.getLHS()) && isNatural(binary.getRHS()));
 }
 
-/// Rounds down, by a positive number.
+/// Rounds down; the divisor is positive.
 Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
   if (isNatural(numerator))
     return b.div(x, y);
@@ -59,7 +59,7 @@ Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
   return b.sub(quotient, b.createOrFold<arith::ExtUIOp>(b.getI32Type(), isBelow));
 }
 
-/// `symbols` empty: the kernel's own.
+/// If `symbols` is empty, the expression's symbols are the kernel's own.
 Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
   expr = mlir::kiln::withoutPartial(expr);
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -84,7 +84,7 @@ Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symb
   }
 }
 
-/// In elements; of 64 bits where those of the largest tensor do not fit 32.
+/// Returns an offset in elements, as i64 if the offsets of the largest tensor do not fit i32.
 Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
   const bool isWide = mostElements(type, kernel) > std::numeric_limits<int32_t>::max();
   auto fit = [&](Value x) { return isWide ? b.widen(x) : x; };
@@ -96,7 +96,7 @@ Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
 
 //===- Elements ----------------------------------------------------------===//
 
-/// Whether what was computed there is at hand where the builder is.
+/// Whether values of the block are available at the builder's insertion point.
 static bool isAround(Block *block, tile::Builder &b) {
   for (Block *inner = b.getInsertionBlock(); inner; inner = inner->getParentOp()->getBlock())
     if (inner == block)
@@ -111,7 +111,7 @@ Value &Reader::elementAt(Value tensor, ArrayRef<Value> at) {
   return loaded[std::move(key)];
 }
 
-/// An element that was loaded is not loaded again, though something is stored in between: it does not change.
+/// An element that was loaded is not loaded again, even after a store: it does not change.
 Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
   Value &element = elementAt(tensor, at);
   if (element && isAround(element.getParentBlock(), b))
@@ -211,7 +211,7 @@ void Reader::loadTogether(linalg::GenericOp op, unsigned number, ArrayRef<Values
     elementAt(tensor, coordinates(op, number, at)) = value;
 }
 
-/// Indices are clamped to the tensor; of a tensor without elements the value is 0.
+/// Clamps indices to the tensor; the value is 0 for a tensor without elements.
 Value Reader::extract(tensor::ExtractOp op, Values at) {
   auto type = cast<RankedTensorType>(op.getTensor().getType());
   Value isThere;
@@ -232,7 +232,7 @@ Value Reader::extract(tensor::ExtractOp op, Values at) {
 
 //===- Regions -----------------------------------------------------------===//
 
-/// The value of something defined outside of regions; null if it has no translation.
+/// Returns a value that is defined outside of regions; null if it has no translation.
 Value Reader::scalar(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getType().isIndex() ? symbol(argument.getArgNumber()) : Value();
@@ -251,7 +251,7 @@ Value Reader::scalar(Value value) {
   return affine(map.getResult(0), all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
 }
 
-/// The block's values, arguments among them, that `wanted` are made of.
+/// Returns the block's values, including arguments, on which `wanted` depend.
 static DenseSet<Value> valuesFor(Block *block, ValueRange wanted) {
   DenseSet<Value> found;
   SmallVector<Value> open(wanted);
@@ -265,7 +265,7 @@ static DenseSet<Value> valuesFor(Block *block, ValueRange wanted) {
   return found;
 }
 
-/// The values `wanted` of the region.
+/// Computes the values `wanted` of the region.
 Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands, ValueRange wanted) {
   DenseMap<Value, Value> local;
   const DenseSet<Value> needed = valuesFor(op.getBlock(), wanted);
@@ -319,13 +319,14 @@ Values Reader::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Val
     return number < inputs ? operand(op, number, loops) : sums[number - inputs];
   };
   Values next = region(op, loops, operandOf, yielded(op));
-  return next.empty() ? sums : next; // after a diagnostic nothing is made of this
+  return next.empty() ? sums : next; // after a diagnostic nothing uses this
 }
 
-/// Terms of a sum that are added one after another, at least. Their roundings add up, so longer sums are sums of sums.
+/// The least number of terms that are added one after another. Rounding errors accumulate, so longer sums are sums of
+/// partial sums.
 static constexpr int64_t termsOfBlock = 32;
 
-/// What joins parts of the op's reduction if it is a sum of many floats, which is added up in blocks.
+/// Returns how to combine parts of the op's reduction if it is a sum of many floats, which is added up in blocks.
 static std::optional<Combiner> longSum(linalg::GenericOp op, ArrayRef<unsigned> reduced, func::FuncOp kernel) {
   ValueRange next = yielded(op);
   if (next.size() != 1 || !next.front().getDefiningOp<arith::AddFOp>())
@@ -337,8 +338,8 @@ static std::optional<Combiner> longSum(linalg::GenericOp op, ArrayRef<unsigned> 
   return std::nullopt;
 }
 
-/// The loops `reduced`, outermost first, from `sums` on. With `joins` each turn of a loop that has others in it is a
-/// separate sum, and so are blocks of a long loop's turns.
+/// Reduces over the loops `reduced`, outermost first, starting with `sums`. With `joins`, each iteration of a loop
+/// that has inner loops is a separate partial sum, and so is each block of iterations of a long loop.
 Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums,
                       const Combiner *joins) {
   if (reduced.empty())

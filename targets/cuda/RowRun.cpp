@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The rows are those of the next step that reduces: its parallel loops; elements of a row are what it reduces.
-// 2. A step is one of rows if it stores a value for each, one of elements if it stores values of rows x elements.
-// 3. Elements that a step of the run stores are computed again where another one reads them, so none waits for memory
-//    that another thread writes. What that may cost is limited.
-// 4. All elements are stored behind all reductions. So a result may take the memory of an argument that reductions
-//    read in their own row only, and steps of elements at their own element.
+// 1. The rows are the parallel loops of the next stage that reduces; the elements of a row are what that stage
+//    reduces.
+// 2. A stage is per row if it stores a value for each row, and per element if it stores values of rows x elements.
+// 3. Elements that a stage of the run stores are recomputed where another stage reads them, so that no thread waits
+//    for memory that another thread writes. The cost of that is limited.
+// 4. All elements are stored after all reductions. So a result may share the memory of an argument that reductions
+//    read only in their own row, and per-element stages only at their own element.
 #include "targets/cuda/RowRun.h"
 
 #include "compiler/dialect/Extents.h"
@@ -17,22 +18,22 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-/// Operations of an element, with what is computed again.
+/// The most operations of an element, including recomputed ones.
 static constexpr int64_t mostOperations = 200;
-/// The longest row whose elements one block stores; longer ones are left to many.
+/// The longest row whose elements one block stores; longer rows are left to several blocks.
 static constexpr int64_t mostStored = 1 << 16;
-/// The shortest row worth joining threads for, if there is but one step.
+/// The shortest row for which combining threads is worthwhile, if there is only one stage.
 static constexpr int64_t leastReduced = 16;
 
 namespace {
 
-/// What the loops of an expression are: those of rows, then those along the row.
+/// The loops of an expression: those of rows, then those along the row.
 struct RowLoops {
   SmallVector<AffineExpr> extents;
-  bool isReduced = false; // those along the row are a reduction's
+  bool isReduced = false; // the loops along the row are a reduction's
 };
 
-/// Walks through what steps read.
+/// Traverses everything that stages read.
 class RunFinder {
 public:
   explicit RunFinder(const StepContext &context)
@@ -67,7 +68,7 @@ private:
   }
   AffineMap identity(size_t dims) const { return AffineMap::getMultiDimIdentityMap(dims, context); }
 
-  /// A row's coordinates.
+  /// Returns a row's coordinates.
   AffineMap ofRows(size_t dims) const {
     return AffineMap::get(dims, 0, identity(dims).getResults().take_front(run.rows.size()), context);
   }
@@ -78,11 +79,11 @@ private:
   RowRun run;
   SmallVector<Read> inPlaceReads;
   SmallVector<Type> stored;
-  int64_t operations = 0; // of the step at hand
-  bool hasRow = false;    // whether the reduction at hand reads a row's elements one after the other
+  int64_t operations = 0; // operations of the current stage
+  bool hasRow = false;    // whether the current reduction reads a row's elements contiguously
 };
 
-/// The first reduction among the op and what is computed for it.
+/// Returns the first reduction among the op and the ops that are computed in place for it.
 linalg::GenericOp findReduction(linalg::GenericOp op, const Placement &placement) {
   if (!op || op.getNumReductionLoops())
     return op;
@@ -101,7 +102,7 @@ SmallVector<AffineExpr> parallelExtents(linalg::GenericOp op) {
   return extents;
 }
 
-/// Whether parallel loops come first and results have them as their dimensions, in this order.
+/// Whether parallel loops come first and are the dimensions of the results, in this order.
 bool isInOrder(linalg::GenericOp op) {
   const unsigned parallel = op.getNumParallelLoops();
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
@@ -113,7 +114,7 @@ bool isInOrder(linalg::GenericOp op) {
                       [&](OpOperand &init) { return op.getMatchingIndexingMap(&init) == rows; });
 }
 
-/// Whether nothing but the row's own part of a tensor is read: no other thread's row.
+/// Whether only the row's own part of a tensor is read, and no other thread's row.
 bool RunFinder::isWithinRow(AffineMap map, const RowLoops &loops) const {
   const size_t rows = run.rows.size();
   return map && map.getNumResults() >= rows &&
@@ -133,7 +134,7 @@ bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
           llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) { return expr.isFunctionOfDim(last); }));
 }
 
-/// The same of an element of a row that is found by a number, such as the last one.
+/// The same for an element of a row that is found by its index, such as the last one.
 bool RunFinder::isAlongRow(tensor::ExtractOp extract, ArrayRef<AffineExpr> at, const RowLoops &loops) const {
   auto isAlong = [&](Value index) {
     auto loop = index.getDefiningOp<linalg::IndexOp>();
@@ -150,7 +151,7 @@ bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
     return map == ofRows(loops.extents.size());
   if (isOfRun(tensor)) {
     const bool isSame = map == identity(loops.extents.size()) && loops.extents == loopExtents(op);
-    hasRow |= isSame && loops.isReduced; // such as rows of a table, found by their numbers
+    hasRow |= isSame && loops.isReduced; // such as rows of a table, found by their indices
     return isSame && addReads(op, map.getResults(), loops);
   }
   if (std::optional<Parameter> place = placement.find(tensor)) {
@@ -189,7 +190,7 @@ bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const Ro
   return true;
 }
 
-/// Elements that are found by what is read: anywhere, so that nothing of the run may be among them.
+/// Data-dependent indices may select any element, so the run must not store the tensor.
 bool RunFinder::addExtracted(Value tensor) {
   operations += 4;
   if (isOfRun(tensor))
@@ -222,7 +223,7 @@ bool RunFinder::addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, c
   return addReads(op, at, inner) && hasRow;
 }
 
-/// With the reads so far, and all that is stored behind them.
+/// Whether results may share the memory that has been read so far; everything is stored after these reads.
 bool RunFinder::areInPlaceReadsRight() const {
   for (const Read &read : inPlaceReads) {
     if (!llvm::is_contained(stored, read.type))
@@ -235,7 +236,7 @@ bool RunFinder::areInPlaceReadsRight() const {
   return true;
 }
 
-/// Whether a step may store such elements; all of the run have the same extents.
+/// Whether a stage may store such elements; all stages of the run have the same extents.
 bool RunFinder::setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents) {
   const size_t rows = run.rows.size();
   if (extents.size() <= rows || extents.take_front(rows) != ArrayRef(run.rows) || op.getNumReductionLoops())
@@ -249,7 +250,7 @@ bool RunFinder::setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents) 
   return true;
 }
 
-/// Whether the step is one of the run; if it is not, the run is left as it was but for reads.
+/// Adds the stage to the run. Returns false, with the run unchanged except for reads, if the stage does not fit.
 bool RunFinder::add(const Step &step) {
   linalg::GenericOp op = step.op;
   if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op) || findContraction({kernel, placement, step}))

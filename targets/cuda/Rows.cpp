@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. What is one value a row is computed by all threads of the row's team, step by step: reductions by parts, the rest
-//    by each thread for itself. It stays in registers.
-// 2. Then each thread computes and stores its elements of the row, of all steps at once.
-// 3. Last, one thread stores the values of the row that are wanted in memory.
-// A row that is short enough is read from memory once: all code is written out, and what was loaded or computed of an
-// element stays in registers. Of a longer row each reading but the first finds the caches.
+// 1. The row's thread group computes values of the row, stage by stage: reductions in parts, everything else
+//    redundantly in each thread. These values stay in registers.
+// 2. Then each thread computes and stores its elements of the row, for all stages at once.
+// 3. Last, one thread stores the values of the row that are needed in memory.
+//
+// A row that is short enough is read from memory once: all code is unrolled, and elements that were loaded or computed
+// stay in registers. For a longer row, all reads but the first one hit the caches.
 #include "targets/cuda/Rows.h"
 
 #include "compiler/dialect/Extents.h"
@@ -53,11 +54,11 @@ private:
   ArrayRef<Step> steps;
   Reader &reader;
   Team &team;
-  Values row;                                                                 // its coordinates
+  Values row;                                                                 // coordinates of the row
   std::map<std::pair<const void *, std::vector<const void *>>, Values> known; // coordinates of elements
 };
 
-/// A number as coordinates, the last one running fastest.
+/// Splits an index into coordinates, the last one innermost.
 Values RowsBuilder::split(ArrayRef<AffineExpr> extents, Value number) {
   Values at(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
@@ -68,7 +69,8 @@ Values RowsBuilder::split(ArrayRef<AffineExpr> extents, Value number) {
   return at;
 }
 
-/// Of an element of the row; the same values each time, by which the reader knows what it has loaded.
+/// Returns the coordinates of an element of the row; the same SSA values each time, by which the reader recognises
+/// what it has loaded.
 Values RowsBuilder::coordinates(ArrayRef<AffineExpr> extents, Value element) {
   std::vector<const void *> sizes;
   for (AffineExpr extent : extents)
@@ -110,7 +112,7 @@ LogicalResult RowsBuilder::computeRow() {
   return success();
 }
 
-/// All that is read of the element is read before something is stored.
+/// Reads everything that the element needs before it stores anything.
 LogicalResult RowsBuilder::storeElement(Value element) {
   Values loops(row);
   llvm::append_range(loops, coordinates(run.elements, element));
@@ -200,7 +202,7 @@ public:
   size_t numSteps() const override { return run.count; }
   ArrayRef<Value> unstored() const override { return run.unstored; }
   SearchSpace searchSpace() const override;
-  /// 16 elements of a row at the most are in registers.
+  /// At most 16 elements of a row are in registers.
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
     return BlockNeeds{point.at("rows_threads") * point.at("rows_per_block"), 48, 0, 0};
   }
@@ -212,7 +214,7 @@ private:
   AffineExpr rows;
 };
 
-/// Of few rows each gets more threads: a GPU runs some 200,000 at a time.
+/// With few rows, each one gets more threads: a GPU runs some 200,000 at a time.
 SearchSpace Rows::searchSpace() const {
   const int64_t count = largestValue(rows, context.kernel), perThread = count < 512 ? 4 : 16;
   SearchSpace space;

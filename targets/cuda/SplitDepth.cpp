@@ -9,7 +9,7 @@ using namespace mlir;
 using tile::Values;
 
 static constexpr double mostBytes = 64 << 20;
-static constexpr int64_t threads = 256; // of a block of the second launch, an element each
+static constexpr int64_t threads = 256; // per block of the second launch, one for each element
 
 int64_t partialSumsAt(const StepContext &context) {
   return int64_t(llvm::alignTo(context.placement.scratchBytes, 128));

@@ -16,7 +16,7 @@ struct Way {
   std::unique_ptr<StepStrategy> (*match)(const StepContext &);
 };
 
-/// Those of the most work first.
+/// The strategies with the most work come first.
 constexpr Way ways[] = {{"attention", matchAttention},
                         {"few_rows", matchFewRows},
                         {"contraction", matchContraction},
@@ -31,7 +31,7 @@ size_t rank(llvm::StringRef name) {
 
 StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement) {
   StepStrategies strategies;
-  llvm::SmallVector<size_t> launches; // of each step
+  llvm::SmallVector<size_t> launches; // the launch of each stage
   llvm::SmallVector<mlir::Value> unstored;
   while (launches.size() < placement.steps.size()) {
     const size_t number = launches.size();

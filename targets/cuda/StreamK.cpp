@@ -9,9 +9,9 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-static constexpr int64_t finishers = 256; // threads of a block of the second launch, an element each
+static constexpr int64_t finishers = 256; // threads per block of the second launch, one for each element
 
-/// Of all tiles, at the kernel's bounds.
+/// Returns the K iterations of all tiles, at the kernel's bounds.
 static double largestSteps(const Contraction &c, const TileShape &shape) {
   auto pieces = [](int64_t extent, int64_t size) { return double(llvm::divideCeil(extent, size)); };
   return double(largestExtent(c, c.batch)) * pieces(largestExtent(c, c.rows), shape.bm) *
@@ -32,7 +32,7 @@ Value StreamK::Ranges::start(Value block) const {
 
 Value StreamK::Ranges::blockOf(Value step) const {
   Value more = b.add(least, b.integer(1)), ofLonger = b.mul(longer, more);
-  Value others = b.createOrFold<arith::MaxSIOp>(least, b.integer(1)); // where it is 0 they have no step
+  Value others = b.createOrFold<arith::MaxSIOp>(least, b.integer(1)); // if `least` is 0, the others have no iteration
   return b.select(b.isBelow(step, ofLonger), b.div(step, more), b.add(longer, b.div(b.sub(step, ofLonger), others)));
 }
 
@@ -70,14 +70,14 @@ void StreamK::store(tile::Builder &b, Reader &reader, const Part &part, Value el
   b.store(sum, reader.scratch(partialSumsAt(context)), offset);
 }
 
-//===- The second one ----------------------------------------------------===//
+//===- The second launch -------------------------------------------------===//
 
 Value StreamK::load(tile::Builder &b, Reader &reader, Value place, Value element) const {
   Value offset = b.add(b.mul(place, b.integer(shape.bm * shape.bn)), element);
   return b.load(b.getF32Type(), reader.scratch(partialSumsAt(context)), offset);
 }
 
-/// An element of the tile that block `boundary` begins within, if no block before it does.
+/// Finishes an element of the tile within which block `boundary` begins, if no earlier block begins within it.
 LogicalResult StreamK::finish(tile::Builder &b, Reader &reader, TileGrid &grid, const Ranges &ranges, Value boundary,
                               Value element) const {
   LogicalResult result = success();
@@ -89,7 +89,7 @@ LogicalResult StreamK::finish(tile::Builder &b, Reader &reader, TileGrid &grid, 
     Value row = b.add(tile.row, b.div(element, b.integer(shape.bn)));
     Value column = b.add(tile.column, b.rem(element, b.integer(shape.bn)));
     b.ifThen(b.both(b.isBelow(row, grid.rowCount), b.isBelow(column, grid.columnCount)), [&] {
-      // It is the last tile of the block before, and the first one as well if that begins with it.
+      // The tile is the last one of the block before, and also its first one if that block begins with the tile.
       Value isOnly = b.compare(arith::CmpIPredicate::eq, startBefore, tileStart);
       Value place = b.add(b.mul(before, b.integer(2)), b.select(isOnly, b.integer(0), b.integer(1)));
       Value last = ranges.blockOf(b.add(tileStart, b.sub(ranges.ofTile, b.integer(1))));
@@ -106,7 +106,7 @@ LogicalResult StreamK::finish(tile::Builder &b, Reader &reader, TileGrid &grid, 
 LogicalResult StreamK::buildSecond(tile::Builder &b, DevicePlan &plan) const {
   const std::string name = "step_" + std::to_string(plan.functions.size());
   const tile::KernelLaunch launch{.threads = finishers};
-  const int64_t ofTile = shape.bm * shape.bn / finishers; // blocks
+  const int64_t ofTile = shape.bm * shape.bn / finishers; // blocks per tile
   b.beginKernel(name, launch);
   b.letNextBegin();
   Reader reader(b, context.placement, context.kernel);

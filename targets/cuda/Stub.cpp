@@ -2,8 +2,8 @@
 //
 // int SYMBOL(worker, i32 s0, .., address of a tensor, ..):
 //   for each launch whose number of blocks is not 0
-//     if it has a mapped form: fill its maps and parameters, and go on behind kiln_cuda_launch_mapped unless that says
-//       that the form is not to be had
+//     if it has a TMA variant: fill its tensor maps and parameters, call kiln_cuda_launch_mapped, and, unless that
+//       returns that the variant cannot be launched, continue after the launches that the variant replaces
 //     fill its parameters
 //     if (int result = kiln_cuda_launch(worker, &SYMBOL_module, function, blocks, 1, 1, parameters)) return result
 //   return 0
@@ -50,7 +50,7 @@ private:
   Function *stub = nullptr;
   GlobalVariable *deviceModule = nullptr;
   SmallVector<Value *> extents; // i64
-  SmallVector<Value *> words;   // the arguments as they are passed, extents and then tensors
+  SmallVector<Value *> words;   // arguments as they are passed: extents, then tensors
   Value *scratch = nullptr;
 };
 
@@ -62,7 +62,7 @@ Constant *StubBuilder::arrayOf(ArrayRef<Constant *> values, const Twine &name) {
   return constant(ConstantArray::get(ArrayType::get(values.front()->getType(), values.size()), values), name);
 }
 
-/// `mapped`: the module of mapped functions, or null.
+/// `mapped`: the module of TMA variants, or null.
 Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction> ofImages, Constant *mapped) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> images, functions;
@@ -124,7 +124,7 @@ Value *StubBuilder::valueOf(const Parameter &parameter) {
                                                : b.CreateConstGEP1_64(b.getInt8Ty(), scratch, parameter.number);
 }
 
-/// An array of the addresses of the values. Those of maps are the run time's to fill.
+/// Returns an array of the addresses of the values. The run time fills in the addresses of tensor maps.
 Value *StubBuilder::parametersOf(ArrayRef<Parameter> parameters) {
   IRBuilder<> first(&stub->getEntryBlock(), stub->getEntryBlock().begin());
   Value *array = first.CreateAlloca(ArrayType::get(b.getPtrTy(), parameters.size()));
@@ -139,7 +139,7 @@ Value *StubBuilder::parametersOf(ArrayRef<Parameter> parameters) {
   return array;
 }
 
-/// The call of a function of the run time that returns an i32.
+/// Calls a function of the run time that returns an i32.
 Value *StubBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
   SmallVector<Type *> types;
   for (Value *argument : arguments)
@@ -148,7 +148,7 @@ Value *StubBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
   return b.CreateCall(module.getOrInsertFunction(name, type), arguments);
 }
 
-/// Writes a field of a kiln_cuda_map_t; of an array, one of its elements.
+/// Writes a field of a kiln_cuda_map_t; for an array, one of its elements.
 void StubBuilder::setField(Value *map, unsigned field, unsigned element, Value *value) {
   StructType *type = abi::typeOf(abi::Struct::cuda_map, module.getContext());
   SmallVector<Value *> path{b.getInt32(0), b.getInt32(field)};
@@ -176,7 +176,7 @@ Value *StubBuilder::mapsOf(const MappedLaunch &launch) {
   return array;
 }
 
-/// Goes on behind it, where the other form is launched, or at `next` once this one is.
+/// Continues after the emitted code if the base variant is to be launched, or at `next` once the TMA variant has been.
 void StubBuilder::emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure) {
   Value *blocks = b.CreateTrunc(evaluate(launch.blocks, extents), b.getInt32Ty());
   Value *result = call("kiln_cuda_launch_mapped",
@@ -191,7 +191,7 @@ void StubBuilder::emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINo
   b.SetInsertPoint(other);
 }
 
-/// Goes on at `next` once it is launched, or at `behindMapped` once its mapped form is.
+/// Continues at `next` once the launch is done, or at `behindMapped` once its TMA variant is.
 void StubBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped) {
   LLVMContext &context = module.getContext();
   BasicBlock *work = BasicBlock::Create(context, "work", stub, next),
@@ -228,7 +228,7 @@ void StubBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
   }
   StructType *worker = abi::typeOf(abi::Struct::worker, module.getContext());
   scratch = b.CreateLoad(b.getPtrTy(), b.CreateStructGEP(worker, stub->getArg(0), abi::worker::top));
-  SmallVector<BasicBlock *> behind; // each launch
+  SmallVector<BasicBlock *> behind; // for each launch, the basic block after it
   for (size_t i = 0; i < plan.launches.size(); ++i)
     behind.push_back(BasicBlock::Create(module.getContext(), "next", stub));
   for (auto [number, launch] : enumerate(plan.launches)) {

@@ -11,9 +11,9 @@ using arith::CmpIPredicate;
 using tile::Values;
 
 static constexpr int64_t lanesOfWarp = 32;
-/// A thread's elements that are in registers at a time, at most.
+/// The most elements of a thread that are in registers at a time.
 static constexpr int64_t mostWrittenOut = 16;
-/// And in a loop: loads that are under way at a time.
+/// The loads of a loop that are in flight at a time.
 static constexpr int64_t unrolled = 4;
 
 Team::Team(tile::Builder &b, int64_t threads, int64_t perBlock) : b(b), threads(threads) {
@@ -33,8 +33,8 @@ bool Team::isWrittenOut(std::optional<int64_t> fixed) const {
   return fixed && *fixed > 0 && int64_t(llvm::divideCeil(*fixed, threads)) <= mostWrittenOut;
 }
 
-/// The thread's element among those from `first` on, or the last one of all. Each time the same value, by which the
-/// reader knows what it has loaded.
+/// Returns the thread's element among those from `first` on, or the last one of all; the same SSA value each time, by
+/// which the reader recognises what it has loaded.
 Value Team::elementAt(int64_t first, int64_t count) {
   Value &element = elements[{first, count}];
   if (element)
@@ -45,7 +45,7 @@ Value Team::elementAt(int64_t first, int64_t count) {
   return element;
 }
 
-/// Whether the thread has an element among those.
+/// Returns whether the thread has an element among those.
 Value Team::isThere(int64_t first, int64_t count) {
   return b.compare(CmpIPredicate::slt, b.add(member, b.integer(first)), b.integer(count));
 }
@@ -104,7 +104,7 @@ Values Team::start(const Combiner &combiner, const Values &initial) {
   return choose(b, b.compare(CmpIPredicate::eq, member, b.integer(0)), initial, combiner.neutral(b, initial));
 }
 
-/// Among so many lanes that follow each other: halves, quarters, ... of them.
+/// Combines the values of `lanes` consecutive lanes, by butterfly shuffles over halves, quarters, ... of them.
 Values Team::joinWarp(const Combiner &combiner, Values values, int64_t lanes) {
   for (int64_t bits = lanes / 2; bits > 0; bits /= 2) {
     Values others;
@@ -115,7 +115,8 @@ Values Team::joinWarp(const Combiner &combiner, Values values, int64_t lanes) {
   return values;
 }
 
-/// Memory is in two halves that take turns: who writes a half again has met all at a barrier since they read it.
+/// Shared memory is double-buffered: a thread that writes a half again has met all others at a barrier since they read
+/// it.
 Values Team::join(const Combiner &combiner, Values values) {
   values = joinWarp(combiner, std::move(values), lanesOfWarp);
   if (threads == lanesOfWarp)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads that have a row: a warp, of which a block may have several, or a whole block. They take the elements of
-// the row in turn, so that neighbours read what lies side by side, and join what each of them reduced.
+// A thread group that owns a row: a warp, of which a block may have several, or a whole block. Its threads take the
+// elements of the row in turn, so that neighbouring threads read contiguous elements, and combine what each of them
+// reduced.
 #pragma once
 
 #include "targets/cuda/Combiner.h"
@@ -12,27 +13,28 @@ namespace kiln::cuda {
 
 class Team {
 public:
-  /// Of so many threads, a power of two from 32 on; of one warp there are `perBlock` in a block.
+  /// `threads`: a power of two from 32 on. A block has `perBlock` groups; more than one only if they are warps.
   Team(tile::Builder &b, int64_t threads, int64_t perBlock);
 
-  /// Which of the grid's teams it is; the thread's number in it.
+  /// Return the index of the group in the grid, and of the thread in the group.
   tile::Value number() const { return team; }
   tile::Value thread() const { return member; }
 
-  /// values = body(element, values) for each of the thread's elements among 0 <= element < count. Of a row whose length
-  /// is `fixed` and few elements a thread, code is written out; `body` may then be done for an element again, whose
-  /// values are dropped.
+  /// Computes values = body(element, values) for each of the thread's elements among 0 <= element < count. For rows of
+  /// a `fixed` length with few elements per thread the loop is unrolled; `body` may then run again for an element, and
+  /// the values of that are dropped.
   tile::Values reduce(tile::Value count, std::optional<int64_t> fixed, tile::Values values,
                       llvm::function_ref<tile::Values(tile::Value element, const tile::Values &values)> body);
   /// The same without values, once for each element.
   void forEach(tile::Value count, std::optional<int64_t> fixed, llvm::function_ref<void(tile::Value element)> body);
 
-  /// What a thread's values start with, so that all together start with `initial`.
+  /// Returns the initial values of a thread, such that all threads together start with `initial`.
   tile::Values start(const Combiner &combiner, const tile::Values &initial);
-  /// What all threads have together, the same bits in each of them and in each run. All threads of a warp come here.
+  /// Combines the values of all threads; the result has the same bits in each thread and in each run. All threads of a
+  /// warp must call this.
   tile::Values join(const Combiner &combiner, tile::Values values);
 
-  /// Waits for all threads of the team.
+  /// Waits for all threads of the group.
   void sync();
 
 private:
@@ -44,8 +46,8 @@ private:
   tile::Builder &b;
   int64_t threads;
   tile::Value team, member;
-  llvm::DenseMap<std::pair<unsigned, mlir::Type>, tile::Value> shared; // of a result's number and type
-  llvm::DenseMap<std::pair<int64_t, int64_t>, tile::Value> elements;   // of written out code, by first one and count
+  llvm::DenseMap<std::pair<unsigned, mlir::Type>, tile::Value> shared; // key: result number and type
+  llvm::DenseMap<std::pair<int64_t, int64_t>, tile::Value> elements;   // in unrolled code; key: first element and count
   int64_t joins = 0;
 };
 

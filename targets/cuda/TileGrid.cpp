@@ -5,7 +5,7 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-static constexpr int64_t rasterRows = 8; // tiles of rows that are gone through first
+static constexpr int64_t rasterRows = 8; // row tiles before the next column tile
 
 void TileGrid::begin(Reader &reader, const Contraction &contraction) {
   rowCount = reader.extent(extentOf(contraction, contraction.rows));

@@ -9,8 +9,8 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-/// Steps of the depth in the body of the innermost loop: enough to load for the next four while four are added, and few
-/// enough for a text of some hundred lines.
+/// K indices in the body of the innermost loop: enough to load the next four while four are accumulated, and few
+/// enough for a code size of some hundred lines.
 static constexpr int64_t bodySteps = 8;
 
 TileProduct::TileProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA, const InputTile &inputB)
@@ -20,8 +20,8 @@ TileProduct::TileProduct(tile::Builder &b, const TileShape &shape, const InputTi
   sideB = {inputB.isAlongDepth(), inputB.pitch(), across, shape.tn, {}};
 }
 
-/// The i-th row of a thread, from its first one: neighbouring lanes have neighbours, or fours of neighbours where those
-/// are loaded at once.
+/// Returns the i-th row of a thread, relative to its first one: neighbouring lanes have neighbouring rows, or groups
+/// of four neighbouring rows where those are loaded at once.
 int64_t TileProduct::Side::rowOf(int64_t i) const { return isAlongDepth ? i * lanes : i / 4 * 4 * lanes + i % 4; }
 
 void TileProduct::begin(Value thread) {
@@ -44,7 +44,7 @@ Value TileProduct::start(const Side &side, Value stage) {
   return tile::advance(b, stage, side.isAlongDepth ? b.mul(side.first, b.integer(side.pitch)) : side.first);
 }
 
-/// Four rows from `i` on, or where memory has them in another order one row, of four steps.
+/// Loads four rows from `i` on, or one row if K is contiguous in memory, for four K indices.
 void TileProduct::load(const Side &side, Value from, int64_t step, int64_t i, Fragment &fragment) {
   fragment.resize(side.count * 4);
   if (side.isAlongDepth) {

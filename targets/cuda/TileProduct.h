@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of a block's tile in f32 on CUDA cores: by fused multiply-adds.
+// Accumulates a block's tile in f32 on CUDA cores, by fused multiply-adds.
 #pragma once
 
 #include "targets/cuda/Product.h"
 
 namespace kiln::cuda {
 
-/// A warp's lanes are up to eight along the columns, the others along the rows; warps alike.
+/// Up to eight lanes of a warp are along the columns, the others along the rows; warps are arranged in the same way.
 class TileProduct : public Product {
 public:
   TileProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA, const InputTile &inputB);
@@ -21,12 +21,12 @@ private:
   /// One of the two inputs, as a thread reads it.
   struct Side {
     bool isAlongDepth;
-    int64_t pitch, lanes, count; // f32 from row to row or step to step; lanes of a warp, rows of a thread
-    tile::Value first;           // of the thread's rows, in its tile
+    int64_t pitch, lanes, count; // f32 from row to row or from K index to K index; lanes of a warp, rows of a thread
+    tile::Value first;           // first row of the thread in the tile
     int64_t rowOf(int64_t i) const;
-    int64_t atOnce() const { return isAlongDepth ? 1 : 4; } // rows that are loaded
+    int64_t atOnce() const { return isAlongDepth ? 1 : 4; } // rows that a load covers
   };
-  /// Of four steps of the depth, [row * 4 + step].
+  /// The values of four K indices, [row * 4 + k].
   using Fragment = llvm::SmallVector<tile::Value>;
 
   void load(const Side &side, tile::Value from, int64_t step, int64_t i, Fragment &fragment);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Presets are computed, not measured: docs/cuda.md says from what.
+// Default configurations are computed, not measured; docs/cuda.md shows how.
 #include "targets/cuda/TileShape.h"
 
 #include "compiler/schedule/SearchSpace.h"
@@ -12,8 +12,8 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::MmaType;
 
-static constexpr int64_t splitDepth = 512; // of each part: its inputs are four times its sums at least, in bytes
-static constexpr int64_t leastDepth = 48;  // of each part, where blocks are too small to hide what they wait for
+static constexpr int64_t splitDepth = 512; // K of each part: its inputs have at least four times the bytes of its sums
+static constexpr int64_t leastDepth = 48;  // K of each part, where blocks are too small to hide memory latency
 
 std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
@@ -39,19 +39,19 @@ TileShape tileShapeOf(std::optional<MmaType> mma, const SchedulePoint &point) {
 
 //===- Rules -------------------------------------------------------------===//
 
-/// With longer lines where inputs may have them; `bk` in bytes.
+/// Estimates shared memory, with padding where inputs may have it. `ofDepth`: bk in bytes.
 static int64_t sharedBytes(const TileShape &s, int64_t ofDepth) {
   const int64_t stages = s.mma ? s.stages * (s.bm + s.bn + 16) * ofDepth : s.stages * (s.bm + s.bn) * (ofDepth + 16);
   return std::max(stages, 4 * s.bm * (s.bn + 8));
 }
 
-/// Of a thread: sums, what is loaded for four steps, what is on its way from memory, and addresses.
+/// Estimates the registers of a thread: accumulators, operands of four K indices, loads in flight, and addresses.
 static int64_t registers(const TileShape &s) {
   return s.tm * s.tn + 4 * (s.tm + s.tn) + (s.bm + s.bn) * s.bk / s.threads() + 40;
 }
 
-/// Of a thread: its part of the warp's sums, what is loaded of 16 rows of the one input and all of the other, and
-/// addresses.
+/// Estimates the registers of a thread: its part of the warp's accumulators, operands of 16 rows of one input and all
+/// of the other, and addresses.
 static int64_t mmaRegisters(const TileShape &s) { return s.tm * s.tn / 32 + s.tm / 4 + 4 + 60; }
 
 BlockNeeds needsOf(const TileShape &s) {
@@ -72,7 +72,7 @@ static std::vector<TuningRule> fmaRules() {
   };
 }
 
-/// The same for all types, whose lines have as many bytes.
+/// The rules are the same for all types, since their lines have the same number of bytes.
 static std::vector<TuningRule> mmaRules() {
   auto shapeOf = [](const SchedulePoint &point) { return tileShapeOf(MmaType::F16, point); };
   return {
@@ -89,19 +89,19 @@ static std::vector<TuningRule> mmaRules() {
   };
 }
 
-//===- Presets -----------------------------------------------------------===//
+//===- Default configurations --------------------------------------------===//
 
 namespace {
 
-/// Sums of a block, and into how many parts the depth is split.
+/// The tile of a block, and the number of split-K parts.
 struct Preset {
   int64_t bm, bn, split = 1;
 };
 
 } // namespace
 
-/// Large tiles, which read the least, as long as there are blocks for all multiprocessors. Where there are not, tiles
-/// of 64 x 64 and parts of the depth, as long as those are long; then tiles of 32 x 32.
+/// Large tiles, which read the least, as long as there are blocks for all multiprocessors. If there are not, tiles of
+/// 64 x 64 and split-K, as long as the parts are long; then tiles of 32 x 32.
 static Preset presetOf(const Contraction &c, int64_t rows) {
   const int64_t columns = largestExtent(c, c.columns), depth = largestExtent(c, c.depth);
   auto tileOf = [](int64_t extent) { return extent <= 32 ? 32 : extent <= 64 ? 64 : 128; };
@@ -125,8 +125,8 @@ bool isLarge(const Contraction &c) {
   return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
 }
 
-/// On CUDA cores a block of few threads waits most of the time: eight of them for each multiprocessor, by parts of the
-/// depth (M-1260). Half as many of 64 x 64 are better then than those of 32 x 64 (M-1289).
+/// On CUDA cores a block of few threads waits most of the time: use eight blocks for each multiprocessor, by split-K
+/// (M-1260). Then half as many blocks of 64 x 64 are better than blocks of 32 x 64 (M-1289).
 static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   Preset preset = presetOf(c, rows);
   const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
@@ -139,11 +139,11 @@ static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   return preset;
 }
 
-/// How blocks share the depth: of each tile, or, if the tuner finds that faster, of all tiles together (M-1387). On 9.0
-/// there is another form on tensor cores.
+/// Adds how blocks share K: that of each tile (split-K), or, if the tuner finds that faster, that of all tiles
+/// together (stream-K, M-1387). On 9.0, tensor cores run the TMA variant instead.
 static void addSharing(SearchSpace &space, const Preset &preset, std::optional<MmaType> mma) {
   space.push_back(makeParameter("split_k", {1, 2, 4, 8, 16}, preset.split));
-  // A block or two for each multiprocessor of an A100, and of an H100 or the largest of 8.9.
+  // One or two blocks for each multiprocessor of an A100, and of an H100 or the largest GPU of 8.9.
   const std::vector<int64_t> blocks =
       mma ? std::vector<int64_t>{0, 108, 128, 216} : std::vector<int64_t>{0, 108, 132, 216, 264};
   space.push_back(makeParameter("stream_k", blocks, 0));
@@ -166,8 +166,8 @@ static SearchSpace fmaSpace(const Contraction &c) {
   return space;
 }
 
-/// Four warps of up to 64 x 64, which load the least from shared memory; eight where what goes through registers on its
-/// way to shared memory needs some, too.
+/// Four warps of up to 64 x 64, which read the least from shared memory; eight warps if the inputs pass through
+/// registers on their way to shared memory, since that takes some of the registers.
 static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, MmaType type) {
   const Preset preset = presetOf(c, largestExtent(c, c.rows));
   const bool areCopied =
@@ -190,7 +190,7 @@ SmallVector<int64_t> tileBounds(const Contraction &contraction) {
   if (!isLarge(contraction))
     return bounds;
   const int64_t most = largestExtent(contraction, contraction.rows);
-  Preset last = fmaPresetOf(contraction, most); // of the form that takes calls of the next bound
+  Preset last = fmaPresetOf(contraction, most); // configuration of the variant for the next larger bound
   for (int64_t bound : {512, 256, 128, 64}) {
     const Preset preset = fmaPresetOf(contraction, bound);
     if (bound >= most || (preset.bm == last.bm && preset.bn == last.bn && preset.split == last.split))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of a contraction that a block of threads does, and the search space of its sizes.
+// The tile of a contraction that a block computes, and the search space of its sizes.
 #pragma once
 
 #include "targets/cuda/ContractionMatch.h"
@@ -8,22 +8,23 @@
 
 namespace kiln::cuda {
 
-/// `bm` x `bn` sums of a block, `bk` elements of the depth in a stage of shared memory; `tm` x `tn` sums of a thread
-/// or, with tensor cores, of a warp.
+/// A block has `bm` x `bn` accumulators and `bk` elements of K in a pipeline stage; a thread or, with tensor cores, a
+/// warp has `tm` x `tn` accumulators.
 struct TileShape {
   int64_t bm, bn, bk, tm, tn, stages;
-  std::optional<tile::MmaType> mma; // nothing: f32 on CUDA cores
+  std::optional<tile::MmaType> mma; // tensor-core type; nullopt: f32 on CUDA cores
 
   int64_t threads() const { return bm * bn / (tm * tn) * (mma ? 32 : 1); }
 };
 
-/// What tensor cores are to multiply in this product: f16 or bf16 if both inputs are that; tf32, which has all numbers
-/// of those two, if f32 may be rounded to it. Nothing for all others.
+/// Returns the tensor-core type of this contraction: f16 or bf16 if both inputs have that type; tf32, which represents
+/// all numbers of those two, if f32 may be rounded to it. Returns nullopt otherwise.
 std::optional<tile::MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction);
 
-/// Whether a form of its own for some rows is worth its compilation: what is read for each row, in elements.
+/// Whether the weight, all elements of which are read for each row, is large enough for shape-specialised variants to
+/// be worth their compilation.
 bool isLarge(const Contraction &contraction);
-/// Bounds of rows below the kernel's for which there are other presets; ascending.
+/// Returns bounds of rows below the kernel's own for which the default configuration differs; ascending.
 llvm::SmallVector<int64_t> tileBounds(const Contraction &contraction);
 
 SearchSpace tileSpace(const StepContext &context, const Contraction &contraction);

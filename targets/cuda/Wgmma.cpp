@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   producer, a thread                    ring of stages, each with two barriers       consumers, groups of four warps
+//   producer, one thread                  multistage buffer with two mbarriers each    consumers, warpgroups
 //   each await empty, expect bytes,           full:  bytes of both tiles have come     await full, multiply by 64 rows,
 //   copy a tile of each input                 empty: all warps are done with them      release the stage before
 //
-// Behind the depth's end, a warp brings its 16 rows of sums through shared memory, 32 columns at a time, so that lanes
-// finish and store neighbours. Meanwhile tiles for the block's next sums come. Where blocks share the depth of a tile,
-// WgmmaSplit.h has what comes behind it, and nothing comes meanwhile.
+// After the end of K, a warp moves its 16 rows of accumulators through shared memory, 32 columns at a time, so that
+// lanes finish and store neighbouring elements. Meanwhile input tiles for the block's next output tile arrive. With
+// split-K, WgmmaSplit.h finishes the tile, and no input tiles arrive meanwhile.
 #include "targets/cuda/Wgmma.h"
 
 #include "targets/cuda/WgmmaSplit.h"
@@ -21,11 +21,11 @@ using tile::Values;
 namespace {
 
 constexpr int64_t rowBytes = WgmmaShape::rowBytes, blockBytes = WgmmaShape::blockBytes;
-// Of two groups: 65,536 of a multiprocessor are a thread's 168 at the start, and these after producers have given
-// theirs.
+// With two consumer warpgroups, each thread has 168 of the 65,536 registers of a multiprocessor at the start, and
+// these after producers have given up theirs.
 constexpr int64_t producerRegisters = 40, consumerRegisters = 232;
 
-/// Of a box of the input, of which one of so many sharers brings a part: the elements of its second dimension.
+/// Returns the size of the second dimension of the input's box, of which each of `sharers` blocks copies a part.
 int64_t boxRows(const WgmmaInput &input, int64_t rows, int64_t sharers) {
   return (input.isAlongDepth ? rows : 64) / sharers;
 }
@@ -65,8 +65,8 @@ private:
   WgmmaTiles tiles;
   WgmmaSplit split;
   Value thread, lane, warp, mapA, mapB, shared, start, barriers;
-  Value firstStep, steps;                  // of the block's part of the depth
-  Value warpRow, descriptorA, descriptorB; // of a consumer's warp
+  Value firstStep, steps;                  // the block's part of K
+  Value warpRow, descriptorA, descriptorB; // for a consumer warp
   LogicalResult result = success();
 };
 
@@ -93,7 +93,7 @@ void WgmmaBuilder::begin() {
   shape.cluster > 1 ? tile::clusterBarrier(b) : tile::barrier(b);
 }
 
-/// The next stage, whose parity changes with each time round.
+/// Appends the next stage and its parity, which changes with each pass through the buffer.
 void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
   Value following = b.add(stage, b.integer(1));
   Value isLast = b.compare(arith::CmpIPredicate::eq, following, b.integer(shape.stages));
@@ -103,8 +103,8 @@ void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
 
 //===- Producer ----------------------------------------------------------===//
 
-/// A row of the box is 128 bytes of depth, or of 64 rows: then there are several boxes. `sharers`: blocks each of which
-/// copies its part of a box's rows to all.
+/// A row of the box is 128 bytes along K, or along 64 rows: then there are several boxes. `sharers`: the number of
+/// blocks, each of which multicasts its part of a box's rows to all.
 void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
                         Value barrier, int64_t sharers) {
   const int64_t part = boxRows(input, rows, sharers);
@@ -136,7 +136,7 @@ Values WgmmaBuilder::copyTile(const SumTile &at, ValueRange carried) {
   });
 }
 
-/// A stage is empty at first: the phase before the first one is waited for, which is over.
+/// Stages are empty at first: the first wait is for the phase before the first one, which counts as complete.
 void WgmmaBuilder::produce() {
   if (shape.groups > 1)
     tile::setRegisters(b, producerRegisters, /*isMore=*/false);
@@ -157,11 +157,11 @@ void WgmmaBuilder::produce() {
 //===- Consumers ---------------------------------------------------------===//
 
 Value WgmmaBuilder::descriptorOf(const WgmmaInput &input, Value address) {
-  // Along the depth a row is as long as the tile is deep: it goes on nowhere.
+  // If K is contiguous, a row ends with the tile's 128 bytes: it continues nowhere.
   return tile::matrixDescriptor(b, address, input.isAlongDepth ? 16 : blockBytes, 8 * rowBytes);
 }
 
-/// Steps of 32 bytes of the depth, or of 16 rows of which each is a step.
+/// Multiplies in steps of 32 bytes of K, or of 16 rows, each of which is a K index.
 Values WgmmaBuilder::multiply(Value stage, ValueRange sums) {
   Value offset = b.mul(stage, b.integer(shape.stageBytes()));
   Value fromA = tile::advanceDescriptor(b, descriptorA, offset),
@@ -183,13 +183,13 @@ Values WgmmaBuilder::multiply(Value stage, ValueRange sums) {
   return all;
 }
 
-/// A warp arrives once, in each block of the cluster: all of them write to the stages of all.
+/// A warp arrives once in each block of the cluster, since each block writes to the stages of all.
 void WgmmaBuilder::release(Value stage, Value condition) {
   b.ifThen(b.both(condition, b.isBelow(lane, b.integer(shape.cluster))),
            [&] { shape.cluster > 1 ? tile::arriveAt(b, empty(stage), lane) : tile::arrive(b, empty(stage)); });
 }
 
-/// One product is under way while the next one waits for its tiles.
+/// One group of wgmma is in flight while the next one waits for its tiles.
 void WgmmaBuilder::consume() {
   if (shape.groups > 1)
     tile::setRegisters(b, consumerRegisters, /*isMore=*/true);
@@ -223,7 +223,7 @@ void WgmmaBuilder::consume() {
   });
 }
 
-/// A group's blocks of 64 rows, one after the other.
+/// Finishes the warpgroup's blocks of 64 rows, one after the other.
 void WgmmaBuilder::finish(const SumTile &at, ValueRange sums) {
   if (shape.split > 1) {
     result = split.finish(at, sums, b.sub(warp, b.integer(4)), lane);
@@ -249,7 +249,7 @@ LogicalResult WgmmaBuilder::run() {
         return Values();
       });
   if (shape.cluster > 1)
-    tile::clusterBarrier(b); // others arrive at this block's barriers until then
+    tile::clusterBarrier(b); // until then other blocks arrive at this block's barriers
   return result;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices for GPUs of compute capability 9.0. A block has four warps of which one thread asks for tiles of
-// the inputs, and four or eight that multiply what has come; it does one tile of the sums after the other.
+// GEMMs for GPUs of compute capability 9.0. A block has a producer warpgroup, of which one thread issues TMA copies of
+// input tiles, and one or two consumer warpgroups, which multiply them; it computes one tile after the other.
 #pragma once
 
 #include "targets/cuda/ContractionMatch.h"
 
 namespace kiln::cuda {
 
-/// Gives the contraction's launches, the plan's from `first` on, this form where it has one.
+/// Adds the TMA variant to the contraction's launches, those of the plan from `first` on, if it has one.
 mlir::LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction,
                                size_t first, const SchedulePoint &point, DevicePlan &plan);
 

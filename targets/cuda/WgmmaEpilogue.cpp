@@ -11,8 +11,8 @@ using tile::Values;
 static constexpr int64_t warpRows = WgmmaShape::warpRows, chunk = WgmmaShape::chunk, pitch = WgmmaShape::chunkPitch;
 static constexpr int64_t elementsAtOnce = 4; // that a lane finishes at a time, if they are not neighbours
 
-/// Neighbours of several rows wait for shared memory together, unless so much is computed of each that the code would
-/// be large.
+/// Loads of several rows wait for shared memory together, unless the epilogue has so many ops that the code would
+/// become large.
 static int64_t rowsAtOnce(const StepContext &context, const Contraction &contraction) {
   constexpr int64_t few = 8;
   int64_t ops = 0;
@@ -35,7 +35,7 @@ void WgmmaEpilogue::begin(Value ofRows, Value ofColumns, Value ofWarp, Value mem
     aligned = areAligned(b, reader, context, contraction, together);
 }
 
-/// The sums of a warp's columns from `first` on, as [row][column].
+/// Writes the accumulators of a warp's columns from `first` on to shared memory, as [row][column].
 void WgmmaEpilogue::putChunk(ValueRange sums, int64_t first) {
   Value row = b.div(lane, b.integer(4)), column = b.mul(b.rem(lane, b.integer(4)), b.integer(2));
   Value place = tile::advance(b, staging, b.add(b.mul(row, b.integer(pitch)), column));
@@ -46,7 +46,7 @@ void WgmmaEpilogue::putChunk(ValueRange sums, int64_t first) {
     }
 }
 
-/// The loops of the contraction at that row and column, which are there.
+/// Returns the loops of the contraction at a row and a column that exist.
 Values WgmmaEpilogue::loopsAt(Value batch, Value row, Value column) {
   linalg::GenericOp op = contraction.op;
   Values loops(op.getNumLoops());
@@ -56,7 +56,7 @@ Values WgmmaEpilogue::loopsAt(Value batch, Value row, Value column) {
   return loops;
 }
 
-/// A lane has a column.
+/// A lane has one column.
 LogicalResult WgmmaEpilogue::finishElements(const SumTile &tile) {
   Value column = b.add(tile.column, lane), isColumn = b.isBelow(column, columnCount);
   LogicalResult result = success();
@@ -79,8 +79,8 @@ LogicalResult WgmmaEpilogue::finishElements(const SumTile &tile) {
   return result;
 }
 
-/// A lane has neighbouring columns, which differ in the last loop alone; as many rows are stored at a time. All of them
-/// are within the result, and their places allow it.
+/// A lane has neighbouring columns, which differ only in the last loop; that number of rows is stored at a time. All
+/// of them are within the result, and their addresses are aligned.
 LogicalResult WgmmaEpilogue::finishNeighbours(const SumTile &tile) {
   Value rowOfLane = b.div(lane, b.integer(chunk / together));
   Value columnOfLane = b.mul(b.rem(lane, b.integer(chunk / together)), b.integer(together));
@@ -131,7 +131,7 @@ LogicalResult WgmmaEpilogue::finishChunk(const SumTile &tile) {
 LogicalResult WgmmaEpilogue::finish(const SumTile &tile, ValueRange sums) {
   LogicalResult result = success();
   for (int64_t first = 0; first < int64_t(sums.size()) * 2 && succeeded(result); first += chunk) {
-    Value isRow = b.isBelow(tile.row, rowCount); // the warp's first one
+    Value isRow = b.isBelow(tile.row, rowCount); // the warp's first row
     b.ifThen(b.both(isRow, b.isBelow(b.add(tile.column, b.integer(first)), columnCount)), [&] {
       putChunk(sums, first);
       tile::syncWarp(b);

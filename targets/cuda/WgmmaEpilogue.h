@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of the sums of wgmma: a warp brings its 16 rows through shared memory, 32 columns at a time, so that
-// lanes finish and store neighbours.
+// The epilogue of wgmma: a warp moves its 16 rows of accumulators through shared memory, 32 columns at a time, so that
+// lanes finish and store neighbouring elements.
 #pragma once
 
 #include "targets/cuda/WgmmaShape.h"
 
 namespace kiln::cuda {
 
-/// Where sums are: the number of their batch, their first row and their first column.
+/// The position of accumulators: batch index, first row and first column.
 struct SumTile {
   tile::Value batch, row, column;
 };
@@ -17,15 +17,16 @@ class WgmmaEpilogue {
 public:
   WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction);
 
-  /// `staging`: memory of the warp alone, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
+  /// `staging`: shared memory for this warp only, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
   void begin(tile::Value rowCount, tile::Value columnCount, tile::Value lane, tile::Value staging);
 
-  /// Whether a row and a column that begin there are within the result.
+  /// Returns whether the tile's first row and column are within the result.
   tile::Value isInside(const SumTile &tile) {
     return b.both(b.isBelow(tile.row, rowCount), b.isBelow(tile.column, columnCount));
   }
 
-  /// Finishes and stores the warp's 16 rows of sums, as tile::addProduct leaves them. Failure: after a diagnostic.
+  /// Finishes and stores the warp's 16 rows of accumulators, in the layout of tile::addProduct. Fails after a
+  /// diagnostic.
   mlir::LogicalResult finish(const SumTile &tile, tile::ValueRange sums);
 
 private:
@@ -40,7 +41,7 @@ private:
   const StepContext &context;
   const Contraction &contraction;
   const int64_t together; // neighbouring columns that a lane finishes and stores
-  const int64_t atOnce;   // of how many rows at a time
+  const int64_t atOnce;   // rows that a lane finishes at a time
   tile::Value rowCount, columnCount, lane, staging, aligned;
 };
 

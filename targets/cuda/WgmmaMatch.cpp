@@ -16,20 +16,20 @@ static std::optional<tile::MmaType> typeOf(const StepContext &context, const Con
 
 namespace {
 
-/// Loops that count as one, in a tensor: how many elements, and how many between two of them.
+/// Loops that form one flattened dimension of a tensor: the number of elements, and the distance between two of them.
 struct Group {
   AffineExpr extent, pitch;
   bool isInnermost;
 };
 
-/// The dimensions of an operand, each of which is a loop.
+/// The dimensions of an operand, each of which is indexed by a loop.
 class Dimensions {
 public:
   Dimensions(linalg::GenericOp op, unsigned number)
       : map(op.getMatchingIndexingMap(&op->getOpOperand(number))),
         extents(getExtents(cast<RankedTensorType>(op->getOperand(number).getType()))), loops(loopExtents(op)) {}
 
-  /// Nothing: they are not next to each other, or something else is in between.
+  /// Returns nullopt if the loops are not adjacent in the operand.
   std::optional<Group> find(ArrayRef<unsigned> which) const {
     std::optional<unsigned> first = map.getResultPosition(getAffineDimExpr(which.front(), map.getContext()));
     if (!first || *first + which.size() > map.getNumResults())
@@ -84,7 +84,7 @@ static std::optional<WgmmaInput> findInput(const StepContext &context, const Con
   return input;
 }
 
-/// Where a pitch is known, whether copies can have it; else that is asked for each launch.
+/// Whether TMA copies support the pitches that are known; the others are checked at each launch.
 static bool mayHavePitches(const TensorMap &map) {
   return llvm::all_of(map.pitches, [](AffineExpr pitch) {
     auto known = dyn_cast<AffineConstantExpr>(pitch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Presets are computed, not measured: docs/cuda.md says from what.
+// Default configurations are computed, not measured; docs/cuda.md shows how.
 #include "targets/cuda/WgmmaShape.h"
 
 #include "compiler/schedule/SearchSpace.h"
@@ -11,9 +11,9 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-static constexpr int64_t mostShared = 227 << 10; // bytes of a block
-static constexpr int64_t mostRegisters = 232;    // of a thread that multiplies
-static constexpr int64_t leastRows = 64;         // that there are to be at most, unless the weight is large
+static constexpr int64_t mostShared = 227 << 10; // per block, in bytes
+static constexpr int64_t mostRegisters = 232;    // per consumer thread
+static constexpr int64_t leastRows = 64;         // for the kernel's largest number of rows, unless the weight is large
 
 bool hasWgmma(const StepContext &context, const Contraction &contraction) {
   return (largestExtent(contraction, contraction.rows) >= leastRows || isLarge(contraction)) &&
@@ -25,10 +25,10 @@ WgmmaShape wgmmaShapeOf(const SchedulePoint &point) {
           point.at("wgmma_raster"), point.at("wgmma_cluster"), point.at("wgmma_split")};
 }
 
-/// Of a thread that multiplies: its sums, addresses, and what the epilogue wants.
+/// Estimates the registers of a consumer thread: its accumulators, addresses, and those of the epilogue.
 static int64_t registers(const WgmmaShape &shape) { return shape.sumsOfThread() + 64; }
 
-/// Two groups get registers of the warps that copy; all threads begin with as many.
+/// Two consumer warpgroups get registers of the producer warps; all threads start with the same number.
 BlockNeeds needsOf(const WgmmaShape &shape) {
   BlockNeeds needs;
   needs.threads = shape.threads();
@@ -57,35 +57,36 @@ static std::vector<TuningRule> rules() {
   };
 }
 
-//===- Presets -----------------------------------------------------------===//
+//===- Default configurations --------------------------------------------===//
 
-/// How many clusters of so many blocks an H100 runs at a time: 132 multiprocessors, in groups that hold 16 or 18.
+/// Returns how many clusters of this many blocks an H100 runs at a time. Its 132 multiprocessors are in groups of 16
+/// or 18.
 static int64_t clustersAtOnce(int64_t blocks) { return (blocks > 2 ? 128 : 132) / blocks; }
 
-/// An estimate of the cycles of a product with so many rows, computed from docs/cuda.md's rates, not measured.
+/// Estimates the cycles of a GEMM with this many rows, computed from the rates in docs/cuda.md, not measured.
 static double cyclesOf(const WgmmaProduct &product, const Contraction &c, int64_t rows, const WgmmaShape &shape) {
-  constexpr double read = 1900;     // bytes a cycle of memory, for all: 3.35 TB/s at 1.755 GHz
-  constexpr double copied = 40;     // bytes a cycle into a multiprocessor, while all ask
-  constexpr double start = 1500;    // until the first stage is there
-  constexpr double finished = 22;   // sums a cycle: 128 x 256 take 1,500
-  constexpr double exchanged = 2.5; // sums a cycle that come from other blocks
+  constexpr double read = 1900;     // bytes per cycle from memory, for all: 3.35 TB/s at 1.755 GHz
+  constexpr double copied = 40;     // bytes per cycle into a multiprocessor, while all of them copy
+  constexpr double start = 1500;    // until the first stage has arrived
+  constexpr double finished = 22;   // accumulators per cycle: 128 x 256 take 1,500
+  constexpr double exchanged = 2.5; // accumulators per cycle that come from other blocks
   const double columns = double(largestExtent(c, c.columns)), depth = double(largestExtent(c, c.depth));
   const double batch = double(largestExtent(c, c.batch)), sums = double(shape.bm * shape.bn);
   const double tiles = batch * std::ceil(double(rows) / double(shape.bm)) * std::ceil(columns / double(shape.bn));
   const double rounds = std::ceil(tiles / double(clustersAtOnce(shape.split))), split = double(shape.split);
   const double steps = std::ceil(depth / (double(product.depth()) * split));
-  // Of a block of 64 rows, by 32 bytes of the depth: products, and what they read of shared memory.
+  // The cycles of a block of 64 rows by 32 bytes of K: for multiplying, and for reading shared memory.
   const double multiply = std::max(double(shape.bn) / 2, 16 + double(shape.bn) / 4);
   const double step = std::max(double(shape.bm / 64 * 4) * multiply, double(shape.stageBytes()) / copied);
   const double weights = batch * columns * depth * double(tile::bytesOf(product.type));
   double finish = sums / finished * 2 / double(shape.groups);
-  if (shape.split > 1) // blocks wait for each other twice, and no stage comes meanwhile
+  if (shape.split > 1) // blocks wait for each other twice, and no stage arrives meanwhile
     finish = finish / split + start + 200 * split + sums * (split - 1) / split / exchanged;
   return start + std::max(weights / read, rounds * steps * step) + rounds * finish;
 }
 
-/// The shape of the least estimate for so many rows; of equal ones that with the fewest parts and the most columns. As
-/// many stages as fit: bytes on their way are what few rows want.
+/// Returns the shape with the least estimate for this many rows; among equal ones, that with the fewest parts and the
+/// most columns. It has as many stages as fit, since few rows need many bytes in flight.
 static WgmmaShape presetOf(const WgmmaProduct &product, const Contraction &c, int64_t rows) {
   std::optional<WgmmaShape> best;
   for (int64_t split : {1, 2, 4, 8})
@@ -109,7 +110,7 @@ SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &
     return bounds;
   const WgmmaProduct product = *findWgmmaProduct(context, contraction);
   const int64_t most = largestExtent(contraction, contraction.rows);
-  WgmmaShape shape = presetOf(product, contraction, most); // of the form that takes calls of the next bound
+  WgmmaShape shape = presetOf(product, contraction, most); // shape of the variant for the next larger bound
   for (int64_t bound : {512, 256, 128, 64}) {
     if (bound >= most)
       continue;

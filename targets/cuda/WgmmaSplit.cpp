@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A unit is what a warp finishes at a time, 16 rows and 32 columns. It lies in memory as its lanes have it: four times
-// four sums of each, so that neither stores nor loads meet in a bank. Units with neighbouring numbers are neighbouring
-// columns and other blocks', since rows may be few.
+// A unit is what a warp finishes at a time, 16 rows and 32 columns. It is stored in lane order, four times four
+// accumulators of each lane, so that neither stores nor loads have bank conflicts. Units with neighbouring numbers are
+// neighbouring columns and belong to different blocks, since there may be few rows.
 #include "targets/cuda/WgmmaSplit.h"
 
 #include "targets/cuda/tile/Shared.h"
@@ -13,7 +13,7 @@ using namespace mlir;
 using tile::Values;
 
 static constexpr int64_t unitFloats = WgmmaShape::warpRows * WgmmaShape::chunk;
-static constexpr int64_t sumsOfUnit = unitFloats / 32; // of a lane
+static constexpr int64_t sumsOfUnit = unitFloats / 32; // per lane
 
 void WgmmaSplit::begin(Value ofCluster, Value memory, Value address) {
   rank = ofCluster, shared = memory, start = address;
@@ -36,7 +36,7 @@ void WgmmaSplit::put(ValueRange sums, Value warp, Value lane) {
   }
 }
 
-/// All loads before the first sum: they are on their way together.
+/// All loads precede the first addition, so that they are in flight together.
 Values WgmmaSplit::add(Value unit, Value lane) {
   Value place = b.add(start, b.add(b.mul(unit, b.integer(unitFloats * 4)), b.mul(lane, b.integer(16))));
   SmallVector<Values> parts(shape.split);
@@ -52,7 +52,8 @@ Values WgmmaSplit::add(Value unit, Value lane) {
   return sums;
 }
 
-/// The barriers: no warp reads stages any more, all sums are there, and all have been read.
+/// After the first barrier no warp reads stages any more, after the second one all sums have been written, and after
+/// the third one all have been read.
 LogicalResult WgmmaSplit::finish(const SumTile &tile, ValueRange sums, Value warp, Value lane) {
   tile::barrierAmong(b, b.integer(1), warps() * 32);
   put(sums, warp, lane);

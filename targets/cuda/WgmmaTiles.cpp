@@ -15,7 +15,7 @@ void WgmmaTiles::begin(Reader &reader, const Contraction &contraction) {
   down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
 }
 
-/// Neighbouring numbers share inputs: they go through some tiles of rows before the next tile of columns.
+/// Neighbouring numbers share inputs: they iterate over some row tiles before the next column tile.
 SumTile WgmmaTiles::tileOf(Value number) {
   Value ofBatch = b.mul(down, across), inBatch = b.rem(number, ofBatch);
   Value ofGroup = b.mul(across, b.integer(shape.raster)), inGroup = b.rem(inBatch, ofGroup);
@@ -26,8 +26,8 @@ SumTile WgmmaTiles::tileOf(Value number) {
           b.mul(b.div(inGroup, height), b.integer(shape.bn))};
 }
 
-/// Those of a cluster are as far apart as there are clusters: its blocks go through them in step, also where one of
-/// them has a tile behind the last row.
+/// The tiles of a cluster are as far apart as there are clusters. Its blocks process them in lockstep, even if one of
+/// the blocks has a tile beyond the last row.
 Values WgmmaTiles::each(ValueRange carried, Body body) {
   Value cluster = b.div(b.blockId(), b.integer(shape.blocks()));
   Value clusters = b.div(tile::gridSize(b), b.integer(shape.blocks()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tiles of a product by wgmma, and which of them each cluster of blocks goes through.
+// The tiles of a GEMM by wgmma, and which of them each cluster of blocks computes.
 #pragma once
 
 #include "targets/cuda/WgmmaEpilogue.h"
@@ -15,10 +15,10 @@ public:
 
   void begin(Reader &reader, const Contraction &contraction);
 
-  /// For each tile of the block: carried = body(tile, carried).
+  /// Computes carried = body(tile, carried) for each tile of the block.
   tile::Values each(tile::ValueRange carried, Body body);
 
-  tile::Value rank; // of the block in its cluster
+  tile::Value rank; // the block's rank in its cluster
   tile::Value rowCount, columnCount;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
+// Halide reports unsupported pipelines as exceptions; they become diagnostics at the kernel function here.
 #include "targets/cuda/halide/ByHalide.h"
 
 #include "compiler/dialect/Extents.h"
@@ -18,16 +18,16 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-/// Indices are i32, those behind the end of the last block among them.
+/// Indices are i32, including those beyond the end of the last block.
 static bool hasSmallTensors(func::FuncOp kernel) {
   constexpr int64_t most = (int64_t(1) << 31) - (int64_t(1) << 20);
   auto isSmall = [&](Type type) { return !isa<RankedTensorType>(type) || mostElements(type, kernel) <= most; };
   return llvm::all_of(kernel.getArgumentTypes(), isSmall) && llvm::all_of(kernel.getResultTypes(), isSmall);
 }
 
-/// Halide 14 has its LLVM fuse all products and sums for NVIDIA's GPUs, also strict ones, and take it that there is no
-/// NaN, whatever it is asked for; its code for f16 and bf16 crashed; floor flushes to zero. What does not rest on any
-/// of that:
+/// Halide 14 makes LLVM contract all multiplications and additions for NVIDIA GPUs, also strict ones, and assume that
+/// there are no NaN, whatever the options are; its code for f16 and bf16 crashed; floor flushes to zero. Returns
+/// whether the op depends on none of this.
 static bool isExact(Operation &op) {
   auto isKnown = [](Type type) {
     Type element = getElementTypeOrSelf(type);
@@ -41,7 +41,8 @@ static bool isExact(Operation &op) {
     auto number = dyn_cast<FloatAttr>(constant.getValue());
     return !number || number.getValue().isFinite();
   }
-  // A wild number may become any element of a table, but a sum with one not another number than in other targets.
+  // An index out of range may select any element of a table, but arithmetic on it must give the same number as on
+  // other targets.
   if (auto cast = dyn_cast<arith::IndexCastOp>(op); cast && cast.getType().isIndex())
     return llvm::all_of(cast->getUsers(), llvm::IsaPred<tensor::ExtractOp>);
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp, math::AbsFOp, math::FmaOp,
@@ -54,7 +55,7 @@ static bool isExact(Operation &op) {
              affine::AffineApplyOp, func::ReturnOp>(op);
 }
 
-/// A look-up reads an element that is there.
+/// Whether a look-up always has an element to read.
 static bool hasElements(tensor::ExtractOp op, func::FuncOp kernel) {
   return llvm::all_of(mlir::kiln::getExtents(op.getTensor().getType()),
                       [&](AffineExpr extent) { return leastValue(extent, kernel) > 0; });
@@ -79,7 +80,7 @@ bool canBeByHalide(func::FuncOp kernel, const Placement &placement) {
     return false;
   return llvm::all_of(
       kernel.getOps<linalg::GenericOp>(),
-      [&](linalg::GenericOp op) { // Which sums an element needs Halide does not see through the number of its row.
+      [&](linalg::GenericOp op) { // Halide does not infer which sums an element needs through its row index.
         return !halide::isReadBack(op) && op.getNumReductionLoops() == 0;
       });
 }
@@ -103,7 +104,7 @@ bool isByHalide(const SchedulePoint &point) {
   return byHalide != point.end() && byHalide->second != 0;
 }
 
-/// The read-only cache of `ld.global.nc` is for memory that nothing writes while the kernel runs.
+/// `ld.global.nc` uses the read-only cache, which requires that nothing writes to the memory while the kernel runs.
 static void readCoherently(std::string &text) {
   const std::string from = "ld.global.nc.", to = "ld.global.";
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
@@ -111,7 +112,7 @@ static void readCoherently(std::string &text) {
 }
 
 LogicalResult planByHalide(func::FuncOp kernel, DevicePlan &plan) {
-  // They hold for the process, in which kernels for its CPU may follow.
+  // The options are global to the process, in which kernels for its CPU may follow.
   halide::setCodeOptions(halide::x86CodeOptions);
   try {
     halide::Translator translator(kernel, "kernel");

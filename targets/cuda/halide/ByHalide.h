@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels by Halide's schedules for GPUs instead of the tile builder. No Halide in this header.
+// Makes kernels by Halide's GPU schedules instead of the tile builder. This header does not include Halide.
 #pragma once
 
 #include "targets/cuda/Placement.h"
@@ -9,17 +9,17 @@
 
 namespace kiln::cuda {
 
-/// Whether a kernel whose steps are all done by `loops` can be one of Halide's: nothing is kept between its steps,
-/// numbers of elements are i32, and results do not depend on how Halide takes infinities.
+/// Whether Halide can make a kernel whose stages are all executed by `loops`: nothing is stored between its stages,
+/// numbers of elements fit i32, and results do not depend on how Halide treats infinities.
 bool canBeByHalide(mlir::func::FuncOp kernel, const Placement &placement);
 
-/// Appends the parameter "halide", 1: the kernel is made by Halide, and those of its schedule.
+/// Appends the parameter "halide" (1: Halide makes the kernel), and those of Halide's schedule.
 void addHalideParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
-/// Whether the point asks for that.
+/// Whether the configuration selects Halide.
 bool isByHalide(const SchedulePoint &point);
 
-/// Completes a plan, which has its schedule. Emits a diagnostic on failure.
+/// Completes a plan whose schedule is set. Emits a diagnostic on failure.
 mlir::LogicalResult planByHalide(mlir::func::FuncOp kernel, DevicePlan &plan);
 
 } // namespace kiln::cuda

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide lowers a pipeline to a function of the host with the device's text as a constant and a call
+// Halide lowers a pipeline to a function of the host, with the device code as a constant and a call
 //   halide_cuda_run(state, "function", blocks x, y, z, threads x, y, z, shared bytes, sizes, arguments, are buffers)
-// for each loop over blocks. Its arguments are tensors and values of the host that the loop uses.
+// for each loop over blocks. Its arguments are the tensors and host values that the loop uses.
 //
-// 1. Before loops become calls, values that the host computes of the index arguments, and the strides that it asserts,
-//    move into the loops, so that all that a function is passed are tensors and index arguments.
+// 1. Before loops become calls, values that the host computes from the index arguments, and the strides that it
+//    asserts, move into the loops, so that only tensors and index arguments are passed to a function.
 // 2. Numbers of blocks become affine expressions.
 #include "targets/cuda/halide/DeviceCode.h"
 
@@ -21,9 +21,9 @@ using mlir::AffineExpr;
 
 namespace {
 
-//===- Values of the host ------------------------------------------------===//
+//===- Host values -------------------------------------------------------===//
 
-/// Whether a value is arithmetic on some variables.
+/// Determines whether a value is arithmetic on the given variables.
 class FollowsFrom : public IRVisitor {
 public:
   explicit FollowsFrom(const std::set<std::string> &names) : names(names) {}
@@ -93,7 +93,8 @@ private:
 
 //===- Launches ----------------------------------------------------------===//
 
-/// An integer of the host over the index arguments; null if it is none that a plan has words for.
+/// Converts an integer of the host to an affine expression over the index arguments; null if a plan cannot represent
+/// it.
 class AffineReader {
 public:
   explicit AffineReader(const halide::Translator &translator) : kernel(translator.kernel) {
@@ -139,7 +140,7 @@ private:
     AffineExpr left = read(a), right = read(b);
     return left && right ? join(left, right) : AffineExpr();
   }
-  /// Whether a / b is what valueOf() takes it for.
+  /// Whether valueOf() evaluates a / b correctly.
   bool isNatural(AffineExpr a, AffineExpr b) const { return leastValue(a, kernel) >= 0 && leastValue(b, kernel) > 0; }
   bool atLeast(AffineExpr a, AffineExpr b) const { return leastValue(a, kernel) >= largestValue(b, kernel); }
 
@@ -147,7 +148,7 @@ private:
   std::map<std::string, unsigned> numbers;
 };
 
-/// The tensors of a kernel by the names of their buffers.
+/// Returns the tensors of a kernel by the names of their buffers.
 std::map<std::string, Parameter> buffersOf(halide::Translator &translator) {
   std::map<std::string, Parameter> buffers;
   const auto symbols = unsigned(translator.symbols.size()), all = translator.kernel.getNumArguments();
@@ -166,7 +167,7 @@ public:
 
   std::vector<DeviceFunction> functions;
   std::vector<Launch> launches;
-  std::string fault; // what a plan has no words for; empty: none
+  std::string fault; // what a plan cannot represent; empty: nothing
 
 private:
   using IRVisitor::visit;
@@ -190,7 +191,7 @@ private:
     launches.push_back(std::move(launch));
   }
 
-  /// A buffer, or the address of a value.
+  /// Returns the parameter for a buffer, or for the address of a value.
   Parameter parameter(const Expr &e) {
     auto *address = e.as<Call>();
     auto *variable = address && address->args.size() == 1 ? address->args[0].as<Variable>() : e.as<Variable>();
@@ -214,14 +215,14 @@ private:
 
 //===- Text --------------------------------------------------------------===//
 
-/// Halide's names depend on what else the process has compiled.
+/// Renames the functions, since Halide's names depend on what else the process has compiled.
 void renameFunctions(DeviceCode &code) {
   std::vector<std::pair<std::string, std::string>> names;
   for (DeviceFunction &function : code.functions) {
     names.emplace_back(function.name, "step_" + std::to_string(names.size()));
     function.name = names.back().second;
   }
-  // One may be the beginning of another one.
+  // One name may be the beginning of another one.
   llvm::sort(names, [](auto &a, auto &b) { return a.first.size() > b.first.size(); });
   for (auto &[from, to] : names)
     for (size_t at = 0; (at = code.text.find(from, at)) != std::string::npos; at += to.size())

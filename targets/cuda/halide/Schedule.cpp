@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One loop of blocks and one of threads for each output: blocks and threads have a number each, since that is what a
-// launch has. The ends of rows are guarded; of a block without an end Halide makes code without guards.
+// Each output has one loop over blocks and one over threads, since grids and blocks of a launch have one dimension.
+// The ends of rows are guarded; for blocks without such an end Halide makes code without guards.
 #include "targets/cuda/halide/Schedule.h"
 
 #include "compiler/dialect/Extents.h"
@@ -15,10 +15,11 @@ using Halide::Var;
 
 namespace {
 
-/// Numbers of threads; rows of 32 columns are whole cache lines of f32.
+/// Threads along a row: 32 columns of f32 are a whole cache line.
 constexpr int64_t lineColumns = 32;
 
-/// Whether rows of a result, which is not one row alone, are shorter than a line: their ends would leave threads idle.
+/// Whether a result has several rows that are shorter than a cache line, so that the ends of rows would leave threads
+/// idle.
 bool hasShortRows(func::FuncOp kernel) {
   return llvm::any_of(kernel.getResultTypes(), [&](Type type) {
     SmallVector<AffineExpr> extents = mlir::kiln::getExtents(cast<RankedTensorType>(type));
@@ -42,7 +43,7 @@ private:
   int threads, columns, elements;
 };
 
-/// All dimensions from that one outwards as one.
+/// Fuses all dimensions from this one outwards.
 Var OutputSchedule::fuseFrom(unsigned dimension) {
   Var fused = halide::dimensionVar(dimension);
   for (unsigned i = dimension + 1; i < rank; ++i) {

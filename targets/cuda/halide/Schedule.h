@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide's schedules for GPUs: which threads and blocks compute which elements of a kernel's results. All that an
-// element needs is computed in its thread; no memory is shared.
+// Halide's schedules for GPUs: which threads and blocks compute which elements of a kernel's results. A thread
+// computes all intermediate values of its elements; no shared memory is used.
 #pragma once
 
 #include "targets/halide/Translate.h"
@@ -9,9 +9,10 @@
 
 namespace kiln::cuda {
 
-/// Appends "columns" and "elements". A block has "threads" threads (Loops.cpp), of which "columns" lie side by side
-/// along the innermost dimension of a result, the others along all the others; with one column they go along all of
-/// them as one. A thread computes "elements" elements, as far apart as there are columns.
+/// Appends "columns" and "elements". A block has "threads" threads (Loops.cpp), of which "columns" are contiguous
+/// along the innermost dimension of a result, the others along all outer dimensions; with one column, threads are
+/// along all dimensions flattened to one. A thread computes "elements" elements, with a stride of the number of
+/// columns.
 void addGpuParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
 /// Schedules the translated results of a kernel without reductions.

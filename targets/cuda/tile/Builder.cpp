@@ -77,7 +77,7 @@ void Builder::endKernel() {
   setInsertionPointAfter(kernel);
 }
 
-/// LLVM selects no code for the op.
+/// The code generator cannot select the op for this.
 void Builder::prefetch(Value address) {
   LLVM::InlineAsmOp::create(*this, TypeRange(), address, prefetchText, "l", /*has_side_effects=*/true,
                             /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds functions that run on a GPU, from arith, math, scf, llvm and nvvm ops. Counts and coordinates are i32, offsets
-// from an address are in elements; floats of 16 bits are computed with as they are stored, so whoever computes in f32
-// converts. Instructions of tensor cores and asynchronous copies get their place here.
+// Builds functions that run on a GPU, from arith, math, scf, llvm and nvvm ops. Counts and coordinates are i32, and
+// offsets from an address are in elements. Arithmetic on 16-bit floats stays in their type, so a caller that computes
+// in f32 converts them. Tensor-core instructions and asynchronous copies are in the other headers of this folder.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,23 +17,23 @@ using mlir::Value;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<Value>;
 
-/// How a pointer of a kernel is used. Weight: nothing writes to it while kernels run. Read: nothing does while this one
-/// runs. Map: it is a tensor map.
+/// How a kernel uses a pointer. Weight: nothing writes to the memory while kernels run. Read: nothing writes to it
+/// while this kernel runs. Map: it is a tensor map.
 enum class Access { Weight, Read, Any, Map };
 
-/// What a kernel is launched with.
+/// The launch configuration of a kernel.
 struct KernelLaunch {
-  int64_t threads = 0;     // a block, along x
-  int64_t blocks = 0;      // so many are to fit into a multiprocessor's registers together; 0: the assembler's choice
-  int64_t cluster = 1;     // so many blocks, along x, can reach each other's shared memory, on 9.0
-  bool isEarly = true;     // it is launched while kernels before it still run, where there is that (Ptx.h)
-  bool waitsAtOnce = true; // an early one: for those before it
+  int64_t threads = 0;     // per block, along x
+  int64_t blocks = 0;      // how many must fit into the registers of a multiprocessor; 0: the assembler's choice
+  int64_t cluster = 1;     // blocks, along x, that can access each other's shared memory, on 9.0
+  bool isEarly = true;     // programmatic dependent launch, where supported (Ptx.h)
+  bool waitsAtOnce = true; // if isEarly: waits for earlier kernels at its start
 };
 
-/// On a pointer's argument of a device function, besides what says that it is read only: it is a weight. Any attribute
-/// of LLVM's that is true of it would do.
+/// Marks a read-only pointer argument of a device function as a weight. Any LLVM attribute that is true of such a
+/// pointer would do.
 extern const llvm::StringRef weightMark;
-/// What prefetch() is in assembly.
+/// The inline assembly of prefetch().
 constexpr llvm::StringLiteral prefetchText = "prefetch.global.L2 [$0];";
 
 /// Loads the dialects of device functions.
@@ -41,29 +41,31 @@ void loadDialects(mlir::MLIRContext &context);
 
 class Builder : public mlir::ImplicitLocOpBuilder {
 public:
-  /// Appends to the module.
+  /// Appends functions to the module.
   explicit Builder(mlir::ModuleOp module);
 
   //===- Kernels ---------------------------------------------------------===//
 
-  /// What follows is the body of a function that is launched so.
+  /// Begins the body of a function that has this launch configuration.
   void beginKernel(llvm::StringRef name, const KernelLaunch &launch);
-  /// Lets the kernel behind this one begin, where it is an early one, once all blocks have come here or ended. Its
-  /// blocks take what room there is: here before the work of a kernel of few blocks, else behind most of it.
+  /// Lets the next kernel begin, if it uses programmatic dependent launch, once all blocks have reached this
+  /// instruction or ended. The blocks of the next kernel take the resources that are free: a kernel of few blocks
+  /// calls this before its work, other kernels after most of it.
   void letNextBegin();
-  /// In an early kernel that has not waited at once: from here on it may do more than read and prefetch weights. All
-  /// threads come here.
+  /// Waits for earlier kernels, if the launch has isEarly but not waitsAtOnce; before, the kernel may only read and
+  /// prefetch weights. All threads must call this.
   void awaitKernels();
-  /// One more parameter of the kernel: i32, or an address of global memory.
+  /// Adds a parameter to the kernel: i32, or an address of global memory.
   Value addParameter(Type type, Access access = Access::Any);
-  /// One more: a tensor map, 128 bytes that the driver makes. The address of its copy among the parameters.
+  /// Adds a tensor map as a parameter, 128 bytes that the driver encodes. Returns the address of its copy among the
+  /// parameters.
   Value addTensorMap();
   void endKernel();
-  /// Brings the line of 128 bytes that the address is in to the second cache, sometime. Left out where no kernel is
-  /// launched early.
+  /// Prefetches the line of 128 bytes that contains the address to the L2 cache. Code for GPUs without programmatic
+  /// dependent launch omits this.
   void prefetch(Value address);
 
-  /// The thread's number in its block, the block's in the grid.
+  /// Return the index of the thread in its block, and of the block in the grid.
   Value threadId();
   Value blockId();
 
@@ -73,33 +75,33 @@ public:
   Value integer(int64_t value) { return integer(getI32Type(), value); }
   Value integer(Type type, int64_t value);
 
-  // Sums and products of coordinates do not overflow.
+  // Sums and products of coordinates must not overflow.
   Value add(Value x, Value y);
   Value sub(Value x, Value y);
   Value mul(Value x, Value y);
-  /// Of numbers without a sign.
+  /// Unsigned division and remainder.
   Value div(Value x, Value y);
   Value rem(Value x, Value y);
-  /// A coordinate held between 0 and `size` - 1.
+  /// Clamps a coordinate to the range from 0 to `size` - 1.
   Value clamp(Value x, Value size);
   Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y);
   Value isBelow(Value x, Value y) { return compare(mlir::arith::CmpIPredicate::slt, x, y); }
   Value both(Value x, Value y) { return createOrFold<mlir::arith::AndIOp>(x, y); }
   Value select(Value condition, Value yes, Value no) { return createOrFold<mlir::arith::SelectOp>(condition, yes, no); }
-  /// An i32 as an i64, with its sign.
+  /// Sign-extends an i32 to i64.
   Value widen(Value x);
 
   //===- Memory ----------------------------------------------------------===//
 
-  /// The element at an offset of i32 or i64 from an address; an i1 is stored in a byte.
+  /// Load and store the element at an offset of i32 or i64 from an address; an i1 is stored in a byte.
   Value load(Type element, Value address, Value offset);
   void store(Value value, Value address, Value offset);
-  /// Where that is.
+  /// Returns the address of that element.
   Value addressOf(Type stored, Value address, Value offset);
 
   //===- Control ---------------------------------------------------------===//
 
-  /// for (i = 0; i < count; ++i) values = body(i, values).
+  /// Builds for (i = 0; i < count; ++i) values = body(i, values).
   Values loop(Value count, ValueRange initial, llvm::function_ref<Values(Value index, ValueRange values)> body);
   void ifThen(Value condition, llvm::function_ref<void()> body);
   Value ifElse(Value condition, Type type, llvm::function_ref<Value()> yes, llvm::function_ref<Value()> no);
@@ -108,12 +110,13 @@ public:
 
   //===- Warps -----------------------------------------------------------===//
 
-  /// The value that the lane with this number in other bits has; all lanes take part. f32 or i32.
+  /// Returns the value of the lane whose number differs in these bits (butterfly shuffle); all lanes must take part.
+  /// f32 or i32.
   Value shuffleXor(Value value, int32_t bits);
 
 private:
   mlir::LLVM::LLVMFuncOp kernel;
-  llvm::SmallVector<Access> accesses; // of the kernel's parameters
+  llvm::SmallVector<Access> accesses; // how the kernel uses its parameters
 };
 
 } // namespace kiln::cuda::tile

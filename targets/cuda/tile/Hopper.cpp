@@ -7,7 +7,7 @@ namespace kiln::cuda::tile {
 
 using namespace mlir;
 
-/// An instruction with effects that LLVM does not know; `type` null: it has no result.
+/// Emits an instruction with side effects that LLVM does not know; `type` null: it has no result.
 static Value assembly(Builder &b, const Twine &text, StringRef constraints, ValueRange operands, Type type = {}) {
   auto op = LLVM::InlineAsmOp::create(b, type ? TypeRange(type) : TypeRange(), operands, text.str(), constraints,
                                       /*has_side_effects=*/true, /*is_align_stack=*/false,
@@ -49,7 +49,7 @@ void arriveWhereZero(Builder &b, Value barrier, Value number) {
            "r,r,~{memory}", {barrier, number});
 }
 
-/// The arrival publishes nothing to other blocks: what it tells is that reads are over, which it is behind.
+/// The arrival publishes no writes to other blocks: it only signals that reads are over, and it follows them.
 void arriveAt(Builder &b, Value barrier, Value block) {
   assembly(b,
            "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\n"
@@ -61,7 +61,7 @@ void arriveExpecting(Builder &b, Value barrier, int64_t bytes) {
   assembly(b, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}", {barrier, b.integer(bytes)});
 }
 
-/// An attempt waits for as many nanoseconds at most.
+/// Each attempt waits for at most 10,000,000 nanoseconds.
 void awaitPhase(Builder &b, Value barrier, Value parity) {
   assembly(b,
            "{\n.reg .pred done;\nWAIT_${:uid}:\n"
@@ -80,7 +80,7 @@ Value addressIn(Builder &b, Value address, Value block) {
   return assembly(b, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", {address, block}, b.getI32Type());
 }
 
-/// Of a result that is several registers.
+/// Splits a result that consists of several registers.
 static Values partsOf(Builder &b, Value all, size_t count) {
   Values parts;
   for (size_t i = 0; i < count; ++i)
@@ -117,7 +117,7 @@ void copyBox(Builder &b, Value to, Value map, ArrayRef<Value> at, Value barrier,
   assembly(b, text + places + ";", constraints + ",~{memory}", operands);
 }
 
-//===- Products ----------------------------------------------------------===//
+//===- wgmma -------------------------------------------------------------===//
 
 void setRegisters(Builder &b, int64_t count, bool isMore) {
   assembly(b, Twine("setmaxnreg.") + (isMore ? "inc" : "dec") + ".sync.aligned.u32 " + Twine(count) + ";", "", {});
@@ -141,7 +141,8 @@ Value advanceDescriptor(Builder &b, Value descriptor, int64_t bytes) {
 
 void beginProducts(Builder &b) { assembly(b, "wgmma.fence.sync.aligned;", "~{memory}", {}); }
 
-/// Constraints of so many f32 that an instruction makes, or changes: results, and operands in the same registers.
+/// Return the constraints of `count` f32 that an instruction makes, or changes: results, and operands in the same
+/// registers.
 static std::string made(size_t count) {
   std::string results;
   for (size_t i = 0; i < count; ++i)
@@ -166,7 +167,7 @@ static Values changeSums(Builder &b, const Twine &text, StringRef more, ValueRan
   return makeSums(b, text, changed(sums.size()) + more.str(), sums.size(), operands);
 }
 
-/// "$first, $(first + 1), .."
+/// Returns "$first, $(first + 1), .."
 static std::string list(size_t first, size_t count) {
   std::string text;
   for (size_t i = 0; i < count; ++i)
@@ -174,7 +175,7 @@ static std::string list(size_t first, size_t count) {
   return text;
 }
 
-/// `first`: the number of the operand that a is, its descriptor or four registers, with that of c behind it.
+/// `first`: the operand number of a, which is a descriptor or four registers; the descriptor of c follows.
 static std::string productText(const MatrixProduct &product, size_t first, bool isInRegisters, bool adds) {
   static constexpr StringLiteral types[] = {"f16", "bf16", "tf32"};
   const std::string type = types[size_t(product.type)].str();
@@ -213,12 +214,12 @@ void awaitProducts(Builder &b, int64_t groups) {
   assembly(b, "wgmma.wait_group.sync.aligned " + Twine(groups) + ";", "~{memory}", {});
 }
 
-/// Sums go through the instruction, so that nothing reads them before.
+/// The accumulators pass through the instruction, so that nothing reads them before.
 Values awaitSums(Builder &b, ValueRange sums, int64_t groups) {
   return changeSums(b, "wgmma.wait_group.sync.aligned " + Twine(groups) + ";", "~{memory}", sums, {});
 }
 
-/// A store that would be done if it were below 0. A branch instead would end what is under way.
+/// A store that would happen only if `computed` were below 0. A branch instead would end the wgmma in flight.
 void keepBefore(Builder &b, Value computed, Value shared) {
   assembly(b, "{\n.reg .pred never;\nsetp.lt.f32 never, $0, 0f00000000;\n@never st.shared.f32 [$1], $0;\n}",
            "f,r,~{memory}", {computed, shared});

@@ -13,7 +13,7 @@ Type elementOf(Builder &b, MmaType type) {
 
 int64_t bytesOf(MmaType type) { return type == MmaType::TF32 ? 4 : 2; }
 
-/// The four fields of a structure, as instructions return registers.
+/// Returns the four fields of a structure, the form in which instructions return registers.
 static Values fieldsOf(Builder &b, Value structure) {
   Values fields;
   for (int64_t i = 0; i < 4; ++i)
@@ -45,7 +45,7 @@ Value packFactors(Builder &b, MmaType type, ValueRange numbers) {
   return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
 }
 
-/// Two f16 are a vector for this op, all else is an i32.
+/// For this op, two f16 are a vector; everything else is an i32.
 static Values asOperands(Builder &b, MmaType type, ArrayRef<Value> registers) {
   Values operands;
   for (Value value : registers)

@@ -10,7 +10,7 @@ using namespace mlir;
 static constexpr unsigned sharedSpace = 3; // the address space
 static constexpr StringLiteral sharedName = "kiln_shared";
 
-/// One of the module: all that is declared so is the same memory.
+/// Declares the memory once per module: all such declarations are the same memory.
 Value sharedMemory(Builder &b, int64_t alignment) {
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
   auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
@@ -70,7 +70,7 @@ Value isMultiple(Builder &b, Value address, int64_t bytes) {
 
 void barrier(Builder &b) { NVVM::BarrierOp::create(b); }
 
-/// 16 bytes go past the first cache, which has no use for them.
+/// Copies of 16 bytes bypass the L1 cache, which has no use for them.
 void copyBytesAsync(Builder &b, Value to, Value from, int64_t bytes, Value isThere) {
   const auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(b, to, from, uint32_t(bytes), kind, b.select(isThere, b.integer(bytes), b.integer(0)));
