@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All targets that this build of Kiln has.
+// The registry of all targets in this build of Kiln.
 #pragma once
 
 #include "targets/target.h"
 
 namespace kiln {
 
-/// Of one architecture the best first. They live as long as the process.
+/// Returns all targets; those of one architecture are in order, best first. They live as long as the process.
 llvm::ArrayRef<const Target *> allTargets();
 
-/// Null if there is none of that name.
+/// Returns the target of that name, or null if there is none.
 const Target *findTarget(llvm::StringRef name);
 
 std::vector<std::string> targetNames();
 
-/// What a library is compiled for unless its user names targets, best first.
+/// Returns the targets that a library is compiled for unless its user names others, best first.
 std::vector<std::string> defaultTargetNames();
 
-/// The backend of a target that an object of the run time is a part of, by its name: kiln_NAME_backend is made of those
-/// whose names begin with NAME. Empty: it is no backend's.
+/// Returns the backend of which an object of the run time is a part, by the object's name: kiln_NAME_backend consists
+/// of the objects whose names begin with NAME. Empty if the object belongs to no backend.
 llvm::StringRef backendOfMember(llvm::StringRef member);
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// halide_buffer_t (HalideRuntime.h) is known here alone. A tensor's description is the buffer with its dimensions
-// behind it; Halide's dimension 0 is the innermost, the tensor's last.
+// Only this file knows halide_buffer_t (HalideRuntime.h). A tensor descriptor is a halide_buffer_t followed by its
+// dimensions. Halide's dimension 0 is the innermost one, which is the tensor's last.
 #include "targets/halide/Abi.h"
 
 #include "targets/halide/Translate.h"
@@ -13,18 +13,18 @@ using namespace mlir;
 
 namespace {
 
-/// The fields of halide_buffer_t and halide_dimension_t, in their order.
+/// The fields of halide_buffer_t and halide_dimension_t in declaration order.
 enum BufferField { device, deviceInterface, host, flags, type, rank, dimensions, padding, numBufferFields };
 enum DimensionField { minimum, extent, stride, dimensionFlags, numDimensionFields };
 
-/// As it is stored: a boolean in a byte.
+/// Returns the element type in memory: a boolean occupies a byte.
 halide_type_t storedElement(Type element) {
   halide_type_t type = elementType(element);
   type.bits = std::max<uint8_t>(type.bits, 8);
   return type;
 }
 
-/// A halide_type_t as one word: code, bits, lanes.
+/// Returns a halide_type_t packed into 32 bits: code, bits, lanes.
 int32_t typeWord(Type element) {
   const halide_type_t type = storedElement(element);
   return type.code | type.bits << 8 | type.lanes << 16;
@@ -46,7 +46,7 @@ public:
     return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
   }
   Value narrow(Value value) { return LLVM::TruncOp::create(builder, loc, i32, value); }
-  /// The `index`-th of structs that lie one behind the other.
+  /// Returns the address of element `index` of an array of structs.
   Value at(LLVM::LLVMStructType structure, Value first, int32_t index) {
     return LLVM::GEPOp::create(builder, loc, pointer, structure, first, ArrayRef<LLVM::GEPArg>{index});
   }
@@ -55,7 +55,7 @@ public:
     LLVM::StoreOp::create(builder, loc, value, address);
   }
 
-  /// Returns what lies behind the description.
+  /// Writes the descriptor of `tensor` to `memory` and returns the address after it.
   Value describe(const KernelArgument &tensor, Value memory) {
     Value zero = constant(i64, 0), null = LLVM::ZeroOp::create(builder, loc, pointer);
     Value first = at(bufferType, memory, 1);
@@ -90,7 +90,7 @@ class HalideAbi : public KernelAbi {
 public:
   StringRef hookPrefix() const override { return "halide_"; }
 
-  // The same where pointers are smaller: then it is more than enough.
+  // The same for targets with smaller pointers, which need less.
   int64_t descriptorBytes(int64_t rank) const override {
     return sizeof(halide_buffer_t) + rank * int64_t(sizeof(halide_dimension_t));
   }

@@ -5,7 +5,8 @@
 
 namespace kiln::halide {
 
-/// The calling convention of Halide's ahead-of-time code: int f(user context, extents as i32, halide_buffer_t * ...).
+/// Returns the calling convention of Halide's AOT-compiled code: int f(user context, extents as i32, halide_buffer_t *
+/// ...).
 const KernelAbi &halideAbi();
 
 } // namespace kiln::halide

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax(masked(queries keys^T)) values, a block of queries at a time, over blocks of keys (AttentionFuncs.h).
+// Blocked attention: softmax(masked(queries keys^T)) values, computed for a block of queries at a time over blocks of
+// keys (AttentionFuncs.h).
 //
-// Tasks are the blocks of queries of all heads. In a task, for each block of keys: scores in register tiles, what
-// follows element by element fused at the tile; maxima; weights; sums; products in register tiles. Scores and weights
-// of a block stay in the cache. Scratch holds the products of a block of queries for each block of keys, so it grows
-// with the number of keys. Tiles are full, and the store is guarded.
+// The blocks of queries of all heads are the parallel tasks. For each block of keys, a task computes scores in register
+// tiles with the elementwise ops that follow fused at the tile, then row maxima, softmax weights, row sums, and
+// products in register tiles. The scores and weights of a block stay in the cache. Scratch memory holds the products of
+// a block of queries for each block of keys, so it grows with the number of keys. Tiles are always full; the store is
+// guarded.
 #include "targets/halide/AttentionFuncs.h"
 #include "targets/halide/Placement.h"
 
@@ -19,28 +21,29 @@ using Halide::Var;
 
 namespace {
 
-/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
-/// are the same for both.
+/// Constants from which the default schedule configuration is computed, one set for machines with few vector registers
+/// and one for machines with many. Members with an initialiser are the same for both.
 struct AttentionDefaults {
-  int64_t channelVectors;   // of a product tile, at most (not measured)
-  int64_t sums, sharedSums; // vectors of sums in a product tile; with shared copies (M-0310)
-  int64_t rows;             // of a product tile, at most: on few registers such as divide a block (M-0351)
-  int64_t queryVectors;     // of a score tile with shared copies: larger ones read fewer lines a step (M-0310)
-  int64_t scoreKeys;        // of a score tile (M-0310, M-0374)
-  int64_t sharedScoreKeys;  // the same with shared copies where all keys are one block (M-0371 to M-0374)
-  int64_t block;            // queries (M-0340 to M-0346)
-  int64_t causalBlock;      // the same with shared copies where all keys are one block (M-0360 to M-0366)
-  bool sharesLimited;       // whether blocks share copies if there are limits; with many registers never measured
+  int64_t channelVectors;   // maximum channel vectors of a product tile (not measured)
+  int64_t sums, sharedSums; // accumulator vectors of a product tile, without and with shared copies (M-0310)
+  int64_t rows;             // maximum rows of a product tile; with few registers a divisor of the block (M-0351)
+  int64_t queryVectors;     // query vectors of a score tile with shared copies: larger tiles read fewer cache lines per
+                            // iteration (M-0310)
+  int64_t scoreKeys;        // keys of a score tile (M-0310, M-0374)
+  int64_t sharedScoreKeys;  // the same with shared copies if all keys form one block (M-0371 to M-0374)
+  int64_t block;            // queries of a block (M-0340 to M-0346)
+  int64_t causalBlock; // the same for causal attention with shared copies if all keys form one block (M-0360 to M-0366)
+  bool sharesLimited;  // whether blocks share copies if a mask limits the keys; not measured with many registers
 
-  int64_t longBlock = 128;         // queries that share a read of keys and values beyond the second cache (M-0332)
-  int64_t keys = 512;              // of a block of a copy: larger ones leave the second cache (M-0315)
-  int64_t causalKeys = 256;        // the same where causal keys are several blocks (M-0366, M-0368)
-  int64_t causalKeysInPlace = 256; // that are not worth a copy (M-0365, M-0373)
-  int64_t sharing = 512;           // queries to a copy (M-0316, M-0317, M-0355)
-  int64_t causalSharing = 256;     // (M-0366, M-0369)
-  int64_t longSharing = 1024;      // (M-0316)
-  int64_t fewQueries = 16;         // of a form of its own (M-0390, M-0391)
-  int64_t rowsAhead = 12;          // of keys and values that a copy asks for (M-0301 to M-0304)
+  int64_t longBlock = 128;  // queries of a block if keys and values exceed the L2 cache: they share one read (M-0332)
+  int64_t keys = 512;       // keys of a block of a packed copy: larger blocks do not fit the L2 cache (M-0315)
+  int64_t causalKeys = 256; // the same for causal attention with several blocks of keys (M-0366, M-0368)
+  int64_t causalKeysInPlace = 256; // most causal keys for which a packed copy does not pay off (M-0365, M-0373)
+  int64_t sharing = 512;           // queries that share a copy (M-0316, M-0317, M-0355)
+  int64_t causalSharing = 256;     // the same for causal attention (M-0366, M-0369)
+  int64_t longSharing = 1024;      // the same if keys and values exceed the L2 cache (M-0316)
+  int64_t fewQueries = 16;         // most queries of a separate shape-specialised variant (M-0390, M-0391)
+  int64_t rowsAhead = 12;          // prefetch distance of a packing loop, in rows of keys or values (M-0301 to M-0304)
 };
 
 const AttentionDefaults &attentionDefaults(const MachineModel &machine) {
@@ -71,24 +74,24 @@ private:
     return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
   }
   bool hasManyQueries() const { return queries > 2 * lanes; }
-  /// What the keys and values of a head take.
+  /// Returns the bytes of the keys and values of a head.
   int64_t bytesOfHead() const { return bytesOf(values(), 2 * keys * channels); }
   Value values() const { return found.products.op->getOperand(found.products.b); }
   bool isLong() const { return bytesOfHead() > machine.l2Bytes / 2 && !hasQueryLimits(); }
-  /// By default a copy has all keys in one block.
+  /// Whether all keys form one block by default.
   bool hasOneKeyBlock() const { return keys <= defaults.keys; }
-  /// Whether blocks of queries share copies by default.
+  /// Whether blocks of queries share packed copies of keys and values by default.
   bool wantsShared() const {
     return hasManyQueries() && (found.limits.empty() || defaults.sharesLimited) && bytesOfHead() <= 2 * machine.l2Bytes;
   }
   bool wantsSharedCausal() const { return wantsShared() && hasQueryLimits(); }
   int64_t blockOf(int64_t tile) const;
   int64_t keysOfBlock() const;
-  /// Whether the blocks of queries of a task go over the blocks of keys together, each with a copy of their own.
+  /// Whether the query blocks of a task iterate over the blocks of keys together, each of which has one packed copy.
   bool isGrouped() const { return sharing > 1 && funcs->sizes.hasKeyBlocks; }
-  /// The store's loop for whose queries keys and values are gone over once.
+  /// Returns the loop of the store in each iteration of which keys and values are traversed once.
   Var queriesLevel() const { return isGrouped() ? group : level; }
-  /// The loop over blocks of keys inside of which one of them is computed.
+  /// Returns the loop of `partial` at which the Funcs of a block of keys are computed.
   Var keysLevel() const { return isGrouped() ? queryBlock : funcs->block; }
   void scheduleStore(Translator &translator);
   void scheduleQueries();
@@ -110,14 +113,14 @@ private:
   bool hasFixedQueries;
   int tileQueries = 0, tileKeys = 0, tileRows = 0, tileChannels = 0;
   int sharing = 1;   // blocks of queries that share a copy of keys and values
-  int storeRows = 0; // those of a tile of the result, which divide a block; products of a block of keys need not
+  int storeRows = 0; // rows of a tile of the result, a divisor of the query block; tileRows need not divide it
   std::optional<AttentionFuncs> funcs;
-  Func store;                          // the kernel's result
-  Var group, level, tile;              // its loops over tasks, over the blocks of queries of a task, over product tiles
-  const Var queryBlock{"query_block"}; // of what is kept of a block of keys: its blocks of queries
+  Func store;             // the kernel's result
+  Var group, level, tile; // loops of `store` over tasks, over the query blocks of a task, over product tiles
+  const Var queryBlock{"query_block"}; // loop over query blocks in the results of a block of keys
 };
 
-/// Vectors of channels in a product tile: as few padded ones as can be, and then the widest tile.
+/// Returns the channel vectors of a product tile: the widest tile among those with the fewest padded vectors.
 int64_t wantedVectors(int64_t vectors, int64_t most) {
   int64_t best = 1;
   auto padded = [&](int64_t each) { return (vectors + each - 1) / each * each; };
@@ -127,8 +130,8 @@ int64_t wantedVectors(int64_t vectors, int64_t most) {
   return best;
 }
 
-/// Queries of a block. Large blocks share a read, but a causal block reads up to the last key of its last query, and a
-/// block is computed whole.
+/// Returns the queries of a block. The queries of a large block share one read of the keys, but a causal block reads up
+/// to the last key of its last query, and a block is always computed in full.
 int64_t Attention::blockOf(int64_t tile) const {
   int64_t most = wantsSharedCausal() && hasOneKeyBlock() ? defaults.causalBlock : defaults.block;
   if (isLong() && !wantsShared())
@@ -142,15 +145,17 @@ int64_t Attention::blockOf(int64_t tile) const {
   return block;
 }
 
-/// Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
+/// Returns the keys of a block. Every tile of rows traverses the values of the block. They fit the L1 cache, unless
+/// several query blocks share a copy.
 int64_t Attention::keysOfBlock() const {
   if (!wantsShared())
     return machine.l1Bytes / (int64_t(sizeof(float)) * int64_t(llvm::alignTo(channels, lanes)));
   return wantsSharedCausal() && !hasOneKeyBlock() ? defaults.causalKeys : defaults.keys;
 }
 
-/// Rows of keys and values lie pages apart, so a copy of them pays, the more so the more queries share it (M-0305 to
-/// M-0309): those of all blocks of a task, as long as what is kept of those blocks is near.
+/// Rows of keys and values are stored pages apart, so packing them pays off, and more so the more queries share the
+/// packed copy (M-0305 to M-0309). All query blocks of a task share it, as long as the results of those blocks stay in
+/// the cache.
 SearchSpace Attention::searchSpace() const {
   const bool isShared = wantsShared(), isCausalShared = wantsSharedCausal();
   const int64_t vectors = wantedVectors((channels + lanes - 1) / lanes, defaults.channelVectors);
@@ -158,9 +163,9 @@ SearchSpace Attention::searchSpace() const {
   const int64_t block = blockOf(tile);
   const int64_t rows = std::min(defaults.rows, (isShared ? defaults.sharedSums : defaults.sums) / vectors);
   const int64_t scoreKeys = isShared && hasOneKeyBlock() ? defaults.sharedScoreKeys : defaults.scoreKeys;
-  // Causal ones copy what their last block needs, and read few keys in place.
+  // Causal attention packs the keys that the last query block needs, and reads few keys in place.
   const int64_t toCopy = isLong() ? defaults.longSharing : isCausalShared ? defaults.causalSharing : defaults.sharing;
-  // In place each element of a key of fewer bits is widened by itself.
+  // Narrow keys that are read in place are widened one element at a time.
   const bool packsKeys =
       isOfFewBits(found.scores) || (isShared && (!isCausalShared || keys > defaults.causalKeysInPlace));
   return {makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, tile),
@@ -174,8 +179,9 @@ SearchSpace Attention::searchSpace() const {
           makeParameter("share", {1, 2, 4, 8, 16}, isShared ? toCopy / block : 1)};
 }
 
-/// A block of queries is computed whole: one query has a strategy of its own (OneQuery.cpp), a few have small blocks,
-/// and so have causal ones whose keys, as many, are one block.
+/// A block of queries is computed in full, so small numbers of queries get shape-specialised variants: a dedicated
+/// strategy compiles one query (OneQuery.cpp), and few queries use small blocks. Causal attention also uses small
+/// blocks if all its keys, as many as the queries, form one block.
 std::vector<RowVariant> Attention::rowVariants() const {
   linalg::GenericOp op = found.scores.op;
   std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);
@@ -222,28 +228,28 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
     pad(cast<linalg::GenericOp>(op), {rank - 2});
 }
 
-/// A register tile of rowCount x columnCount sums over the domain.
+/// Schedules a register tile of rowCount x columnCount accumulators over the reduction domain.
 void Attention::placeTile(Func tile, Var columns, int columnCount, Var rows, int rowCount, const RDom &domain) const {
   tile.bound_extent(columns, columnCount).align_bounds(columns, columnCount).bound_extent(rows, rowCount);
   tile.vectorize(columns, lanes).unroll(columns).unroll(rows);
   tile.update().reorder(columns, rows, domain.x).vectorize(columns, lanes).unroll(columns).unroll(rows);
 }
 
-/// A number for each query of the block, reduced over the domain. Unrolled, every query of the block has its number in
-/// sight, and the limit of the domain is one for all.
+/// Schedules one value per query of the block, reduced over the domain. The queries are unrolled inside the reduction
+/// loop, so that Halide sees the block number in each query index and computes one bound of the domain for all of them.
 void Attention::placeRows(Func func, Var queries, const RDom &domain) const {
   placeVectors(func, queries);
   func.update().reorder(queries, domain.x).vectorize(queries, lanes).unroll(queries);
 }
 
-/// All queries of a block, also those beyond the last one: Halide sees the block's number in a query's, on which limits
-/// depend, and bounds of what is allocated, if it knows their extent.
+/// Computes all queries of a block, including those after the last one. If Halide knows the extent of the block, it
+/// derives the block number from a query index; key limits and allocation bounds depend on that number.
 void Attention::placeVectors(Func func, Var queries) const {
   func.bound_extent(queries, funcs->sizes.blockQueries).vectorize(queries, lanes);
 }
 
-/// The result: channels in vectors, query rows in register tiles, tiles in blocks, and the blocks of everything as
-/// tasks.
+/// Schedules the result: channels as vectors, query rows as register tiles, tiles within blocks, and all blocks as
+/// parallel tasks.
 void Attention::scheduleStore(Translator &translator) {
   const Output &output = translator.outputs.front();
   store = output.func;
@@ -301,7 +307,7 @@ void Attention::scheduleQueries() {
   }
 }
 
-/// A Func of a block of keys.
+/// Places a Func that is computed for each block of keys.
 void Attention::place(Func func) const {
   if (funcs->sizes.hasKeyBlocks)
     func.compute_at(funcs->partial, keysLevel());
@@ -309,7 +315,7 @@ void Attention::place(Func func) const {
     func.compute_at(store, level);
 }
 
-/// A copy of keys or values, where all that share it are inside.
+/// Places a packed copy of keys or values at the loop that encloses all query blocks that share it.
 void Attention::placeCopy(Func copy, Var innermost, int64_t extent) const {
   if (isGrouped())
     copy.compute_at(funcs->partial, funcs->block);
@@ -339,7 +345,7 @@ void Attention::scheduleScores() {
   placeTile(f.scoreTile, f.query, tileQueries, f.key, tileKeys, f.depthDomain);
 }
 
-/// The products and statistics of each of several blocks of keys.
+/// Schedules the partial products and softmax statistics of each of several blocks of keys.
 void Attention::schedulePartial() {
   AttentionFuncs &f = *funcs;
   Var queryTile("query_tile"), queryIn("query_in"), channelTile("channel_tile"), channelIn("channel_in"),
@@ -350,7 +356,8 @@ void Attention::schedulePartial() {
   std::vector<Halide::VarOrRVar> order{channelIn, queryIn, channelTile, queryTile};
   Var query = f.query;
   if (isGrouped()) {
-    // Loops over blocks of keys are outside of those over blocks of queries, so that a copy stays near.
+    // The loop over blocks of keys is outside the loop over blocks of queries, so that a packed copy stays in the
+    // cache.
     const int queries = f.sizes.blockQueries;
     for (Func func : {f.partial, f.statistics})
       func.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
@@ -372,7 +379,7 @@ void Attention::schedulePartial() {
   f.productTile.compute_at(f.partial, channelTile);
 }
 
-/// What is computed for a block of keys.
+/// Schedules the Funcs that are computed for a block of keys.
 void Attention::scheduleKeyBlock() {
   AttentionFuncs &f = *funcs;
   scheduleQueries();
@@ -395,7 +402,7 @@ void Attention::scheduleKeyBlock() {
   placeTile(f.productTile, f.channel, tileChannels, f.query, tileRows, f.productDomain);
 }
 
-/// The sums over blocks of keys.
+/// Schedules the combine step over the blocks of keys.
 void Attention::scheduleMerge() {
   AttentionFuncs &f = *funcs;
   f.maximum.compute_at(store, level);
@@ -425,7 +432,7 @@ void Attention::schedule(Translator &translator, const SchedulePoint &) {
     Func func = translator.stages[op].funcs.front();
     func.compute_at(store, level).vectorize(dimensionVar(0), lanes, TailStrategy::RoundUp);
   }
-  // The queries' own stages are computed where the queries are packed.
+  // The stages that compute the queries are inlined where the queries are packed.
   for (Value value = found.scores.op.getDpsInputs()[found.scores.a];
        auto op = value.getDefiningOp<linalg::GenericOp>();) {
     if (op.getNumReductionLoops() || op.getNumDpsInputs() == 0 || !value.hasOneUse())

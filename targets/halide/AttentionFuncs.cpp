@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The block's queries are packed [depth][queries], so that the lanes of a vector are queries. Keys and values are
-//    read where they are: an element of a key is broadcast, the channels of a value are lanes.
-// 2. For each block of keys: scores, maxima, weights, sums, products. Loops over keys end where no query of the block
-//    has a key that counts.
-// 3. The products and sums of the blocks of keys are added with the factors e^(maximum of the block - maximum).
+// 1. The queries of a block are packed as [depth][queries], so that the lanes of a vector are queries. Keys and values
+//    are read in place or from a packed copy: an element of a key is broadcast, and the lanes of a vector of values are
+//    channels.
+// 2. Scores, maxima, weights, sums and products are computed for each block of keys. Loops over keys end after the last
+//    key that any query of the block attends to.
+// 3. The products and sums of the blocks of keys are combined with the factors e^(maximum of the block - maximum).
 //
-// Queries and keys beyond the last one repeat it; arguments read between are clamped.
+// Queries and keys after the last one repeat it. The elementwise ops in between read their arguments at clamped
+// indices.
 #include "targets/halide/AttentionFuncs.h"
 
 #include <limits>
@@ -19,10 +21,11 @@ using Halide::Func;
 using Halide::RDom;
 using Halide::Var;
 
-/// Maxima start here: finite, so that a block of keys whose scores are all -infinity has weights of 0.
+/// The initial value of the maxima. It is finite, so that a block of keys whose scores are all -infinity has weights of
+/// 0.
 static constexpr float lowest = -3.402823466e38f;
 
-/// Values of the op's loops, given those of its result's dimensions; reduction loops are undefined.
+/// Returns the values of the op's loops for the given indices of its result; reduction loops stay undefined.
 static Exprs loopsAt(linalg::GenericOp op, const Exprs &innermostFirst) {
   Exprs loops(op.getNumLoops());
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -47,7 +50,7 @@ AttentionFuncs::AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Trans
   rank = cast<RankedTensorType>(linalg::GenericOp(this->match.scores.op).getResult(0).getType()).getRank();
 }
 
-/// `inner`, then the outer dimensions, the innermost of which is dimension `firstOuter`.
+/// Returns `inner` followed by the outer dimensions, the innermost of which is dimension `firstOuter`.
 std::vector<Var> AttentionFuncs::vars(std::vector<Var> inner, unsigned firstOuter) const {
   for (unsigned i = 0; i + 2 < rank; ++i)
     inner.push_back(dimensionVar(firstOuter + i));
@@ -66,7 +69,8 @@ Func AttentionFuncs::start(const char *name, const std::vector<Var> &vars, const
   return func;
 }
 
-/// Makes the domain [0, count) within [0, extent); its index, which Halide may take to be below the count.
+/// Defines the domain [0, count) within [0, extent) and returns its index, which is promised to Halide to be below the
+/// count.
 Expr AttentionFuncs::domainUpTo(RDom &domain, const Expr &count, const Expr &extent, const char *name) {
   domain = RDom(0, extent, translator.name(name));
   domain.where(domain.x < count);
@@ -89,15 +93,16 @@ bool AttentionFuncs::build() {
   return buildScores() && buildWeights() && buildProducts() && buildMerge();
 }
 
-/// An element of keys or values as the float that it is, its scale included: what regions do with it changes nothing
-/// more.
+/// Returns an element of keys or values as a float with its scale applied, which the conversions in the op's region
+/// leave unchanged.
 Expr AttentionFuncs::decoded(const Contraction &of, const Exprs &loops) {
   Expr value = translator.readWide(of.op, of.b, loops);
   return of.scale ? Halide::cast<float>(value) * translator.readWide(of.op, *of.scale, loops) : value;
 }
 
-/// A square of n x n numbers in the order of its rows is transposed by interleaving the halves of that order log2(n)
-/// times: each time rotates the bits of a number's place by one, and n times half of them.
+/// Transposes squares of n x n elements. Interleaving the two halves of the row-major sequence rotates the bits of an
+/// element's position by one. After log2(n) interleavings they are rotated by half their number, which is the
+/// transposition.
 void AttentionFuncs::buildQueries() {
   const Contraction &shape = match.scores;
   int size = sizes.transposed;
@@ -170,7 +175,7 @@ bool AttentionFuncs::buildScores() {
   return true;
 }
 
-/// How many keys count for the query, as far as the limits say.
+/// Returns how many keys the limits of the mask allow for the query.
 Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
   linalg::GenericOp masked = match.masked;
   SmallVector<Value> wanted;
@@ -182,15 +187,15 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
   });
   Expr result = keyCount;
   for (auto [limit, value] : llvm::zip(match.limits, values)) {
-    if (!limit.growsWithQuery) // a length that the model computes may be anything
+    if (!limit.growsWithQuery) // a sequence length that the model computes may have any value
       value = Halide::clamp(value, limit.isInclusive ? -1 : 0, keyCount);
     result = Halide::min(result, limit.isInclusive ? value + 1 : value);
   }
   return result;
 }
 
-/// The number of keys that the block of queries with this one needs. The last query of the block has the highest limit.
-/// If none counts for the first one, all of them have the same weight there.
+/// Returns the number of keys that the block of this query needs. The last query of the block has the highest limit. If
+/// the limit of the first query allows no key, all keys have the same weight for it, so all of them are needed.
 Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
   if (sizes.isOneQuery)
     query = 0;
@@ -204,7 +209,7 @@ Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
   return sizes.hasEmptyBlocks ? Halide::select(first < queryCount, needed, 0) : needed;
 }
 
-/// What the op of the weights makes of a score and a maximum.
+/// Returns the value that the weights op computes from a score and a maximum.
 Expr AttentionFuncs::weight(const Expr &score, const Expr &maximum) {
   Exprs values = translator.body(match.weights, Exprs(rank, Expr(0)), [&](unsigned number) {
     return number == match.weightScore ? score : number == match.weightMaximum ? maximum : Expr(0.0f);
@@ -255,7 +260,7 @@ bool AttentionFuncs::buildProducts() {
     packedValues = start("packed_values", vars({channel, key}), decoded(shape, loops(heldBelow(key, keyCount))));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
-  // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.
+  // Packed rows have room for the channels of full tiles; values after the last channel are not used.
   Expr last = translator.loopExtent(op, shape.n) - 1, within = Halide::unsafe_promise_clamped(channel, 0, last);
   Exprs values = translator.body(op, loops(atKey), [&](unsigned number) -> Expr {
     if (number == shape.a)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Funcs of an attention kernel by blocks of queries and of keys, unscheduled. Their dimensions are those named
-// here, innermost first, and then the outer ones of the scores (heads, batch) under the translator's names.
+// The unscheduled Funcs of an attention kernel that is blocked over queries and keys. A Func has the dimensions named
+// here, innermost first, followed by the outer dimensions of the scores (heads, batch) under the translator's names.
 #pragma once
 
 #include "targets/halide/AttentionMatch.h"
@@ -10,42 +10,44 @@
 namespace kiln::halide {
 
 struct AttentionSizes {
-  int blockQueries = 0;        // queries of a block, which a loop over keys is limited by
-  int blockKeys = 0;           // keys of a block, if there are several
+  int blockQueries = 0;        // queries of a block, which share the bound of a loop over keys
+  int blockKeys = 0;           // keys of a block, if there are several blocks
   bool hasKeyBlocks = false;   // whether the keys are in several blocks
-  bool hasEmptyBlocks = false; // whether there may be blocks behind the last query
-  bool packsKeys = false;      // whether keys are copied to rows that follow each other
-  bool packsValues = false;    // whether values are, to rows of padded length
-  int transposed = 0;          // queries are packed by transposing squares of that size, a power of 2; 0: one by one
-  int keyLanes = 0;            // lanes are keys, so many, and queries are computed one by one; 0: lanes are queries
-  bool isOneQuery = false;     // whether there is but one
+  bool hasEmptyBlocks = false; // whether there may be blocks after the last query
+  bool packsKeys = false;      // whether keys are packed into contiguous rows
+  bool packsValues = false;    // whether values are packed into rows of padded length
+  int transposed = 0; // size of the squares, a power of 2, by whose transposition queries are packed; 0: one by one
+  int keyLanes = 0;   // number of lanes if lanes are keys and queries are computed one by one; 0: lanes are queries
+  bool isOneQuery = false; // whether there is only one query
 };
 
-/// A number for each query, reduced over the keys of a block. If lanes are keys, each lane reduces its own first.
+/// A value per query, reduced over the keys of a block. If lanes are keys, each lane first reduces its own keys.
 struct KeyReduction {
   Halide::Func ofLane; // lane, query, block
   Halide::Func func;   // query, block
   Halide::RDom keys, lanes;
 };
 
-/// Rows of keys or values lie pages apart, where no hardware prefetcher follows: whoever reads vectors of them asks for
-/// those so many rows ahead.
+/// Prefetches rows of keys or values `rowsAhead` rows before they are read as vectors. The rows are stored pages apart,
+/// where no hardware prefetcher follows.
 void askForRows(Translator &translator, const Contraction &of, unsigned rowLoop, int64_t rowsAhead);
 
 class AttentionFuncs {
 public:
   AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Translator &translator);
 
-  /// Once, when the first of the two ops that they replace is reached. False after a diagnostic.
+  /// Builds the Funcs when the first of the two ops that they replace is reached; later calls do nothing. Returns false
+  /// after a diagnostic.
   bool build();
 
   const AttentionMatch match;
   const AttentionSizes sizes;
-  unsigned rank; // of the scores
+  unsigned rank; // rank of the scores
   Halide::Var channel{"channel"}, query{"query"}, key{"key"}, block{"key_block"}, depth{"depth"};
 
-  /// Before packedQuery: rows of a square as they are (lane, row, square of depths, square of queries), and then with
-  /// the halves of their number interleaved once, twice and so on (twice as many lanes, half as many rows).
+  /// The stages of the transposition before packedQuery: the rows of a square in their original order (lane, row,
+  /// square of depths, square of queries), then after one, two, ... interleavings of their halves (twice as many lanes,
+  /// half as many rows).
   std::vector<Halide::Func> turns;
   Halide::Var lane{"lane"}, row{"row"}, depthSquare{"depth_square"}, querySquare{"query_square"};
   Halide::Func packedQuery; // query, depth
@@ -54,15 +56,15 @@ public:
   Halide::Func scores;      // query, key, block: masked
   KeyReduction maxima;
   Halide::Func weights;      // query, key, block
-  KeyReduction sums;         // of the weights
+  KeyReduction sums;         // sums of the weights
   Halide::Func packedValues; // channel, key
   Halide::Func productTile;  // channel, query, block
-  Halide::Func partial;      // channel, query, block: the product
+  Halide::Func partial;      // channel, query, block: the products
   Halide::Func statistics;   // query, block: maximum and sum
   Halide::Func maximum;      // query
   Halide::Func factor;       // query, block
-  Halide::Func sum;          // as the op has it: d0 the query
-  Halide::Func product;      // as the op has it: d0 the channel, d1 the query
+  Halide::Func sum;          // indexed like the op's result: d0 is the query
+  Halide::Func product;      // indexed like the op's result: d0 is the channel, d1 the query
   Halide::RDom depthDomain, productDomain, mergedMaxDomain, mergedSumDomain, mergedProductDomain;
 
 private:

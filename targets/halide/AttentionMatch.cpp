@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Two contractions; from the scores forwards their one elementwise user, the maxima, weights and sums, each used by
-//    the next ones alone.
-// 2. What the result does with the products may differ, as long as every dimension of theirs is one of its.
-// 3. The limits: masked = select(key < limit and .., score, very low), as causal masks and lengths are written.
+// 1. The kernel has two contractions. The scores are used by an optional elementwise mask, the maxima, the weights and
+//    the sums, each of which is used only by the next ones.
+// 2. The ops between the products and the result may differ, as long as every dimension of the products is a dimension
+//    of the result.
+// 3. Limits are recognised in masked = select(key < limit and .., score, very low), the form of causal masks and
+//    lengths.
 #include "targets/halide/AttentionMatch.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -98,12 +100,13 @@ private:
     return isRowReduction<arith::AddFOp>(found.sums, weights);
   }
 
-  /// The products have the outer dimensions and the queries where the weights have them, and no others.
+  /// Whether the products have the outer dimensions and the queries where the weights have them, and no other
+  /// dimensions.
   bool findProducts() {
     linalg::GenericOp op = found.products.op;
     AffineMap from = op.getIndexingMapsArray()[found.products.a];
     AffineMap to = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-    // The values exist before the first of the two ops that are built together.
+    // The values must be defined before the first of the two ops that are built together.
     Operation *values = op.getDpsInputs()[found.products.b].getDefiningOp();
     return op.getDpsInputs()[found.products.a] == found.weights.getResult(0) && from.isProjectedPermutation() &&
            to.getNumResults() == rank && from.getNumResults() == rank &&
@@ -112,7 +115,7 @@ private:
            from.getDimPosition(rank - 2) == *found.products.m && (!values || values->isBeforeInBlock(found.sums));
   }
 
-  /// The result has every dimension of the products, the channels innermost.
+  /// Whether the result has every dimension of the products, with the channels innermost.
   bool alignResult() {
     Alignment alignment(kernel);
     Value products = found.products.op.getResult(0);

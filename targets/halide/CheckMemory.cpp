@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Arguments and results as dense buffers, with the extents that the index arguments give them.
-// 2. Runs of the statement: integers are drawn, extreme ones among them, so a kernel that reads any runs several times.
+// 1. Arguments and results become dense buffers, whose extents follow from the index arguments.
+// 2. The checker runs the statement. Integer inputs are random and include extreme values, so a kernel that reads
+//    integers runs several times.
 #include "targets/halide/CheckMemory.h"
 
 #include "compiler/dialect/Extents.h"
@@ -13,7 +14,7 @@ namespace kiln::halide {
 
 using namespace mlir;
 
-/// Runs of a kernel that is given integers.
+/// The number of runs of a kernel that has integer inputs.
 constexpr int drawsOfIntegers = 3;
 
 static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
@@ -37,7 +38,7 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   }
 }
 
-/// The extents of a part.
+/// Returns the extents of a stored part of a tensor.
 static std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> symbols) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
@@ -47,12 +48,13 @@ static std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> sym
 
 namespace {
 
-/// A kernel whose index arguments have values.
+/// A kernel with values for its index arguments.
 struct CheckedKernel {
   func::FuncOp kernel;
   std::string prefix;
   StatementRun run;
-  std::vector<std::pair<std::string, std::string>> inPlace; // names of arguments and results, and the empty ones
+  std::vector<std::pair<std::string, std::string>> inPlace; // pairs of an argument and a result that share memory; the
+                                                            // first pair is empty
   std::string values;                                       // "s0=5, s1=7"
   bool hasIntegers = false;
 
@@ -91,7 +93,7 @@ struct CheckedKernel {
 
 } // namespace
 
-/// What is wrong with one case; throws StepsExceeded.
+/// Returns what is wrong with one case, or an empty string. Throws StepsExceeded.
 static std::string checkCase(const Halide::Internal::Stmt &stmt, CheckedKernel checked) {
   const uint64_t seed = checked.run.seed;
   const int draws = checked.hasIntegers ? drawsOfIntegers : 1;
@@ -137,8 +139,8 @@ MemoryCheck checkKernelMemory(const Halide::Internal::Stmt &stmt, func::FuncOp k
 
 std::vector<MemoryCase> usualMemoryCases(func::FuncOp kernel) {
   SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
-  // Steps from the least value, as far as the bounds go: an odd number, one past a tile, the middle, the largest. All
-  // index arguments grow together, so that one which is at least another one stays so.
+  // Distances from the least value within the bounds: an odd extent, one past a tile, the middle and the largest value.
+  // All index arguments grow together, which preserves the order between them.
   std::vector<MemoryCase> cases;
   auto add = [&](llvm::function_ref<int64_t(const mlir::kiln::Interval &)> valueOf) {
     MemoryCase next;

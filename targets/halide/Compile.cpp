@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
+// Halide reports errors as exceptions. This file turns them into diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
 #include "compiler/object/Object.h"
@@ -38,7 +38,7 @@ void setCodeOptions(const std::string &options) {
 
 namespace {
 
-/// A file in memory, with a path by which Halide writes it: a job that is killed leaves nothing behind.
+/// An in-memory file with a path to which Halide can write. A job that is killed leaves no file.
 class MemoryFile {
 public:
   MemoryFile() : descriptor(memfd_create("kiln-kernel", MFD_CLOEXEC)) {}
@@ -155,7 +155,7 @@ public:
     return std::move(*kept);
   }
 
-  /// After lower().
+  /// Checks the memory accesses of the kernel; call after lower().
   MemoryCheck check(ArrayRef<MemoryCase> cases) {
     std::vector<std::string> results;
     for (const Output &output : translator.outputs)
@@ -171,7 +171,7 @@ private:
   StringRef symbol;
   const CodeTarget &target;
   Translator translator;
-  Halide::Internal::Stmt statement; // as it was lowered
+  Halide::Internal::Stmt statement; // after lowering
   std::optional<Halide::Module> module;
 };
 
@@ -218,7 +218,7 @@ private:
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
                                   bool isChecked) const;
 
-  /// Lowers the kernel and goes on with `step`; what Halide refuses becomes a diagnostic.
+  /// Lowers the kernel, then runs `step`. An error of Halide becomes a diagnostic.
   LogicalResult lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
                         function_ref<LogicalResult(Compilation &)> step) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel function through a strategy and Halide to an object. No Halide in this header.
+// Compiles a kernel function to an object with a schedule strategy and Halide. This header does not depend on Halide.
 #pragma once
 
 #include "compiler/object/Object.h"
@@ -8,28 +8,29 @@
 
 namespace kiln::halide {
 
-/// Options of Halide's LLVM: no search for vectors in scalar code, which finds the pointers of a tile's rows, and takes
-/// them apart again.
+/// Options of Halide's LLVM. The SLP vectoriser is off: it would vectorise the row pointers of a register tile, only to
+/// extract them again.
 inline constexpr char codeOptions[] = "-vectorize-slp=false";
-/// And for x86-64: no branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their
-/// cache of decoded instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its
-/// core (M-0906).
+/// Options for x86-64: in addition, no branch crosses or ends at a boundary of 32 bytes. Some Intel CPUs do not keep
+/// code with such a branch in their cache of decoded instructions (erratum SKX102), which slows down a loop of
+/// multiply-adds that shares its core with another thread (M-0906).
 inline constexpr char x86CodeOptions[] = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
 
-/// Halide reads the options of its LLVM from the environment before its first code: those that are set first hold for
-/// the process. Whatever stood there is gone, since a kernel's object depends on the kernel alone.
+/// Sets the options of Halide's LLVM. Halide reads them from the environment before it generates its first code, so the
+/// options of the first call hold for the process. A previous value of the variable is overwritten, since a kernel's
+/// object must depend only on the kernel.
 void setCodeOptions(const std::string &options);
 
 /// What Halide compiles for.
 struct CodeTarget {
   std::string triple;        // as Halide writes it: "x86-64-linux"
   std::string features;      // names of Halide's Target: "avx2-fma"
-  std::string fewerFeatures; // of the fallback; the same: there is none
-  std::string codeOptions;   // of its LLVM; those of the first kernel that is compiled hold for the process
+  std::string fewerFeatures; // features of the fallback compiler; equal to `features`: there is none
+  std::string codeOptions;   // options of Halide's LLVM; those of the first compiled kernel hold for the process
   MachineModel machine;
-  bool hasByteProducts = false; // VectorFunctions
-  bool isSmall = false;         // code is sent over networks: of forms for fewer rows only that for one
-  CpuName newer = {};           // compiled by LLVM 22 for this, from Halide's bitcode; without a triple: by Halide
+  bool hasByteProducts = false; // see VectorFunctions
+  bool isSmall = false; // code size matters: compile only the variant for one row, no other shape-specialised ones
+  CpuName newer = {};   // if it has a triple, LLVM 22 compiles Halide's bitcode for this CPU; otherwise Halide does
 };
 
 std::unique_ptr<KernelCompiler> createKernelCompiler(CodeTarget target);

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// out[batch, m, n] = sum over k of a[batch, m, k] * b[batch, n, k], with what follows element by element fused at the
-// tile.
+// GEMM: out[batch, m, n] = sum over k of a[batch, m, k] * b[batch, n, k], with the elementwise epilogue fused at the
+// register tile.
 //
-// 1. a is read in place where its rows lie along k, or packed into [m / tile][k][tile], the last row standing in for
-//    those behind it; b is read in its stored tiles, or packed if it is dense or has tiles along k, as a
-//    frozen weight that a gradient goes through.
-// 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
-//    guarded, so that one code serves any number of rows.
-// 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts. Neither Halide nor LLVM may
-//    unroll parts or rows: LLVM would take the total apart into registers, and keep sums on the stack in the loop over
-//    k instead (M-0131, M-0170).
-// Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words
-// are made before. Of i4 those of a group are, whose sums, each times its scale, are added up as floats.
+// 1. a is read in place if its rows are contiguous along k, or packed into [m / tile][k][tile], where the last row
+//    stands in for rows after it. b is read in its stored tiles. It is packed if it is dense or tiled along k, as a
+//    frozen weight is that a gradient flows through.
+// 2. A register tile of m x n accumulators iterates over k. Row and column tiles are always full and only the store is
+//    guarded, so that the same code serves any number of rows.
+// 3. Several partial sums over k are added to a total on the stack, over whose rows the epilogue loops. Neither Halide
+//    nor LLVM may unroll the loops over partial sums or rows: LLVM would promote the total to registers and keep the
+//    accumulators of the loop over k on the stack instead (M-0131, M-0170).
 // 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
 //    blocks, whose sums are added to the panel's accumulators in memory (M-0104). Many rows are cut into blocks too,
 //    which bounds the memory of packed rows.
+//
+// If a is i8 and b has the interleaved (VNNI) layout, products are accumulated as integers, several per instruction,
+// and the rows of a are packed into words beforehand. If b is i4, each group has an integer sum, which is multiplied by
+// the group's scale and added up as f32.
 #include "targets/halide/Contraction.h"
 #include "targets/halide/Placement.h"
 
@@ -55,7 +57,7 @@ private:
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
-  std::optional<PanelReductions> panels; // reduced row by row behind the sums
+  std::optional<PanelReductions> panels; // reduced row by row after the sums
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
@@ -100,7 +102,7 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, b
   }
 }
 
-/// Where packed rows would be: the words, and the sums of their groups.
+/// Places the interleaved rows of a and the sums of their groups where packed rows would be computed.
 void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch) {
   const Var row("row"), within("within");
   const bool hasRows = tiled.shape.m.has_value();
@@ -123,7 +125,7 @@ void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, boo
     tiled.groupSums.update().atomic().vectorize(tiled.within.x, lanes);
 }
 
-/// A tile, all of its vectors at once.
+/// Schedules a register tile with all its vectors unrolled.
 void ContractionStrategy::scheduleTile(Func tile, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
   tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
@@ -131,7 +133,7 @@ void ContractionStrategy::scheduleTile(Func tile, Var rows, bool hasRows) {
     tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
 }
 
-/// The loop over k of a tile's sums.
+/// Schedules the K loop of a register tile.
 void ContractionStrategy::scheduleDepth(const Tiled &tiled, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
   Func tile = tiled.tile;
@@ -155,7 +157,8 @@ void ContractionStrategy::scheduleDepth(const Tiled &tiled, Var rows, bool hasRo
     update.unroll(rows);
 }
 
-/// The register tiles, and what sums them up: the panel of several blocks of k, or a tile's total of several parts.
+/// Schedules the register tiles and their accumulation: into a panel if there are several blocks of k, or into a total
+/// per tile if there are several partial sums.
 void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   Var d0 = dimensionVar(0);
   bool hasRows = tiled.shape.m.has_value();
@@ -202,8 +205,8 @@ static std::vector<Var> batchLoops(const Tiled &tiled) {
   return batch;
 }
 
-/// The loops over panels and rows outside of those of `order`, which are inside of a panel. The loop over rows that has
-/// a row's columns in it.
+/// Schedules the loops over panels and rows outside of the loops of `order`, which are inside of a panel. Returns the
+/// loop over rows that contains the columns of a row.
 Var ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order) {
   const Var rows = dimensionVar(first.rowDim);
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
@@ -221,7 +224,7 @@ Var ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vect
                 TailStrategy::GuardWithIf);
   if (hasRows && !point.isRowsOuter)
     order.push_back(rowLoop);
-  // Tasks of both: those of a panel follow each other.
+  // For tasks over both rows and columns, the tasks of a panel follow each other.
   if (point.split == Split::Both)
     order.push_back(rowBlock);
   order.push_back(column);
@@ -265,7 +268,7 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
   for (auto &tiled : tiles) {
     placed.insert(tiled->shape.op);
     translator.keepsLoops |= tiled->total.defined();
-    // Panels and their blocks are stored one after another, in the order in which they are read.
+    // Panels and their blocks are contiguous, in the order in which they are read.
     const Contraction &shape = tiled->shape;
     if (point.ahead)
       translator.prefetch(shape.op, shape.b, point.ahead * shape.tile);
@@ -318,7 +321,7 @@ std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineMod
     if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine, contraction->sumType())))
       continue;
     if (!contraction->m && contraction->tile == 0 && !isOrdered(kernel))
-      continue; // a product with one vector: no reuse that would pay for packing
+      continue; // a GEMV with a dense b: no reuse that would pay for packing
     if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction, machine))
       continue;
     contractions.push_back(*contraction);

@@ -42,10 +42,10 @@ private:
   Tiled &tiled;
   const Contraction &shape;
   linalg::GenericOp op;
-  const int64_t group;   // of the depth, with a scale of its own; 0: none
-  const int parts;       // sums of a block
-  std::vector<Var> vars; // of the output, innermost first
-  Exprs loops;           // of the op
+  const int64_t group;   // elements of K that share a scale and are summed up separately; 0: none
+  const int parts;       // partial sums of a block of k
+  std::vector<Var> vars; // variables of the output, innermost first
+  Exprs loops;           // values of the op's loops
 };
 
 void ContractionBuilder::nameLoops() {
@@ -70,7 +70,8 @@ void ContractionBuilder::nameLoops() {
   }
 }
 
-/// Innermost the position in the tile, then k, the tile, and the batch loops that the operand depends on.
+/// Packs an operand. Its dimensions are, innermost first, the position in the tile, k, the tile, and the batch loops
+/// that the operand depends on.
 Func ContractionBuilder::pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch) {
   Var lane("lane"), group("group");
   std::vector<Var> depthVars;
@@ -98,7 +99,8 @@ Expr ContractionBuilder::readPacked(Func packed, unsigned loop, int size, ArrayR
   return packed(indices);
 }
 
-/// The words of the rows, innermost k, then rows and the batch loops that they depend on.
+/// Packs the rows of a into words of the interleaved layout. The dimensions are, innermost first, the word along k, the
+/// row, and the batch loops that a depends on.
 Func ContractionBuilder::makeWords() {
   Var word("word"), row("row");
   std::vector<Var> vars{word};
@@ -114,7 +116,7 @@ Func ContractionBuilder::makeWords() {
   return words;
 }
 
-/// The sums of the rows' groups, whose number is innermost, else as the words.
+/// Sums up the groups of the rows of a. The innermost dimension is the group, the others are those of makeWords().
 Func ContractionBuilder::makeGroupSums() {
   Var which("group"), row("row");
   std::vector<Var> vars{which};
@@ -132,7 +134,7 @@ Func ContractionBuilder::makeGroupSums() {
   return sums;
 }
 
-/// The further indices of words. Rows of full tiles beyond the last one are others again.
+/// Returns the outer indices of `words` and `groupSums`. Rows of full tiles after the last one read other rows again.
 Exprs ContractionBuilder::rowOfWords() const {
   Exprs indices;
   if (shape.m) {
@@ -143,7 +145,7 @@ Exprs ContractionBuilder::rowOfWords() const {
   return indices;
 }
 
-/// Those of a row that meet the weight's word.
+/// Returns the words of a row that are multiplied by the weight's word.
 Exprs ContractionBuilder::readWords() const {
   const int count = int(rowWordsOfStep(shape));
   Exprs words;
@@ -155,7 +157,7 @@ Exprs ContractionBuilder::readWords() const {
   return words;
 }
 
-/// The products of the piece of k that is summed up, times its scale.
+/// Multiplies the sum of a group of K by its scale.
 Expr ContractionBuilder::scaledGroup(const Expr &sum) {
   loops[shape.reduction[0]] = tiled.pieces.x * int(group);
   if (!shape.group)
@@ -165,8 +167,8 @@ Expr ContractionBuilder::scaledGroup(const Expr &sum) {
   return translator.scaledGroup(shape, sum, tiled.groupSums(indices), loops);
 }
 
-/// A register tile of sums over a part of a block: a Func of its own, so that they are held in registers. False after a
-/// diagnostic.
+/// Builds the register tile of one partial sum of a block. It is a separate Func, so that the accumulators are held in
+/// registers. Returns false after a diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
   const int partDepth = shape.group ? int(shape.group / shape.word) : group ? int(group) : schedule.blockDepth / parts;
   Halide::Region region;
@@ -202,7 +204,8 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     if (operand == shape.a && shape.m) {
       Expr &row = read[*shape.m], extent = translator.loopExtent(op, *shape.m);
       row = rowOfFullTile(row, extent, schedule.tileRows);
-      // Or a Func that computes the operand would compute the rows of full tiles, from what is not there.
+      // Otherwise a Func that computes the operand would also compute the rows of full tiles after the last one, from
+      // elements that do not exist.
       if (!isa<BlockArgument>(op->getOperand(operand)))
         row = Halide::min(row, extent - 1);
     }
@@ -238,7 +241,7 @@ Func ContractionBuilder::build() {
     return Func();
   Func result = tiled.tile;
   if (hasPieces()) {
-    // Of one block a total for each tile, of several one panel for all tiles of rows.
+    // With one block each tile has a total, with several blocks all tiles of rows share a panel.
     Halide::Region region{{0, parts}};
     if (isBlocked())
       region.push_back({0, int(staticSteps(shape) / schedule.blockDepth)});
@@ -258,7 +261,7 @@ Func ContractionBuilder::build() {
     result = sums;
   }
   if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {
-    Func scaled(translator.name("scaled")); // computed where it is used
+    Func scaled(translator.name("scaled")); // inlined into its uses
     scaled(vars) = translator.scaledSum(shape, result(vars), loops);
     result = scaled;
   }

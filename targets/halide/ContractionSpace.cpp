@@ -11,26 +11,26 @@ namespace kiln::halide {
 
 using namespace mlir;
 
-/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
-/// are the same for both.
+/// Constants from which the default schedule configuration is computed, one set for machines with few vector registers
+/// and one for machines with many. Members with an initialiser are the same for both.
 struct ContractionDefaults {
-  int64_t tileVectors;  // of a tile's columns (M-0105, M-0110, M-0111, M-0910 to M-0916)
-  int64_t lowTileRows;  // rows of a call up to which tiles of four are best, which divide 64 and 128 as six do not
+  int64_t tileVectors;  // vectors of a tile's columns (M-0105, M-0110, M-0111, M-0910 to M-0916)
+  int64_t lowTileRows;  // most rows of a call for which tiles of four are best, which divide 64 and 128 as six do not
                         // (M-0164, M-0165, M-0175 to M-0177); 0: none
-  int64_t steps;        // of k at a time where a weight is asked for (M-0161, M-0162, M-0217)
-  int64_t lowTileSteps; // those of tiles below six rows
-  int64_t blockSteps;   // at most so many within blocks of rows (M-0115)
-  int64_t ahead;        // steps between asking for a row of b and reading it (M-0160, M-0210)
-  int64_t packedRows;   // of a block, where packed ones would come from the third cache for each panel (M-0150 to
+  int64_t steps;        // K iterations to unroll if a weight is prefetched (M-0161, M-0162, M-0217)
+  int64_t lowTileSteps; // the same for tiles below six rows
+  int64_t blockSteps;   // maximum of both within blocks of rows (M-0115)
+  int64_t ahead;        // prefetch distance for rows of b, in K iterations (M-0160, M-0210)
+  int64_t packedRows;   // rows of a block, if packed rows would be read from the L3 cache for each panel (M-0150 to
                         // M-0153, M-0167); 0: no blocks
 
-  int64_t tileRows = 8;        // at most: higher ones are no faster (M-0105, M-0110, M-0111)
-  int64_t blockRows = 256;     // of a block, and rows of a call that do without (M-0913)
-  int64_t requestedRows = 512; // the same, of a weight that is asked for (M-0163, M-0217, M-0219, M-0228, M-0229)
-  int64_t taskRows = 32;       // of a task of both (M-0141 to M-0143)
-  int64_t evenTasks = 25;      // of columns, from which on an odd one costs two threads a twenty-fifth at most
-  int64_t partProducts = 512;  // of one sum, at most (M-0130, M-0134, M-0135)
-  int64_t panelShare = 4;      // one in so many bytes of the second cache is a panel's block (M-0104, M-0112, M-0113)
+  int64_t tileRows = 8;        // maximum rows of a tile: higher tiles are no faster (M-0105, M-0110, M-0111)
+  int64_t blockRows = 256;     // rows of a block, and most rows of a call without row blocks (M-0913)
+  int64_t requestedRows = 512; // the latter if the weight is prefetched (M-0163, M-0217, M-0219, M-0228, M-0229)
+  int64_t taskRows = 32;       // rows of a task if both rows and columns are split (M-0141 to M-0143)
+  int64_t evenTasks = 25;      // column tasks from which an odd number costs two threads a twenty-fifth at most
+  int64_t partProducts = 512;  // maximum products of a partial sum (M-0130, M-0134, M-0135)
+  int64_t panelShare = 4;      // a panel's block takes one in so many bytes of the L2 cache (M-0104, M-0112, M-0113)
 };
 
 static const ContractionDefaults &contractionDefaults(const MachineModel &machine) {
@@ -47,8 +47,8 @@ static std::vector<int64_t> divisors(int64_t number) {
   return result;
 }
 
-/// The rules that join parameters. A parameter that the kernel does not have counts as its absence: no blocks, one
-/// step.
+/// Returns the constraints between parameters. A parameter that the kernel does not have counts as its neutral value:
+/// no blocks, no unrolling.
 static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers, int64_t depth, int64_t stored) {
   auto get = [](const SchedulePoint &point, const char *key, int64_t absent) {
     auto found = point.find(key);
@@ -83,15 +83,15 @@ static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers
   };
 }
 
-/// Whether the rows of a lie in memory as they are read: then packing them only costs (M-0120, M-0121). But rows whole
-/// pages apart share the few places of one set of the first cache, and gain by it (M-0124); and numbers of fewer bits
-/// would be widened one by one, again for each panel.
+/// Whether a is read in place: its rows are contiguous along k, so packing them would only cost time (M-0120, M-0121).
+/// Rows that are a multiple of the page size apart are packed nevertheless, since they compete for one set of the L1
+/// cache (M-0124). So are elements narrower than f32, which would be widened one by one for each panel.
 static bool readsAlongRows(const Contraction &shape) {
   constexpr int64_t pageBytes = 4096;
   linalg::GenericOp op = shape.op;
   AffineMap map = op.getIndexingMapsArray()[shape.a];
   const int64_t depth = staticDepth(shape);
-  // Of a slice they begin somewhere in the row.
+  // The rows of a slice may start at an offset within the row.
   const AffineExpr inner = mlir::kiln::withoutPartial(map.getResults().back());
   auto isAlong = [&] {
     const AffineExpr start = simplifyAffineExpr(inner - getAffineDimExpr(shape.reduction[0], op->getContext()),
@@ -107,8 +107,8 @@ static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine)
   return machine.hasFusedMultiplyAdd && contractionDefaults(machine).lowTileRows > 0 && readsAlongRows(shape);
 }
 
-/// Whether the next panel of a weight is asked for while this one is read, which pays where the second cache does not
-/// hold the weight (M-0216 to M-0219).
+/// Whether the next panel of a weight is prefetched while the current one is read, which pays off if the weight exceeds
+/// the L2 cache (M-0216 to M-0219).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
   int64_t depth = staticDepth(shape);
@@ -120,8 +120,8 @@ static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
 
 namespace {
 
-/// The search space of contractions that share their tiles, parameter by parameter: the defaults of later ones follow
-/// from those of earlier ones.
+/// Builds the search space of contractions that share their tile sizes. The defaults of later parameters follow from
+/// those of earlier ones.
 class ContractionParameters {
 public:
   ContractionParameters(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine)
@@ -145,17 +145,18 @@ private:
   const Contraction &shape;
   const MachineModel &machine;
   const ContractionDefaults &defaults;
-  int64_t panel; // width of those that are reduced where their sums are; 0: none are
-  int64_t lanes, registers, depth /* steps of k */, mostRows;
+  int64_t panel; // width of the panels that are reduced where they are computed; 0: none are
+  int64_t lanes, registers, depth /* K iterations */, mostRows;
   bool isSingle, hasStaticDepth;
-  bool isOrdered;                // one sum over k, whatever the point
-  int64_t columns = 0, rows = 0; // of a register tile by default
+  bool isOrdered;                // one sum over k, whatever the schedule configuration
+  int64_t columns = 0, rows = 0; // default size of a register tile
   bool hasRequests = false, isUneven = false, hasBlocks = false;
   SearchSpace space;
 };
 
-/// Whether there are so few tasks of columns that an odd one costs two threads time. A weight that comes from memory
-/// gains more from being asked for panel by panel than from even tasks (M-0144, M-0145, beside M-0147 and M-0156).
+/// Whether there are so few column tasks that an odd number of them costs two threads time. A weight that is read from
+/// memory gains more from the prefetch of whole panels than from an even number of tasks (M-0144 and M-0145, compared
+/// with M-0147 and M-0156).
 bool ContractionParameters::hasUnevenTasks() const {
   int64_t all = staticExtent(shape.op, shape.n);
   int64_t tasks = ShapedType::isDynamic(all) ? 0 : (all + columns - 1) / columns;
@@ -173,7 +174,7 @@ TuningParameter ContractionParameters::tileColumns() const {
   return makeParameter("n", values, shape.tile ? std::min(shape.tile, widest) : widest);
 }
 
-/// The accumulators, one row of b and two broadcast values share the registers.
+/// The accumulators, one row of b and two broadcast values must fit the registers.
 TuningParameter ContractionParameters::tileRows() const {
   const int64_t vectors = columns / lanes;
   const int64_t fitting = std::max<int64_t>(1, (registers - vectors - 2) / vectors);
@@ -184,7 +185,8 @@ TuningParameter ContractionParameters::tileRows() const {
   return m;
 }
 
-/// In how many sums a block of k is added up: shorter ones round less, and cost a little time.
+/// Returns the number of partial sums of a block of k: shorter sums have a smaller rounding error, and cost a little
+/// time.
 TuningParameter ContractionParameters::parts(int64_t block) const {
   std::vector<int64_t> values{1, 2, 4};
   llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0 || (isOrdered && parts > 1); });
@@ -195,8 +197,8 @@ TuningParameter ContractionParameters::parts(int64_t block) const {
   return makeParameter("parts", values, preset);
 }
 
-/// How many steps of k a tile takes at a time. Products that are not fused wait for registers; and sums of whole
-/// numbers LLVM adds up in another order, for which it keeps accumulators on the stack (M-1122, M-1123).
+/// Returns the default number of unrolled K iterations. Products that are not fused wait for registers. Integer sums
+/// are reassociated by LLVM, which then keeps accumulators on the stack (M-1122, M-1123).
 int64_t ContractionParameters::stepsOfDepth() const {
   if (!hasRequests || !machine.hasFusedMultiplyAdd || shape.word == 2)
     return 1;
@@ -249,7 +251,7 @@ SearchSpace ContractionParameters::get() && {
   rows = m.preset;
   space = {m, n};
   hasRequests = isSingle && columns == shape.tile && asksAhead(shape, machine);
-  // Halide loses the bounds of a panel's reductions in a loop that is made of two.
+  // Halide loses the bounds of a panel's reductions in a fused loop.
   isUneven =
       !hasRequests && !panel && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
   hasBlocks = mostRows > (hasRequests ? defaults.requestedRows : defaults.blockRows);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of convolutions with a packed weight, with what follows element by element fused behind them.
+// The strategy for convolutions with a packed weight and a fused elementwise epilogue.
 //
-// 1. A register tile is some pixels of a row by some outputs, so that its pixels lie a constant distance apart.
-// 2. Channels are summed up in blocks. The image with its padding is copied, a block of rows at a time, so that the
-//    channels of a block lie together: they stay in the cache while a panel of outputs passes over all pixels. No
-//    window is stored element by element.
-// 3. The sums of a panel are in memory between the blocks of channels.
+// 1. A register tile is some pixels of a row by some outputs, so that its pixels are a constant distance apart in
+//    memory.
+// 2. Channels are summed up in blocks. The padded image is copied, a block of rows at a time, so that the channels of a
+//    block are contiguous: they stay in the cache while a panel of outputs passes over all pixels. No im2col matrix is
+//    stored.
+// 3. The sums of a panel are kept in memory between the blocks of channels.
 #include "targets/halide/ImageContraction.h"
 #include "targets/halide/Placement.h"
 
@@ -21,9 +22,10 @@ using Halide::Var;
 
 namespace {
 
-/// Constants of the analytic defaults, not measured. Many channels are blocks of `blockChannels`, few are one block.
+/// Constants of the default schedule configuration, not measured. More than `mostOfOneBlock` channels are split into
+/// blocks of `blockChannels`.
 constexpr int64_t blockChannels = 64, mostOfOneBlock = 96;
-/// One in so many bytes of the second cache is for the sums of a panel and a block of the image's channels.
+/// One in so many bytes of the L2 cache is for the sums of a panel and a block of the image's channels.
 constexpr int64_t blockShare = 2;
 
 struct Point {
@@ -62,10 +64,10 @@ private:
   Contraction shape;
   MachineModel machine;
   int lanes;
-  bool isFused; // stored by the kernel's output, not by a Func of its own
+  bool isFused; // stored by the kernel's output, not by a separate Func
   Point point{};
   unsigned rank = 0;
-  Exprs extents;    // of the output, innermost first
+  Exprs extents;    // extents of the output, innermost first
   Func image;       // undefined: read in place
   Func tile, panel; // no panel without blocks of channels
   RDom window, blocks;
@@ -92,7 +94,7 @@ SearchSpace Convolution::searchSpace() const {
   int64_t rowBytes = bytesOf(op()->getResult(0), width * n.preset) + bytesOf(match.image(), 2 * width * inBlock.preset);
   SearchSpace space{makeParameter("m", tiles, bestPixels), n, inBlock,
                     makeParameter("rows", blocksOfRows(height), machine.l2Bytes / blockShare / rowBytes)};
-  // Windows that do not overlap are read once each.
+  // Without a packed copy the image is read in place: windows that do not overlap read each pixel once.
   std::vector<int64_t> packs{1};
   if (isArgument())
     packs.insert(packs.begin(), 0);
@@ -104,7 +106,8 @@ SearchSpace Convolution::searchSpace() const {
 
 //===- Funcs -------------------------------------------------------------===//
 
-/// The values of the op's loops: the output's pixels, and a window of the channels of a block.
+/// Returns the values of the op's loops: the output's dimensions, and a reduction domain over the window and the
+/// channels of a block.
 Exprs Convolution::buildLoops(Translator &translator) {
   AffineMap out = op().getMatchingIndexingMap(op().getDpsInitOperand(0));
   rank = out.getNumResults();
@@ -124,7 +127,8 @@ Exprs Convolution::buildLoops(Translator &translator) {
   return loops;
 }
 
-/// The sums of a block of channels, `vars` those of the output and the block; false after a diagnostic.
+/// Builds the sums of a block of channels. `vars` are the dimensions of the output and the block. Returns false after a
+/// diagnostic.
 bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vector<Var> &vars) {
   const Expr channel = loops[shape.reduction[0]], first = isInBlocks() ? Expr(block) : Expr(0);
   if (isInBlocks())

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// y[m, n] = sum over k of x[m, k] * w[n, k] with a weight in tiles and few rows: reading the weight is what costs.
+// Skinny GEMM and GEMV: y[m, n] = sum over k of x[m, k] * w[n, k] with a tiled weight and few rows. Reading the weight
+// dominates the run time.
 //
-// 1. Panels of columns are the outer loop; the weight is read once, in the order in which it is stored. The rows of x
-//    are read in place.
-// 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators a column
-//    vector, and a call takes one of them: no row is computed in vain, but for an odd one.
-// 3. One row has too few accumulators to hide the latency of an addition, so it sums every parts-th k apart.
-// 4. Rows of x that are of fewer bits than f32 are widened once, to a copy.
-// 5. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
+// 1. Panels of columns are the outer loop; the weight is read once, in storage order. The rows of x are read in place.
+// 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators per column
+//    vector, and a call uses one height: no row is computed in vain, except for a remainder.
+// 3. A single row has too few accumulators to hide the latency of an addition, so it has several partial sums, each
+//    over every parts-th k.
+// 4. Rows of x with elements narrower than f32 are widened once, to a copy.
+// 5. The sums of a panel are held on the stack, from which a loop over rows stores them with the fused epilogue.
 #include "targets/halide/FewRows.h"
 
 #include "compiler/dialect/StoredParts.h"
@@ -26,14 +27,14 @@ using Halide::Var;
 
 namespace {
 
-/// The sums of a tile of `height` rows.
+/// The accumulators of a tile of `height` rows.
 struct RowTile {
   int height = 0, parts = 1;
   Func sums;   // d0, row in the tile, tile, part
-  RDom depth;  // its reduction
-  Func group;  // of a weight with groups: the sums of one, of d0, row in the tile, tile and group
-  RDom groups; // then the reduction of `sums`, `depth` that of `group`
-  RDom rows;   // of the update of `held` that takes it: row in the tile, tile
+  RDom depth;  // reduction domain of `sums`
+  Func group;  // with groups: the sums of one group; d0, row in the tile, tile, group
+  RDom groups; // with groups: reduction domain of `sums`; `depth` is that of `group`
+  RDom rows;   // domain of the update of `held` that reads the tile: row in the tile, tile
 };
 
 class FewRowsStrategy : public Strategy {
@@ -72,10 +73,10 @@ private:
   bool isFused = false;
   std::vector<RowTile> tiles;
   Func held, store; // store: undefined if fused
-  Func words;       // of the rows, if the contraction has words
-  Func groupSums;   // and those of groups of a row, if these have groups
+  Func words;       // the rows in words of the interleaved layout, if the weight has it
+  Func groupSums;   // the sums of the groups of a row, if the weight has groups
   Func wideRows;    // undefined: the rows are read in place
-  Exprs extents;    // of the output, innermost first
+  Exprs extents;    // extents of the output, innermost first
 };
 
 void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point) {
@@ -97,9 +98,9 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
   const int depth = int(staticSteps(shape));
-  const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.word, 1)); // in steps
+  const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.word, 1)); // in K iterations
   tile.depth = RDom({{0, group ? group : depth / tile.parts}}, translator.name("k" + suffix));
-  // Of a group the last variable is its number.
+  // With groups, the last variable is the number of the group.
   Var last = group ? Var("group") : part;
   Exprs loops = outer;
   loops[shape.n] = column;
@@ -143,7 +144,7 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   return tile;
 }
 
-/// Those of a row that meet the weight's word.
+/// Returns the words of a row that are multiplied by the weight's word.
 Exprs FewRowsStrategy::readWords(const Exprs &loops) const {
   const int count = int(rowWordsOfStep(shape));
   Exprs read;
@@ -154,7 +155,7 @@ Exprs FewRowsStrategy::readWords(const Exprs &loops) const {
   return read;
 }
 
-/// The words of the rows, made before.
+/// Packs the rows into words of the interleaved layout before the GEMM.
 Func FewRowsStrategy::makeWords(Translator &translator, Exprs loops) {
   const Var word = dimensionVar(0), row = dimensionVar(1);
   loops[shape.reduction[0]] = word;
@@ -171,7 +172,7 @@ Func FewRowsStrategy::makeWords(Translator &translator, Exprs loops) {
   return made;
 }
 
-/// The sums of groups of the rows, made before.
+/// Computes the sums of the groups of the rows before the GEMM.
 Func FewRowsStrategy::makeGroupSums(Translator &translator, Exprs loops) {
   const Var which = dimensionVar(0), row = dimensionVar(1);
   RDom within({{0, int(shape.group)}}, translator.name("within"));
@@ -243,7 +244,7 @@ Func FewRowsStrategy::build(Translator &translator) {
   loops[shape.n] = vars[0];
   const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
   if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {
-    result = Func(translator.name("scaled")); // computed where it is used
+    result = Func(translator.name("scaled")); // inlined into its uses
     result(vars) = translator.scaledSum(shape, held(Exprs(vars.begin(), vars.end())), loops);
   }
   if (isFused)
@@ -273,7 +274,7 @@ void FewRowsStrategy::scheduleTile(RowTile &tile) {
   scheduleDepth(group.update(), tile.depth.x, number, int(steps));
 }
 
-/// A loop over k or groups with all sums of a tile inside of each of so many steps.
+/// Schedules a loop over k or groups, unrolled `steps` times; each iteration updates all accumulators of the tile.
 void FewRowsStrategy::scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps) {
   Var column = dimensionVar(0), inTile("in_tile");
   Halide::RVar outer("outer"), inner("inner");
@@ -286,7 +287,7 @@ void FewRowsStrategy::scheduleDepth(Halide::Stage update, Halide::RVar k, Var pa
   update.vectorize(column, lanes).unroll(column).unroll(inTile).unroll(part);
 }
 
-/// Rows within panels of columns.
+/// Schedules the loops over rows inside of panels of columns.
 void FewRowsStrategy::scheduleLoops(Func func, const ColumnLoops &columns) {
   auto [lane, vector, column] = columns;
   Var task("task");
@@ -350,10 +351,11 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
   }
 }
 
-/// A weight of a few cache lines is not what costs.
+/// A smaller weight takes only a few cache lines, so reading it does not dominate.
 constexpr int64_t leastWeightElements = 512;
 
-/// A single contraction with a weight in tiles of whole vectors, rows outside of columns and nothing else.
+/// Returns the kernel's contraction if it is the only one and a GEMM or GEMV without batch loops, with a static K and a
+/// weight of some size in tiles of whole vectors.
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || found->tile == 0 || found->tile % vectorLanes(machine, found->sumType()) || !found->batch.empty() ||

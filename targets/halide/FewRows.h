@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions of few rows with a weight: a strategy of their own (FewRows.cpp), its search space (FewRowsSpace.cpp).
+// The strategy for skinny GEMM and GEMV with a weight (FewRows.cpp), and its search space (FewRowsSpace.cpp).
 #pragma once
 
 #include "targets/halide/Strategy.h"
@@ -8,19 +8,20 @@
 
 namespace kiln::halide {
 
-/// The most rows that it serves.
+/// The most rows that the strategy serves.
 inline constexpr int64_t mostFewRows = 32;
 
-/// The forms of a kernel with more rows at run time that it would serve; none if it is not such a contraction.
+/// Returns the shape-specialised variants, of a kernel with a dynamic number of rows, that this strategy would compile;
+/// none if the kernel is not such a contraction.
 std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
 
 struct RowRange {
   int64_t least, most;
 };
-/// The rows of a contraction; one without rows has one.
+/// Returns the range of a contraction's rows; a contraction without a row loop has one row.
 RowRange rowsOf(const Contraction &contraction);
 
-/// The search space; hasPanels: panels of columns are reduced as they are stored.
+/// Returns the search space. `hasPanels`: panels of columns are reduced as they are stored.
 SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const MachineModel &machine);
 
 } // namespace kiln::halide

@@ -11,20 +11,20 @@ using namespace mlir;
 
 namespace {
 
-/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
-/// are the same for both.
+/// Constants from which the default schedule configuration is computed, one set for machines with few vector registers
+/// and one for machines with many. Members with an initialiser are the same for both.
 struct FewRowsDefaults {
-  int64_t tileRows; // at most (M-0180 to M-0182, M-0184)
-  int64_t steps;    // of k at a time, of several rows (M-0182)
-  bool asksForOne;  // whether one row asks for a weight that comes from memory (M-0208, M-0230, M-0231)
-  bool asksForHalf; // and for one of 16 bits a number (M-1075, M-1077, M-1166)
+  int64_t tileRows; // maximum rows of a tile (M-0180 to M-0182, M-0184)
+  int64_t steps;    // K iterations to unroll, for several rows (M-0182)
+  bool asksForOne;  // whether a GEMV prefetches a weight that is read from memory (M-0208, M-0230, M-0231)
+  bool asksForHalf; // whether a GEMV prefetches a weight of 16-bit elements (M-1075, M-1077, M-1166)
 
-  int64_t oneRowSteps = 2;       // of k at a time (not measured)
-  int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
-  int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
-  int64_t fewBitsAhead = 64;     // the same of a weight of fewer than 32 bits (M-1074)
-  int64_t taskBytes = 256 << 10; // of the weight, at most (not measured)
-  int64_t tasks = 8;             // at least (not measured)
+  int64_t oneRowSteps = 2;       // K iterations to unroll, for one row (not measured)
+  int64_t oneRowParts = 2;       // partial sums, for one row: a single sum waits for each addition (not measured)
+  int64_t ahead = 32;            // prefetch distance, in K iterations (M-0182, M-0183, M-0213 to M-0215)
+  int64_t fewBitsAhead = 64;     // the same for a weight of fewer than 32 bits per element (M-1074)
+  int64_t taskBytes = 256 << 10; // maximum bytes of the weight per task (not measured)
+  int64_t tasks = 8;             // minimum number of tasks (not measured)
 };
 
 const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {
@@ -38,8 +38,8 @@ std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates)
   return candidates;
 }
 
-/// One row reads at the rate of the caches without requests; several must not wait for the reads between their sums,
-/// nor one for those between conversions of fewer bits: a core then has fewer bytes under way.
+/// A GEMV reads the weight at the rate of the caches without prefetches. The accumulations of several rows must not
+/// wait for loads, nor must the conversions of narrow elements in a GEMV: both leave a core fewer bytes in flight.
 TuningParameter fewRowsPrefetch(Value weight, int64_t elements, int64_t word, int64_t mostRows,
                                 const MachineModel &machine) {
   const FewRowsDefaults &defaults = fewRowsDefaults(machine);
@@ -80,12 +80,12 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
   const int64_t registers = vectorRegisters(machine, shape.sumType());
   const auto [leastRows, mostRows] = rowsOf(shape);
   std::vector<int64_t> columns, rows;
-  // Whole stored tiles only: what is behind the last one is not the weight's.
+  // Only whole stored tiles: memory after the last tile is not the weight's.
   int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
     if ((shape.tile % n == 0 && !hasPanels) || (n % shape.tile == 0 && stored % n == 0))
       columns.push_back(n);
-  // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page (M-0204, M-0207).
+  // A GEMV reads two panels at a time, since the hardware prefetcher stops at the end of a page (M-0204, M-0207).
   bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
   TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
   int64_t vectors = n.preset / lanes, most = (registers - vectors - 1) / vectors;
@@ -97,7 +97,7 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
     rows.push_back(m);
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
   const int64_t group = storage && storage.isGrouped() ? storage.getGroup() / std::max<int64_t>(shape.word, 1) : 1;
-  const int64_t steps = shape.word == 2 ? 1 : defaults.steps; // as of many rows
+  const int64_t steps = shape.word == 2 ? 1 : defaults.steps; // as in ContractionParameters::stepsOfDepth()
   SearchSpace space{
       n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? steps : defaults.oneRowSteps),
       makeParameter("task", {1, 2, 4, 8, 16}, task)};

@@ -13,7 +13,8 @@ std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, const 
   if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
       found->tile % vectorLanes(machine, found->sumType()))
     return std::nullopt;
-  // The rows and what is outside of them belong to the image alone; its channels, the first reduction, are a dimension.
+  // The row and batch loops must index only the image, not the weight, and the channels, the first reduction, must be a
+  // dimension of the image.
   linalg::GenericOp op = found->op;
   AffineMap image = op.getIndexingMapsArray()[found->a], weight = op.getIndexingMapsArray()[found->b],
             out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -69,7 +70,7 @@ std::vector<int64_t> blocksOfRows(int64_t height) {
 int64_t sharedColumns(const ImageContraction &of) {
   linalg::GenericOp op = of.op();
   const int64_t columns = staticExtent(op, of.shape.reduction.back());
-  // How far a step of a loop moves along the row.
+  // Returns how far an iteration of a loop moves along the row.
   auto strideOf = [&](AffineExpr position, unsigned loop) {
     SmallVector<AffineExpr> at(op.getNumLoops(), getAffineConstantExpr(0, op->getContext()));
     at[loop] = getAffineConstantExpr(1, op->getContext());
@@ -85,8 +86,8 @@ int64_t sharedColumns(const ImageContraction &of) {
 
 std::pair<int64_t, int64_t> findTile(const ImageContraction &of, llvm::ArrayRef<int64_t> outputs, int64_t width,
                                      int64_t columns, const MachineModel &machine) {
-  constexpr int64_t inFlight = 8;   // multiply-adds until the first one's sum is there
-  constexpr double loadCost = 0.25; // of a multiply-add
+  constexpr int64_t inFlight = 8;   // independent multiply-adds that hide the latency of one
+  constexpr double loadCost = 0.25; // relative to a multiply-add
   const int64_t lanes = vectorLanes(machine, of.shape.sumType()),
                 registers = vectorRegisters(machine, of.shape.sumType());
   std::pair<int64_t, int64_t> best{1, outputs.front()};

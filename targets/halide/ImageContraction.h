@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the strategies of convolutions have in common.
+// What the convolution strategies share.
 #pragma once
 
 #include "targets/halide/Placement.h"
@@ -13,7 +13,7 @@ namespace kiln::halide {
 /// out[.., i, j, n] = sum over c, a, b of x[.., i s + a d, j s + b d, c] w[n, c, a, b]. Its reductions are c, a, b.
 struct ImageContraction {
   Contraction shape;
-  unsigned channelDim; // of the image
+  unsigned channelDim; // dimension of the image
 
   mlir::linalg::GenericOp op() const { return shape.op; }
   mlir::Value image() const { return op()->getOperand(shape.a); }
@@ -22,34 +22,36 @@ struct ImageContraction {
   int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
 };
 
-/// The kernel's one contraction, if it is one of an image and its weight's tiles are whole vectors of its sums.
+/// Returns the kernel's only contraction, if it is one over an image and its weight's tiles are whole vectors of the
+/// sum type.
 std::optional<ImageContraction> findImageContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
 
-/// The image with its channels in blocks: [block, .., row, column, channel of the block]. Beyond the image, where full
-/// tiles read, its last elements stand again.
+/// Copies the image with its channels in blocks: [block, .., row, column, channel of the block]. Reads of full tiles
+/// past the end of the image get its last elements again.
 Halide::Func copyImage(Translator &translator, const ImageContraction &of, int channelBlock, Halide::Var within,
                        Halide::Var block);
 
-/// The sizes that a block of channels may have: whole vectors that divide the channels, or all of them.
+/// Returns the legal sizes of a block of channels: whole vectors that divide the channels, or all channels.
 std::vector<int64_t> channelBlocks(const ImageContraction &of, int lanes);
 
-/// The outputs that a register tile may have: whole vectors that divide the weight's tiles.
+/// Returns the legal numbers of outputs of a register tile: whole vectors that divide the weight's tiles.
 std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes);
 
-/// Numbers of rows of a block: powers of two, up to all.
+/// Returns the legal numbers of rows of a block: powers of two, up to all rows.
 std::vector<int64_t> blocksOfRows(int64_t height);
 
-/// The columns of the window that share pixels with those of the next window: one if windows lie side by side.
+/// Returns the number of columns of the window that share pixels with the next window: one if windows do not overlap.
 int64_t sharedColumns(const ImageContraction &of);
 
-/// The register tile, pixels (or what stands for them) by outputs, that wastes the fewest of the `width` pixels of a
-/// row, keeps the multiply-adds busy and loads least. `columns` of the window are unrolled: pixels that several of them
-/// read stay in registers, m + columns - 1 broadcasts, where a tile of sums alone would fill the registers and spill.
+/// Returns the register tile, pixels (or what stands for them) by outputs, that wastes the fewest of the `width` pixels
+/// of a row, keeps the multiply-add units busy and loads least. `columns` of the window are unrolled: pixels that
+/// several of them read stay in registers as m + columns - 1 broadcasts, where a tile that fills the registers with
+/// accumulators would spill.
 std::pair<int64_t, int64_t> findTile(const ImageContraction &of, llvm::ArrayRef<int64_t> outputs, int64_t width,
                                      int64_t columns, const MachineModel &machine);
 
-/// Schedules the results around the contraction's: `store`, undefined if the kernel's output stores it, by
-/// `scheduleStore`. A padded copy of the image is computed where it is read, if `isCopied`.
+/// Schedules the results of a kernel. `scheduleStore` schedules `store`, or the kernel's outputs if `store` is
+/// undefined. If `isCopied`, the stage that computes the padded image is inlined into its copy.
 void scheduleResults(Translator &translator, const ImageContraction &of, bool isCopied, Halide::Func store,
                      const Exprs &extents, int lanes, llvm::function_ref<void(Halide::Func)> scheduleStore);
 

@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace {
 
-/// In rising order of what must be kept. A constant that the kernel states is finite (ScalarOps.cpp).
+/// In ascending order of how much must be preserved. A constant of the kernel is finite (ScalarOps.cpp).
 enum class Knowledge { unknown, constant, computed, madeOfComputed };
 
 class Propagation {
@@ -26,7 +26,7 @@ public:
     Knowledge result = isa<arith::ConstantOp>(op) ? Knowledge::constant : ofResult(op.getOperands());
     if (result >= Knowledge::computed)
       ops.insert(&op);
-    // What is compared is strict; that it is so is neither NaN nor infinite, and nor is an index.
+    // A comparison of known values is strict, but its result is neither NaN nor infinite; nor is an index.
     bool isComparison = isa<arith::CmpFOp, arith::CmpIOp>(op);
     for (Value value : op.getResults())
       known[value] = isComparison || value.getType().isIndex() ? Knowledge::unknown : result;

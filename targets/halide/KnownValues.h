@@ -6,9 +6,9 @@
 
 namespace kiln::halide {
 
-/// The ops of a kernel that are computed from constants alone, or from the result of one that is. Such a result may be
-/// known to be NaN or infinite when the kernel is compiled: LLVM, which Halide lets assume that there is neither, would
-/// make nothing of it and of all that follows. They are to be strict.
+/// Returns the ops of a kernel that are computed only from constants or from the result of such an op; these must be
+/// strict. Their results may be known to be NaN or infinite at compile time. LLVM, which Halide lets assume that
+/// neither exists, would turn them and everything computed from them into undefined values.
 llvm::DenseSet<mlir::Operation *> madeOfKnownValues(mlir::func::FuncOp kernel);
 
 } // namespace kiln::halide

@@ -12,7 +12,7 @@ namespace kiln::halide {
 using namespace Halide::Internal;
 using Halide::Expr;
 
-/// Those that are operations on two integers.
+/// Returns the operation on two integers that the intrinsic is, if it is one.
 static std::optional<IntegerOp> integerOp(const Call &op) {
   static const std::pair<Call::IntrinsicOp, IntegerOp> table[] = {
       {Call::absd, IntegerOp::AbsoluteDifference},
@@ -44,7 +44,8 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
   return std::nullopt;
 }
 
-/// A function that touches no memory and gives what is drawn: floats, "exp_f32", their bits, and sums of whole numbers.
+/// Whether the call is a function without memory accesses whose result the checker draws at random: functions of floats
+/// such as "exp_f32", and the vector functions, which return floats, their bits, or sums of integers.
 static bool isFunction(const Call &op) {
   llvm::StringRef name = op.name, stem = name.rsplit('_').first;
   if (name.starts_with(vectorFunctionPrefix))
@@ -58,7 +59,7 @@ static bool isFunction(const Call &op) {
       .Default(false);
 }
 
-/// Buffers are dense and start at 0.
+/// Evaluates a field of a buffer. Buffers are dense and start at 0.
 Lanes LaneEvaluator::bufferField(const Call &op) {
   auto *buffer = op.args[0].as<Variable>();
   if (op.name == Call::buffer_get_host)
@@ -83,7 +84,7 @@ Lanes LaneEvaluator::call(const Call &op) {
                        Call::unsafe_promise_clamped}))
     return evaluate(op.args[0]);
   if (op.is_intrinsic(Call::if_then_else)) {
-    // The one side that is taken.
+    // Only the side that is taken is evaluated.
     bool isTrue = scalar(op.args[0], "a condition") != 0;
     if (op.args.size() < 3 && !isTrue)
       unknownNode(e);
@@ -105,7 +106,7 @@ Lanes LaneEvaluator::call(const Call &op) {
     throw MemoryFault{"arithmetic on indices overflows"};
   if (llvm::StringRef(op.name).starts_with("_halide_buffer_get_"))
     return bufferField(op);
-  const bool isPrefetch = op.name == "llvm.prefetch.p0i8"; // Prefetch.cpp: of any address
+  const bool isPrefetch = op.name == "llvm.prefetch.p0i8"; // Prefetch.cpp: any address is allowed
   if (!isPrefetch && !isFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
     unknownNode(e);
   Lanes from = Lanes::opaque(op.type.lanes());

@@ -149,7 +149,7 @@ Lanes LaneEvaluator::ramp(const Ramp &op) {
 
 Lanes LaneEvaluator::shuffle(const Shuffle &op) {
   std::vector<Lanes> vectors;
-  std::vector<std::pair<size_t, int>> lanes; // of the concatenation
+  std::vector<std::pair<size_t, int>> lanes; // lanes of the concatenation: vector, lane
   bool isOpaque = true;
   for (const Expr &vector : op.vectors) {
     vectors.push_back(evaluate(vector));
@@ -195,7 +195,7 @@ Lanes LaneEvaluator::reduce(const VectorReduce &op) {
 Lanes LaneEvaluator::variable(const Variable &op) {
   const Name &found = name(&op, op.name);
   if (op.type.is_handle())
-    return Lanes::opaque(1); // only ever part of an address
+    return Lanes::opaque(1); // handles are only used in addresses
   if (!found.isBound)
     unknownNode(&op);
   return found.value;
@@ -226,7 +226,7 @@ struct BinaryNode {
 
 } // namespace
 
-/// What a node makes of its two operands; nothing if it is no such node.
+/// Returns the operation and the operands of a binary node, or nothing for other nodes.
 static std::optional<BinaryNode> asBinary(const Expr &e) {
   auto of = [](IntegerOp op, const auto &node) { return BinaryNode{op, node.a, node.b}; };
   switch (e.node_type()) {

@@ -13,7 +13,7 @@ namespace kiln::halide {
 
 class LaneEvaluator {
 public:
-  /// What a name stands for at the moment: a number, memory, or both.
+  /// The current binding of a name: a value, memory, or both.
   struct Name {
     Lanes value;
     bool isBound = false;
@@ -22,21 +22,21 @@ public:
 
   LaneEvaluator(MemoryModel &memory, uint64_t seed, int64_t stepLimit) : memory(memory), seed(seed), left(stepLimit) {}
 
-  /// Loads are checked, also those whose value is not used, since the generated code performs them. A node that it does
-  /// not know is an error of Halide's kind that names it.
+  /// Evaluates an expression. Loads are checked even if their value is not used, since the generated code performs
+  /// them. Throws Halide's InternalError for an unknown node.
   Lanes evaluate(const Halide::Expr &e);
-  /// A number on which the way of the statement depends; `use` says of what.
+  /// Evaluates a scalar on which control flow or a size depends; `use` describes it in messages.
   int64_t scalar(const Halide::Expr &e, const char *use);
 
-  /// The name of a node; `node` spares looking up the text again.
+  /// Returns the binding of a name; `node` is a key that saves looking up the text again.
   Name &name(const void *node, const std::string &text);
   Name &name(const std::string &text);
-  /// The memory of a buffer.
+  /// Returns the memory of a buffer.
   const MemoryView &view(const void *node, const std::string &text);
-  /// Loads and stores: all that an index must fulfil but to lie inside.
+  /// Evaluates the index of a load or store, and checks it except for its bounds.
   Lanes index(const Halide::Expr &e, const Halide::Internal::ModulusRemainder &alignment, const std::string &use,
               const Lanes *predicate);
-  /// The lanes that take part; nothing: all of them.
+  /// Returns the lanes that are active; nothing if all of them are.
   std::optional<Lanes> predicate(const Halide::Expr &e, const std::string &use);
 
   void takeSteps(int64_t count) {
@@ -58,7 +58,7 @@ private:
   Lanes variable(const Halide::Internal::Variable &op);
   Lanes let(const Halide::Internal::Let &op);
   Lanes choice(const Halide::Internal::Select &op);
-  /// Any numbers of the type, for lanes computed from these.
+  /// Draws values of the type at random, for lanes that are computed from `from`.
   Lanes draw(Halide::Type type, const Lanes &from);
   bool drawBool() { return drawInteger(Halide::UInt(8), seed, drawn++) != 0; }
 

@@ -85,7 +85,7 @@ namespace {
 
 __extension__ typedef unsigned __int128 UnsignedWide;
 
-/// The number that a lane stands for.
+/// Returns the exact value of a lane.
 Wide exact(Halide::Type type, int64_t value) {
   return type.is_uint() && type.bits() == 64 ? Wide(uint64_t(value)) : Wide(value);
 }
@@ -193,7 +193,7 @@ Lanes compute(IntegerOp op, Halide::Type result, Halide::Type left, const Lanes 
   auto one = [&](int lane) {
     return wrap(result, computeOne(op, result, exact(left, a.value(lane)), exact(right, b.value(lane))));
   };
-  // Ramps of index arithmetic, far from the ends of 64 bits.
+  // Ramps of index arithmetic cannot overflow 64 bits.
   if (a.isRamp() && b.isRamp() && left.bits() <= 32 && right.bits() <= 32 && sum.hasOneMark()) {
     Mark mark = sum.mark(0);
     if (a.isUniform() && b.isUniform())
@@ -213,7 +213,7 @@ Lanes compute(IntegerOp op, Halide::Type result, Halide::Type left, const Lanes 
   return sum;
 }
 
-/// `decisive`: the value of one side that settles the result.
+/// `decisive`: the value of one operand that decides the result.
 static Lanes connect(const Lanes &a, const Lanes &b, bool decisive) {
   int count = std::max(a.count(), b.count());
   auto settles = [&](const Lanes &side, int lane) {

@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-/// The buffers that an expression loads from, also by way of variables.
+/// The buffers that an expression loads from, directly or through variables.
 class FindLoads : public IRGraphVisitor {
 public:
   explicit FindLoads(const Scope<Names> &variables) : variables(variables) {}
@@ -82,7 +82,7 @@ private:
         text.erase(at, noise.size());
     return text;
   }
-  /// What is too long to help is left out.
+  /// Prints an expression, or "..." for one that is too long to help.
   std::string print(const Expr &e) const {
     constexpr size_t longest = 40;
     std::ostringstream out;
@@ -147,7 +147,7 @@ private:
     if (const auto *call = op->value.as<Call>())
       add(llvm::StringRef(call->name).contains("prefetch") ? "prefetch" : "call " + call->name);
   }
-  void visit(const AssertStmt *) override {} // kernels are compiled without
+  void visit(const AssertStmt *) override {} // kernels are compiled without assertions
 
   Names loadsOf(const Expr &e) const {
     FindLoads find(variables);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lowered kernel as people read it: its loops, what is allocated in them, and which buffers each of them loads and
+// Prints a lowered kernel for people: its loops, the allocations in them, and which buffers each of them loads and
 // stores.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace kiln::halide {
 
-/// The loop nest of the kernel's statement; `symbol` is what its names begin with, which is left out. Stores that are
-/// equal but for their index, as unrolling makes them, are one line with their number.
+/// Prints the loop nest of the kernel's statement, without `symbol`, the prefix of its names. Stores that differ only
+/// in their index, as unrolling makes them, are one line with their number.
 std::string printLoopNest(const Halide::Internal::Stmt &statement, llvm::StringRef symbol);
 
 } // namespace kiln::halide

@@ -7,7 +7,7 @@
 
 namespace kiln::halide {
 
-/// Of an element to which nothing was stored.
+/// The mark of an element to which nothing was stored.
 constexpr Mark neverWritten = std::numeric_limits<Mark>::max();
 
 //===- Tasks -------------------------------------------------------------===//
@@ -94,7 +94,7 @@ int64_t drawInteger(Halide::Type type, uint64_t seed, uint64_t number) {
   const uint64_t drawn = bits >> 8;
   switch (bits % 8) {
   case 0:
-    return wrap(type, int64_t(1) << (type.bits() - 1)); // the least one
+    return wrap(type, int64_t(1) << (type.bits() - 1)); // the least value
   case 1:
     return wrap(type, (uint64_t(1) << (type.bits() - 1)) - 1);
   case 2:
@@ -145,7 +145,7 @@ void MemoryModel::noteWrite(Memory &memory, int64_t element) {
   users.writer = now;
 }
 
-/// One lane.
+/// Loads one lane.
 Lanes MemoryModel::loadOne(const MemoryView &view, int64_t element) {
   Memory &memory = *view.memory;
   const Mark given = memory.type.is_float() ? isDrawn : isKnown;
@@ -173,7 +173,7 @@ Lanes MemoryModel::load(const MemoryView &view, Halide::Type type, const Lanes &
   Memory &memory = *view.memory;
   const int count = index.count();
   Lanes result = memory.type.is_float() ? Lanes::opaque(count) : Lanes::ramp(count, 0, 0);
-  // Mostly: a dense vector, all of it defined.
+  // The common case: a dense vector whose elements are all defined.
   if (!predicate && index.isRamp() && memory.type.is_float()) {
     requireInside(memory, index.value(0), "a load reads");
     requireInside(memory, index.value(count - 1), "a load reads");

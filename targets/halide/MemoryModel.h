@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory as the memory checker sees it: buffers whose elements know whether they were written, by whom and read by
-// whom. What must not be is a MemoryFault in words. Tasks, the iterations of parallel loops, are numbered in the order
-// in which they are run here, one after the other.
+// The memory checker's model of memory: buffers that record for each element whether it was written, and which tasks
+// wrote and read it. An invalid access is thrown as a MemoryFault with a message. Tasks are the iterations of parallel
+// loops, numbered in the order in which the checker runs them, one after the other.
 #pragma once
 
 #include "targets/halide/Lanes.h"
@@ -11,12 +11,12 @@
 
 namespace kiln::halide {
 
-/// What is wrong; thrown, since nothing behind it has a meaning.
+/// An invalid access. It is thrown, since nothing after it has a meaning.
 struct MemoryFault {
   std::string words;
 };
 
-/// More steps than allowed; thrown.
+/// Thrown if a run takes more steps than allowed.
 struct StepsExceeded {};
 
 using Task = uint32_t;
@@ -31,9 +31,9 @@ public:
   void leaveLoop();
   Task current() const { return now; }
 
-  /// Whether nothing orders the two; they then are in different iterations of the same run of a loop.
+  /// Whether two tasks are unordered: they are in different iterations of the same run of a loop.
   bool areConcurrent(Task a, Task b) const;
-  /// tasks 0 and 1 of "out0.s0.d1.block"
+  /// Returns a description: tasks 0 and 1 of the loop "out0.s0.d1.block".
   std::string describe(Task a, Task b) const;
 
 private:
@@ -42,7 +42,7 @@ private:
     uint32_t run = 0, depth = 0;
     int64_t number = 0;
   };
-  /// The concurrent iterations that two tasks are in; equal if there are none.
+  /// Returns the concurrent iterations that two tasks are in; equal if there are none.
   std::pair<Task, Task> divergence(Task a, Task b) const;
 
   std::vector<Node> nodes{Node()};
@@ -51,7 +51,7 @@ private:
   Task now = noTask;
 };
 
-/// What a buffer is to the kernel.
+/// The role of a buffer in the kernel.
 enum class MemoryRole { Argument, Result, Scratch };
 
 struct Memory {
@@ -60,30 +60,30 @@ struct Memory {
   Halide::Type type;
   std::vector<int64_t> shape; // outermost first; one extent for scratch
   int64_t size = 0;           // elements
-  uint64_t seed = 0;          // of the integers given
-  std::string overwrites;     // the title of the argument that a result takes the memory of
+  uint64_t seed = 0;          // seed of the integer inputs
+  std::string overwrites;     // title of the argument whose memory a result reuses
   bool isFreed = false;
   Task owner = noTask;
 
-  std::vector<Mark> marks;     // of what was stored; none for arguments
-  std::vector<int64_t> values; // the same of integers
-  /// Of tasks other than the owner, from the first one on.
+  std::vector<Mark> marks;     // marks of the stored elements; empty for arguments
+  std::vector<int64_t> values; // stored integers
+  /// The tasks other than the owner that accessed an element; empty before the first of them.
   struct Users {
     Task writer = noTask, reader = noTask, otherReader = noTask;
   };
   std::vector<Users> users;
 
-  /// element (2, 4) of result 0
+  /// Returns a description: element (2, 4) of result 0.
   std::string describe(int64_t element) const;
 };
 
-/// A name in the statement: an argument that a result overwrites has its memory.
+/// The memory of a name in the statement. An argument that a result overwrites has the result's memory.
 struct MemoryView {
   Memory *memory = nullptr;
   bool isArgument = false;
 };
 
-/// All lanes of a null predicate are true.
+/// A null predicate means that all lanes are active.
 class MemoryModel {
 public:
   TaskTree tasks;
@@ -91,18 +91,18 @@ public:
   Lanes load(const MemoryView &view, Halide::Type type, const Lanes &index, const Lanes *predicate);
   void store(const MemoryView &view, const Lanes &index, const Lanes &value, const Lanes *predicate);
 
-  /// Before it is used: makes room for what is stored. Its owner is the current task.
+  /// Makes room for the stored elements; call before the memory is used. Its owner is the current task.
   void allocate(Memory &memory);
-  /// Each element of a result must have been written.
+  /// Throws if an element of a result was not written.
   void requireWritten(const Memory &memory) const;
 
-  /// Throws if it has no such element: what is done to it, "a load reads".
+  /// Throws if the memory has no such element. `what` describes the access: "a load reads".
   void requireInside(const Memory &memory, int64_t element, const char *what) const;
-  /// The mark of lanes that are computed from nothing.
+  /// Returns a mark for undefined lanes, with the reason `why`.
   Mark undefinedLane(std::string why);
-  /// Throws if the lane is undefined: what it is used for, "an index of a load of argument 1".
+  /// Throws if an active lane is undefined. `use` says what it is used for: "an index of a load of argument 1".
   void requireDefined(const Lanes &lanes, const std::string &use, const Lanes *predicate = nullptr) const;
-  /// which was never written
+  /// Returns the reason for a mark: "..., which was never written".
   std::string origin(Mark mark) const { return origins[mark - firstUndefined]; }
 
 private:
@@ -111,10 +111,10 @@ private:
   void noteWrite(Memory &memory, int64_t element);
   bool isShared(const Memory &memory) const { return tasks.current() != memory.owner; }
 
-  std::vector<std::string> origins; // of marks from firstUndefined on
+  std::vector<std::string> origins; // reasons for the marks from firstUndefined on
 };
 
-/// An integer input: extreme values, and small ones.
+/// Draws an integer input at random: extreme values, and small ones.
 int64_t drawInteger(Halide::Type type, uint64_t seed, uint64_t number);
 
 } // namespace kiln::halide

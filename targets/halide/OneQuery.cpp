@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of one query a sequence, as a decoder does for each token: one pass over keys and values, whose bytes are
-// what it costs (AttentionFuncs.h has the Funcs). In ordered kernels that of several queries, each computed as if it
-// were alone.
+// Decode attention: one query per sequence, as a decoder computes it for each token, in one pass over keys and values,
+// whose bytes dominate the run time (AttentionFuncs.h has the Funcs). In batch-invariant kernels this strategy also
+// compiles several queries, each computed as if it were the only one.
 //
-// Tasks are blocks of keys of a sequence. The heads whose keys lie side by side in memory are inside of a task, so that
-// keys and values are read in their order. Scores: vectors along the depth, a few keys at a time; maxima, weights and
-// sums: vectors of keys; products: vectors of channels, kept for all heads of the task. The blocks are added at the
-// end.
+// Tasks are blocks of keys of a sequence (split KV). The heads whose keys are adjacent in memory are inside of a task,
+// so that keys and values are read in storage order. Scores are vectors along the head dimension, for a few keys at a
+// time; maxima, weights and sums are vectors of keys; products are vectors of channels, kept for all heads of the task.
+// The blocks are combined at the end.
 //
-// Of several queries tasks are some of a head, which go over a block of keys together, so that it stays in the cache.
+// With several queries, a task is some of the queries of a head. They traverse a block of keys together, so that it
+// stays in the cache.
 #include "targets/halide/AttentionFuncs.h"
 #include "targets/halide/Placement.h"
 
@@ -33,9 +34,9 @@ public:
 
   llvm::StringRef name() const override { return "one_query"; }
   SearchSpace searchSpace() const override {
-    // Reading them is what costs, whatever the tiles (M-0393).
+    // Reading keys and values dominates the run time, whatever the tiles (M-0393).
     constexpr int64_t keysSideBySide = 4, keysOfTask = 64, queriesOfTask = 16;
-    // A core that widens has fewer bytes under way (M-1135).
+    // A core that widens elements has fewer bytes in flight (M-1135).
     constexpr int64_t rowsAhead = 8;
     const std::vector<int64_t> blocks{32, 64, 128, 256, 512, 1024};
     SearchSpace space{makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
@@ -51,7 +52,7 @@ public:
 
 private:
   std::vector<bool> findInner() const;
-  /// The store's dimension that is this one of the products.
+  /// Returns the dimension of the store that corresponds to a dimension of the products.
   Var storeDim(unsigned productDim) const { return dimensionVar(funcs->rank - 1 - found.productAt[productDim]); }
   Var scheduleOne(Func store);
   Var scheduleSeveral(Func store);
@@ -64,11 +65,11 @@ private:
   int lanes;
   int64_t keys, queries, channels;
   int tileKeys = 0, tileQueries = 0;
-  std::vector<bool> isInner; // for each outer dimension of the scores, innermost first
+  std::vector<bool> isInner; // one flag per outer dimension of the scores, innermost first
   std::optional<AttentionFuncs> funcs;
 };
 
-/// Which outer dimensions of the scores are inside of a task: those that do not lie outside of the keys in memory.
+/// Returns which outer dimensions of the scores are inside of a task: those that are not outside of the keys in memory.
 std::vector<bool> OneQuery::findInner() const {
   linalg::GenericOp op = found.scores.op;
   AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0)),
@@ -90,7 +91,8 @@ void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
   AttentionSizes sizes;
   sizes.blockQueries = 1;
   sizes.blockKeys = point.at("key_block");
-  // An exponential of 0 need not be 1, so one block of keys is a block, too, where it may be one of several elsewhere.
+  // exp(0) need not be exactly 1, so a batch-invariant kernel combines even a single block of keys, since another
+  // kernel may have several for the same row.
   sizes.hasKeyBlocks = isOrdered || keys > sizes.blockKeys;
   sizes.keyLanes = lanes;
   sizes.isOneQuery = queries == 1;
@@ -105,7 +107,7 @@ void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
     translator.setPadded(found.masked, {funcs->rank - 1});
 }
 
-/// One query reads keys in their order, whichever head they are of.
+/// The variant for one query reads keys in storage order, across heads.
 std::vector<RowVariant> OneQuery::rowVariants() const {
   std::optional<unsigned> symbol = symbolOfExtent(found.scores.op, *found.scores.m);
   if (!symbol || queries == 1 || smallestExtent(found.scores.op, *found.scores.m) > 1)
@@ -123,7 +125,7 @@ void OneQuery::placeOverKeys(KeyReduction &reduction, Func around, Var level) {
 
 void OneQuery::placeProducts(Func func) const { vectorizeGuarded(func, funcs->channel, int(channels), lanes); }
 
-/// What is computed for a block of keys of all heads of a task.
+/// Schedules the Funcs that are computed for a block of keys, for all heads of a task.
 void OneQuery::scheduleBlock(Func around, Var level) {
   AttentionFuncs &f = *funcs;
   std::vector<VarOrRVar> heads;
@@ -159,7 +161,7 @@ void OneQuery::scheduleBlock(Func around, Var level) {
   vectorizeGuarded(f.productTile.update(), f.channel, int(channels), lanes);
 }
 
-/// Fuses the loops to tasks; the loop over them.
+/// Fuses the loops into one parallel loop over tasks, and returns it.
 static Var fuseTasks(Func store, const std::vector<Var> &loops) {
   Var task = loops.front();
   for (unsigned i = 1; i < loops.size(); ++i) {
@@ -171,10 +173,11 @@ static Var fuseTasks(Func store, const std::vector<Var> &loops) {
   return task;
 }
 
-/// One query: what is kept of each block of keys is computed before the store. The store's loop over what is left.
+/// Schedules one query: the results of each block of keys are computed before the store. Returns the store's loop over
+/// the rest.
 Var OneQuery::scheduleOne(Func store) {
   AttentionFuncs &f = *funcs;
-  // Loops from the innermost one: of the store, and of what is kept of each block of keys.
+  // Loops from the innermost one: of the store, and of the results of a block of keys.
   std::vector<VarOrRVar> here{dimensionVar(0)}, there{f.channel, f.query}, ofStatistics{f.query};
   std::vector<Var> outerHere{storeDim(f.rank - 2)}, outerThere;
   for (unsigned i = 0; i < isInner.size(); ++i) {
@@ -204,7 +207,8 @@ Var OneQuery::scheduleOne(Func store) {
   return level;
 }
 
-/// Several: the same in a task for its queries. The store's loop over these.
+/// Schedules several queries: a task computes the results of each block of keys for its queries. Returns the store's
+/// loop over these.
 Var OneQuery::scheduleSeveral(Func store) {
   AttentionFuncs &f = *funcs;
   Var inTask("query_in"), tile("query_tile");

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. `sum[i] = sum[i] + a * b` becomes a fused multiply-add, where there is one; with relaxed SIMD that of the engine.
-// No
-//    other product is fused: which of them meet in one expression depends on what a kernel holds, and on where its
-//    Funcs are computed.
-// 2. The lanes of a vector are added by halves, which is one order for all, and takes log2(n) steps.
-// 3. Values are made in strict mode, their parts with them.
+// 1. `sum[i] = sum[i] + a * b` becomes a fused multiply-add if the target has one; with relaxed SIMD the engine
+//    decides. No other product is fused: which products meet in one expression depends on the other ops of the kernel,
+//    and on where its Funcs are computed.
+// 2. The lanes of a vector are reduced by halves, an order that all kernels share, in log2(n) steps.
+// 3. Values are computed in strict mode, as are their subexpressions.
 #include "targets/halide/Ordered.h"
 
 #include "targets/halide/VectorFunctions.h"
@@ -17,7 +16,7 @@ using Halide::Expr;
 
 namespace {
 
-/// Whether anything in an expression is of floats.
+/// Finds out whether an expression or a part of it is a float.
 class FloatFinder : public IRGraphVisitor {
 public:
   bool found = false;
@@ -39,7 +38,8 @@ Expr strict(const Expr &e) {
   return Call::make(e.type(), Call::strict_float, {e}, Call::PureIntrinsic);
 }
 
-/// The value of a store to what it reads, with the product that it adds fused; undefined: it adds none.
+/// Returns the value of a store that adds a product to what it loads, with the product fused; undefined if it adds
+/// none.
 Expr fuseProduct(const Expr &value, const Store &store, KeepOrderOfFloats::Products products) {
   if (const Let *let = value.as<Let>()) {
     Expr body = fuseProduct(let->body, store, products);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lowering pass for all kernels: what their floats come to follows from the lowered statement only. Halide lets LLVM
-// regroup sums, fuse products with them and take NaN for impossible, as it likes in each loop; after this pass every
-// operation is rounded as it is stated, so two kernels that state the same operations on a row give it the same bits.
+// A lowering pass for all kernels, after which their float results depend only on the lowered statement. Halide lets
+// LLVM reassociate sums, contract products into them and assume that there is no NaN, differently in each loop. After
+// this pass every operation is rounded as stated, so two kernels that state the same operations on a row compute the
+// same bits.
 #pragma once
 
 #include "Halide.h"
@@ -11,8 +12,8 @@ namespace kiln::halide {
 
 class KeepOrderOfFloats : public Halide::Internal::IRMutator {
 public:
-  /// What becomes of products that are added to a sum in memory, or in a tile: rounded; fused with it; or as LLVM
-  /// likes, where an engine has an instruction that may do either (relaxed SIMD).
+  /// How products that are added to a sum, in memory or in a tile, are computed: rounded by themselves; fused with the
+  /// addition; or as LLVM decides, if an engine has an instruction that may do either (relaxed SIMD).
   enum class Products { Rounded, Fused, Either };
   explicit KeepOrderOfFloats(Products products) : products(products) {}
 

@@ -62,7 +62,7 @@ TuningRule registersOfTile(int64_t lanes, int64_t registers) {
 }
 
 Expr rowOfFullTile(const Expr &row, const Expr &extent, int height) {
-  // The likely tag is on the value, not on the condition: else Halide does not split the loop over tiles (M-0173).
+  // The likely tag is on the value, not on the condition: otherwise Halide does not split the loop over tiles (M-0173).
   return Halide::select(row < extent, Halide::likely(row), Halide::max(row - height, 0));
 }
 
@@ -75,21 +75,22 @@ int64_t innermostReduction(linalg::GenericOp op) {
 
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart) {
   Operation *combiner = reorderableCombiner(stage.op);
-  if (!combiner || isa<arith::AddIOp>(combiner)) // of sums that wrap Halide does not see that they may be regrouped
+  if (!combiner || isa<arith::AddIOp>(combiner)) // Halide cannot reassociate sums that wrap
     return;
   Halide::Func func = stage.funcs.front();
   Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
   const int64_t *fixed = Halide::Internal::as_const_int(loop.extent());
   int width = lanes * vectors;
-  // Other kernels for the same rows may have other bounds.
+  // A batch-invariant kernel does not depend on the bounds, which may differ in other kernels for the same rows.
   int64_t extent = fixed ? *fixed : isOrdered(stage.op) ? width : innermostReduction(stage.op);
   while (width > extent)
     width /= 2;
-  // Of two numbers a and b beside each other Halide makes a ramp from a by steps of b - a: one that is masked out would
-  // change the other.
+  // Halide turns a vector of two numbers a and b into a ramp from a with the stride b - a, so that a masked-out lane
+  // would change the other one.
   if (width < 4)
     return;
-  // Fewer vectors if that leaves no remainder; one only for short loops, since it waits for each sum.
+  // Use fewer vectors if that leaves no remainder; a single vector only for short loops, since it waits for each
+  // addition.
   if (int even = width; fixed) {
     while (*fixed % even && even > (extent > 8 * lanes ? 2 * lanes : lanes))
       even /= 2;
@@ -112,7 +113,7 @@ SearchSpace taskParameters(func::FuncOp kernel, std::vector<int64_t> elements) {
       total = std::min(enough, total * std::min(enough >> 20, largestValue(extent, kernel)));
     most = std::max(most, total);
   }
-  // One that is all there is serves for every larger one.
+  // A task size that covers every result makes larger ones redundant.
   auto whole = llvm::find_if(elements, [&](int64_t each) { return each >= most; });
   if (whole != elements.end())
     elements.erase(whole + 1, elements.end());
@@ -167,7 +168,7 @@ void placePanels(Translator &translator, const PanelReductions &panels, Halide::
   const Var d0 = dimensionVar(0), rows = dimensionVar(1);
   reduced.compute_with(store, row);
   auto place = [&](Halide::Func func) { func.compute_at(store, row).bound_extent(rows, 1); };
-  // A value of the row that is computed, not loaded, is computed once.
+  // A value of the row that is computed rather than loaded is computed once.
   Operation *values = translator.kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
   if (Stage &stage = translator.stages[values]; !stage.isReduction) {
     place(stage.funcs.front());
@@ -182,7 +183,7 @@ void placePanels(Translator &translator, const PanelReductions &panels, Halide::
   }
 }
 
-/// The largest number of bytes of a tensor, up to what nobody has.
+/// Returns the largest number of bytes of a tensor, saturated at a size that no machine has.
 static int64_t largestBytes(RankedTensorType type, func::FuncOp kernel) {
   constexpr int64_t enough = int64_t(1) << 40;
   int64_t elements = 1;
@@ -193,11 +194,11 @@ static int64_t largestBytes(RankedTensorType type, func::FuncOp kernel) {
 
 namespace {
 
-/// What a kernel goes over besides its results.
+/// The arguments that a kernel streams through, in addition to its results.
 struct ReadStreams {
   SmallVector<BlockArgument> likeResults;
-  SmallVector<BlockArgument> tables;  // in which rows are looked up
-  SmallVector<BlockArgument> numbers; // that may be those of rows
+  SmallVector<BlockArgument> tables;  // arguments from which rows are gathered
+  SmallVector<BlockArgument> numbers; // arguments that may be row numbers of the tables
 
   explicit ReadStreams(func::FuncOp kernel) {
     llvm::DenseSet<Value> lookedUp;
@@ -288,11 +289,11 @@ bool isReadBack(linalg::GenericOp op, const llvm::DenseSet<Operation *> &placed)
 
 namespace {
 
-/// How a long sum is added up. Roundings of terms that are added one after another add up, so it is a sum of sums of
-/// about as many parts as each has terms.
+/// How a long sum is split. The rounding errors of sequential additions add up, so a long sum becomes a sum of about as
+/// many partial sums as each has terms.
 struct SumParts {
-  int loop = 0;  // of the stage's domain, that is cut into parts; the longest one
-  int turns = 0; // of it that are in a part
+  int loop = 0;  // the longest loop of the stage's domain, which is cut into parts
+  int turns = 0; // iterations of that loop in a part
 };
 
 std::optional<SumParts> partsOfLongSum(const Stage &stage) {
@@ -328,7 +329,7 @@ static bool isOneRow(linalg::GenericOp op) {
   return type.hasStaticShape() && type.getNumElements() == 1;
 }
 
-/// The number of a part, among the dimensions of sums of parts.
+/// The dimension of partial sums that numbers the parts.
 static const Var partNumber("number");
 
 bool isLongSum(const Stage &stage) { return partsOfLongSum(stage).has_value(); }
@@ -352,7 +353,7 @@ bool isSharedSum(const Stage &stage) {
   return results * terms > manyElements && results <= fewResults && terms >= manyTerms;
 }
 
-/// Vectorises a Func with memory along its innermost dimension; `isAlong`: its updates are vectorised along a
+/// Vectorises a Func with storage along its innermost dimension. `isAlong`: its updates are vectorised along a
 /// reduction.
 static void vectorizeInnermost(Func func, const Expr &extent, int lanes, bool isAlong = false) {
   padStorage(func, extent, lanes);
@@ -378,8 +379,8 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
   for (auto &[op, stage] : translator.stages) {
     if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op) || isReadBack(stage.op, placed)))
       continue;
-    // As in a row that is one of several: always if that is to give the same bits, else if no vector holds several
-    // rows.
+    // Vectorise along the reduction as in a row of a kernel with several rows: always if the kernel is batch-invariant,
+    // otherwise only if there is one row, so that no vector can hold several rows.
     const bool isAlong = stage.isReduction && readsAlongReduction(stage.op) && (isOrdered(op) || isOneRow(stage.op));
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_root();

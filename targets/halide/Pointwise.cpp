@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy that applies to every kernel: results are computed element by element with everything inlined but
-// reductions, which are computed at the root before them.
+// The fallback strategy, which applies to every kernel: results are computed element by element with everything inlined
+// except for reductions, which are computed at the root before them.
 #include "targets/halide/Placement.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -18,8 +18,8 @@ public:
 
   llvm::StringRef name() const override { return "pointwise"; }
 
-  /// Rows that are looked up lie far apart in memory: either the next ones are asked for, or several side by side hide
-  /// the way to each of them (M-0250 to M-0252, M-0405).
+  /// Gathered rows are far apart in memory. Either the next ones are prefetched, or several are computed together to
+  /// hide the latency of each (M-0250 to M-0252, M-0405).
   SearchSpace searchSpace() const override {
     bool hasRows = llvm::any_of(func::FuncOp(kernel).getResultTypes(),
                                 [](Type type) { return cast<RankedTensorType>(type).getRank() > 1; });

@@ -10,7 +10,7 @@ using Halide::Expr;
 
 namespace {
 
-/// Where the same part of a row lies whose number is further on.
+/// Rewrites an address to the same part of the row whose number comes `advance` numbers later.
 struct FurtherRow : IRMutator {
   explicit FurtherRow(const StreamPrefetch &prefetch) : prefetch(prefetch) {}
 
@@ -26,8 +26,8 @@ private:
   }
 };
 
-/// The first elements of the dense vectors that a loop's body reads or stores of a buffer, those that depend on its
-/// variable.
+/// Collects the first elements of the dense vectors of a buffer that a loop's body reads or stores, if they depend on
+/// the loop's variable.
 struct DenseAccesses : IRVisitor {
   DenseAccesses(const StreamPrefetch &prefetch, const std::string &variable) : prefetch(prefetch), variable(variable) {}
 
@@ -65,7 +65,7 @@ private:
     const Ramp *ramp = index.as<Ramp>();
     if (name != prefetch.buffer || !ramp || !is_const_one(ramp->stride))
       return;
-    // As it reads outside of the body.
+    // Substitute the lets, so that the index is valid outside of the body.
     Expr first = ramp->base;
     for (auto let = lets.rbegin(); let != lets.rend(); ++let)
       first = substitute(let->first, let->second, first);
@@ -81,7 +81,7 @@ private:
   std::vector<std::pair<std::string, Expr>> lets;
 };
 
-/// What an innermost serial loop reads and stores of the buffer; nothing of another loop.
+/// Returns what an innermost serial loop reads and stores of the buffer; nothing for other loops.
 DenseAccesses accessesOf(const For *op, const StreamPrefetch &prefetch) {
   DenseAccesses accesses(prefetch, op->name);
   if (op->for_type == Halide::Internal::ForType::Serial)
@@ -91,7 +91,7 @@ DenseAccesses accessesOf(const For *op, const StreamPrefetch &prefetch) {
   return accesses;
 }
 
-/// The name of the last loop that goes over the buffer; none: empty.
+/// Finds the name of the last loop that accesses the buffer; empty if there is none.
 struct LastLoop : IRVisitor {
   explicit LastLoop(const StreamPrefetch &prefetch) : prefetch(prefetch) {}
 
@@ -107,8 +107,8 @@ private:
   }
 };
 
-/// Asks for the line of an element, into all caches or all but the first: the intrinsic's own name, since Halide's
-/// prefetch is PREFETCHNTA, which leaves out the second cache (M-0201, M-0205).
+/// Prefetches the cache line of an element, into all caches or all but the first. The intrinsic is called by its own
+/// name, since Halide's prefetch is PREFETCHNTA, which bypasses the L2 cache (M-0201, M-0205).
 enum class Into { AllCaches = 3, SecondCache = 2 };
 Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type, Into into) {
   Expr start = Halide::reinterpret(Halide::UInt(64), Expr(Variable::make(Halide::Handle(), buffer)));
@@ -118,7 +118,7 @@ Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type
       Call::make(Halide::Int(32), "llvm.prefetch.p0i8", {address, isRead, int(into), isData}, Call::Extern));
 }
 
-/// The stores of an innermost loop's body, and whether its scalars lie at fixed distances.
+/// Counts the stores of an innermost loop's body, and finds out whether its scalar loads are at fixed distances.
 struct BodyShape : IRVisitor {
   int stores = 0;
   bool hasOneAddress = true;
@@ -141,9 +141,9 @@ private:
   Expr scalar;
 };
 
-/// Puts requests between the stores of an innermost loop's body, evenly: side by side they take all of the first
-/// cache's places for lines under way (M-0223). Where rows have pointers of their own LLVM would keep sums on the
-/// stack: there the requests go first.
+/// Distributes prefetches evenly between the stores of an innermost loop's body: back to back they take all line fill
+/// buffers of the L1 cache (M-0223). If rows have separate pointers, LLVM would keep accumulators on the stack, so the
+/// prefetches come first.
 struct SpreadRequests : IRMutator {
   SpreadRequests(std::vector<Stmt> given, const Stmt &body) : requests(std::move(given)) {
     BodyShape shape;
@@ -195,7 +195,7 @@ Stmt PrefetchStream::visit(const For *op) {
   } else {
     constexpr int lineBytes = 64;
     int perLine = lineBytes / accesses.type.bytes();
-    // One request a line: vectors shorter than a line share it.
+    // One prefetch per cache line: vectors shorter than a line share it.
     std::vector<Expr> lines;
     for (const Expr &base : accesses.bases) {
       bool isKnown = std::any_of(lines.begin(), lines.end(), [&](const Expr &line) {
@@ -208,7 +208,8 @@ Stmt PrefetchStream::visit(const For *op) {
     }
     bool isShared = prefetch.lines > 0;
     int requests = isShared ? prefetch.lines : int(lines.size());
-    // How far apart, in elements, the row tiles' requests for as much as the loop reads are: no more than a line.
+    // The distance, in elements, between the prefetches by which the row tiles cover as much as the loop reads: at most
+    // a cache line.
     Expr requestsOfTile = op->extent * requests, count = rowTiles.defined() ? rowTiles : Expr(1);
     Expr apart = Halide::min((int(lines.size()) * perLine + requests * count - 1) / (requests * count), perLine);
     Expr step = Variable::make(Halide::Int(32), op->name) - op->min;
@@ -219,7 +220,7 @@ Stmt PrefetchStream::visit(const For *op) {
         at = FurtherRow(prefetch).mutate(lines[i]);
       } else if (isShared) {
         Expr first = rowTile.defined() ? rowTile * requestsOfTile : Expr(0);
-        // Wide, so that a step adds to an address and extends no sign.
+        // In 64 bits, so that an iteration adds to an address without a sign extension.
         at = Halide::cast<int64_t>(substitute(op->name, op->min, lines[0]) + int(prefetch.advance) + first * apart) +
              Halide::cast<int64_t>(step * requests + i) * Halide::cast<int64_t>(apart);
       } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prefetches along a buffer inside of the loop that goes over it, put in after Halide has lowered the kernel.
+// Prefetches along a buffer, inserted into the loop that traverses it after Halide has lowered the kernel.
 #pragma once
 
 #include "Halide.h"
@@ -8,21 +8,21 @@
 
 namespace kiln::halide {
 
-/// Each step of the innermost loops that read or store dense vectors of the buffer asks for cache lines that lie
-/// `advance` elements behind those of the step.
+/// Each iteration of the innermost loops that read or store dense vectors of the buffer prefetches the cache lines
+/// `advance` elements after those of the iteration.
 struct StreamPrefetch {
   std::string buffer;
   int64_t advance = 0;
-  /// > 0, for weights: so many requests a step, into the second cache. The row tiles of a panel, whose loop is named
-  /// *.`rowLoop`, share out what they read, `advance` elements behind it, evenly, however many they are. 0: all lines
-  /// of the step.
+  /// > 0, for weights: the number of prefetches per iteration, into the L2 cache. The row tiles of a panel, whose loop
+  /// is named *.`rowLoop`, evenly divide the prefetches of the data `advance` elements after what they read, however
+  /// many tiles there are. 0: all lines of the iteration.
   int lines = 0;
   std::string rowLoop = "";
-  /// Rows that are looked up: the buffer of their numbers, of which there are so many. Then each step asks for the same
-  /// part of the row whose number lies `advance` numbers behind, or of the last one.
+  /// For gathered rows: the buffer of the row numbers, and how many there are. Each iteration prefetches the same part
+  /// of the row whose number comes `advance` numbers later, or of the last row.
   std::string numbers = "";
   Halide::Expr count = {};
-  /// Of several loops over the buffer, one after the other, only the last one asks.
+  /// Only the last of several successive loops over the buffer prefetches.
   bool onlyLast = false;
 };
 
@@ -38,10 +38,10 @@ private:
   Halide::Internal::Stmt visit(const Halide::Internal::For *op) override;
 
   StreamPrefetch prefetch;
-  bool isInside = false; // of the kernel's statement
-  std::string last;      // name of the loop that asks, if only one does
-  Halide::Expr rowTile;  // number of the row tile in its panel; undefined outside of the loop over them
-  Halide::Expr rowTiles; // how many there are
+  bool isInside = false; // whether the visitor is inside of the kernel's statement
+  std::string last;      // name of the loop that prefetches, if only one does
+  Halide::Expr rowTile;  // number of the row tile in its panel; undefined outside of the loop over row tiles
+  Halide::Expr rowTiles; // number of row tiles
 };
 
 } // namespace kiln::halide

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms, softmaxes, means, maxima: reductions whose other dimensions are dimensions of the result ("rows"). One row at
-// a time: its reductions and what several of them read are computed in scratch memory that stays in the first level
-// cache, then the row is stored. Rows are spread over the workers. A reduction along another than the innermost
-// dimension takes a vector of rows at a time instead.
+// The strategy for norms, softmaxes, means and maxima: reductions whose other dimensions are dimensions of the result
+// ("rows"). One row is computed at a time: its reductions, and values that several of them read, are kept in scratch
+// memory that stays in the L1 cache, then the row is stored. Rows are distributed over the workers. A reduction along a
+// dimension other than the innermost one computes a vector of rows at a time instead.
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/ADT/BitVector.h"
@@ -17,12 +17,13 @@ using Halide::Var;
 
 namespace {
 
-/// How the reductions of a kernel lie relative to its result. Dimensions count from the outermost one.
+/// How the reductions of a kernel are aligned with its result. Dimensions count from the outermost one.
 struct Rows {
   llvm::BitVector dims;                       // dimensions of the result that are rows
-  llvm::DenseSet<Operation *> atRow;          // reductions that are computed for a row
+  llvm::DenseSet<Operation *> atRow;          // reductions that are computed per row
   llvm::DenseSet<Operation *> perRow;         // pointwise stages whose dimensions are all rows
-  llvm::DenseMap<Operation *, int> innermost; // the dimension of the result that an op's innermost one is, -1: none
+  llvm::DenseMap<Operation *, int> innermost; // the dimension of the result that corresponds to an op's innermost one;
+                                              // -1: none
   bool reducesInnermost = false;
   int64_t widest = 1; // extent of a reduction along the innermost dimension
 };
@@ -96,7 +97,7 @@ public:
       vectors = {mostVectors};
     SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
     space.push_back(makeParameter("vectors", vectors, mostVectors));
-    // A vector of rows goes down the columns, which are no streams.
+    // A vector of rows traverses columns, which are not streams.
     space.push_back(isVectorOfRows() ? makeParameter("prefetch", {0}, 0) : prefetchParameter(kernel, machine));
     return space;
   }
@@ -106,7 +107,7 @@ private:
   bool isUsedAtRow(Operation *op) const;
   Exprs columnExtents(Translator &translator, Value result) const;
   bool isVectorOfRows() const { return rows.dims.test(rows.dims.size() - 1) && !rows.reducesInnermost; }
-  /// Whether a dimension of the output, innermost first, is rows.
+  /// Whether a dimension of the output, counted from the innermost one, is a row dimension.
   bool isRow(const Output &output, unsigned dim) const { return rows.dims.test(output.rank() - 1 - dim); }
   std::vector<unsigned> orderLoops(const Output &output);
   void scheduleStore(const Output &output, const Tasks &tasks);
@@ -120,10 +121,10 @@ private:
   const MachineModel &machine;
   int lanes;
   Var level{"row"};                         // the store's loop over rows
-  const Var vector{"vector"}, lane{"lane"}; // of a vector of rows
+  const Var vector{"vector"}, lane{"lane"}; // loops of a vector of rows
 };
 
-/// Whether all uses of the op's results, through stages that may be inlined, are at the row.
+/// Whether all uses of the op's results, directly or through inlined stages, are computed per row.
 bool RowReduction::isUsedAtRow(Operation *op) const {
   for (Operation *user : op->getUsers()) {
     auto generic = dyn_cast<linalg::GenericOp>(user);
@@ -137,7 +138,7 @@ bool RowReduction::isUsedAtRow(Operation *op) const {
   return true;
 }
 
-/// The extents of a stage's result, innermost first; undefined those of rows.
+/// Returns the extents of a stage's result, innermost first; those of row dimensions are undefined.
 Exprs RowReduction::columnExtents(Translator &translator, Value result) const {
   Exprs extents;
   for (unsigned i = cast<RankedTensorType>(result.getType()).getRank(); i-- > 0;) {
@@ -147,8 +148,8 @@ Exprs RowReduction::columnExtents(Translator &translator, Value result) const {
   return extents;
 }
 
-/// Columns inside, rows outside. Returns the dimensions that are rows, the innermost one first, whose loop is the
-/// innermost of theirs; `level` is that loop.
+/// Orders the loops: columns inside, rows outside. Returns the row dimensions, innermost first, and sets `level` to the
+/// loop of the innermost one.
 std::vector<unsigned> RowReduction::orderLoops(const Output &output) {
   Func store = output.func;
   std::vector<Halide::VarOrRVar> order;
@@ -198,7 +199,7 @@ void RowReduction::scheduleStore(const Output &output, const Tasks &tasks) {
     vectorizeGuarded(store, dimensionVar(0), output.extents[0], lanes);
 }
 
-/// Whether the stage is computed for a row.
+/// Whether the stage is computed per row.
 bool RowReduction::isAtRow(Operation *op, const Stage &stage) const {
   const bool isKept =
       rows.atRow.contains(op) ||
@@ -206,7 +207,7 @@ bool RowReduction::isAtRow(Operation *op, const Stage &stage) const {
   return isKept && isUsedAtRow(op);
 }
 
-/// Whether the op reads what is computed for a row, be it through stages that are inlined.
+/// Whether the op reads a stage that is computed per row, directly or through stages that are inlined.
 bool RowReduction::readsStageAtRow(Translator &translator, Operation *op) const {
   auto isAtRowOrReads = [&](Value operand) {
     Operation *source = operand.getDefiningOp();
@@ -214,13 +215,13 @@ bool RowReduction::readsStageAtRow(Translator &translator, Operation *op) const 
     return found != translator.stages.end() && (isAtRow(source, found->second) || readsStageAtRow(translator, source));
   };
   return op
-      ->walk([&](Operation *each) { // those of its body look up elements, too
+      ->walk([&](Operation *each) { // ops of its body gather elements, too
         return llvm::any_of(each->getOperands(), isAtRowOrReads) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
 
-/// Places what a row needs of a stage.
+/// Places the part of a stage that a row needs.
 void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stage, Func store, int vectors) {
   const int innermostAt = rows.innermost.lookup(op);
   const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt),
@@ -267,7 +268,7 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
       placeAtRow(translator, op, stage, output.func, int(point.at("vectors")));
     }
   placeAtRoot(translator, placed, lanes);
-  // What the last pass over a row asks for is the next row's.
+  // The last pass over a row prefetches the next row.
   prefetchStreams(translator, point.at("prefetch"), rows.widest, 1);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of running sums: linalg has no form for them, so each element is a separate sum over a whole line, in
-// which those that come after it count as 0. Here it is added to the sum before it, in the same order: one pass.
+// The strategy for cumulative sums. linalg has no op for them, so each element is a separate sum over a whole line in
+// which later elements count as 0. This strategy adds each element to the sum before it, in the same order, in one
+// pass.
 #include "targets/halide/Placement.h"
 
 namespace kiln::halide {
@@ -17,7 +18,7 @@ namespace {
 /// out[..., t, ...] += s <= t ? term(..., s, ...) : 0, or s >= t, with s the last loop and the only reduction.
 struct Match {
   linalg::GenericOp op;
-  unsigned axis = 0; // the loop t
+  unsigned axis = 0; // number of the loop t
   bool isReverse = false;
   Value term;
 };
@@ -70,7 +71,7 @@ public:
   }
 
 private:
-  /// The dimension of the result, innermost first, that a loop of the op is.
+  /// Returns the dimension of the result, counted from the innermost one, that a loop of the op indexes.
   static unsigned dimensionOf(const Match &sum, unsigned loop) {
     linalg::GenericOp op = sum.op;
     return op.getNumLoops() - 2 - loop;
@@ -91,7 +92,7 @@ private:
     if (terms.empty())
       return Func();
     Func func(translator.name("running_sum"));
-    func(vars) = terms[0] + Halide::Internal::make_zero(terms[0].type()); // a first element of -0 is 0
+    func(vars) = terms[0] + Halide::Internal::make_zero(terms[0].type()); // a first element of -0 becomes 0
 
     const Expr extent = translator.loopExtent(op, rank);
     const RDom rest({{1, extent - 1}}, translator.name("rest"));
@@ -102,7 +103,7 @@ private:
     return func;
   }
 
-  /// Where lines lie side by side a step goes along all of them.
+  /// If the axis of the sum is not the innermost one, each iteration is vectorised across lines.
   static void place(Translator &translator, const Match &sum, int lanes) {
     linalg::GenericOp op = sum.op;
     Func func = translator.stages[op].funcs.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arith and math ops as Halide expressions. Halide lets LLVM assume that there are no infinities, so an infinite
-// constant becomes the largest finite number. Ops with the attribute kiln.strict are neither reassociated nor
+// Translates arith and math ops to Halide expressions. Halide lets LLVM assume that there are no infinities, so an
+// infinite constant becomes the largest finite number. Ops with the attribute kiln.strict are neither reassociated nor
 // contracted; all others may be.
 #include "targets/halide/Translate.h"
 
@@ -93,13 +93,14 @@ static Expr compare(arith::CmpFPredicate predicate, const Expr &a, const Expr &b
   return Expr();
 }
 
-/// Bit by bit but for constants: of two casts, the first one of a float, Halide makes one, which loses the sign.
+/// Reinterprets the bits, except for constants: Halide merges two casts, the first one of a float, into one, which
+/// loses the sign.
 static Expr toUnsigned(const Expr &e) {
   Halide::Type type = e.type().with_code(halide_type_uint);
   return Halide::Internal::is_const(e) ? Halide::cast(type, e) : Halide::reinterpret(type, e);
 }
 
-/// Bit by bit: Halide refuses to cast a constant that does not fit.
+/// Reinterprets the bits: Halide refuses to cast a constant that does not fit.
 static Expr toSigned(const Expr &e) { return Halide::reinterpret(e.type().with_code(halide_type_int), e); }
 
 static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b) {
@@ -129,20 +130,20 @@ static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b
   return Expr();
 }
 
-/// The divisor, 1 for 0: lanes beyond a tail are computed from zeros, and an integer division by 0 traps.
+/// Returns the divisor, or 1 for 0: lanes past a tail are computed from zeros, and an integer division by 0 traps.
 static Expr divisor(const Expr &b) {
   return Halide::Internal::is_const(b) ? b : select(b == 0, Halide::Internal::make_one(b.type()), b);
 }
 
-/// Sums, differences and products of integers wrap; those of the type index do not overflow, as Halide takes for
-/// granted of all that are signed.
+/// Whether the op wraps. Sums, differences and products of i32 do; those of type index do not overflow, which Halide
+/// assumes for all signed integers.
 static bool wraps(Operation *op) {
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isInteger(32);
 }
 
-/// Of a loop over max(before, x) where x grows with the loop, as positions do, Halide leaves out the steps that change
-/// nothing, and for that subtracts what was there before, the least integer at first, without a thought of overflow. So
-/// it does not see what a reduction compares its result with.
+/// Hides from Halide what a reduction compares its result with. In a loop over max(before, x) where x grows with the
+/// loop, as positions do, Halide skips the iterations that change nothing. For that it subtracts the previous value,
+/// initially the least integer, and ignores that the difference may overflow.
 static Exprs hideCompared(Operation *op, Exprs x) {
   auto generic = dyn_cast<linalg::GenericOp>(op->getParentOp());
   auto isResult = [&](Value value) { return llvm::is_contained(generic.getRegionOutputArgs(), value); };
@@ -158,8 +159,8 @@ static Expr negated(const Expr &x) {
   return toSigned(toUnsigned(Halide::Internal::make_zero(x.type())) - toUnsigned(x));
 }
 
-/// By a positive number that is known, rounded towards zero. Halide's own is wrong for the least i32; a size without a
-/// sign is not. An index is never negative.
+/// Divides by a positive constant, rounding towards zero. Halide's own division is wrong for the least i32; the
+/// division of the unsigned magnitude is not. An index is never negative.
 static Expr divideByConstant(const Expr &a, const Expr &b, bool isIndex) {
   if (isIndex)
     return Halide::div_round_to_zero(a, b);
@@ -167,7 +168,8 @@ static Expr divideByConstant(const Expr &a, const Expr &b, bool isIndex) {
   return select(a < 0, negated(quotient), quotient);
 }
 
-/// Rounds towards zero. x / 0 is 0, and the least number by -1 itself, for which the CPU's division traps.
+/// Divides, rounding towards zero. x / 0 is 0, and the least integer divided by -1 is itself; the CPU's division traps
+/// for both.
 static Expr divide(const Expr &a, const Expr &b, bool isIndex) {
   if (Halide::Internal::is_positive_const(b))
     return divideByConstant(a, b, isIndex);
@@ -177,19 +179,20 @@ static Expr divide(const Expr &a, const Expr &b, bool isIndex) {
 }
 
 static Expr floorDivide(const Expr &a, const Expr &b) {
-  // Halide's own division rounds so that the remainder is not negative; they differ for negative divisors only.
+  // Halide's own division leaves a remainder that is not negative; the two differ only for negative divisors.
   return Halide::Internal::is_positive_const(b) ? a / b : select(b > 0, a / b, -a / -b);
 }
 
-/// x for a boolean as an integer or float of `type`, -x if `isSigned`.
+/// Converts x to `type`, an integer or float. A true boolean becomes 1, or -1 if `isSigned`.
 static Expr extend(const Expr &x, Halide::Type type, bool isSigned) {
   if (!x.type().is_bool())
     return isSigned || type.is_float() ? Halide::cast(type, x) : Halide::cast(type, toUnsigned(x));
   return select(x, Halide::Internal::make_const(type, isSigned ? -1 : 1), Halide::Internal::make_zero(type));
 }
 
-/// An integer that was computed, as an index or a length: between 0 and 2^30, so that no sum with extents overflows, as
-/// Halide takes for granted when it moves sums into the limits of an index. Halide does not see through unsigned ones.
+/// Converts a computed integer to an index or length between 0 and 2^30, so that no sum with extents overflows. Halide
+/// assumes this when it moves sums into the bounds of an index. Halide's analysis does not see through unsigned
+/// numbers.
 static Expr toIndex(const Expr &x) {
   if (Halide::Internal::is_const(x) || x.type() != Halide::Int(32))
     return Halide::cast<int32_t>(x);
@@ -218,7 +221,8 @@ Expr choose(const Expr &condition, const Expr &yes, const Expr &no) {
                              Halide::select(condition, Halide::reinterpret(bits, yes), Halide::reinterpret(bits, no)));
 }
 
-/// Halide's max(NaN, constant) is the constant: the comparison keeps NaN, and is one instruction as well.
+/// Returns the maximum, NaN if x is. Halide's max(NaN, constant) is the constant; the comparison keeps NaN, and is one
+/// instruction as well.
 static Expr maximum(const Expr &x, const Expr &y) {
   return Halide::Internal::is_const(y) ? choose(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
 }
@@ -227,8 +231,8 @@ static Expr minimum(const Expr &x, const Expr &y) {
   return Halide::Internal::is_const(y) ? choose(Halide::strict_float(y < x), y, x) : Halide::min(x, y);
 }
 
-/// Whether something is so of the value in some case, as far as one expression of Halide's may reach: through
-/// selections and tensors that are computed where they are read.
+/// Whether `isSo` holds for a value that this one may be, within one expression of Halide: looks through selects, and
+/// through tensors that are inlined.
 static bool mayBe(Value value, function_ref<bool(Value)> isSo) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto user = dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp());
@@ -248,7 +252,7 @@ static bool isSmallNatural(Value value) {
   return number && number.getValueAsDouble() >= 0 && number.getValueAsDouble() < 256 && number.getValue().isInteger();
 }
 
-/// Whether it is a square root, or a product or quotient of one.
+/// Whether the value is a square root, or a product or quotient of one.
 static bool hasRoot(Value value) {
   if (auto product = value.getDefiningOp<arith::MulFOp>())
     return mayBe(product.getLhs(), hasRoot) || mayBe(product.getRhs(), hasRoot);
@@ -257,10 +261,10 @@ static bool hasRoot(Value value) {
   return value.getDefiningOp<math::SqrtOp>();
 }
 
-/// Of two square roots LLVM would take the root of their product, or what is under them, which are numbers where both
-/// are of negative ones. Halide's search for intrinsics takes a product of small natural numbers, which it leaves as
-/// one if it is part of something strict, for one of ever narrower integers, until there are no bits left: so one of
-/// them is hidden.
+/// Multiplies floats. LLVM would replace the product of two square roots by the root of the product or by the radicand,
+/// which are numbers even if both radicands are negative. Halide's search for intrinsics takes a product of small
+/// natural numbers, which it does not fold inside of a strict expression, for one of ever narrower integers, until
+/// there are no bits left; so one factor is hidden.
 static Expr multiply(arith::MulFOp op, const Exprs &x) {
   auto bothMayBe = [&](function_ref<bool(Value)> isSo) { return mayBe(op.getLhs(), isSo) && mayBe(op.getRhs(), isSo); };
   if (bothMayBe(hasRoot))
@@ -331,15 +335,15 @@ static Expr translateOp(Operation *op, const Exprs &operands) {
       .Default([](Operation *) { return Expr(); });
 }
 
-/// x - x, x / x, 0 * x and 0 / x, which Halide takes for a number whatever x is; and x / 0, which is none. What is
-/// known to be none when it is compiled, or is made of that, LLVM does not store.
+/// Whether the op is x - x, x / x, 0 * x or 0 / x, which Halide takes for a number whatever x is, or x / 0, which is
+/// NaN or infinite. LLVM does not store what is known to be NaN at compile time, or is computed from that.
 static bool cancels(Operation *op, const Exprs &x) {
   if (isa<arith::MulFOp, arith::DivFOp>(op) && llvm::any_of(x, Halide::Internal::is_const_zero))
     return true;
   return isa<arith::SubFOp, arith::DivFOp>(op) && Halide::Internal::graph_equal(x[0], x[1]);
 }
 
-/// a <= b of floats, false for NaN: Halide would ask whether b is not below a.
+/// Returns a <= b for floats, false for NaN: Halide would compute !(b < a).
 static Expr isAtMost(const Expr &a, const Expr &b) {
   return Halide::strict_float(a < b) || Halide::strict_float(a == b);
 }
@@ -354,7 +358,7 @@ Expr translateScalarOp(Operation *op, const Exprs &operands, bool isStrict) {
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
-  if (isa<arith::ConstantOp>(op)) // plain, so that others see that it is one
+  if (isa<arith::ConstantOp>(op)) // left plain, so that it is recognised as a constant
     return result;
   bool isOfFloats = result.defined() && (result.type().is_float() || isa<arith::CmpFOp>(op));
   return isOfFloats && (isStrict || cancels(op, operands)) ? Halide::strict_float(result) : result;

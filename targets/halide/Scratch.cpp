@@ -26,9 +26,9 @@ private:
 
   Scope<Interval> scope;
   std::vector<std::pair<std::string, Expr>> lets;
-  std::optional<int64_t> before; // in a task of a parallel loop: what was alive where the loop began
+  std::optional<int64_t> before; // in a task of a parallel loop: live bytes where the loop began
 
-  /// Constants, or infinite.
+  /// Returns constant bounds, or infinite ones.
   Interval bounds(const Expr &e) {
     if (!e.type().is_int() && !e.type().is_uint())
       return Interval::everything();
@@ -43,7 +43,7 @@ private:
     lets.pop_back();
   }
 
-  /// The largest value of an extent; nothing if there is no bound.
+  /// Returns the largest value of an extent; nothing if there is no bound.
   std::optional<int64_t> largest(const Expr &extent) {
     Expr whole = extent;
     for (auto let = lets.rbegin(); let != lets.rend(); ++let)
@@ -56,7 +56,7 @@ private:
     return best;
   }
 
-  /// The largest value over the range of the one parameter that is left, if it is the only variable and its range is
+  /// Returns the largest value over the range of the only parameter, if that is the only variable and its range is
   /// short.
   static std::optional<int64_t> enumerated(const Expr &e) {
     Variables variables;
@@ -88,7 +88,7 @@ private:
     return value ? std::optional(*value) : std::nullopt;
   }
 
-  /// An expression with one of its minima or maxima, in which it does not fall, replaced by either operand.
+  /// An expression in which a min or max, with which the expression does not decrease, is replaced by either operand.
   struct Choice {
     Expr first, second;
     bool isMin;
@@ -119,8 +119,8 @@ private:
     return std::nullopt;
   }
 
-  /// An upper bound. An extent is a difference of minima and maxima that share loop variables: these cancel only where
-  /// the difference is taken inside.
+  /// Returns an upper bound. An extent is a difference of minima and maxima that share loop variables, which cancel
+  /// only if the difference is moved into their operands.
   std::optional<int64_t> upper(const Expr &e, int choices = 8) {
     std::optional<Choice> choice = choices ? firstChoice(e) : std::nullopt;
     if (!choice)

@@ -11,12 +11,12 @@ Expr word(uint32_t value) { return Halide::Internal::make_const(Halide::UInt(32)
 Expr bitsOf(const Expr &number) { return Halide::reinterpret<uint32_t>(number); }
 Expr floatOf(const Expr &bits) { return Halide::reinterpret<float>(bits); }
 
-constexpr uint32_t infinity = 0x7f800000, one = 1 << 23; // of f32, and a step of its exponent
-constexpr uint32_t rebias = (127 - 15) * one;            // from an exponent of f16 to one of f32
-constexpr uint32_t leastNormal = rebias + one;           // of f16
+constexpr uint32_t infinity = 0x7f800000, one = 1 << 23; // infinity of f32, and the unit of its exponent
+constexpr uint32_t rebias = (127 - 15) * one;            // difference of the exponent biases of f32 and f16
+constexpr uint32_t leastNormal = rebias + one;           // least normal f16, as an f32
 
-/// The magnitude moved to where f32 has it lacks a part of the exponent, infinities and NaN the same again. Subnormal
-/// ones have the first exponent without the bit before the point.
+/// The magnitude, shifted to its place in f32, lacks the difference of the exponent biases; infinities and NaN lack it
+/// twice. Subnormal numbers get the exponent of the least normal one, whose implicit leading bit is subtracted.
 Expr widenF16(const Expr &half) {
   Expr wide = Halide::cast<uint32_t>(half), magnitude = (wide & 0x7fff) << 13;
   Expr subnormal = Halide::strict_float(floatOf(magnitude + word(leastNormal)) - 0x1p-14f);
@@ -24,8 +24,8 @@ Expr widenF16(const Expr &half) {
   return floatOf(Halide::select(magnitude < word(one), bitsOf(subnormal), normal) | ((wide & 0x8000) << 16));
 }
 
-/// Half of the last place is added, less a bit where the place is even, and what is behind the place cut off. Below the
-/// normal numbers the sum with 1/2, whose last place is that of an f16 there, is rounded instead.
+/// Rounds to nearest even: adds half of the last place, less one bit if the place is even, and truncates. Below the
+/// normal numbers the sum with 1/2 is rounded instead, whose last place is that of a subnormal f16.
 Expr narrowF16(const Expr &number) {
   Expr bits = bitsOf(number), magnitude = bits & 0x7fffffff;
   Expr rounded = ((magnitude + 0xfff + ((magnitude >> 13) & 1)) >> 13) - word(rebias >> 13);

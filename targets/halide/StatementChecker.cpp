@@ -34,7 +34,7 @@ private:
   const StatementRun &run;
   MemoryModel memory;
   LaneEvaluator lanes;
-  std::list<Memory> buffers; // those given
+  std::list<Memory> buffers; // arguments and results
 
   static void bind(Name &name, Lanes value) {
     name.value = std::move(value);
@@ -106,7 +106,7 @@ private:
     case IRNodeType::Evaluate:
       lanes.evaluate(as<Evaluate>(stmt).value);
       return;
-    case IRNodeType::Atomic: // whether it protects anything depends on the target: what it does must be safe without
+    case IRNodeType::Atomic: // atomicity depends on the target: the body must be safe without it
       return execute(as<Atomic>(stmt).body);
     default:
       unknown(stmt);
@@ -186,7 +186,7 @@ private:
     name.view = outer;
   }
 
-  /// Without the prefix and without the numbers that Halide adds to names.
+  /// Returns the name without the prefix and without the numbers that Halide adds.
   std::string shortened(llvm::StringRef name) const {
     name.consume_front(run.prefix);
     std::string text;

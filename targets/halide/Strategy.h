@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A schedule strategy: recognises the structure of a kernel, declares its parameters, and places the kernel's Funcs. A
-// strategy may also build the Funcs of some ops in its own way (packing, blocking) through Translator::setBuilder.
+// A schedule strategy recognises the structure of a kernel, declares its parameters, and places the kernel's Funcs. A
+// strategy may also build the Funcs of some ops itself (packing, blocking) through Translator::setBuilder.
 #pragma once
 
 #include "compiler/schedule/SearchSpace.h"
@@ -17,17 +17,17 @@ public:
   virtual ~Strategy() = default;
   virtual llvm::StringRef name() const = 0;
   virtual SearchSpace searchSpace() const = 0;
-  /// What it computes of the kernel's operations, if it knows a shorter way.
+  /// Returns the share of the kernel's operations that the strategy executes: below 1 for an algorithm that saves some.
   virtual double operationShare() const { return 1; }
-  /// The forms for few rows that pay, by ascending bound.
+  /// Returns the shape-specialised variants that pay off, by ascending bound.
   virtual std::vector<RowVariant> rowVariants() const { return {}; }
-  /// Before the translation: sets builders.
+  /// Called before the translation; sets builders.
   virtual void prepare(Translator &, const SchedulePoint &) {}
-  /// After it: schedules every Func that must not be inlined.
+  /// Called after the translation; schedules every Func that must not be inlined.
   virtual void schedule(Translator &translator, const SchedulePoint &point) = 0;
 };
 
-/// Each is null if the kernel does not have its structure; the last one always applies.
+/// Each returns null if the kernel does not have the strategy's structure; the last one always applies.
 std::unique_ptr<Strategy> matchOneQuery(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);

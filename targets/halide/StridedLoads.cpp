@@ -6,7 +6,7 @@ namespace kiln::halide {
 using namespace Halide::Internal;
 using Halide::Expr;
 
-// What CodeGen_LLVM of Halide 14 does in visit(const Load *).
+// Mirrors CodeGen_LLVM::visit(const Load *) of Halide 14.
 int readBefore(const Load &load) {
   const Ramp *ramp = load.index.as<Ramp>();
   const int64_t *stride = ramp ? as_const_int(ramp->stride) : nullptr;
@@ -37,8 +37,8 @@ Expr BoundStridedLoads::visit(const Load *op) {
     return mutated;
   const Add *sum = ramp.base.as<Add>();
   if (!sum || !is_const(sum->b))
-    return mutated; // a multiple of the stride lies before it, in the buffer
-  // The guess is from a constant that stands last.
+    return mutated; // a multiple of the stride is before it, in the buffer
+  // Halide guesses only from a constant that is the last operand.
   Expr index = Ramp::make(Add::make(sum->b, sum->a), ramp.stride, ramp.lanes);
   return Load::make(load.type, load.name, index, load.image, load.param, load.predicate, load.alignment);
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide's code generator makes a load of every second, third or fourth element of dense loads. For loads that share
-// these it begins at a multiple of the stride where it guesses one from the constant of the index: `in[x*2 + 1]` begins
-// at `in[x*2]`. Of `in[y*13 - 13]` it begins at `in[y*13 - 14]`, which for y = 1 is not in the buffer.
+// Halide's code generator implements a load of every second, third or fourth element by dense loads. To share dense
+// loads between several such loads, it starts at a multiple of the stride if it can guess one from the constant of the
+// index: `in[x*2 + 1]` starts at `in[x*2]`. `in[y*13 - 13]` starts at `in[y*13 - 14]`, which for y = 1 is outside of
+// the buffer.
 #pragma once
 
 #include "Halide.h"
 
 namespace kiln::halide {
 
-/// How many elements before its first one a load reads, if its code is generated as it stands.
+/// Returns how many elements before its first one the generated code of a load reads.
 int readBefore(const Halide::Internal::Load &load);
 
-/// A lowering pass: loads that may begin before their buffer begin with their first element.
+/// A lowering pass that makes loads which might start before their buffer start at their first element.
 struct BoundStridedLoads : Halide::Internal::IRMutator {
 private:
   using IRMutator::visit;

@@ -73,7 +73,7 @@ int64_t largestValue(AffineExpr extent, Operation *inKernel) {
   return bounds ? bounds->max : std::numeric_limits<int32_t>::max();
 }
 
-/// The region argument that the value is, through conversions; -1 if it is none.
+/// Returns the number of the region argument that the value is, through conversions; -1 if it is none.
 static int regionArgument(Value value) {
   while (auto *op = value.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::SIToFPOp>(op))
@@ -83,7 +83,8 @@ static int regionArgument(Value value) {
   return cast<BlockArgument>(value).getArgNumber();
 }
 
-/// The region argument that the value is, through conversions, and that of whole numbers by which it is multiplied.
+/// Returns the region argument that the value is, through conversions, and, for integers, the argument of the scale by
+/// which they are multiplied; -1 for none.
 static std::pair<int, int> scaledArgument(Value value) {
   auto product = value.getDefiningOp<arith::MulFOp>();
   if (!product)
@@ -92,7 +93,7 @@ static std::pair<int, int> scaledArgument(Value value) {
   return product.getLhs().getDefiningOp<arith::SIToFPOp>() ? std::pair(numbers, scale) : std::pair(-1, -1);
 }
 
-/// The other operand of a binary op one of whose operands is `value`; null if none is.
+/// Returns the other operand of a binary op one of whose operands is `value`; null if none is.
 static Value otherOperand(Operation *op, Value value) {
   if (op->getNumOperands() != 2)
     return {};
@@ -131,7 +132,7 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
   int inputs = op.getNumDpsInputs();
   if (left < 0 || right < 0 || left == right || left >= inputs || right >= inputs || (scale >= 0 && !mayScale))
     return std::nullopt;
-  // Other inputs may only state extents.
+  // Other inputs may only determine extents.
   for (int i = 0; i < inputs; ++i)
     if (i != left && i != right && i != scale && !op.getBlock()->getArgument(i).use_empty())
       return std::nullopt;
@@ -168,13 +169,14 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
     if (!along || !isa<BlockArgument>(op->getOperand(c.b)))
       return std::nullopt;
     if (llvm::is_contained(c.reduction, along.getPosition()))
-      return c; // turned: as little use as a dense one
+      return c; // tiled along k: of as little use as a dense weight
     if (along.getPosition() != c.n)
       return std::nullopt;
     c.tile = tiled.getSize();
     const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8) && c.reduction.size() == 1;
     const mlir::kiln::StorageAttr storage = tiled.getStorage();
-    // The scales of groups are found by the row and the depth of a matrix; a window's are scaled as they are read.
+    // Scales of groups are indexed by the row and the K position of a matrix; a convolution's weight is scaled as it is
+    // read.
     if (storage && storage.isGrouped() && cast<RankedTensorType>(op->getOperand(c.b).getType()).getRank() != 2)
       return std::nullopt;
     if (isOfBytes && tiled.hasWords()) {
@@ -198,7 +200,7 @@ std::optional<Contraction> onlyContraction(func::FuncOp kernel) {
   return found;
 }
 
-/// The operand and dimension whose extent is the loop's.
+/// Returns an operand type and the dimension of it whose extent is that of the loop.
 static std::pair<RankedTensorType, unsigned> loopDimension(linalg::GenericOp op, unsigned loop) {
   for (OpOperand &operand : op->getOpOperands()) {
     AffineMap map = op.getMatchingIndexingMap(&operand);
@@ -277,7 +279,7 @@ SmallVector<linalg::GenericOp> genericUsers(Value value) {
   return result;
 }
 
-/// Whether each index is that of the loop of its number; of one element, 0 is.
+/// Whether the map is the identity, except that a dimension of one element may have the index 0.
 static bool isElementwise(AffineMap map, RankedTensorType type) {
   if (map.getNumResults() != map.getNumDims())
     return false;
@@ -287,7 +289,7 @@ static bool isElementwise(AffineMap map, RankedTensorType type) {
   return true;
 }
 
-/// `reductions`: users that need not be.
+/// Whether all uses of the value are pointwise, except for those by `reductions`.
 static bool usesArePointwise(Value value, ArrayRef<linalg::GenericOp> reductions = {}) {
   auto type = cast<RankedTensorType>(value.getType());
   for (OpOperand &use : value.getUses()) {
@@ -336,7 +338,7 @@ std::optional<PanelReductions> panelReductions(const Contraction &contraction) {
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
     const bool isReduction = reducesPanels(op, results.front(), panels.width);
     if (!isReduction && panels.ops.empty())
-      continue; // of the epilogue
+      continue; // an op of the epilogue
     if (op->getResultTypes() != TypeRange(results.back()) || (op.getNumReductionLoops() && !isReduction))
       return std::nullopt;
     panels.ops.push_back(op);
@@ -391,8 +393,8 @@ bool hasOneResultShape(func::FuncOp kernel) {
   return !types.empty() && llvm::all_of(types, [&](Type type) { return haveOneShape(type, types.front()); });
 }
 
-/// The index that an operand is read along. An ordered kernel goes along the operation's last axis, wherever that lies
-/// in memory: a transposition before it may be of this kernel or of one before.
+/// Returns the index along which an operand is read. A batch-invariant kernel goes along the operation's last axis,
+/// wherever that is in memory: a transpose before it may be in this kernel or in an earlier one.
 static AffineExpr innermostIndex(linalg::GenericOp op, AffineMap map) {
   if (!isOrdered(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return map.getResults().back();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Index arguments become scalar parameters, tensors image parameters with dense strides.
+// 1. Index arguments become scalar parameters, tensors become image parameters with dense strides.
 // 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and
 //    updated over an RDom.
-// 3. Results are stored by output Funcs of their own, which leaves every other Func free to be placed by the strategy.
+// 3. Results are stored by separate output Funcs, which leaves every other Func free to be placed by the strategy.
 #include "targets/halide/Translate.h"
 
 #include "compiler/dialect/Extents.h"
@@ -44,7 +44,7 @@ std::string Translator::name(StringRef what) { return prefix + "_" + what.str();
 void Translator::prefetch(linalg::GenericOp op, unsigned operand, int64_t advance, int lines, StringRef rowLoop) {
   unsigned number = cast<BlockArgument>(op->getOperand(operand)).getArgNumber();
   StreamPrefetch wanted{name("in" + std::to_string(number)), advance, lines, rowLoop.str()};
-  // Two operands may be parts of one argument, which is asked for once.
+  // Two operands may be parts of one argument, which is prefetched once.
   if (llvm::none_of(prefetches, [&](const StreamPrefetch &known) {
         return std::tie(known.buffer, known.advance, known.lines, known.rowLoop) ==
                std::tie(wanted.buffer, wanted.advance, wanted.lines, wanted.rowLoop);
@@ -73,7 +73,7 @@ LogicalResult Translator::run() {
 
 //===- Arguments and extents ---------------------------------------------===//
 
-/// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of
+/// Sets the extents and strides of the dense buffers of one Func; Halide uses the extents of the first one for all of
 /// them.
 static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs &extents) {
   Expr stride = 1;
@@ -92,8 +92,8 @@ LogicalResult Translator::translateArguments() {
       mlir::kiln::Interval range = bounds[symbols.size()];
       Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       param.set_min_value(int32_t(range.min));
-      // One row is a form of its own. A bound on other extents of one value only makes Halide compute what branches
-      // that are never taken would allocate, which may be less than nothing.
+      // Only the variant for one row gets an upper bound. For other arguments with a single value, a bound only makes
+      // Halide compute the allocation sizes of branches that are never taken, which may be negative.
       if (range.max == 1)
         param.set_max_value(1);
       symbols.push_back(param);
@@ -175,8 +175,8 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 
 //===- Regions -----------------------------------------------------------===//
 
-/// Whether the op is the sum of a reduction or its product, which schedules and fused multiply-adds want to see as they
-/// are.
+/// Whether the op is the accumulation of a reduction, or the product that it adds. Schedules and fused multiply-adds
+/// need both in their original form.
 static bool isAccumulation(Operation &op) {
   auto generic = dyn_cast<linalg::GenericOp>(op.getParentOp());
   if (!generic || generic.getNumReductionLoops() == 0)
@@ -194,26 +194,25 @@ Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
     usesVectorFunctions = true;
     return fusedMultiplyAdd(operands[0], operands[1], operands[2]);
   }
-  // What a strategy has widened on its way to a copy stays so.
+  // An operand that a strategy has already widened in a copy stays as it is.
   if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isShortFloat(widened.getIn().getType()))
     return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);
   if (isa<arith::TruncFOp>(op) && mlir::kiln::isShortFloat(op->getResult(0).getType()))
     return narrow(op->getResult(0).getType(), operands[0]);
-  // Strict, so that a function of elements has the same bits whichever kernel it is a part of: Halide and LLVM would
-  // treat floats as real numbers, but (a * 2) * b is not (a * b) * 2, and a product is fused into any sum that reads
-  // it.
+  // Strict, so that an elementwise function has the same bits in every kernel. Halide and LLVM would treat floats as
+  // real numbers, but (a * 2) * b is not (a * b) * 2, and would fuse a product into any sum that reads it.
   return translateScalarOp(op, operands,
                            !isAccumulation(*op) || madeOfKnown.contains(op) || op->hasAttr(mlir::kiln::strictAttrName));
 }
 
-/// The f16 or bf16 that is widened only to be rounded again; null if it is another op.
+/// Returns the f16 or bf16 that is widened only to be rounded again; null for another op.
 static Value movedShort(Operation &op) {
   auto rounded = dyn_cast<arith::TruncFOp>(op);
   auto widened = rounded ? rounded.getIn().getDefiningOp<arith::ExtFOp>() : arith::ExtFOp();
   return widened && widened.getIn().getType() == rounded.getType() ? widened.getIn() : Value();
 }
 
-/// The value of something defined outside of regions.
+/// Returns the value of a scalar that is defined outside of regions.
 Expr Translator::scalar(Value value) {
   if (Expr known = scalars.lookup(value); known.defined())
     return known;
@@ -283,7 +282,8 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
     else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
       result = translateExtract(extract, values);
     else if (isa<arith::SelectOp>(inner) && padded.count(op))
-      // Full tiles are computed: the condition, hidden from Halide, must not narrow what is required of the operands.
+      // Full tiles are computed: the condition, hidden from Halide, must not narrow the region that is required of the
+      // operands.
       result = choose(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
     else
       result = translateScalar(&inner, values);
@@ -339,7 +339,7 @@ LogicalResult Translator::translate(linalg::GenericOp op) {
 }
 
 LogicalResult Translator::translateParallel(linalg::GenericOp op) {
-  // Each result has a Func of its own: outputs of different order have different variables.
+  // Each result has a separate Func: outputs with different orders of dimensions have different variables.
   std::vector<Halide::Func> funcs;
   for (unsigned result = 0; result < op.getNumResults(); ++result) {
     OpOperand *init = op.getDpsInitOperand(result);
@@ -419,7 +419,7 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
       return op.emitError() << "the halide target has no result of type " << op.getOperand(first).getType();
     Output output;
     output.extents = reversed(extents(type));
-    SmallVector<AffineExpr> extentsOfType = mlir::kiln::getExtents(type); // lives as long as the loop
+    SmallVector<AffineExpr> extentsOfType = mlir::kiln::getExtents(type); // named, so that it outlives the loop
     for (AffineExpr extent : llvm::reverse(extentsOfType))
       output.bounds.push_back(largestValue(extent, kernel));
     std::vector<Var> vars = dimensionVars(type.getRank());

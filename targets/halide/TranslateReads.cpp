@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How translated code reads tensors: from stored layouts, at indices that are held within them, and as numbers that are
-// stored in fewer bits.
+// How translated code reads tensors: from tiled layouts, at clamped indices, and from quantised storage formats.
 #include "targets/halide/Translate.h"
 
 #include "compiler/dialect/Extents.h"
@@ -16,7 +15,7 @@ using Halide::Expr;
 
 Expr Translator::read(Value tensor, const Exprs &indices) { return readStored(tensor, indices, /*isScaled=*/true); }
 
-/// The layout of an argument; null: elements lie as they are.
+/// Returns the tiled layout of an argument; null if it is dense.
 static mlir::kiln::TiledAttr layoutOf(Value tensor) {
   return dyn_cast_if_present<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
 }
@@ -31,8 +30,9 @@ Expr Translator::narrow(Type type, const Expr &number) {
   return halide::narrow(type, number, vectorFunctions);
 }
 
-/// The element k of the depth in its word of eight of i4 (u32). Without a table in a register its bits, plus 8, become
-/// digits of a float that is so large that they count whole numbers, which needs neither a shift nor a conversion.
+/// Returns the element k along K of a word of eight i4 (u32) as a float. Without a table in a register (AVX-512), its
+/// four bits, plus 8, become mantissa bits of a float that is so large that they count integers, which needs neither a
+/// shift per element nor a conversion.
 Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
   auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
   usesVectorFunctions |= vectorFunctions.hasAvx512;
@@ -120,7 +120,7 @@ Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
     Exprs at = loops;
     Expr &k = at[contraction.reduction[0]];
     k = k * word + i;
-    if (depth % word) // the weight has zeros there
+    if (depth % word) // the weight is padded with zeros
       k = heldBelow(Halide::likely(k), depth);
     Expr number = readOperand(contraction.op, contraction.a, at);
     Expr byte = Halide::reinterpret<uint8_t>(number);
@@ -165,22 +165,22 @@ Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs
   const Source &weight = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n];
   const int tile = int(contraction.tile);
-  if (weight.zeros.defined() && !vectorFunctions.hasSignedBytes()) // offsets, which wrap with the sum
+  if (weight.zeros.defined() && !vectorFunctions.hasSignedBytes()) // subtract the offsets, which wrap like the sum
     sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.zeros(n % tile, n / tile));
   return Halide::strict_float(Halide::cast<float>(sum) * scale);
 }
 
-/// A value of which Halide's bounds and simplifier know nothing.
+/// Returns a value about which Halide's bounds inference and simplifier know nothing.
 static Expr opaque(const Expr &index) { return Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(index)); }
 
-/// Halide's flattening of ramps divides by zero if it finds out that all lanes of a vector read one element, which it
-/// does for lanes that a clamp holds; it leaves alone what has no bounds.
+/// Hides the bounds of an index. Halide's flattening of ramps divides by zero if it can prove that all lanes of a
+/// vector read one element, as clamped lanes do; it does not change indices without bounds.
 static Expr hideBounds(const Expr &index, const Expr &extent) {
   return Halide::unsafe_promise_clamped(opaque(index), 0, extent - 1);
 }
 
-/// Halide splits the loop over a clamped ramp in three, and where the second part has one step at most it takes
-/// `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`. Long rows have more steps.
+/// Halide splits the loop over a clamped ramp in three. If the second part has at most one iteration, it takes `if (a)
+/// x; if (b) y else z` for `if (a) x else if (b) y else z`. Long rows have more iterations.
 static Expr hideRamp(const Expr &index) {
   if (auto *max = index.as<Halide::Internal::Max>())
     return Halide::max(hideRamp(max->a), max->b);

@@ -88,12 +88,12 @@ Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, cons
 
 namespace {
 
-/// Functions for each format of objects: LLVM takes a module for another system for a mistake.
+/// The functions for each object format: LLVM treats a module for another system as a mistake.
 struct Bitcode {
   llvm::ArrayRef<unsigned char> elf, coff, macho;
 };
 
-/// Of two functions with one name the first stays.
+/// Adds modules. Of two functions with one name the first one is kept.
 class Modules {
 public:
   Modules(Halide::Module &module, const Halide::Target &target) : module(module), target(target) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions for which Halide 14 has no pattern, as functions of vectors in LLVM IR (simd/). A kernel calls NAME, of
-// which Halide takes NAMEx16, NAMEx8 or NAMEx4 for vectors; all calls are inlined.
+// Vector functions in LLVM IR (simd/) for instructions that Halide 14 has no pattern for. A kernel calls NAME; for
+// vectors Halide calls NAMEx16, NAMEx8 or NAMEx4. All calls are inlined.
 #pragma once
 
 #include "Halide.h"
@@ -9,45 +9,47 @@
 
 namespace kiln::halide {
 
-/// What the names of the functions begin with.
+/// The prefix of the functions' names.
 inline constexpr llvm::StringLiteral vectorFunctionPrefix = "kiln_simd_";
 
-/// Which instructions their functions may be taken from.
+/// The instructions that the vector functions may use.
 struct VectorFunctions {
   Halide::Target target;        // without features
-  bool hasF16 = false;          // conversions of f16: F16C, and what each Armv8-A has
+  bool hasF16 = false;          // conversions of f16: F16C, and every Armv8-A
   bool hasFma = false;          // a fused multiply-add
-  bool hasByteProducts = false; // sums of products of four bytes: AVX512-VNNI, dot products of Armv8.2
+  bool hasByteProducts = false; // sums of products of four bytes: AVX512-VNNI, Armv8.2 dot products
   bool hasAvx2 = false, hasAvx512 = false;
 
   /// `triple` and `features` as Halide writes them: "x86-64-linux", "avx2-f16c".
   static VectorFunctions of(const std::string &triple, llvm::StringRef features, bool hasFma, bool hasByteProducts);
 
   bool isX86() const { return target.arch == Halide::Target::X86; }
-  /// Whether the first factors of addBytes() have a sign, or, as x86-64 wants them, 128 more and none.
+  /// Whether the first factors of addBytes() are signed. On x86-64 they are unsigned, with 128 added to each.
   bool hasSignedBytes() const { return !isX86(); }
 };
 
-/// The float whose bits as an f16 these are (u16), and the bits of a float's nearest f16; need hasF16.
+/// floatOfF16() converts the bits of an f16 (u16) to f32, f16OfFloat() rounds f32 to the bits of an f16. Both need
+/// hasF16.
 Halide::Expr floatOfF16(const Halide::Expr &bits);
 Halide::Expr f16OfFloat(const Halide::Expr &number);
-/// The float of an element of i4, -8 to 7, in the lowest bits of these (u32); needs AVX-512.
+/// Converts the i4, -8 to 7, in the lowest bits of `bits` (u32) to f32; needs AVX-512.
 Halide::Expr floatOfI4(const Halide::Expr &bits);
-/// a * b + c of f32, rounded once; needs hasFma.
+/// Returns a * b + c in f32, rounded once; needs hasFma.
 Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);
 
-/// sum (i32) + the products of two numbers of 16 bits in `a` (i32) and two of eight in `b` (u16), all with signs.
+/// Returns sum (i32) + the products of two signed 16-bit numbers in `a` (i32) and two signed bytes in `b` (u16).
 Halide::Expr addPairs(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
-/// sum (i32) + the products of four bytes in `a` (i32), see hasSignedBytes(), and four with a sign in `b` (u32).
+/// Returns sum (i32) + the products of four bytes in `a` (i32), see hasSignedBytes(), and four signed bytes in `b`
+/// (u32).
 Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
 
-/// sum (i32) + the products of eight whole numbers without a sign, 0 to 15, and eight bytes with one. The former are
-/// those of a word of i4 (u32), each 8 more; of the latter `low` (i32) meets the low halves of its bytes, `high` the
-/// high ones.
+/// Returns sum (i32) + the products of eight unsigned integers, 0 to 15, and eight signed bytes. The integers are the
+/// i4 elements of `word` (u32), plus 8 each. The bytes in `low` (i32) are multiplied by the low halves of the word's
+/// bytes, those in `high` by the high halves.
 Halide::Expr addNibbles(const Halide::Expr &sum, const Halide::Expr &low, const Halide::Expr &high,
                         const Halide::Expr &word, const VectorFunctions &functions);
 
-/// Gives the functions to a module whose kernels call them. They stay in the object, where nothing needs them.
+/// Adds the functions to a module whose kernels call them. They remain in the object, which does not need them.
 void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions);
 
 } // namespace kiln::halide

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of 3 x 3 convolutions of stride 1 over many channels: the minimal filtering F(2 x 2, 3 x 3) of Winograd
+// The strategy for 3 x 3 convolutions of stride 1 over many channels: Winograd's minimal filtering F(2 x 2, 3 x 3)
 // (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1),
 //   Y = A^T [ sum over c of (G g G^T) * (B^T d B) ] A,
-// has 16 multiply-adds for four pixels where the window has 36 (M-0501). Its factors are 1 and 1/2, and its error stays
-// that of the sum over the window.
+// needs 16 multiply-adds for four pixels where the direct convolution needs 36 (M-0501). Its factors are 1 and 1/2, and
+// its error stays that of the sum over the window.
 //
-// 1. The image with its padding is copied a row of tiles at a time, and its tiles d of 4 x 4 pixels, which overlap by
-//    two, are transformed. So is the weight, in each call: that reads 9 numbers where a kept transform has 16.
-// 2. Each of the 16 places is a product of [tiles, channels] and [channels, outputs], in register tiles.
-// 3. Its sums stay in the cache for a panel of outputs, from where the four pixels of each tile are put together.
+// 1. The padded image is copied a row of tiles at a time, and its tiles d of 4 x 4 pixels, which overlap by two, are
+//    transformed. The weight is transformed in each call: that reads 9 numbers where a stored transform has 16.
+// 2. Each of the 16 positions in a tile is a GEMM of [tiles, channels] and [channels, outputs], in register tiles.
+// 3. Its sums stay in the cache for a panel of outputs, from where the four pixels of each tile are assembled.
 #include "targets/halide/ImageContraction.h"
 #include "targets/halide/Placement.h"
 
@@ -25,7 +25,7 @@ using Halide::Var;
 namespace {
 
 struct Point {
-  int tileRow, tileOutputs, rows; // tileRow: tiles of the image in a register tile
+  int tileRow, tileOutputs, rows; // tileRow: tiles of the image per register tile
   bool isSplitByRows;
 };
 
@@ -57,10 +57,10 @@ private:
   ImageContraction match;
   MachineModel machine;
   int lanes;
-  bool isFused; // stored by the kernel's output, not by a Func of its own
+  bool isFused; // stored by the kernel's output, not by a separate Func
   Point point{};
   unsigned rank = 0;
-  Exprs extents; // of the output, innermost first
+  Exprs extents; // extents of the output, innermost first
   Func image, patches, filter, tile, sums;
   RDom channels;
   Func store; // undefined if fused
@@ -80,8 +80,8 @@ SearchSpace Winograd::searchSpace() const {
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
   const auto [bestTiles, bestOutputs] = findTile(match, outputs, width, /*columns=*/1, machine);
-  // What stays while a panel of outputs passes: a block of the image's rows, or the weight. The smaller one is
-  // transformed in whole.
+  // Either a block of the image's rows or the weight stays in the cache while a panel of outputs passes. The smaller
+  // one is transformed as a whole.
   int64_t images = 1;
   for (unsigned loop : llvm::drop_begin(match.shape.batch))
     images *= largestExtent(op, loop);
@@ -99,7 +99,7 @@ SearchSpace Winograd::searchSpace() const {
 
 using Line = llvm::function_ref<Expr(int)>;
 
-/// A row of B^T times a column d, of G times g, and of A^T times m.
+/// Return a row of B^T times a column d, of G times g, and of A^T times m.
 Expr transformImage(const Expr &row, Line d) {
   return Halide::mux(row, {d(0) - d(2), d(1) + d(2), d(2) - d(1), d(1) - d(3)});
 }
@@ -108,7 +108,7 @@ Expr transformWeight(const Expr &row, Line g) {
 }
 Expr transformSums(const Expr &row, Line m) { return Halide::mux(row, {m(0) + m(1) + m(2), m(1) - m(2) - m(3)}); }
 
-/// B^T d B, as [j, i, .., row, column, channel].
+/// Builds B^T d B, as [j, i, .., row, column, channel].
 void Winograd::buildPatches() {
   std::vector<Var> vars{channel};
   for (unsigned d = 1; d < rank; ++d)
@@ -126,7 +126,7 @@ void Winograd::buildPatches() {
   patches(vars) = value;
 }
 
-/// G g G^T, as [panel, j, i, channel, output of the panel].
+/// Builds G g G^T, as [panel, j, i, channel, output of the panel].
 void Winograd::buildFilter(Translator &translator, const Exprs &loops) {
   const Contraction &shape = match.shape;
   Exprs at = loops;
@@ -141,7 +141,7 @@ void Winograd::buildFilter(Translator &translator, const Exprs &loops) {
   });
 }
 
-/// The sum over the channels of each place of each tile, as [j, i, .., row, column, output].
+/// Builds the sum over the channels at each position of each tile, as [j, i, .., row, column, output].
 bool Winograd::buildTile(Translator &translator, Exprs loops) {
   std::vector<Var> vars;
   for (unsigned d = 0; d < rank; ++d)
@@ -292,7 +292,7 @@ void Winograd::schedule(Translator &translator, const SchedulePoint &) {
   scheduleResults(translator, match, /*isCopied=*/true, store, extents, lanes, [&](Func func) { scheduleStore(func); });
 }
 
-/// Whether the loops `at` and `window` give the image's dimension one after another, over three.
+/// Whether the image's dimension is indexed by `at` + `window`, with a window of three.
 bool isWindowOfThree(const ImageContraction &match, unsigned dimension, unsigned at, unsigned window) {
   linalg::GenericOp op = match.op();
   AffineMap map = op.getIndexingMapsArray()[match.shape.a];
@@ -312,8 +312,8 @@ std::unique_ptr<Strategy> matchWinograd(func::FuncOp kernel, const MachineModel 
   if (!found->shape.sumType().isF32() || !isWindowOfThree(*found, found->channelDim - 2, found->rows(), reduction[1]) ||
       !isWindowOfThree(*found, found->channelDim - 1, found->columns(), reduction[2]))
     return nullptr;
-  // The image's transform is shared by the outputs, the weight's by the tiles, and that of the sums by the channels.
-  // From how many on it pays was not measured.
+  // The transform of the image is amortised over the outputs, that of the weight over the tiles, and that of the sums
+  // over the channels. The numbers from which on it pays off were not measured.
   constexpr int64_t fewestChannels = 32, fewestTiles = 32;
   int64_t tiles = ((smallestExtent(op, found->columns()) + 1) / 2) * ((smallestExtent(op, found->rows()) + 1) / 2);
   for (unsigned loop : llvm::drop_begin(found->shape.batch))

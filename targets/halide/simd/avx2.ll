@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; As in sse41.ll.
+; The functions of sse41.ll with AVX2.
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"

@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; The float of an element of i4 that is in the lowest four bits, whatever is above them: a table of sixteen in a register.
-; And a whole vector of floats as f16 (f16c.ll).
+; Converts the i4 in the lowest four bits of each lane to f32, whatever the other bits are, with a table of sixteen
+; floats in a register; and converts a whole vector of f32 to f16 (f16c.ll).
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -27,7 +27,7 @@ define weak_odr <16 x i16> @kiln_simd_to_f16x16(<16 x float> %number) alwaysinli
 
 declare <16 x i16> @llvm.x86.avx512.mask.vcvtps2ph.512(<16 x float>, i32, <16 x i16>, i16)
 
-; As in sse41.ll.
+; The functions of sse41.ll with AVX-512.
 define weak_odr <16 x i32> @kiln_simd_pairsx16(<16 x i32> %sum, <16 x i32> %a, <16 x i16> %b) alwaysinline nounwind readnone {
   %x = bitcast <16 x i32> %a to <32 x i16>
   %bs = bitcast <16 x i16> %b to <32 x i8>

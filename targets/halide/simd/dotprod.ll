@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; As in portable.ll, by the instruction that Armv8.2 may have for it.
+; The function of portable.ll with the optional dot product instruction of Armv8.2.
 
 target datalayout = "e-m:e-i8:8:32-i16:16:32-i64:64-i128:128-n32:64-S128"
 

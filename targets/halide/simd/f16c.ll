@@ -1,7 +1,8 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; The bits of an f16 as a float, and a float as those of the nearest f16, ties to even, by the instructions of F16C. The
-; second one is named as such: of a conversion of LLVM's and what is before it, it would make arithmetic in f16.
+; Converts the bits of an f16 to f32, and f32 to the bits of the nearest f16, ties to even, with the instructions of
+; F16C. The second conversion calls the intrinsic: LLVM would merge its own conversion with the operations before it
+; into arithmetic in f16.
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"

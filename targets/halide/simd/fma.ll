@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; a * b + c, rounded once, on CPUs that have an instruction for it.
+; Computes a * b + c, rounded once, on CPUs that have an instruction for it.
 
 define weak_odr float @kiln_simd_fma(float %a, float %b, float %c) alwaysinline nounwind readnone {
   %sum = call float @llvm.fma.f32(float %a, float %b, float %c)

@@ -1,6 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; What all of Armv8-A has: conversions of f16 as in f16c.ll, and the products of portable.ll, which gives the rest.
+; What every Armv8-A has: the conversions of f16c.ll, and the products of portable.ll, which has the remaining
+; functions.
 
 target datalayout = "e-m:e-i8:8:32-i16:16:32-i64:64-i128:128-n32:64-S128"
 

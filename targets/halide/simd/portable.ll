@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; As in sse41.ll, but that bytes all have a sign, for CPUs without instructions of their own for it: what code generators
-; make multiply-adds of that widen their factors.
+; The functions of sse41.ll, except that all bytes are signed, for CPUs without dedicated instructions: code generators
+; turn them into widening multiply-adds.
 
 define weak_odr i32 @kiln_simd_pairs(i32 %sum, i32 %a, i16 %b) alwaysinline nounwind readnone {
   %as = bitcast i32 %a to <2 x i16>
@@ -74,7 +74,7 @@ define weak_odr i32 @kiln_simd_nibbles(i32 %sum, i32 %low, i32 %high, i32 %a, i3
   ret i32 %result
 }
 
-; Numbers of 16 bits hold four of the products.
+; A 16-bit number holds the sum of four products.
 define weak_odr <4 x i32> @kiln_simd_nibblesx4(<4 x i32> %sum, <4 x i32> %low, <4 x i32> %high, <4 x i32> %a, <4 x i32> %b) alwaysinline nounwind readnone {
   %as = bitcast <4 x i32> %a to <8 x i16>
   %bs = bitcast <4 x i32> %b to <8 x i16>

@@ -1,8 +1,8 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; A sum and the products of small whole numbers side by side. Of `pairs` two signed ones of 16 bits and two of eight; of
-; `bytes` four without a sign and four with one, of eight bits each; of `nibbles` eight, those without a sign 15 at most,
-; so that sums of four are numbers of 16 bits.
+; A sum plus the products of small integers in one word. `pairs`: two signed 16-bit numbers and two signed bytes.
+; `bytes`: four unsigned bytes and four signed bytes. `nibbles`: eight unsigned numbers of at most 15 and eight signed
+; bytes, so that the sum of four products fits in 16 bits.
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"

@@ -1,7 +1,8 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; As in sse41.ll, by the instruction of AVX512-VNNI. Halide 14 knows it of CPUs alone that have much more; here its
-; module takes the instruction sets of x86-64-v4 as Halide states them, and this one. (The flag's 4 is: override.)
+; The function of sse41.ll with the instruction of AVX512-VNNI. Halide 14 uses that instruction only for CPUs with many
+; more features, so this module has the instruction sets of x86-64-v4 as Halide states them, and VNNI. (The 4 in the
+; module flag means: override.)
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"

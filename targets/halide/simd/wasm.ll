@@ -1,6 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; As in portable.ll, which gives the rest, by the instruction of WebAssembly that adds two products of 16 bits.
+; The function of portable.ll, which has the remaining ones, with WebAssembly's instruction that adds two 16-bit
+; products.
 
 target datalayout = "e-m:e-p:32:32-p10:8:8-p20:8:8-i64:64-n32:64-S128-ni:1:10:20"
 
