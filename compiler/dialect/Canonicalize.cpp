@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Canonical forms that need new ops; the others are folds.
+// Canonicalisation patterns that create ops; the other canonical forms are folds.
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 
@@ -42,7 +42,7 @@ struct TransposeOfUnitAxes : OpRewritePattern<TransposeOp> {
   }
 };
 
-/// matmul(a, transpose(b)) ==> matmul(a, b) with transpose_b the other way.
+/// matmul(a, transpose(b)) ==> matmul(a, b) with transpose_b inverted.
 struct TransposeOfFactor : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
@@ -59,7 +59,7 @@ struct TransposeOfFactor : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// conv2d by a kernel of one element ==> linear.
+/// conv2d with a 1x1 kernel ==> linear.
 struct LinearConvolution : OpRewritePattern<Conv2dOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(Conv2dOp op, PatternRewriter &rewriter) const override {
@@ -78,7 +78,7 @@ struct LinearConvolution : OpRewritePattern<Conv2dOp> {
   }
 };
 
-/// A value that every layer passes on unchanged ==> is used from above.
+/// A loop-carried value that no iteration changes ==> captured from outside.
 struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RepeatOp op, PatternRewriter &rewriter) const override {
@@ -87,7 +87,7 @@ struct CaptureInvariant : OpRewritePattern<RepeatOp> {
     for (auto [i, carried, yielded] :
          llvm::enumerate(op.getCarried(), yield->getOperands().take_front(op.getNumCarried())))
       invariant[i] = yielded == carried || yielded == op.getInits()[i];
-    // A value replaced by the initial one after the first layer is the initial one in every layer.
+    // A value that is replaced by the initial one after the first layer is the initial one in every layer.
     if (invariant.none())
       return failure();
 
@@ -132,7 +132,7 @@ EachSequenceOp createLike(EachSequenceOp op, TypeRange results, PatternRewriter 
                                 op.getBody().getArgumentTypes(), results);
 }
 
-/// Outputs that nothing reads ==> are not stacked: many to one.
+/// Stacked outputs without uses are dropped.
 template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
   using OpRewritePattern<Loop>::OpRewritePattern;
   LogicalResult matchAndRewrite(Loop op, PatternRewriter &rewriter) const override {
@@ -162,8 +162,8 @@ template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
   }
 };
 
-/// each_sequence of columns of x ==> of x, whose columns are taken inside, where an append or an attention reads them
-/// as they are.
+/// each_sequence over columns of x ==> over x, with the columns sliced inside, where an append or an attention reads
+/// them directly.
 struct SliceInside : OpRewritePattern<EachSequenceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EachSequenceOp op, PatternRewriter &rewriter) const override {
@@ -197,7 +197,7 @@ struct SliceInside : OpRewritePattern<EachSequenceOp> {
 
 } // namespace
 
-/// append(slice(x)) of columns ==> append of columns of x, which has been computed for the other columns anyway.
+/// append(slice(x)) of columns ==> append of columns of x, which is computed for the other columns anyway.
 LogicalResult AppendOp::canonicalize(AppendOp op, PatternRewriter &rewriter) {
   auto slice = op.getX().getDefiningOp<SliceOp>();
   auto type = cast<RankedTensorType>(op.getX().getType());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reporting, and the rules that many ops share.
+// Diagnostics, and the rules that many ops share.
 #include "compiler/dialect/Check.h"
 
 #include "mlir/IR/Diagnostics.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the dialect reports a broken rule of dsl/SPEC.md: in the words of the DSL, as in
-// `h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope
-// is the name that the frontend put into the location.
+// Reports violations of the rules of dsl/SPEC.md with the texts of the DSL, as in `h.{}.mlp.c_fc: linear requires the
+// input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope is the name that the frontend stored
+// in the location.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,13 @@ namespace mlir::kiln {
 
 namespace rules = ::kiln::rules;
 
-/// The scope that a location names, or an empty string.
+/// Returns the scope that a location names, or an empty string.
 StringRef getScope(Location location);
 
 class Check {
 public:
-  /// Without a location nothing is reported. The symbols of extents are named after the module around `values`.
+  /// Without a location nothing is reported. The symbols of extents are named after those of the module that contains
+  /// `values`.
   Check(std::optional<Location> location, ValueRange values);
   explicit Check(Operation *op);
 
@@ -29,28 +30,28 @@ public:
   LogicalResult fail(StringRef rule, const Twine &got, const Twine &expected = "") const;
 
   std::string text(AffineExpr extent) const { return describeExtent(extent, symbols); }
-  /// "[batch 1..8, 7]"
+  /// Formats "[batch 1..8, 7]".
   std::string text(ArrayRef<AffineExpr> extents) const;
-  /// "f32[batch 1..8, 7]"
+  /// Formats "f32[batch 1..8, 7]".
   std::string text(RankedTensorType type) const;
-  /// The types of several tensors: "f32[7], f32[8]"
+  /// Formats the types of several tensors: "f32[7], f32[8]".
   std::string text(ArrayRef<RankedTensorType> types) const;
 
-  /// Bounds of the extent; a symbol that nothing is known of is at least 1.
+  /// Returns the bounds of the extent; a symbol without declared bounds is at least 1.
   std::optional<Interval> bounds(AffineExpr extent) const;
-  /// Whether a >= b for every value of the symbols, or because a symbol was declared so. A kernel's symbols are not
-  /// declared, so there it may also depend on them.
+  /// Whether a >= b for every value of the symbols, or because a symbol was declared so. Symbols of a kernel are not
+  /// declared, so a comparison that depends on them may hold there.
   bool atLeast(AffineExpr a, AffineExpr b) const;
-  /// Nothing if it depends on such a symbol.
+  /// Returns nullopt if the extent depends on a symbol without declared bounds.
   std::optional<Interval> knownBounds(AffineExpr extent) const {
     return getBounds(canonicalExtent(extent), symbolBounds);
   }
 
-  /// Every extent is positive, and stated by an extents map if it is not fixed.
+  /// Checks that every extent is positive and, if it is dynamic, given by an extents map.
   LogicalResult extents(TypeRange types) const;
   LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
   LogicalResult sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const;
-  /// The shape of `lhs` and `rhs` broadcast together, as NumPy does.
+  /// Returns the shape of `lhs` and `rhs` broadcast together, as NumPy does.
   FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
                                                ArrayRef<AffineExpr> rhs) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of dsl/include/kiln/element_types.def as types of MLIR, and the bytes that elements take.
+// The element types of dsl/include/kiln/element_types.def as MLIR types, and their sizes in bytes.
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 namespace mlir::kiln {
 
 Type fromElementType(::kiln::ElementType element, MLIRContext *context);
-/// Nothing for a type that no tensor of a model has.
+/// Returns nullopt for a type that is no element type of a model.
 std::optional<::kiln::ElementType> toElementType(Type type);
 
-/// Whether a tensor of a model may have such elements, and whether they are numbers, floating-point numbers.
+/// Whether a model's tensor may have such elements, and whether they are numbers or floating-point numbers.
 bool isElement(Type type);
 bool isNumber(Type type);
 bool isFloatingNumber(Type type);
 
-/// Whether it is a float that is stored in fewer bits than it is computed with: f16, bf16.
+/// Whether the type is a 16-bit float (f16, bf16), which is computed in f32.
 bool isShortFloat(Type type);
-/// The type that elements of a tensor are computed in: f32 for floats, their own for others.
+/// Returns the type in which elements of a tensor are computed: f32 for floats, the type itself for others.
 Type computedType(Type tensor);
 
-/// What an op keeps sums of a tensor's elements in unless it says otherwise: f32 for floats, i32 for whole numbers.
+/// Returns the default accumulator type for sums of a tensor's elements: f32 for floats, i32 for integers.
 Type defaultAccumulatorType(Type tensor);
 
-/// Bytes of so many elements that lie together; of index values eight each.
+/// Returns the bytes of a contiguous array of elements; index values take eight each.
 int64_t storedBytes(Type element, int64_t elements);
 
 } // namespace mlir::kiln

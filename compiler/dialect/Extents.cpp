@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents as polynomials: a map from sorted products of symbols to their factors. The map's order is the canonical one.
+// Represents extents as polynomials: a map from sorted products of symbols to coefficients. The map's order is the
+// canonical one.
 #include "compiler/dialect/Extents.h"
 
 #include <cstring>
@@ -21,7 +22,7 @@ namespace {
 using Product = std::vector<unsigned>; // symbol positions, sorted
 using Polynomial = std::map<Product, int64_t>;
 
-/// Nothing for an expression that is no polynomial or whose factors do not fit 64 bits.
+/// Returns nullopt for an expression that is no polynomial or whose coefficients do not fit 64 bits.
 std::optional<Polynomial> toPolynomial(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
     Polynomial result;
@@ -66,7 +67,7 @@ std::optional<Polynomial> toPolynomial(AffineExpr expr) {
   return result;
 }
 
-/// Symbols first, the constant last.
+/// Builds the canonical expression: symbols first, the constant last.
 AffineExpr toExpr(const Polynomial &polynomial, MLIRContext *context) {
   AffineExpr sum;
   for (auto term = polynomial.rbegin(); term != polynomial.rend(); ++term) {
@@ -188,7 +189,7 @@ std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols)
   }
 }
 
-/// The kernel function that the op is or stands in, or null.
+/// Returns the kernel function that the op is or that contains it, or null.
 static Operation *getKernel(Operation *op) {
   Operation *function = isa<FunctionOpInterface>(op) ? op : op->getParentOfType<FunctionOpInterface>().getOperation();
   return function && function->hasAttr(kernelAttrName) ? function : nullptr;
@@ -265,7 +266,7 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
       llvm::map_to_vector(symbols, [](SymbolAttr symbol) { return Interval{symbol.getMin(), symbol.getMax()}; });
   std::optional<Interval> range = getBounds(toExpr(*polynomial, extent.getContext()), bounds);
   if (!range || range->min < -::kiln::Dim::largest || range->max > ::kiln::Dim::largest)
-    return std::nullopt; // which no extent of the language is
+    return std::nullopt; // not representable as a Dim
   return dim;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents of tensor types as affine expressions over symbols: constants for fixed extents, otherwise the results of the
-// type's extents map. Extents that are equal as polynomials have one canonical form, so they compare by identity.
+// Extents (dimension sizes) of tensor types as affine expressions over symbols: constants for static dimensions,
+// otherwise the results of the type's extents map. Extents that are equal as polynomials have one canonical form, so
+// they compare by identity.
 #pragma once
 
 #include <optional>
@@ -18,53 +19,54 @@
 
 namespace mlir::kiln {
 
-/// Inclusive bounds of a number.
+/// Inclusive bounds of an integer.
 struct Interval {
   int64_t min = 0, max = 0;
   bool operator==(const Interval &) const = default;
 };
 
-/// Whether each extent of the type is fixed or stated by its extents map.
+/// Whether each dimension of the type is static or given by its extents map.
 bool hasExtents(RankedTensorType type);
 
-/// The canonical extents, one a dimension. The type must have them.
+/// Returns the canonical extents, one per dimension. The type must have them.
 llvm::SmallVector<AffineExpr> getExtents(RankedTensorType type);
 
-/// How many symbols the extents maps of the types have: the largest number.
+/// Returns the largest number of symbols in the extents maps of the types.
 unsigned getNumSymbols(TypeRange types);
 
-/// The tensor type with these extents: fixed ones in the shape, an extents map if any other.
+/// Returns the tensor type with these extents: static ones in the shape, and an extents map if any other.
 RankedTensorType getTensorType(ArrayRef<AffineExpr> extents, Type element, unsigned numSymbols);
 
-/// Sorted sum of sorted products; an extent that is no polynomial (floordiv, mod) stays as it is.
+/// Returns the extent as a sorted sum of sorted products; an extent that is no polynomial (floordiv, mod) is unchanged.
 AffineExpr canonicalExtent(AffineExpr extent);
 
-/// The canonical product; 1 for no extents.
+/// Returns the canonical product; 1 for no extents.
 AffineExpr getProduct(ArrayRef<AffineExpr> extents, MLIRContext *context);
 
-/// Bounds of an extent whose symbols have the given bounds; nothing if a symbol has none or a number does not fit 64
-/// bits.
+/// Returns the bounds of an extent whose symbols have the given bounds; nullopt if a symbol has none or the result does
+/// not fit 64 bits.
 std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols);
 
-/// Bounds of the symbols of the types in `op`: those of the enclosing kernel function, else those of the module.
+/// Returns the bounds of the symbols used by types in `op`: those of the enclosing kernel function, else those of the
+/// module.
 llvm::SmallVector<Interval> getSymbolBounds(Operation *op);
 
-/// The module's symbols; none if it has no such attribute, or in a kernel function, whose symbols are its own.
+/// Returns the module's symbols; empty if it has none, or inside a kernel function, which has its own symbols.
 llvm::SmallVector<SymbolAttr> getSymbols(Operation *op);
 
-/// The extent of a Dim over the module's symbols; null if a symbol is not one of them.
+/// Converts a Dim to an extent over the module's symbols; null if it uses a symbol that is not one of them.
 AffineExpr fromDim(const ::kiln::Dim &dim, ArrayRef<SymbolAttr> symbols, MLIRContext *context);
 
-/// The Dim with this extent, if there is one: offset + factor * one or two symbols.
+/// Converts an extent to a Dim, if it has the form of one: offset + factor * one or two symbols.
 std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols);
 
-/// Whether the extent is fixed and equal to `value`.
+/// Whether the extent is static and equal to `value`.
 inline bool isConstant(AffineExpr extent, int64_t value) {
   auto constant = dyn_cast<AffineConstantExpr>(extent);
   return constant && constant.getValue() == value;
 }
 
-/// The extent for a message, as the DSL prints it: "2*batch*tokens 2..64"; with s0, s1 for symbols that are not known.
+/// Formats the extent for a message, as the DSL prints it: "2*batch*tokens 2..64"; unknown symbols are named s0, s1.
 std::string describeExtent(AffineExpr extent, ArrayRef<SymbolAttr> symbols = {});
 
 } // namespace mlir::kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folds of the ops that move elements; those on elements are in FoldElements.h.
+// Folds of data movement ops; those of elementwise ops are in FoldElements.h.
 #include "compiler/dialect/FoldElements.h"
 
 #include "compiler/dialect/Extents.h"
@@ -43,7 +43,7 @@ OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
     return dense.resizeSplat(type);
   if (type.getNumElements() > maxFoldedElements)
     return {};
-  // The stride with which the result's axis i walks the constant.
+  // The stride in the constant of the result's axis i.
   SmallVector<int64_t> strides(type.getRank());
   ArrayRef<int64_t> shape = dense.getType().getShape();
   for (int64_t i = 0; i < type.getRank(); ++i) {

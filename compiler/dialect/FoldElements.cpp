@@ -14,7 +14,8 @@ bool isSplat(Attribute attribute, double value) {
 
 namespace {
 
-/// The elements as T: double for floating point, int64_t for integers. Of a splat only the one.
+/// Reads the elements as T: double for floating point, int64_t for integers. For a splat only the single element is
+/// read.
 template <class T> SmallVector<T> readElements(DenseElementsAttr dense) {
   SmallVector<T> result;
   auto read = [&](auto value) {
@@ -50,7 +51,7 @@ DenseElementsAttr makeConstant(RankedTensorType type, ArrayRef<int64_t> values) 
   return DenseElementsAttr::get(type, stored);
 }
 
-/// The position in a constant of `shape` that the element at `position` of the broadcast `result` shape reads.
+/// Returns the position in a constant of `shape` that the element at `position` of the broadcast `result` shape reads.
 int64_t broadcastPosition(ArrayRef<int64_t> shape, ArrayRef<int64_t> result, int64_t position) {
   int64_t read = 0, stride = 1;
   for (size_t i = 0; i < result.size(); ++i) {

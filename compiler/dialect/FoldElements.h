@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants of few elements through an op on elements: what the op's class says of one element (KilnOpsPointwise.td),
-// applied to all.
+// Constant folding of elementwise ops for constants of few elements: applies the scalar function of the op's class
+// (KilnOpsPointwise.td) to all elements.
 #pragma once
 
 #include <cmath>
@@ -14,21 +14,21 @@ namespace mlir::kiln {
 /// Constants with more elements than this are folded only if all of them are equal.
 inline constexpr int64_t maxFoldedElements = 65536;
 
-/// Whether all elements are this number.
+/// Whether all elements are equal to `value`.
 bool isSplat(Attribute attribute, double value);
 
-/// The operand, if its type is the result's.
+/// Returns the operand if its type is the result's.
 inline OpFoldResult keep(Value operand, Value result) {
   return operand.getType() == result.getType() ? operand : OpFoldResult();
 }
 
-/// An op on elements as a function of doubles or of integers; null: floats only.
+/// An elementwise op as a function of doubles or of integers; null: floats only.
 struct ElementFunction {
   double (*ofFloats)(ArrayRef<double> x);
   int64_t (*ofIntegers)(ArrayRef<int64_t> x);
 };
 
-/// The elements of the result, whose operands broadcast; nothing if one of them is no constant, or too large.
+/// Folds the op, whose operands broadcast; returns null if an operand is not a constant, or too large.
 OpFoldResult foldElements(Type resultType, ArrayRef<Attribute> operands, const ElementFunction &function);
 
 template <class ConcreteOp> OpFoldResult foldUnary(ConcreteOp op, Attribute x) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ops say of themselves: KernelOpInterface, IndexOperandsInterface and DifferentiableInterface
-// (KilnInterfaces.td), and the traits that answer the first. The ops' methods are in compiler/dialect/lowering and
-// compiler/dialect/gradients.
+// Op interfaces KernelOpInterface, IndexOperandsInterface and DifferentiableInterface (KilnInterfaces.td), and the
+// traits that implement the first. The ops' methods are in compiler/dialect/lowering and compiler/dialect/gradients.
 #pragma once
 
 #include "mlir/IR/AffineExpr.h"
@@ -16,38 +15,38 @@ class KernelBuilder;
 class RowCollapser;
 struct Coordinate;
 
-/// How an op takes part in a kernel. Those that reduce, the last three, are stored, and each kernel has at most one;
-/// elements of the others are computed where they are read.
+/// The role of an op in a kernel. The results of reducing ops (the last three) are stored, and each kernel has at most
+/// one of them; elements of the others are computed where they are read.
 enum class KernelRole {
-  Pointwise, // an element of the result from one of each operand
-  Lookup,    // from elements that indices choose
-  Movement,  // an element as it is, from elsewhere
+  Pointwise, // computes an element of the result from one element of each operand
+  Lookup,    // reads elements that are selected by indices
+  Movement,  // copies an element from another position
   View,      // the same element in another shape
   Contraction,
   Attention,
   Reduction,
 };
 
-/// Whether ops of that role add up products, whose number is in their flops.
+/// Whether ops of that role accumulate products, which count as their FLOPs.
 constexpr bool addsProducts(KernelRole role) {
   return role == KernelRole::Contraction || role == KernelRole::Attention;
 }
 
-/// What computing an element once more costs.
+/// The cost of recomputing an element.
 enum class ElementCost {
-  Free, // no more than to read one
+  Free, // no more than reading one
   Cheap,
   Costly, // a division, a function of the math library, several reads
 };
 
-/// An operand whose elements are whole numbers in [minimum, limit): indices, or lengths.
+/// An operand whose elements are integers in [minimum, limit): indices, or lengths.
 struct IndexOperand {
   Value operand;
   int64_t minimum = 0;
   AffineExpr limit; // over the symbols
 };
 
-/// Answers what an op is, for KernelOpInterface.
+/// Implements the role and cost of an op for KernelOpInterface.
 template <KernelRole R, ElementCost C> struct InKernel {
   template <class ConcreteOp> class Impl : public OpTrait::TraitBase<ConcreteOp, Impl> {
   public:
@@ -56,13 +55,13 @@ template <KernelRole R, ElementCost C> struct InKernel {
   };
 };
 
-/// Reads the operands' elements, whose coordinates broadcast, and lets `compute` make one of them.
+/// Reads the operands' elements, whose coordinates broadcast, and passes them to `compute`.
 Value evaluatePointwise(ElementBuilder &builder, Operation *op, ArrayRef<Coordinate> at,
                         function_ref<Value(ArrayRef<Value>)> compute);
 bool collapsePointwise(Operation *op, RowCollapser &rows);
 
-/// An op on each element alone, whose operands broadcast as NumPy does. It has `Value compute(ElementBuilder &,
-/// ArrayRef<Value> x)`, the element of the result from those of its operands; the rest follows.
+/// An elementwise op whose operands broadcast as NumPy does. It implements `Value compute(ElementBuilder &,
+/// ArrayRef<Value> x)`, which computes the element of the result from those of its operands; the rest is derived.
 template <ElementCost C> struct Pointwise {
   template <class ConcreteOp> class Impl : public OpTrait::TraitBase<ConcreteOp, Impl> {
   public:
@@ -77,26 +76,26 @@ template <ElementCost C> struct Pointwise {
   };
 };
 
-/// A norm along the last axis of its first operand, which may take the moments of it from the contraction before
+/// A norm along the last axis of its first operand, which may take its moments from the preceding contraction
 /// (kiln.panel_moments).
 template <class ConcreteOp> class RowNorm : public OpTrait::TraitBase<ConcreteOp, RowNorm> {};
 
-/// What the host function does: the op never stands in a kernel, or it costs nothing to leave it outside.
+/// Marks an op of the entry-point code: it is never part of a kernel, or costs nothing outside of one.
 template <class ConcreteOp> class HostOp : public OpTrait::TraitBase<ConcreteOp, HostOp> {};
 
-/// Kernel formation replaces the op by others before anything else.
+/// Marks an op that kernel formation replaces by others before anything else.
 template <class ConcreteOp> class Rewritten : public OpTrait::TraitBase<ConcreteOp, Rewritten> {};
 
 LogicalResult verifyExtents(Operation *op);
 LogicalResult verifyInferredTypes(Operation *op);
 
-/// Every extent of the results is positive, and stated.
+/// Verifies that every extent of the results is positive and known.
 template <class ConcreteOp> class HasExtents : public OpTrait::TraitBase<ConcreteOp, HasExtents> {
 public:
   static LogicalResult verifyTrait(Operation *op) { return verifyExtents(op); }
 };
 
-/// The results have the types that follow from operands and attributes.
+/// Verifies that the results have the types inferred from operands and attributes.
 template <class ConcreteOp> class HasInferredTypes : public OpTrait::TraitBase<ConcreteOp, HasInferredTypes> {
 public:
   static LogicalResult verifyTrait(Operation *op) { return verifyInferredTypes(op); }

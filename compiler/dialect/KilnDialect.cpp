@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Registration, and the text and construction of the ops that ODS does not write.
+// Registration, and the custom parsers, printers and builders of ops.
 #include "compiler/dialect/KilnDialect.h"
 
 #include "compiler/dialect/ElementTypes.h"
@@ -28,7 +28,7 @@
 
 namespace mlir::kiln {
 
-/// Stops the build at an op that says nothing of kernels.
+/// Fails the build for an op without a role in kernels.
 template <class... Ops> static void checkAnswers() {
   static_assert((... && (Ops::template hasTrait<KernelOpInterface::Trait>() || Ops::template hasTrait<HostOp>() ||
                          Ops::template hasTrait<Rewritten>())),
@@ -128,7 +128,7 @@ void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count, V
     buildBody(builder, state.location, block->getArguments());
 }
 
-/// "-> (types) ", if there are any.
+/// Prints "-> (types) " if there are any.
 static void printStacked(OpAsmPrinter &printer, LoopInterface loop) {
   if (loop.getStacked().empty())
     return;
@@ -185,7 +185,7 @@ AffineExpr ScanOp::getTripCount() {
   return getExtents(cast<RankedTensorType>(getSequences().front().getType())).front();
 }
 
-/// What a tensor has at each index of its first axis; null for a scalar.
+/// Returns the type of a slice of a tensor along its first axis; null for a scalar.
 static RankedTensorType getSliceType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   if (tensor.getRank() == 0 || !hasExtents(tensor))
@@ -377,7 +377,7 @@ void EachSequenceOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
-/// A cast that widens.
+/// Whether the op is a widening cast.
 static bool isWidening(Operation *op) {
   auto cast = dyn_cast_or_null<CastOp>(op);
   Type from = cast ? getElementTypeOrSelf(cast.getX().getType()) : Type(),

@@ -66,7 +66,7 @@ def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool hasScales() const { return getElement().isInteger(); }
-    /// Whether elements have scales of their group.
+    /// Whether scales apply to groups of elements.
     bool isGrouped() const { return getGroup() != 0; }
   }];
 }
@@ -98,15 +98,15 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isInterleaved() const { return getInterleave() != 1; }
-    /// Whether elements of i8 lie in words of several.
+    /// Whether i8 elements are interleaved along K (VNNI layout).
     bool hasWords() const;
-    /// Whether code is generated for it.
+    /// Whether code generation supports the layout.
     bool isGenerated() const { return !isInterleaved() || hasWords(); }
-    /// Whether elements lie in tiles as they are: without interleave and storage.
+    /// Whether elements are just tiled: without interleave and quantised storage.
     bool isPlain() const { return !isInterleaved() && !getStorage(); }
-    /// The product of the other extents.
+    /// The product of the other dimensions (K).
     int64_t depthOf(::llvm::ArrayRef<int64_t> shape) const;
-    /// [tiles, other extents / interleave, size] for a weight of this shape.
+    /// [tiles, other dimensions / interleave, size] for a weight of this shape.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];
 }
@@ -134,9 +134,9 @@ def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the w
 def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_order">;
 
 def Kiln_Group : I32EnumAttr<"Group", "processes that do something together", [
-  I32EnumAttrCase<"Ranks", 0, "ranks">,       // which have slices of one model
-  I32EnumAttrCase<"Replicas", 1, "replicas">, // which have one model each, and train it with other inputs
-  I32EnumAttrCase<"Stages", 2, "stages">      // which have layers of one model, one stage's behind another's
+  I32EnumAttrCase<"Ranks", 0, "ranks">,       // tensor-parallel ranks of one model
+  I32EnumAttrCase<"Replicas", 1, "replicas">, // data-parallel replicas, which train one model with different inputs
+  I32EnumAttrCase<"Stages", 2, "stages">      // pipeline stages, each with consecutive layers of one model
 ]> {
   let cppNamespace = "::mlir::kiln";
   let genSpecializedAttr = 0;
@@ -144,9 +144,9 @@ def Kiln_Group : I32EnumAttr<"Group", "processes that do something together", [
 def Kiln_GroupAttr : EnumAttr<Kiln_Dialect, Kiln_Group, "group">;
 
 def Kiln_Way : I32EnumAttr<"Way", "ways from stage to stage", [
-  I32EnumAttrCase<"Onward", 0, "onward">, // to the next one
-  I32EnumAttrCase<"Back", 1, "back">,     // to the one before
-  I32EnumAttrCase<"Across", 2, "across">  // from the first to the last one, and from that to the first
+  I32EnumAttrCase<"Onward", 0, "onward">, // to the next stage
+  I32EnumAttrCase<"Back", 1, "back">,     // to the previous stage
+  I32EnumAttrCase<"Across", 2, "across">  // between the first and the last stage, both ways
 ]> {
   let cppNamespace = "::mlir::kiln";
   let genSpecializedAttr = 0;
@@ -161,10 +161,10 @@ def Kiln_IntegerTensor : RankedTensorOf<[I32]>;
 def Kiln_BooleanTensor : RankedTensorOf<[I1]>;
 def Kiln_Tensor : RankedTensorOf<[Kiln_Element<"isElement", "numeric or boolean">]>;
 
-// Says which operands are indices.
+// Declares which operands are indices.
 def Kiln_IndexOperands : DeclareOpInterfaceMethods<Kiln_IndexOperandsInterface>;
 
-// Whether one of the operands has whole numbers alone, so that they may be indices; and whether an op has a trait.
+// Whether one of the operands has integer elements only, which may be indices; and whether an op has a trait.
 class Kiln_HasIntegers<dag operands> {
   list<string> constraints = !foreach(i, !range(!size(operands)),
       !if(!initialized(!getdagarg<Optional>(operands, i)), !cast<string>(!getdagarg<Optional>(operands, i).baseType),
@@ -194,7 +194,7 @@ class Kiln_Role<string role, string cost>
     : ParamNativeOpTrait<"InKernel", "::mlir::kiln::KernelRole::" # role # ", ::mlir::kiln::ElementCost::" # cost> {
   let cppNamespace = "::mlir::kiln";
 }
-// What the op is in a kernel, and which methods of KernelOpInterface beside the mandatory ones it has.
+// The op's role in a kernel, and the optional methods of KernelOpInterface that it implements.
 class Kiln_InKernel<string role, string cost = "Cheap", list<string> methods = []>
     : TraitList<[Kiln_Role<role, cost>, DeclareOpInterfaceMethods<Kiln_KernelOpInterface, methods>]>;
 
@@ -206,10 +206,10 @@ class Kiln_Pointwise<string cost = "Cheap"> : TraitList<[Kiln_PointwiseTrait<cos
 // Has a derivative.
 def Kiln_Differentiable : DeclareOpInterfaceMethods<Kiln_DifferentiableInterface>;
 
-// An op that has the effect of a read where it reads a variable, and none otherwise.
+// An op that has a read effect if it reads a variable, and no effect otherwise.
 def Kiln_ReadsVariables : TraitList<[AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]>;
 
-// An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp). Its
+// An op without effects whose result type follows from its operands and attributes (compiler/dialect/types/). Its
 // verifier infers and compares; the interface's own would report a broken rule a second time.
 class Kiln_InferredOp<string mnemonic, list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([Pure, Kiln_HasInferredTypes, InferTypeOpAdaptorBase<[{

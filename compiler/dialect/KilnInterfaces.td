@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loops have in common, what an op that may stand in a kernel says of itself, and which operands are indices.
+// Interfaces of loops, of ops that may be part of a kernel, and of ops with index operands.
 #ifndef KILN_INTERFACES
 #define KILN_INTERFACES
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every op of the dialect; the families are files of their own.
+// All ops of the dialect; each family has a separate file.
 include "KilnOpsStructure.td"
 include "KilnOpsLookup.td"
 include "KilnOpsContraction.td"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that multiply matrices.
+// Contractions: matrix products, their quantised inputs, and attention.
 include "KilnDialect.td"
 
 def Kiln_LinearOp : Kiln_InferredOp<"linear",
@@ -26,7 +26,7 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear",
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    /// The dimension of the weight that the outputs are along.
+    /// Returns the weight's output dimension.
     unsigned getOutputDim() { return getWeightOrder() == WeightOrder::OutIn ? 0 : 1; }
   }];
 }
@@ -103,7 +103,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    /// How many heads the keys and values have.
+    /// Returns the number of key and value heads.
     int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }
   }];
 }
@@ -130,7 +130,7 @@ def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    /// How many heads the keys have.
+    /// Returns the number of key heads.
     int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }
   }];
 }

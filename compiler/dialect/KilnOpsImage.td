@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops on images, [..., height, width, channels].
+// Ops on images, [..., height, width, channels].
 include "KilnDialect.td"
 
 def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that kernel formation introduces: the call of a kernel, the sinusoidal encoding with its table of frequencies, and the moments
-// that a norm takes from the contraction before it.
+// Ops that kernel formation introduces: the kernel call, the sinusoidal encoding with its table of frequencies, and the
+// moments that a norm takes from the preceding contraction.
 include "KilnDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of tables by index, and the indices themselves.
+// Ops that look up table rows by index, and ops that create indices.
 include "KilnDialect.td"
 
 def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands, Kiln_Differentiable]> {

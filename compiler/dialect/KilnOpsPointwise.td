@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work on each element alone.
+// Elementwise ops.
 include "KilnDialect.td"
 
-// The element of the result from those of the operands, written by every op on elements (lowering/Pointwise.cpp).
+// Declares the scalar function of an elementwise op (lowering/Pointwise.cpp).
 defvar computeDeclaration = [{
-  /// The element of the result from those of the operands.
+  /// Computes the element of the result from those of the operands.
   ::mlir::Value compute(ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> x);
 }];
 
-// `expression`: the op on constants a and b, doubles or integers of 64 bits. `neutral`: the b, if any, for which it is a.
-// `idempotent`: whether it is x for x and x.
+// `expression`: the op on constants a and b, doubles or 64-bit integers. `neutral`: the value of b, if any, for which
+// the result is a. `idempotent`: whether the result for x and x is x.
 class Kiln_BinaryOp<string mnemonic, string formula, string expression, string neutral = "std::nullopt",
                     string cost = "Cheap", list<Trait> traits = [], string idempotent = "false">
     : Kiln_InferredOp<mnemonic, !listconcat([Kiln_Pointwise<cost>, Kiln_Differentiable], traits)> {
@@ -196,6 +196,6 @@ def Kiln_SoftplusOp : Kiln_UnaryOp<"softplus", "log(1 + e^x)", "std::max(x, 0.0)
 def Kiln_AbsOp : Kiln_UnaryOp<"abs", "|x|", "std::abs(x)", "Cheap", [Idempotent]>;
 def Kiln_FloorOp : Kiln_UnaryOp<"floor", "the largest whole number that is not above x", "std::floor(x)", "Cheap", [Idempotent]>;
 def Kiln_RoundOp : Kiln_UnaryOp<"round", "the nearest whole number, of two the even one,", "std::nearbyint(x)", "Cheap", [Idempotent]>;
-// The compiler alone makes it, for the derivative of gelu.
+// Only the compiler creates it, for the derivative of gelu.
 def Kiln_NormalCdfOp : Kiln_UnaryOp<"normal_cdf", "(1 + erf(x / sqrt(2))) / 2",
     "(1 + std::erf(x / std::numbers::sqrt2)) / 2">;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes that share one call of an entry do together: the ranks of a model, or the replicas of a training. All of
-// them run the same code, so these ops come in one order everywhere; a Pure one that nothing reads goes away on each.
+// Collective and point-to-point ops of processes that share a call of an entry: tensor-parallel ranks, data-parallel
+// replicas, or pipeline stages. All processes run the same code, so these ops have the same order everywhere; an unused
+// Pure op is erased on all of them.
 include "KilnDialect.td"
 
 def Kiln_Over : DefaultValuedAttr<Kiln_GroupAttr, "::mlir::kiln::Group::Ranks">;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work along one axis: normalisation and reduction.
+// Ops along one axis: normalisation and reduction.
 include "KilnDialect.td"
 
 class Kiln_SoftmaxLikeOp<string mnemonic, string formula>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move elements without changing them.
+// Data movement ops, which do not change elements.
 include "KilnDialect.td"
 
 def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure, Kiln_HostOp, Kiln_InKernel<"View", "Free">, Kiln_Differentiable]> {
@@ -34,7 +34,7 @@ def Kiln_ExpandOp : Kiln_Op<"expand", [Pure, Kiln_Pointwise<>, Kiln_Differentiab
   let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{
-    /// The operand's element.
+    /// Returns the operand's element.
     ::mlir::Value compute(ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> x);
   }];
 }

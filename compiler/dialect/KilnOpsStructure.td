@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds a model together: weights, constants, states, the repetition of equal layers, and loops over time.
+// Structural ops: weights, constants, states, the repetition of equal layers, and loops over time.
 include "KilnDialect.td"
 
 def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop alone in a map of linalg.generic states that the operand's extent is the loop's. A slice that begins with the
-// first element has the loop's index, too, but an operand with more elements. There the map has the index as the
-// remainder of a division by a number that no index reaches, as no tensor has more than 2147483647 elements.
+// In a map of linalg.generic, a plain loop index means that the operand's extent is the loop's. A slice from the first
+// element on has the same index, but a longer operand. Its map uses the index modulo 2147483647 instead, a number that
+// no index reaches, as no tensor has more elements than that.
 #pragma once
 
 #include <limits>
@@ -13,10 +13,10 @@
 
 namespace mlir::kiln {
 
-/// The index of a loop in an operand that has more elements than the loop has iterations.
+/// Returns the index of a loop in an operand that has more elements than the loop has iterations.
 inline AffineExpr getPartialIndex(AffineExpr loop) { return loop % std::numeric_limits<int32_t>::max(); }
 
-/// The loop of such an index; any other index as it is.
+/// Returns the loop of such an index, and any other index unchanged.
 inline AffineExpr withoutPartial(AffineExpr index) {
   auto binary = dyn_cast<AffineBinaryOpExpr>(index);
   auto divisor = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS()) : AffineConstantExpr();
@@ -25,7 +25,7 @@ inline AffineExpr withoutPartial(AffineExpr index) {
   return isPartial ? binary.getLHS() : index;
 }
 
-/// The map with such indices as the loops.
+/// Returns the map with such indices replaced by the loops.
 inline AffineMap withoutPartial(AffineMap map) {
   SmallVector<AffineExpr> indices =
       llvm::map_to_vector(map.getResults(), [](AffineExpr index) { return withoutPartial(index); });

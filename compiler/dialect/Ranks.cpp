@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules whose entries several ranks call together: their number, their parts of weights, and what they do together.
+// Modules whose entries several ranks call together: the number of ranks, the sharding of weights, and collectives.
 #include "compiler/dialect/Check.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -27,7 +27,7 @@ LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-/// That `whole` has a `part` of each process of the group along a new first axis.
+/// Checks that `whole` has a `part` of each process of the group along a new first axis.
 static LogicalResult checkParts(Operation *op, Value part, Value whole, Group group) {
   Check check(op);
   auto one = cast<RankedTensorType>(part.getType()), all = cast<RankedTensorType>(whole.getType());

@@ -6,7 +6,7 @@
 
 namespace mlir::kiln {
 
-/// What the op reads, in its regions, too; its regions are in a function.
+/// Returns the values that the op reads, including uses in its regions.
 inline SmallVector<Value> readBy(Operation *op) {
   llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
   getUsedValuesDefinedAbove(op->getRegions(), values);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Angles that need no range reduction: an op that knows its angle as a fraction of a turn reduces it exactly, in
-// integers, before it asks for the sine.
+// integers, before it computes the sine.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor in memory: one array, or several where a weight's storage has scales. Kernels take a pointer for each, host
-// code and the packed weights lay them out one behind the other.
+// The arrays of a tensor in memory: one, or several where a weight's storage format has scales. Kernels take a pointer
+// for each; in entry-point code and packed weights they are stored consecutively.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
 
 namespace mlir::kiln {
 
-/// One of the arrays: dense, in row major order.
+/// One of the arrays: dense, in row-major order.
 struct StoredPart {
   RankedTensorType type;
   int64_t offset = 0; // bytes from the first part
 };
 
-/// Elements of i4 in one of the i32 in which they lie.
+/// The number of i4 elements that are packed in one i32.
 constexpr int64_t elementsOfWord = 8;
-/// The lowest bit of an element of i4 in its word: of k and k + 4 in the halves of byte k % 4.
+/// Returns the lowest bit of i4 element k in its i32: elements k and k + 4 share byte k % 4.
 constexpr int64_t bitInWord(int64_t k) { return k % 4 * 8 + k / 4 % 2 * 4; }
 
-/// Whether words of i8 have offsets behind their scales.
+/// Whether an interleaved i8 layout has offsets after its scales.
 bool hasOffsets(TiledAttr layout);
 
-/// The parts of a tensor, of a layout that is generated: its elements, then the scales, then what stands for 0, or
-/// offsets.
+/// Returns the parts of a tensor whose layout code generation supports: its elements, then the scales, then the zero
+/// points, or offsets.
 SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type);
 
-/// The types of the parts of all tensors among the types; others as they are.
+/// Replaces each tensor type by the types of its parts; other types are unchanged.
 SmallVector<Type> expandParts(TypeRange types);
 
-/// How a weight is stored; null: as it is.
+/// Returns the storage format of a weight; null: unquantised.
 StorageAttr getStorage(RankedTensorType type);
 
-/// The type of the elements in memory.
+/// Returns the type of the elements in memory.
 Type getStoredElement(RankedTensorType type);
 
-/// Bytes of all parts of a tensor of fixed extents.
+/// Returns the bytes of all parts of a tensor with a static shape.
 int64_t getStoredBytes(RankedTensorType type);
 
 } // namespace mlir::kiln

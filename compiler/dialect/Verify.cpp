@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of ops whose result types are stated.
+// Verifiers of ops whose result types are not inferred.
 #include "compiler/dialect/Check.h"
 
 namespace mlir::kiln {
@@ -73,7 +73,7 @@ static std::string listTypes(TypeRange types) {
   return text;
 }
 
-/// What the body yields, if it yields.
+/// Returns the types that the body yields, or fails if it does not end with a yield.
 static FailureOr<TypeRange> getYieldedTypes(LoopInterface loop, const Check &check) {
   if (auto yield = dyn_cast<YieldOp>(loop.getYield()))
     return TypeRange(yield.getValues().getTypes());
@@ -81,8 +81,8 @@ static FailureOr<TypeRange> getYieldedTypes(LoopInterface loop, const Check &che
                     loop.getYield()->getName().getStringRef());
 }
 
-/// Whether each whole is its part along a new first axis of the given length; without one, of a common one, which is
-/// returned.
+/// Whether each whole stacks its part along a new first axis of the given length. Without a length, all must have a
+/// common one, which is returned.
 static bool areStacked(TypeRange wholes, TypeRange parts, AffineExpr &length) {
   return wholes.size() == parts.size() && llvm::all_of(llvm::zip(wholes, parts), [&](auto pair) {
            auto whole = cast<RankedTensorType>(std::get<0>(pair)), part = dyn_cast<RankedTensorType>(std::get<1>(pair));
@@ -143,7 +143,7 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
-/// Whether each whole has the rows of all sequences, of which the slice has one's.
+/// Whether each whole has the rows of all sequences, and the slice those of one sequence.
 static bool areBatched(TypeRange wholes, TypeRange slices, const BatchSymbols &symbols) {
   return wholes.size() == slices.size() && llvm::all_of(llvm::zip(wholes, slices), [&](auto pair) {
            auto whole = cast<RankedTensorType>(std::get<0>(pair)),
@@ -277,7 +277,7 @@ LogicalResult SliceOp::verify() {
 
 //===- States ---===//
 
-/// A state's type has extents, all but the first fixed, and the state has room for its rows.
+/// Checks that a state's type has extents, all but the first static, and that the state has room for its rows.
 static LogicalResult checkState(const Check &check, RankedTensorType type, int64_t rows, int64_t copies) {
   if (failed(check.extents(type)))
     return failure();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of attributes, and of those that modules, functions and their arguments have.
+// Verifiers of attributes, including those on modules, functions and their arguments.
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -67,7 +67,7 @@ int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
   int64_t depth = 1;
   for (auto [dim, extent] : llvm::enumerate(shape))
     if (static_cast<int64_t>(dim) != getDim() && llvm::MulOverflow(depth, extent, depth))
-      return std::numeric_limits<int64_t>::max(); // which nothing has room for
+      return std::numeric_limits<int64_t>::max(); // saturates: exceeds any memory
   return depth;
 }
 

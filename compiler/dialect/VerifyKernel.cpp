@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::kiln;
 
-/// Same rank, element type, fixed extents and stored layout; the symbols of the extents differ by nature.
+/// Whether rank, element type, static dimensions and layout agree. Symbols differ between a kernel and its caller.
 static bool agree(Type actual, Type formal) {
   auto lhs = dyn_cast<RankedTensorType>(actual), rhs = dyn_cast<RankedTensorType>(formal);
   return lhs && rhs && lhs.getShape() == rhs.getShape() && lhs.getElementType() == rhs.getElementType() &&

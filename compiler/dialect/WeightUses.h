@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ops read weights: which layouts and storages a weight may have follows from it.
+// Classifies how ops read weights, which determines the possible layouts and storage formats of a weight.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -8,10 +8,10 @@
 
 namespace mlir::kiln {
 
-/// The dimension of the outputs if the use is the weight of a contraction.
+/// Returns the output dimension if the use is the weight of a contraction.
 std::optional<int64_t> getOutputDim(OpOperand &use);
 
-/// Whether code reads a weight of any layout there: as the weight of a contraction, or the table of an embedding.
+/// Whether the use supports a weight of any layout: as the weight of a contraction, or the table of an embedding.
 bool takesLayout(OpOperand &use);
 
 } // namespace mlir::kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derivatives of products and of attention.
+// Derivatives of matrix products and of attention.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 namespace mlir::kiln {
@@ -24,7 +24,8 @@ KILN_GRADIENT(LinearOp) {
   return result;
 }
 
-/// One matrix for all rows of a is no product a batch, but one of all rows.
+/// A matrix that all batches share gets its gradient from one GEMM over the rows of all batches, not from one per
+/// batch.
 KILN_GRADIENT(MatmulOp) {
   Value dy = gradients[0], a = getA();
   Value ofA = b.sumTo(b.create<MatmulOp>(dy, getB(), !getTransposeB()), rankedType(a));
@@ -37,12 +38,12 @@ KILN_GRADIENT(MatmulOp) {
 
 namespace {
 
-/// Attention by heads: queries [..., G, H / G, T, D], keys and values [..., G, 1, T, D], for G heads of keys.
+/// Attention split by heads: queries [..., G, H / G, T, D], keys and values [..., G, 1, T, D], for G key heads.
 class Heads {
 public:
   Heads(GradientBuilder &b, int64_t heads, int64_t groups) : b(b), heads(heads), groups(groups) {}
 
-  /// [..., T, count * shared * D] as [..., count, shared, T, D]; of keys `shared` is 1.
+  /// [..., T, count * shared * D] to [..., count, shared, T, D]; for keys `shared` is 1.
   Value split(Value x, int64_t shared) {
     SmallVector<AffineExpr> extents = getExtents(rankedType(x));
     const AffineExpr width = extents.pop_back_val().floorDiv(groups * shared);
@@ -54,13 +55,13 @@ public:
   }
   Value splitQueries(Value x) { return split(x, heads / groups); }
   Value splitKeys(Value x) { return split(x, 1); }
-  /// The other way round, as a value of the type of `like`.
+  /// The inverse of split, as a value of the type of `like`.
   Value join(Value x, Value like) {
     auto permutation = llvm::to_vector(llvm::seq<int64_t>(rankedType(x).getRank()));
     std::rotate(permutation.end() - 4, permutation.end() - 2, permutation.end() - 1);
     return b.reshape(b.transpose(x, permutation), getExtents(rankedType(like)));
   }
-  /// [..., H, Tq, Tk] as [..., G, H / G, Tq, Tk].
+  /// [..., H, Tq, Tk] to [..., G, H / G, Tq, Tk].
   Value splitScores(Value scores) {
     SmallVector<AffineExpr> extents = getExtents(rankedType(scores));
     auto *at = extents.end() - 3;
@@ -75,7 +76,7 @@ public:
     return b.reshape(scores, extents);
   }
 
-  /// Gradients of query, key and, if there is one, mask from that of the scores, [..., H, Tq, Tk].
+  /// Returns the gradients of query, key and, if there is one, mask from that of the scores, [..., H, Tq, Tk].
   template <class Op> SmallVector<Value> ofScores(Op op, Value ds) {
     Value parts = splitScores(ds), keys = splitKeys(op.getKey()), queries = splitQueries(op.getQuery());
     const double scale = op.getScale().convertToDouble();
@@ -90,7 +91,7 @@ public:
 private:
   static AffineExpr constant(Value like, int64_t value) { return getAffineConstantExpr(value, like.getContext()); }
 
-  /// A mask has an axis of heads if it has one more than the queries.
+  /// A mask has a head axis if its rank exceeds that of the queries.
   Value ofMask(Value ds, Value query, Value mask) {
     if (rankedType(mask).getRank() <= rankedType(query).getRank())
       ds = b.create<SumOp>(ds, rankedType(ds).getRank() - 3);
@@ -103,7 +104,7 @@ private:
 
 } // namespace
 
-/// The weights are computed again, with P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P (dP - sum(dP P)).
+/// Recomputes the attention weights P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P (dP - sum(dP P)).
 KILN_GRADIENT(AttentionOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
   Value scores = b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(),
@@ -121,7 +122,7 @@ KILN_GRADIENT(AttentionOp) {
   return result;
 }
 
-/// Where a key does not count the score is a constant.
+/// The score of an excluded key is a constant.
 KILN_GRADIENT(AttentionScoresOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
   Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), -1e38));

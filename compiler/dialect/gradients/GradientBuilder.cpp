@@ -40,7 +40,7 @@ Value GradientBuilder::keepAxis(Value reduced, Value x, int64_t axis) {
   return reshape(reduced, extents);
 }
 
-/// Axes that are summed and lie side by side are one sum.
+/// Adjacent axes that are summed become one reduction.
 Value GradientBuilder::sumTo(Value x, RankedTensorType type) {
   if (x.getType() == type)
     return x;
@@ -85,7 +85,7 @@ Value GradientBuilder::reciprocalExtent(Value x, int64_t axis) {
   const AffineExpr extent = getExtents(rankedType(x))[axis];
   if (auto constant = dyn_cast<AffineConstantExpr>(extent))
     return number(x, 1.0 / static_cast<double>(constant.getValue()));
-  // The mean of 1, 0, 0, ...
+  // The extent is dynamic: the mean of 1, 0, 0, ... is its reciprocal.
   Value positions = create<PositionsOp>(x, axis);
   auto scalar = RankedTensorType::get({}, builder.getI32Type());
   Value zero = create<ConstantOp>(DenseElementsAttr::get(scalar, builder.getI32IntegerAttr(0)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What DifferentiableInterface writes derivatives with: ops of the dialect, whose types follow from their operands.
-// Operands of the arithmetic broadcast as NumPy does.
+// The builder with which implementations of DifferentiableInterface create derivatives: ops of the dialect, whose types
+// follow from their operands. Operands of arithmetic ops broadcast as NumPy does.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -17,7 +17,7 @@ public:
   template <class Op, class... Args> Value create(Args &&...args) {
     return Op::create(builder, loc, std::forward<Args>(args)...).getResult();
   }
-  /// As an op whose result has `type`.
+  /// Creates an op whose result has `type`.
   template <class Op, class... Args> Value createAs(Type type, Args &&...args) {
     return Op::create(builder, loc, type, std::forward<Args>(args)...).getResult();
   }
@@ -29,34 +29,34 @@ public:
   Value scale(Value x, double factor) { return factor == 1 ? x : mul(x, number(x, factor)); }
   Value where(Value condition, Value x, Value y) { return create<WhereOp>(condition, x, y); }
 
-  /// A number of the element type of `like`, without axes.
+  /// Creates a scalar constant of the element type of `like`.
   Value number(Value like, double value);
   Value zeros(RankedTensorType type);
 
-  /// A type with these extents, and the element type of `like`.
+  /// Returns a type with these extents and the element type of `like`.
   RankedTensorType typeOf(ArrayRef<AffineExpr> extents, Value like);
   Value reshape(Value x, ArrayRef<AffineExpr> extents);
   Value transpose(Value x, ArrayRef<int64_t> permutation) { return create<TransposeOp>(x, permutation); }
-  /// What another stage has in the place of x, which it gets for its own.
+  /// Sends x to another stage and receives the corresponding value from it.
   Value exchange(Value x, Way way);
-  /// The last two axes the other way round.
+  /// Swaps the last two axes.
   Value transposeMatrix(Value x);
-  /// [rows, last extent]: all other axes as one.
+  /// Collapses all axes but the last: [rows, last extent].
   Value asMatrix(Value x);
 
-  /// The sum or the mean along an axis, which stays, with extent 1.
+  /// Sums or averages along an axis, which is kept with extent 1.
   Value sumKept(Value x, int64_t axis) { return keepAxis(create<SumOp>(x, axis), x, axis); }
   Value meanKept(Value x, int64_t axis) { return keepAxis(create<MeanOp>(x, axis), x, axis); }
-  /// The result of a reduction of x with the axis that it lost, of extent 1.
+  /// Restores the axis that a reduction of x removed, with extent 1.
   Value keepAxis(Value reduced, Value x, int64_t axis);
   /// Sums over the axes along which a value of `type` was broadcast to x.
   Value sumTo(Value x, RankedTensorType type);
-  /// Rows [R, D] added up in order in a table [height, D], each where its index says: of indices with R elements. Not a
-  /// product with zeros and ones, which would take a row that is not finite everywhere.
+  /// Accumulates rows [R, D], in order, into the rows of a table [height, D] given by `indices`, which have R elements.
+  /// A GEMM with a one-hot matrix would not do: it would spread non-finite values to all rows.
   Value scatterAdd(Value indices, Value rows, AffineExpr height);
-  /// x broadcast to the type, unless it has it.
+  /// Broadcasts x to the type, unless it has it already.
   Value expandTo(Value x, RankedTensorType type);
-  /// 1 / the extent of an axis of x: a number without axes.
+  /// Returns 1 / the extent of an axis of x as a scalar.
   Value reciprocalExtent(Value x, int64_t axis);
 
 private:
@@ -64,10 +64,10 @@ private:
   Location loc;
 };
 
-/// The gradient of a product's weight, from all of its rows: dy^T x, or x^T dy for a weight stored the other way round.
+/// Returns the gradient of a GEMM's weight over all rows: dy^T x, or x^T dy for a weight stored [in, out].
 Value weightGradient(GradientBuilder &b, LinearOp product, Value x, Value dy);
 
-/// A method of DifferentiableInterface.
+/// Defines DifferentiableInterface::differentiate of an op.
 #define KILN_GRADIENT(OP)                                                                                              \
   SmallVector<Value> OP::differentiate([[maybe_unused]] GradientBuilder &b, [[maybe_unused]] ValueRange gradients)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derivatives of the ops on images [n, H, W, C], by windows: those of a convolution are the rows of a matrix, so that
-// both of its gradients are products, and what windows share is added up.
+// Derivatives of the ops on images [n, H, W, C], by windows (im2col): the windows of a convolution are the rows of a
+// matrix, so that both of its gradients are GEMMs, and gradients of overlapping windows are added.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 #include <limits>
@@ -24,7 +24,7 @@ class WindowBuilder {
 public:
   WindowBuilder(GradientBuilder &b, MLIRContext *context) : b(b), context(context) {}
 
-  /// [..., whole, ...] -> [..., count, kernel, ...], with `outside` for what is beyond.
+  /// Gathers windows: [..., whole, ...] -> [..., count, kernel, ...], with `outside` for elements outside of the axis.
   Value take(Value x, int64_t axis, const Windows &windows, double outside) {
     if (windows.areSideBySide())
       return split(takeFirst(x, axis, windows.count * windows.kernel), axis, windows.count, windows.kernel);
@@ -38,7 +38,7 @@ public:
     return b.create<GatherOp>(x, b.create<AddOp>(first, integers(within)), axis);
   }
 
-  /// The other way: each element is the sum of those of the windows that were taken from it.
+  /// The transpose of take: each element is the sum of the window elements that were taken from it.
   Value add(Value x, int64_t axis, const Windows &windows) {
     if (windows.areSideBySide()) {
       const AffineExpr covered = canonicalExtent(windows.count * windows.kernel);
@@ -85,7 +85,7 @@ private:
       parts.push_back(filled(behind));
     return parts.size() == 1 ? x : b.create<ConcatOp>(parts, axis);
   }
-  /// Something that has this extent at the axis.
+  /// Returns a value with this extent at the axis.
   Value expandAxis(Value x, int64_t axis, AffineExpr extent) {
     SmallVector<AffineExpr> extents(axis + 1, constant(1));
     extents[axis] = extent;
@@ -97,7 +97,7 @@ private:
     extents.insert(extents.begin() + axis + 1, constant(inner));
     return b.reshape(x, extents);
   }
-  /// An axis and the one behind it as one.
+  /// Collapses an axis and the next one.
   Value join(Value x, int64_t axis) {
     SmallVector<AffineExpr> extents = getExtents(rankedType(x));
     extents[axis] = getProduct({extents[axis], extents[axis + 1]}, context);
@@ -113,7 +113,7 @@ private:
   MLIRContext *context;
 };
 
-/// An image and windows along both of its axes.
+/// An image and windows along both of its spatial axes.
 class Image {
 public:
   Image(GradientBuilder &b, Value x, Value y, ArrayRef<int64_t> kernel, ArrayRef<int64_t> stride,
@@ -128,7 +128,7 @@ public:
     rows = getProduct({images, windows[0].count}, x.getContext());
   }
 
-  /// [n Ho, Wo, kh, kw, C], with `outside` beyond the image.
+  /// Gathers all windows as [n Ho, Wo, kh, kw, C], with `outside` for elements outside of the image.
   Value takeWindows(double outside) {
     Value taken = builder.take(b.reshape(x, {images, windows[0].whole, product({windows[1].whole, channels})}), 1,
                                windows[0], outside);
@@ -137,7 +137,7 @@ public:
     taken = b.reshape(taken, {rows, kernel(0), windows[1].count, kernel(1), channels});
     return b.transpose(taken, {0, 2, 1, 3, 4});
   }
-  /// The other way, from gradients of the windows to those of the image.
+  /// The transpose of takeWindows: maps gradients of the windows to those of the image.
   Value addWindows(Value gradients) {
     Value sum =
         b.transpose(b.reshape(gradients, {rows, windows[1].count, kernel(0), kernel(1), channels}), {0, 2, 1, 3, 4});
@@ -159,7 +159,7 @@ private:
   WindowBuilder builder;
   Value x;
   Windows windows[2];
-  AffineExpr images, channels, rows; // rows of the result, of all images
+  AffineExpr images, channels, rows; // rows: output rows of all images
 };
 
 /// [rows, groups * width] -> [groups, rows, width]
@@ -175,7 +175,7 @@ KILN_GRADIENT(Conv2dOp) {
   Image image(b, getX(), getResult(), {fixed(weight[2]), fixed(weight[3])}, getStride(), getPadding(), getDilation());
   const AffineExpr outputs = image.constant(fixed(weight[0]) / groups), group = image.constant(groups),
                    depth = image.product({weight[2], weight[3], weight[1]});
-  // [groups, places, outputs], and windows and weights with the channels last.
+  // [groups, pixels, outputs], and windows and weights with the channels last.
   Value dy = byGroups(b, b.asMatrix(gradients[0]), group, outputs);
   Value windows =
       b.reshape(image.takeWindows(0), {image.places(), image.constant(image.windowSize()), group, weight[1]});
@@ -192,7 +192,7 @@ KILN_GRADIENT(Conv2dOp) {
   return result;
 }
 
-/// To the first of the largest elements.
+/// The gradient goes to the first of the largest elements.
 KILN_GRADIENT(MaxPool2dOp) {
   Image image(b, getX(), getResult(), getKernel(), getStride(), getPadding(), {1, 1});
   const AffineExpr size = image.constant(image.windowSize()), channels = getExtents(getType()).back();
@@ -211,8 +211,8 @@ KILN_GRADIENT(AvgPool2dOp) {
   return {image.addWindows(b.expandTo(each, b.typeOf({image.places(), size, channels}, each)))};
 }
 
-/// From the gradient of images [n, H', W', C] that of images resized along one axis less: row i of the axis goes to the
-/// two neighbours of max((i + 1/2) H / H' - 1/2, 0), in parts that are 1 together.
+/// Maps the gradient of images [n, H', W', C] back through the resizing along one axis: row i of the axis is
+/// distributed to the two neighbours of max((i + 1/2) H / H' - 1/2, 0), with weights that add up to 1.
 static Value undoResizing(GradientBuilder &b, Value dy, int64_t axis, Value ratio, AffineExpr from) {
   MLIRContext *context = dy.getContext();
   const AffineExpr one = getAffineConstantExpr(1, context);
@@ -233,8 +233,8 @@ static Value undoResizing(GradientBuilder &b, Value dy, int64_t axis, Value rati
   Type integers = IntegerType::get(context, 32);
   Value low = ofType(floor, integers);
   auto scalar = RankedTensorType::get({}, integers);
-  Value high =
-      b.add(low, b.create<ConstantOp>(DenseElementsAttr::get(scalar, int32_t{1}))); // or the last: it is clamped
+  Value high = b.add(low, b.create<ConstantOp>(DenseElementsAttr::get(scalar, int32_t{1}))); // may exceed the last
+                                                                                             // index: it is clamped
   Value rows = b.reshape(b.transpose(dy, front), {to, getProduct(others, context)});
   Value parts = b.create<ConcatOp>(SmallVector<Value>{b.mul(rows, b.sub(b.number(dy, 1), rest)), b.mul(rows, rest)}, 0);
   Value sums = b.scatterAdd(b.create<ConcatOp>(SmallVector<Value>{low, high}, 0), parts, from);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derivatives of the ops that move elements, or read them by index: where an element came from its gradients add up.
+// Derivatives of ops that move elements or read them by index: gradients accumulate at the source of each element.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 namespace mlir::kiln {
@@ -14,7 +14,7 @@ KILN_GRADIENT(TransposeOp) {
   return {b.transpose(gradients[0], inverse)};
 }
 
-/// x with so many elements along an axis: from the first one on, or the last ones.
+/// Returns the first or the last `extent` elements of x along an axis.
 static Value takePart(GradientBuilder &b, Value x, int64_t axis, AffineExpr extent, bool isAtEnd) {
   SmallVector<AffineExpr> extents = getExtents(rankedType(x));
   if (extents[axis] == extent)
@@ -35,8 +35,8 @@ KILN_GRADIENT(ConcatOp) {
   return parts;
 }
 
-/// Zeros before or behind, so many that x with them has the extent `whole`. No tensor may be empty: where their number
-/// is not fixed there are more of them first, some of which are cut off.
+/// Pads x with zeros before or after it to the extent `whole`. No tensor may be empty: where the number of zeros is
+/// dynamic, more are added first and then cut off.
 static Value addZeros(GradientBuilder &b, Value x, int64_t axis, AffineExpr whole, bool isBefore) {
   SmallVector<AffineExpr> extents = getExtents(rankedType(x));
   const AffineExpr missing = canonicalExtent(whole - extents[axis]);
@@ -61,7 +61,8 @@ KILN_GRADIENT(EmbeddingOp) {
   return {{}, b.scatterAdd(getIndices(), b.asMatrix(gradients[0]), getExtents(rankedType(getTable())).front())};
 }
 
-/// What ranks read of what all of them have alike, each what has its number, is all of it together.
+/// The gradient of a gather by rank number: each rank read one slice of a value that all ranks have, so all ranks'
+/// slices are gathered.
 static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTensorType table, Group over) {
   SmallVector<AffineExpr> extents = getExtents(table);
   std::rotate(extents.begin(), extents.begin() + axis, extents.begin() + axis + 1);
@@ -70,7 +71,7 @@ static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTens
   return b.transpose(b.createAs<AllGatherOp>(b.typeOf(extents, own), own, over), back);
 }
 
-/// The axis of the indices comes first for the sums, and returns to its place.
+/// The axis of the indices is moved to the front for scatterAdd, and back afterwards.
 KILN_GRADIENT(GatherOp) {
   RankedTensorType table = rankedType(getTable());
   if (!isa<FloatType>(table.getElementType()))

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derivatives of the ops on each element alone; y is the result, dy its gradient. Where a function has a kink, halves
-// of both sides (maximum, minimum), or 0 (relu, abs). At infinities, NaN and poles each is what PyTorch's autograd
-// gives (tests/gradients/singular_test.cpp): the order of the operations counts there.
+// Derivatives of elementwise ops; y is the result, dy its gradient. At a kink, maximum and minimum give half of dy to
+// both operands, and relu and abs give 0. At infinities, NaN and poles the results are those of PyTorch's autograd
+// (tests/gradients/singular_test.cpp), where the order of operations is significant.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 #include <numbers>
 
 namespace mlir::kiln {
 
-/// Gradients of two operands that were broadcast.
+/// Returns the gradients of two operands that were broadcast.
 static SmallVector<Value> toOperands(GradientBuilder &b, Value lhs, Value rhs, Value dl, Value dr) {
   return {b.sumTo(dl, rankedType(lhs)), b.sumTo(dr, rankedType(rhs))};
 }
 
-/// To the one of two operands that is the result; `isLeft` and `isRight` say that the other one cannot be.
+/// Gives the gradient to the operand that is the result; `isLeft` and `isRight` exclude the other operand.
 static SmallVector<Value> toChosen(GradientBuilder &b, Value lhs, Value rhs, Value isLeft, Value isRight, Value dy) {
   Value zero = b.number(dy, 0), own = b.where(b.create<EqualOp>(lhs, rhs), b.scale(dy, 0.5), dy);
   return toOperands(b, lhs, rhs, b.where(isRight, zero, own), b.where(isLeft, zero, own));
@@ -101,7 +101,7 @@ KILN_GRADIENT(DropoutOp) {
   return result;
 }
 
-/// Whatever the loss is: the parameter goes towards its target.
+/// Independent of the loss: the parameter moves towards its target.
 KILN_GRADIENT(RunningAverageOp) { return {b.sub(getKept(), getTarget()), gradients[0], Value()}; }
 
 KILN_GRADIENT(CastOp) {

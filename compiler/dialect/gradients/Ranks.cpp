@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Derivatives of what ranks do together. Each rank has the whole gradient of what all of them have alike, and a part's
-// gradient where its part is.
+// Derivatives of collectives. For a value that all ranks have, each rank has its whole gradient; for a part, the rank
+// with the part has the part's gradient.
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 namespace mlir::kiln {

@@ -11,7 +11,7 @@ KILN_GRADIENT(SumOp) {
   return {b.expandTo(b.keepAxis(gradients[0], getX(), getAxis()), rankedType(getX()))};
 }
 KILN_GRADIENT(ArgmaxOp) { return {Value()}; }
-/// An element is added to the running sum at its place and to all that follow.
+/// An element contributes to the running sum at its position and to all later ones.
 KILN_GRADIENT(CumsumOp) {
   if (!isa<FloatType>(getType().getElementType()))
     return {Value()};
@@ -30,7 +30,7 @@ static Value isFirst(GradientBuilder &b, MaxOp op, int64_t axis) {
   return b.create<EqualOp>(places, b.keepAxis(b.create<ArgmaxOp>(x, axis), x, axis));
 }
 
-/// All that are the largest have equal parts of it, or the first of them has all.
+/// All largest elements share the gradient equally, or the first of them gets all of it.
 KILN_GRADIENT(MaxOp) {
   if (!isa<FloatType>(getType().getElementType()))
     return {Value()};
@@ -57,7 +57,7 @@ KILN_GRADIENT(LogSoftmaxOp) {
 /// Sums over all axes but the last.
 static Value sumRows(GradientBuilder &b, Value x, Value like) { return b.sumTo(x, rankedType(like)); }
 
-/// 1 / sqrt(variance + epsilon), of each row.
+/// 1 / sqrt(variance + epsilon), for each row.
 static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon) {
   return b.div(b.number(variance, 1), b.create<SqrtOp>(b.add(variance, b.number(variance, epsilon))));
 }

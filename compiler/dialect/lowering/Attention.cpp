@@ -2,14 +2,14 @@
 //
 // attention, over the loops of batch axes b, heads h, queries q, keys k and channels d or e:
 //   1. scaled[b, h, q, d] = scale * log2(e) * query[b, q, h, d]
-//   2. scores[b, h, q, k] = sum_d scaled[b, h, q, d] key[b, k, h, d], in units in which the weights are powers of 2
-//   3. masked = scores + log2(e) * mask, the lowest number where the key does not count
+//   2. scores[b, h, q, k] = sum_d scaled[b, h, q, d] key[b, k, h, d], in log2 units
+//   3. masked = scores + log2(e) * mask, the lowest number for excluded keys
 //   4. maxima over k, weights = 2^(masked - maximum), sums over k
 //   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, k, h, e]
 //   6. result[b, q, h, e] = products * (1 / sums)
 //
-// attention_scores stores the products of queries and keys; scale and mask are part of what reads them, so that they go
-// into the same region as an epilogue.
+// attention_scores stores the products of queries and keys; scale and mask are applied where the products are read, so
+// that they are fused into the epilogue.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -17,14 +17,14 @@
 
 namespace mlir::kiln {
 
-/// Far below any score, and finite: a row without a key that counts becomes the mean of the values instead of NaN.
+/// Far below any score, and finite: a row in which all keys are excluded becomes the mean of the values instead of NaN.
 static constexpr double excludedScore = -3.0e38;
-/// Masks count from here on, so that a key that a mask forbids is still before one that does not count.
+/// Masks are clamped to this, so that a key that is masked still ranks above an excluded one.
 static constexpr double lowestMask = -1.0e38;
 
 namespace {
 
-/// What attention and attention_scores share: reading heads, masks, and which keys count.
+/// Shared by attention and attention_scores: reading heads, masks, and the keys that are excluded.
 class HeadReader {
 public:
   template <class Op>
@@ -48,7 +48,7 @@ public:
     return result;
   }
 
-  /// An element of an operand [b..., t, heads * depth], in the type of the sums.
+  /// Reads an element of an operand [b..., t, heads * depth] in the accumulator type.
   Value readHead(ElementBuilder &b, Value operand, AffineExpr t, AffineExpr head, AffineExpr channel,
                  int64_t depth) const {
     Coordinates at = batch(b);
@@ -58,7 +58,7 @@ public:
   }
   AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
 
-  /// Adds the product of a query's element and the key's, in the loops b..., h, q, k, d.
+  /// Accumulates the product of a query's element and the key's, in the loops b..., h, q, k, d.
   SmallVector<Value> addProduct(ElementBuilder &b, Value sum, Value x) const {
     Value y = readHead(b, key, b.loop(batchRank + 2), keyHead(b), b.loop(batchRank + 3), queryDepth);
     return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
@@ -66,7 +66,7 @@ public:
 
   bool hasMask() const { return mask || isCausal || lengths; }
 
-  /// The score with the mask at b..., h, q, k, both times `unit`; the lowest one if the key does not count.
+  /// Returns the score plus mask at b..., h, q, k, both times `unit`; the lowest score if the key is excluded.
   Value createMasked(ElementBuilder &b, Value score, ArrayRef<Coordinate> at, double unit) const {
     if (mask) {
       Value value = arith::MaximumFOp::create(b, readMask(b, at), b.constant(element, lowestMask));
@@ -94,7 +94,7 @@ private:
     return b.convert(b.read(mask, at), element);
   }
 
-  /// Whether the key counts for the query; null if all do.
+  /// Whether the query attends to the key; null if it attends to all keys.
   Value createCounts(ElementBuilder &b, ArrayRef<Coordinate> at) const {
     Value counts, k;
     if (isCausal || lengths)
@@ -118,7 +118,7 @@ public:
   Value query, key, mask, lengths;
   bool isCausal;
   double scale;
-  Type element; // of everything that is computed
+  Type element; // of all intermediate values
   int64_t batchRank, heads, keyHeads, queryDepth;
   SmallVector<AffineExpr> rows;
   AffineExpr queries, keys;
@@ -223,13 +223,13 @@ private:
 
   KernelBuilder &kernel;
   Value value;
-  Type stored; // of the result's elements
+  Type stored; // element type of the result
   int64_t valueDepth;
 };
 
 } // namespace
 
-/// The mask is of all heads and batches, or has the batch's axes.
+/// The mask is shared by all heads and batches, or has the batch axes.
 template <class Op> static bool collapseScores(Op op, RowCollapser &rows) {
   int64_t batchRank = rows.rankOf(op.getQuery()) - 2;
   Value mask = op.getMask(), lengths = op.getLengths();
@@ -241,7 +241,7 @@ template <class Op> static bool collapseScores(Op op, RowCollapser &rows) {
           (rows.rankOf(mask) <= 2 ? rows.markWhole(mask) : rows.rankOf(mask) >= batchRank + 2 && rows.markFull(mask)));
 }
 
-/// Of each query and key so many products, nothing left out for a mask.
+/// Counts `products` multiply-adds per query and key, without skipping masked ones.
 template <class Op> static AffineExpr countPairs(Op op, AffineExpr products) {
   SmallVector<AffineExpr> factors = getExtents(cast<RankedTensorType>(op.getQuery().getType())),
                           keys = getExtents(cast<RankedTensorType>(op.getKey().getType()));
@@ -252,7 +252,7 @@ template <class Op> static AffineExpr countPairs(Op op, AffineExpr products) {
 
 static AffineExpr widthOf(Value tensor) { return getExtents(cast<RankedTensorType>(tensor.getType())).back(); }
 
-/// From one key up to all.
+/// Lengths range from one key to all keys.
 template <class Op> static SmallVector<IndexOperand> lengthsOf(Op op) {
   if (!op.getLengths())
     return {};
@@ -262,7 +262,7 @@ template <class Op> static SmallVector<IndexOperand> lengthsOf(Op op) {
 
 //===- attention ---===//
 
-/// The result has the heads as an axis of its own; a reshape of the op to that shape is the stored tensor.
+/// The result has a separate head axis; a reshape of the op to that shape is the stored tensor.
 SmallVector<Value> AttentionOp::decompose(KernelBuilder &kernel) {
   SmallVector<Value> result = AttentionDecomposer(kernel, *this).run();
   auto stored = cast<RankedTensorType>(result[0].getType());
@@ -311,7 +311,7 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
                                     /*unit=*/1);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
-  if (isShortFloat(type)) { // finite in f16, too
+  if (isShortFloat(type)) { // keep scores finite in f16
     const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
     score = arith::MinimumFOp::create(b, score, b.constant(reader.element, largest));
     score = arith::MaximumFOp::create(b, score, b.constant(reader.element, -largest));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear and matmul: one reduction over the inner extent. A bias is part of what reads the result, so that it goes into
-// the same region as the rest of the epilogue; so is the rounding of sums in f32 to a shorter float, and the scale of a
-// row of whole numbers. What makes these is strict: every target gives the same bits.
+// linear and matmul: one reduction over K. The bias is applied where the result is read, so that it is fused into the
+// epilogue; so are the rounding of f32 sums to 16-bit floats and the scale of a quantised row. The ops that quantise
+// rows are strict: every target produces the same bits.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -10,7 +10,7 @@ namespace mlir::kiln {
 
 namespace {
 
-/// The coordinates of an operand's leading axes, which broadcast to those of the result.
+/// Returns the coordinates of an operand's leading axes, which broadcast to those of the result.
 Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRank) {
   Coordinates result;
   for (int64_t i = 0, end = type.getRank() - 2; i < end; ++i)
@@ -18,7 +18,7 @@ Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRan
   return result;
 }
 
-/// How the loops m, n, k of a product (`rank` is that of m, n) read its operands.
+/// Maps the loops m, n, k of a GEMM to the coordinates of its operands (`rank` is that of m, n).
 using Readers = function_ref<std::pair<Coordinates, Coordinates>(ElementBuilder &)>;
 
 AffineExpr depthOf(Operation *op) { return getExtents(cast<RankedTensorType>(op->getOperand(0).getType())).back(); }
@@ -90,9 +90,9 @@ AffineExpr LinearOp::getFlops() { return countFlops(getResult(), depthOf(*this))
 
 //===- quantize_rows ---===//
 
-/// A quotient is a whole number after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to
-/// numbers that are 0 when divided by 1; of one that is NaN any number comes, without a conversion that would be
-/// undefined.
+/// Adding 1.5 * 2^23 rounds the quotient to an integer, since floats of that size are 1 apart. A scale of 0 belongs to
+/// rows of zeros, which are divided by 1. With a NaN scale the result is arbitrary, but needs no conversion that would
+/// be undefined.
 Value QuantizeRowsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   auto integer = [&](int32_t value) { return b.kernel.createConstant(b.getI32IntegerAttr(value)); };
   Value scale = b.read(getScales(), at.drop_back());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kiln.dropout: Philox4x32-10 (Salmon et al. 2011, section 3.3) in operations on i32, which every target has and which
-// are the same on each.
+// kiln.dropout: Philox4x32-10 (Salmon et al. 2011, section 3.3) in i32 operations, which every target supports with
+// equal results.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -13,7 +13,7 @@ class Philox {
 public:
   explicit Philox(ElementBuilder &b) : b(b) {}
 
-  /// Word 0 for a counter and the key (seed, 0).
+  /// Returns word 0 for a counter and the key (seed, 0).
   Value word(std::array<Value, 4> counter, Value seed) {
     uint32_t ofSeed = 0, other = 0;
     for (int round = 0; round < 10; ++round, ofSeed += 0x9E3779B9, other += 0xBB67AE85) {
@@ -33,7 +33,7 @@ private:
   Value exclusive(Value x, Value y) { return arith::XOrIOp::create(b, x, y); }
   Value lower(Value x) { return arith::AndIOp::create(b, x, integer(0xFFFF)); }
 
-  /// The upper and the lower half of a product without signs, from products of halves.
+  /// Returns the upper and the lower half of an unsigned product, from products of 16-bit halves.
   std::pair<Value, Value> multiply(Value x, uint32_t factor) {
     Value low = lower(x), high = shiftRight(x, 16), f0 = integer(factor & 0xFFFF), f1 = integer(factor >> 16);
     Value middle = add(multiply(high, f0), shiftRight(multiply(low, f0), 16));
@@ -45,7 +45,7 @@ private:
   ElementBuilder &b;
 };
 
-/// The number of an element, counted along the last axis first.
+/// Returns the linear index of an element, in row-major order.
 Value numberOf(ElementBuilder &b, ArrayRef<Coordinate> at, RankedTensorType type) {
   Value number = b.kernel.createConstant(b.getIndexAttr(0));
   for (auto [coordinate, extent] : llvm::zip_equal(at, getExtents(type))) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv2d: the image with its padding as a tensor of its own, if it has any, then one contraction over channels and
-// window, whose operands are read in affine maps. Pools: one reduction over the window, which reads the image guarded.
+// conv2d: the padded image as a separate tensor, if there is padding, then one contraction over channels and window,
+// whose operands are read through affine maps. Pools: one reduction over the window, with guarded reads of the image.
 // resize_bilinear: four elements read by index.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
@@ -9,8 +9,8 @@
 namespace mlir::kiln {
 namespace {
 
-/// The element of an image that has `padding` more elements on every side; `at` counts from the padding. They are
-/// `outside` or, if that is null, what is nearest.
+/// Reads an element of an image with `padding` more elements on every side; `at` includes the padding. Padding elements
+/// are `outside` or, if that is null, the nearest element.
 Value readPadded(ElementBuilder &b, Value image, Coordinates at, ArrayRef<int64_t> padding, TypedAttr outside) {
   SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(image.getType()));
   Value isInside;
@@ -31,7 +31,7 @@ Value readPadded(ElementBuilder &b, Value image, Coordinates at, ArrayRef<int64_
                              : element;
 }
 
-/// The stored image with its padding; null if it has none, so that it is read where it is.
+/// Stores the padded image; null if there is no padding, so that the image is read in place.
 Value storePadded(KernelBuilder &kernel, Value image, ArrayRef<int64_t> padding, TypedAttr outside) {
   if (padding[0] == 0 && padding[1] == 0) {
     kernel.prepareRepeatedReads(image);
@@ -47,7 +47,7 @@ Value storePadded(KernelBuilder &kernel, Value image, ArrayRef<int64_t> padding,
                                [&](ElementBuilder &b) { return readPadded(b, image, b.loops(), padding, outside); });
 }
 
-/// Outputs that see all channels, that see one each, or in groups, which then are a loop of their own.
+/// Whether outputs see all channels, one channel each, or a group of channels, which then becomes a separate loop.
 enum class Form { Whole, Depthwise, Grouped };
 
 Form formOf(Conv2dOp op) {
@@ -57,7 +57,7 @@ Form formOf(Conv2dOp op) {
   return weight[0] == int64_t(op.getGroups()) && weight[1] == 1 ? Form::Depthwise : Form::Grouped;
 }
 
-/// Height and width.
+/// Returns the axes of height and width.
 SmallVector<int64_t> imageAxes(Type type) {
   const int64_t rank = cast<RankedTensorType>(type).getRank();
   return {rank - 3, rank - 2};
@@ -73,7 +73,7 @@ TypedAttr floatAttr(Value image, double value) {
 
 namespace {
 
-/// The axes of a result, but the channels, that have more than one element.
+/// Returns the axes of a result, except the channels, that have more than one element.
 SmallVector<unsigned> longAxes(Conv2dOp op) {
   SmallVector<unsigned> axes;
   const SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op.getType()));
@@ -83,9 +83,9 @@ SmallVector<unsigned> longAxes(Conv2dOp op) {
   return axes;
 }
 
-/// Whether a convolution has so few results, all along one axis, that it costs as much as reading its weight: then it
-/// is a product of rows with a matrix, whose depth is channels and window as the weight has them. In ordered libraries
-/// the order of sums does not depend on how many there are.
+/// Whether a convolution has so few results, all along one axis, that it costs as much as reading its weight. It is
+/// then lowered as a skinny GEMM whose K is channels and window in the weight's order. Not in batch-invariant
+/// libraries, where the order of sums must not depend on the number of rows.
 bool isOfFewRows(KernelBuilder &kernel, Conv2dOp op) {
   constexpr int64_t mostRows = 16;
   SmallVector<AffineExpr> pixels = getExtents(cast<RankedTensorType>(op.getType()));
@@ -94,8 +94,8 @@ bool isOfFewRows(KernelBuilder &kernel, Conv2dOp op) {
          kernel.largestProduct(pixels) <= mostRows;
 }
 
-/// The product of `isOfFewRows`, [rows, outputs], or [outputs] of one row. `padded`: null, or what is read instead of
-/// the image.
+/// The skinny GEMM of `isOfFewRows`, [rows, outputs], or [outputs] for one row. `padded`: read instead of the image
+/// unless null.
 Value multiplyFewRows(KernelBuilder &kernel, Conv2dOp op, Value padded) {
   const SmallVector<unsigned> axes = longAxes(op);
   const SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op.getType()));
@@ -140,7 +140,7 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
   if (isOfFewRows(kernel, op))
     return {multiplyFewRows(kernel, op, padded)};
   Form form = formOf(op);
-  // Lanes are channels: their weights side by side, window by window.
+  // Vectorised over channels: their weights are contiguous for each window element.
   Value lanes;
   if (form == Form::Depthwise)
     lanes =
@@ -148,7 +148,7 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
                               getElementTypeOrSelf(weight.getType()), [&](ElementBuilder &b) {
                                 return b.read(weight, {b.loop(2), b.getAffineConstantExpr(0), b.loop(0), b.loop(1)});
                               });
-  // Loops: those of the result, outputs as [group, output of the group] if grouped, then channels, rows, columns.
+  // Loops: those of the result, with outputs as [group, output of the group] if grouped, then channels, rows, columns.
   SmallVector<AffineExpr> loops = getExtents(cast<RankedTensorType>(op.getType()));
   unsigned output = loops.size() - 1, rows = output - 2;
   int64_t groups = op.getGroups();
@@ -229,7 +229,7 @@ static SmallVector<Value> decomposePool(KernelBuilder &kernel, KernelOpInterface
   unsigned rank = extents.size();
   for (int64_t extent : window)
     loops.push_back(getAffineConstantExpr(extent, op->getContext()));
-  // Every window has elements of the image, and a maximum does not change when one of them counts twice.
+  // Every window has elements of the image, and a duplicated element does not change a maximum.
   Type accumulator = op.getAccumulatorType();
   TypedAttr outside = isMax ? TypedAttr() : floatAttr(image, 0);
   auto read = [&](ElementBuilder &b) {
@@ -257,7 +257,7 @@ static SmallVector<Value> decomposePool(KernelBuilder &kernel, KernelOpInterface
   return {result};
 }
 
-/// An element of a result that is stored.
+/// Loads an element of a stored result.
 static Value loadPooled(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
   return b.load(b.kernel.getIntermediates(op)[0], at);
 }
@@ -273,13 +273,14 @@ KILN_POOL(AvgPool2dOp)
 
 //===- resize_bilinear ---===//
 
-/// Places are counted in parts of 1 / (2 H'), whole numbers, so that neighbours are exact and only weights are rounded.
+/// Positions are counted in units of 1 / (2 H') as integers, so that neighbours are exact and only the weights are
+/// rounded.
 Value ResizeBilinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
   Type type = computedType(to);
   auto number = [&](int64_t value) { return b.kernel.createConstant(b.getIndexAttr(value)); };
   unsigned first = to.getRank() - 3;
-  Value neighbours[2][2], weights[2][2]; // by side and neighbour
+  Value neighbours[2][2], weights[2][2]; // by spatial axis and neighbour
   for (unsigned side = 0; side < 2; ++side) {
     int64_t before = from.getDimSize(first + side), after = to.getDimSize(first + side);
     Value doubled = arith::MulIOp::create(b, b.toIndex(at[first + side]), number(2 * before));

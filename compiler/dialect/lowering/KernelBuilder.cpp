@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Materialises the values that a kernel returns, in order; whatever they need is computed or stored on the way.
+// Materialises the values that a kernel returns, in order, with everything on which they depend.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 
 #include "compiler/dialect/PartialIndex.h"
@@ -55,7 +55,7 @@ Value KernelBuilder::materialize(Value value) {
     return tensor;
   Operation *op = value.getDefiningOp();
   Operation *stored = isa<ReshapeOp>(op) ? cast<ReshapeOp>(op).getX().getDefiningOp() : op;
-  if (stored && !cast<KernelOpInterface>(stored).isLazy()) { // its decomposition may store just this value
+  if (stored && !cast<KernelOpInterface>(stored).isLazy()) { // its decomposition may store this very value
     (void)getIntermediates(stored);
     if (Value tensor = getTensor(value))
       return tensor;
@@ -186,7 +186,7 @@ SmallVector<Value> KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, Ar
     accumulators.push_back(block->addArgument(getElementTypeOrSelf(output.getType()), builder.getLoc()));
   linalg::YieldOp::create(element, body(element, accumulators));
 
-  // An operand that is only there for its shape states the extent of a reduction that no input has as a dimension.
+  // An operand used only for its shape provides the extent of a reduction loop that is a dimension of no input.
   for (unsigned i : reduced) {
     AffineExpr loop = builder.getAffineDimExpr(i);
     if (llvm::none_of(element.maps, [&](AffineMap map) { return llvm::is_contained(map.getResults(), loop); })) {
@@ -266,7 +266,7 @@ Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
       isMap = false;
       break;
     }
-    // Also a loop of extent 1 is kept, for targets to recognise the structure.
+    // A loop of extent 1 is kept, too, so that targets recognise the structure.
     auto isWhole = [&](AffineExpr expr) {
       auto loop = dyn_cast<AffineDimExpr>(expr);
       return loop && extents[loop.getPosition()] == extent;
@@ -290,7 +290,7 @@ Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
   return block->insertArgument(inputs.size() - 1, type.getElementType(), getLoc());
 }
 
-/// Negative numbers have bits from those of -infinity on; NaN with a sign lies above.
+/// Negative numbers have bits of at most those of -infinity, as signed integers; NaNs with a sign bit are above.
 Value ElementBuilder::toOrder(Value x) {
   auto integer = [&](int32_t value) { return kernel.createConstant(getI32IntegerAttr(value)); };
   Value bits = arith::BitcastOp::create(*this, getI32Type(), x);
@@ -339,7 +339,7 @@ Value ElementBuilder::expand(AffineExpr expr) {
     return arith::AddIOp::create(*this, lhs, rhs);
   case AffineExprKind::Mul:
     return arith::MulIOp::create(*this, lhs, rhs);
-  case AffineExprKind::FloorDiv: // nothing is negative
+  case AffineExprKind::FloorDiv: // operands are never negative
     return arith::DivSIOp::create(*this, lhs, rhs);
   case AffineExprKind::Mod:
     return arith::RemSIOp::create(*this, lhs, rhs);

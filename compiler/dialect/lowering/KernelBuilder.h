@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute
-// one of its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts
-// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The files
-// beside this one hold both for the families of ops, as methods of KernelOpInterface.
+// Lowers a kernel function of kiln ops to linalg ops. Most values are never stored: an op computes one of its elements
+// from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts and pointwise chains
+// become indexing maps and one region. Results of reducing ops are stored (KernelBuilder). The other files of this
+// folder implement both for the families of ops, as methods of KernelOpInterface.
 //
-// Elements of f16 and bf16 are f32 in every region: widened where they are loaded, and rounded, to the nearest even,
-// where they are stored. So an op that is computed where it is read leaves f32, but in an ordered library: there a
-// number does not depend on what else is in the kernel.
+// Elements of f16 and bf16 are f32 in every region: extended where they are loaded, and rounded to nearest even where
+// they are stored. An op that is computed where it is read therefore produces f32, except in batch-invariant libraries,
+// where it is rounded: there a value must not depend on which ops are fused with it.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ namespace mlir::kiln {
 
 class ElementBuilder;
 
-/// One coordinate of an element: affine in the loops of the linalg.generic, or else a value of type index.
+/// A coordinate of an element: affine in the loops of the linalg.generic, or else a value of type index.
 struct Coordinate {
   AffineExpr expr;
   Value value;
@@ -42,54 +42,55 @@ using Coordinates = SmallVector<Coordinate>;
 /// Whether tensors of a kernel may have such elements.
 bool isSupportedElement(Type type);
 
-/// The additions and multiplications of a tensor whose elements are sums over extents of this product.
+/// Counts the additions and multiplications of a tensor whose elements are sums over the product of these extents.
 AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed);
 
 /// Lowers one kernel function in place.
 class KernelBuilder {
 public:
-  /// `isOrdered`: what an op gives is rounded where it is read, too.
+  /// `isOrdered`: the kernel is batch-invariant: results of ops are also rounded where they are read.
   KernelBuilder(func::FuncOp kernel, bool isOrdered);
 
   LogicalResult run();
 
-  /// The stored tensor with the value's elements; made if there is none yet.
+  /// Returns the stored tensor with the value's elements, creating it if necessary.
   Value materialize(Value value);
 
-  /// The stored tensor, or null.
+  /// Returns the stored tensor, or null.
   Value getTensor(Value value) const { return tensors.lookup(value); }
   void setTensor(Value value, Value tensor) { tensors[value] = tensor; }
 
-  /// Makes sure that reading an element of `value` is no more than a load, and what widens it.
+  /// Ensures that reading an element of `value` costs no more than a load and a widening.
   void prepareRepeatedReads(Value value);
 
-  /// What the op's decomposition stored; decomposes it at the first call.
+  /// Returns what the op's decomposition stored; decomposes the op at the first call.
   ArrayRef<Value> getIntermediates(Operation *op);
 
-  /// A scalar constant, one for equal ones.
+  /// Returns a scalar constant; equal constants are shared.
   Value createConstant(TypedAttr value);
   Value createConstant(Type type, double value);
 
-  /// The value of an extent over the kernel's index arguments.
+  /// Returns the value of an extent over the kernel's index arguments.
   Value createExtent(AffineExpr extent);
 
-  /// A tensor computed by parallel loops over `extents`; what the body gives is rounded to its elements.
+  /// Creates a tensor by parallel loops over `extents`; the body's value is rounded to the element type.
   Value createParallel(ArrayRef<AffineExpr> extents, Type element, function_ref<Value(ElementBuilder &)> body);
 
-  /// The stored tensor with its elements as those of another type; itself if the types are the same.
+  /// Returns the stored tensor converted to another element type; the tensor itself if the types are equal.
   Value createConverted(Value tensor, Type element);
 
-  /// A reduction over the loops `reduced`: the results have the other loops as dimensions, and start with `initial`.
+  /// Creates a reduction over the loops `reduced`: the results have the other loops as dimensions, and start with
+  /// `initial`.
   SmallVector<Value> createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
                                      ArrayRef<TypedAttr> initial,
                                      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
 
   MLIRContext *getContext() { return kernel.getContext(); }
 
-  /// Whether a result may not depend, to the bit, on what else the kernel could be.
+  /// Whether results must be batch-invariant: independent, to the bit, of fusion and of variants of the kernel.
   bool keepsOrder() const { return isOrdered; }
 
-  /// The largest product of the extents within the kernel's bounds.
+  /// Returns the largest product of the extents within the kernel's bounds.
   int64_t largestProduct(ArrayRef<AffineExpr> extents);
 
 private:
@@ -113,34 +114,34 @@ class ElementBuilder : public ImplicitLocOpBuilder {
 public:
   ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents);
 
-  /// An element of a kiln value, in the type that it is computed in (computedType).
+  /// Reads an element of a kiln value, in its computed type (computedType).
   Value read(Value value, ArrayRef<Coordinate> at);
 
-  /// A number as one of another type of its kind, widened or cut, in the type that is computed in; itself if the types
-  /// are the same.
+  /// Converts a number to another type of its kind, extended or truncated, as its computed type; unchanged if the types
+  /// are equal.
   Value convert(Value x, Type type) { return cut(x, computedType(type)); }
-  /// The same in the type itself, to be stored.
+  /// Converts to the type itself, to be stored.
   Value cut(Value x, Type type);
 
-  /// An element of a stored tensor, in the type that it is computed in.
+  /// Loads an element of a stored tensor, in its computed type.
   Value load(Value tensor, ArrayRef<Coordinate> at);
 
   AffineExpr loop(unsigned i) { return getAffineDimExpr(i); }
-  /// All loops, as coordinates.
+  /// Returns all loops, as coordinates.
   Coordinates loops();
 
-  /// e^(x - max) for an x that is not above max, said by the attribute kiln.nonpositive of the math.exp.
+  /// Returns e^(x - max) for an x of at most max, which the attribute kiln.nonpositive of the math.exp states.
   Value expBelow(Value x, Value max);
 
-  /// A float's place in the order of all, a signed integer; one for 0 and -0, and the last for every NaN. To be
-  /// compared instead of floats, of which targets may assume that none is NaN.
+  /// Maps a float to a signed integer of the same order; 0 and -0 map to one integer, and every NaN maps above all
+  /// numbers. Compared instead of floats, since targets may assume that no float is NaN.
   Value toOrder(Value x);
   Value fromOrder(Value order);
 
   Value constant(Type type, double value) { return kernel.createConstant(type, value); }
-  /// The coordinate as a value of type index.
+  /// Returns the coordinate as a value of type index.
   Value toIndex(const Coordinate &coordinate);
-  /// A coordinate shifted, multiplied, divided: affine where it can be.
+  /// Adds a constant to a coordinate: affine where possible.
   Coordinate shift(const Coordinate &coordinate, int64_t by);
   AffineExpr simplify(AffineExpr expr);
 
@@ -148,7 +149,7 @@ public:
   ArrayRef<AffineExpr> extents;
 
 private:
-  /// What `read` gives of a value that is not stored, but a short float as it was computed.
+  /// Evaluates an element of a value that is not stored; a 16-bit float is not rounded yet.
   Value evaluate(Value value, ArrayRef<Coordinate> at);
   Value loadStored(Value tensor, ArrayRef<Coordinate> at);
   Value expand(AffineExpr expr);

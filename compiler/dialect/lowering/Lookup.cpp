@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of tables by index, the indices themselves, and the sinusoidal encoding.
+// Table look-ups by index, the indices themselves, and the sinusoidal encoding.
 #include "compiler/dialect/ReducedAngle.h"
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
@@ -10,7 +10,8 @@
 
 namespace mlir::kiln {
 
-/// The index read, clamped to the axis: the host checks a model's inputs, but not indices that the model computes.
+/// Reads the index and clamps it to the axis: the entry-point code checks a model's inputs, but not indices that the
+/// model computes.
 static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> at, Value table, int64_t axis) {
   if (indices.getDefiningOp<PositionsOp>())
     return b.toIndex(at[0]);
@@ -23,14 +24,14 @@ static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> 
   return Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
 }
 
-/// Of an axis of the table.
+/// Describes an index into an axis of the table.
 static IndexOperand indexInto(Value table, int64_t axis, Value indices) {
   return {indices, 0, getExtents(cast<RankedTensorType>(table.getType()))[axis]};
 }
 
-/// Position times frequency as a fraction of a turn, in units of 2^-32 turns: integers that wrap give up whole turns
-/// exactly, whatever the position. What the frequency has beyond 32 bits is a product of floats, rounded to a unit for
-/// positions up to 2^24. The highest bits of the fraction choose sine or cosine and the sign; the rest, up to an eighth
+/// Position times frequency as a fraction of a turn, in units of 2^-32 turns: integer overflow drops whole turns
+/// exactly, for any position. The part of the frequency beyond 32 bits is multiplied in floats, rounded to a unit for
+/// positions up to 2^24. The highest bits of the fraction select sine or cosine and the sign; the rest, up to an eighth
 /// of a turn, is the angle.
 Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Type number = b.getF32Type(), integer = b.getI32Type();
@@ -52,7 +53,7 @@ Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
                                      Value(arith::FPToSIOp::create(b, integer, low)));
   turn = arith::AddIOp::create(b, turn, entry(2));
 
-  // Not two shifts, which a code generator may take for none.
+  // Not two shifts, which a code generator may cancel.
   Value nearest = arith::AddIOp::create(b, turn, constant(1 << 29));
   Value rest =
       arith::SubIOp::create(b, Value(arith::AndIOp::create(b, nearest, constant((1 << 30) - 1))), constant(1 << 29));
@@ -77,7 +78,7 @@ Value EmbeddingOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool EmbeddingOp::collapseRows(RowCollapser &rows) { return rows.markFull(getIndices()) && rows.markWhole(getTable()); }
-/// The look-up whose gradient it is has them checked.
+/// The look-up of which this is the gradient checks the indices.
 SmallVector<IndexOperand> ScatterAddOp::getIndexOperands() { return {}; }
 
 SmallVector<IndexOperand> EmbeddingOp::getIndexOperands() { return {indexInto(getTable(), 0, getIndices())}; }
@@ -99,7 +100,7 @@ Value PositionsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 
 bool PositionsOp::collapseRows(RowCollapser &) { return false; }
 
-/// One value for all elements: others are the host's.
+/// Only splat constants are read by kernels; others belong to the entry-point code.
 Value ConstantOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>) {
   auto value = cast<DenseElementsAttr>(getValue()).getSplatValue<TypedAttr>();
   if (auto number = dyn_cast<FloatAttr>(value); number && isShortFloat(number.getType()))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of the ops that only move them: a read at another place, or of one of several tensors.
+// Elements of data movement ops: reads at another position, or from one of several tensors.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
 
-/// Linearises the coordinates [begin, end) of the result; their inner extents are fixed.
+/// Linearises the coordinates [begin, end) of the result; their inner extents are static.
 static AffineExpr linearize(ElementBuilder &b, ArrayRef<Coordinate> at, ArrayRef<AffineExpr> extents) {
   AffineExpr sum = b.getAffineConstantExpr(0);
   for (auto [coordinate, extent] : llvm::zip_equal(at, extents))
@@ -19,8 +19,8 @@ static bool isOne(AffineExpr extent) {
   return constant && constant.getValue() == 1;
 }
 
-/// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner
-/// extents. Axes of extent 1 belong to none: their coordinate is 0.
+/// Splits the axes into groups with equal products, most of them a single axis on both sides. A group is linear in its
+/// inner extents. Axes of extent 1 belong to no group: their coordinate is 0.
 Value ReshapeOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> resultAt) {
   const SmallVector<AffineExpr> source = getExtents(cast<RankedTensorType>(getX().getType()));
   SmallVector<AffineExpr> from, to;
@@ -65,7 +65,7 @@ Value ReshapeOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> resultA
 
 bool ReshapeOp::collapseRows(RowCollapser &) { return false; }
 
-/// Reads every tensor at a clamped place and selects.
+/// Reads every tensor at a clamped position and selects.
 Value ConcatOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   int64_t axis = getAxis();
   Value position = b.toIndex(at[axis]), result;
@@ -97,7 +97,7 @@ bool ConcatOp::collapseRows(RowCollapser &rows) {
 
 SmallVector<int64_t> ConcatOp::getResizedAxes() { return {int64_t(getAxis())}; }
 
-/// The coordinate of the result as one of the operand, whose last elements the result has.
+/// Maps the coordinate of the result to that of the operand, of which the result is the end.
 static Coordinate shiftToEnd(ElementBuilder &b, SliceOp op, const Coordinate &coordinate) {
   auto extentOf = [&](Value value) { return getExtents(cast<RankedTensorType>(value.getType()))[op.getAxis()]; };
   AffineExpr skipped = canonicalExtent(extentOf(op.getX()) - extentOf(op.getResult()));

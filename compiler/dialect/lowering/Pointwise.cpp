@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of the ops that work on each element alone. Broadcasting is a coordinate 0, or a coordinate left away.
+// Elements of elementwise ops. A broadcast axis has coordinate 0, or none.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
 
-/// The coordinates, aligned at the last axis, of an operand that broadcasts.
+/// Returns the coordinates, aligned at the last axis, of an operand that broadcasts.
 static Coordinates broadcast(ElementBuilder &element, Value operand, ArrayRef<Coordinate> at) {
   auto type = cast<RankedTensorType>(operand.getType());
   Coordinates result(at.take_back(type.getRank()));
@@ -22,7 +22,7 @@ template <typename FloatOp, typename IntegerOp> static Value createBinary(Elemen
   return IntegerOp::create(b, lhs, rhs);
 }
 
-/// Strict: else the code generator may ask whether lhs is not at least rhs, which is so for NaN.
+/// Strict: otherwise the code generator may test that lhs is not at least rhs, which also holds for NaN.
 static Value createComparison(ElementBuilder &b, arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofIntegers,
                               Value lhs, Value rhs) {
   if (!isa<FloatType>(lhs.getType()))
@@ -36,7 +36,7 @@ static Value createLess(ElementBuilder &b, Value lhs, Value rhs) {
   return createComparison(b, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, lhs, rhs);
 }
 
-/// NaN if one of them is. With a number targets keep it themselves.
+/// NaN if either operand is. With a constant operand targets propagate NaN themselves.
 static Value createMaximum(ElementBuilder &b, Value lhs, Value rhs) {
   if (!isa<FloatType>(lhs.getType()))
     return arith::MaxSIOp::create(b, lhs, rhs);
@@ -45,7 +45,7 @@ static Value createMaximum(ElementBuilder &b, Value lhs, Value rhs) {
   return b.fromOrder(arith::MaxSIOp::create(b, b.toOrder(lhs), b.toOrder(rhs)));
 }
 
-/// NaN if one of them is: it is the last in the order of negated numbers, too.
+/// NaN if either operand is: NaN also orders last among negated numbers.
 static Value createMinimum(ElementBuilder &b, Value lhs, Value rhs) {
   if (!isa<FloatType>(lhs.getType()))
     return arith::MinSIOp::create(b, lhs, rhs);
@@ -73,8 +73,8 @@ static Value createSoftplus(ElementBuilder &b, Value x) {
   return fused(s, series, arith::MaximumFOp::create(b, x, number(0)));
 }
 
-/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer. A short float is rounded
-/// here, whatever becomes of it.
+/// Floats are clamped to the range of i32 first: beyond it the conversion differs between CPUs. A 16-bit float is
+/// rounded here, regardless of its use.
 static Value createCast(ElementBuilder &b, Value x, Type type) {
   const bool isBoolean = x.getType().isInteger(1);
   if (isa<FloatType>(type)) {
@@ -96,7 +96,7 @@ static Value createCast(ElementBuilder &b, Value x, Type type) {
   }
   const double least = isNarrow ? -128 : -2147483648.0, most = isNarrow ? 127 : 2147483520.0;
   Value above = arith::MaximumFOp::create(b, x, b.constant(x.getType(), least));
-  Value within = arith::MinNumFOp::create(b, above, b.constant(x.getType(), most)); // a number also of NaN
+  Value within = arith::MinNumFOp::create(b, above, b.constant(x.getType(), most)); // turns NaN into a number
   Value whole = arith::FPToSIOp::create(b, b.getI32Type(), within);
   return isNarrow ? Value(arith::TruncIOp::create(b, type, whole)) : whole;
 }
@@ -146,7 +146,7 @@ Value evaluatePointwise(ElementBuilder &builder, Operation *op, ArrayRef<Coordin
   return compute(x);
 }
 
-/// Each operand has all of the axes, or none.
+/// Whether each operand has all of the axes or none.
 bool collapsePointwise(Operation *op, RowCollapser &rows) {
   int64_t rank = rows.rankOf(op->getResult(0));
   return llvm::all_of(op->getOperands(), [&](Value operand) {
@@ -156,7 +156,7 @@ bool collapsePointwise(Operation *op, RowCollapser &rows) {
   });
 }
 
-// A method for each op; x are the elements of its operands.
+// Defines an op's scalar function; x are the elements of its operands.
 #define KILN_COMPUTE(OP) Value OP::compute([[maybe_unused]] ElementBuilder &b, ArrayRef<Value> x)
 
 KILN_COMPUTE(AddOp) { return createBinary<arith::AddFOp, arith::AddIOp>(b, x[0], x[1]); }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then
-// pointwise in it.
+// Ops along one axis. Each stores its reductions; the elements of norms and softmaxes are then pointwise in these.
 //   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
-//   their moments of panels, if they have them, instead of x; of all p panels of w columns:
+//   their panel moments, if present, instead of x; over all p panels of w columns:
 //     mean = sum(means) / p      variance = sum(squares / w + (means - mean)^2) / p
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
-//   cumsum:      for each element the sum over the whole axis, in which those that come after it count as 0
+//   cumsum:      for each element the sum over the whole axis, with all later elements replaced by 0
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -14,7 +13,7 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Reductions of one operand along one axis, for an op that says in which type.
+/// Reductions of one operand along one axis, in the op's accumulator type.
 class AxisReducer {
 public:
   AxisReducer(KernelBuilder &kernel, KernelOpInterface op, Value x, unsigned axis)
@@ -27,17 +26,17 @@ public:
 
   bool isOfFloats() const { return isa<FloatType>(accumulator); }
 
-  /// The operand's element, in the type of the sums.
+  /// Reads the operand's element in the accumulator type.
   Value read(ElementBuilder &b) const { return b.convert(b.read(x, b.loops()), accumulator); }
 
-  /// The coordinates of a row of the result for the loops of a reduction.
+  /// Returns the coordinates of the result's row for the loops of a reduction.
   Coordinates row(ElementBuilder &b) const {
     Coordinates result = b.loops();
     result.erase(result.begin() + axis);
     return result;
   }
 
-  /// sum over the axis of `term`
+  /// Returns the sum of `term` over the axis.
   Value sum(function_ref<Value(ElementBuilder &, Value)> term) const {
     auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(accumulator));
     return kernel.createReduction(extents, axis, zero, [&](ElementBuilder &b, ValueRange sum) {
@@ -47,7 +46,7 @@ public:
     })[0];
   }
 
-  /// The maximum of a softmax's row, which needs no NaN: its exponentials have it.
+  /// Returns the maximum of a softmax's row. It need not propagate NaN: the exponentials do.
   Value shift() const {
     auto type = cast<FloatType>(accumulator);
     auto lowest = FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), true));
@@ -56,7 +55,7 @@ public:
     })[0];
   }
 
-  /// What elements are compared by.
+  /// Returns the key by which elements are compared.
   Value order(ElementBuilder &b) const {
     Value value = read(b);
     return isOfFloats() ? b.toOrder(value) : value;
@@ -73,13 +72,13 @@ public:
     return isOfFloats() ? perRow(last, [](ElementBuilder &b, Value order) { return b.fromOrder(order); }) : last;
   }
 
-  /// One value a row, computed from what was reduced to.
+  /// Computes one value per row from the reduction's result.
   Value perRow(Value reduced, function_ref<Value(ElementBuilder &, Value)> body) const {
     return kernel.createParallel(kept, accumulator,
                                  [&](ElementBuilder &b) { return body(b, b.load(reduced, b.loops())); });
   }
 
-  /// The extent of the axis as a float.
+  /// Returns the extent of the axis as a float.
   Value count(ElementBuilder &b) const {
     if (auto constant = dyn_cast<AffineConstantExpr>(extents[axis]))
       return b.constant(accumulator, constant.getValue());
@@ -124,7 +123,7 @@ public:
   Type accumulator;
 };
 
-/// Mean and squared differences of panels of columns, each a reduction within the panels.
+/// Computes mean and sum of squared differences of panels of columns, each a reduction within the panels.
 SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
   kernel.prepareRepeatedReads(op.getX());
   const auto width = int64_t(op.getWidth());
@@ -157,14 +156,14 @@ SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
   return {mean, squares};
 }
 
-/// What a norm keeps, from the moments of panels of its operand.
+/// Computes the reductions of a norm from the panel moments of its operand.
 SmallVector<Value> joinMoments(KernelBuilder &kernel, KernelOpInterface norm, ValueRange moments, double epsilon) {
   const Value means = moments[0], squares = moments[1];
   auto columns = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape().back(); };
   const double perColumn = double(columns(means)) / double(columns(norm->getOperand(0)));
   AxisReducer reducer(kernel, norm, means, cast<RankedTensorType>(means.getType()).getRank() - 1);
   kernel.prepareRepeatedReads(squares);
-  // Of each panel the mean of (x - origin)^2.
+  // The mean of (x - origin)^2 of each panel.
   auto spread = [&](ElementBuilder &b, Value difference) -> Value {
     Value within = arith::MulFOp::create(b, b.convert(b.read(squares, b.loops()), reducer.accumulator),
                                          b.constant(reducer.accumulator, perColumn));
@@ -178,7 +177,7 @@ SmallVector<Value> joinMoments(KernelBuilder &kernel, KernelOpInterface norm, Va
   return {mean, reducer.inverseRoot(sum, epsilon)};
 }
 
-/// The row of an element of the result.
+/// Returns the row of an element of the result.
 Coordinates dropAxis(ArrayRef<Coordinate> at, unsigned axis) {
   Coordinates row(at);
   row.erase(row.begin() + axis);
@@ -191,13 +190,13 @@ Value itself(ElementBuilder &, Value x) { return x; }
 
 Value multiply(ElementBuilder &b, Value x, Value y) { return arith::MulFOp::create(b, x, y); }
 
-/// What the op reduces to is its result.
+/// Stores the reduction as the op's result.
 SmallVector<Value> keep(KernelBuilder &kernel, Operation *op, Value result) {
   kernel.setTensor(op->getResult(0), kernel.createConverted(result, getElementTypeOrSelf(op->getResult(0).getType())));
   return {result};
 }
 
-/// An element of a result that is stored.
+/// Loads an element of a stored result.
 Value loadResult(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
   (void)b.kernel.getIntermediates(op);
   return b.load(b.kernel.getTensor(op->getResult(0)), at);
@@ -300,11 +299,11 @@ SmallVector<Value> LogSoftmaxOp::decompose(KernelBuilder &kernel) {
   AxisReducer reducer(kernel, *this, getX(), getAxis());
   Value max = reducer.shift();
   Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
-  // Apart: beside a large maximum their sum would lose the logarithm.
+  // Stored separately: added to a large maximum, the logarithm would be lost.
   return {max, reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
 }
 
-/// Strict: the code generator would add the two values of the row.
+/// Strict: otherwise the code generator would add the two values of the row first.
 Value LogSoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
   Coordinates row = dropAxis(at, getAxis());
@@ -323,7 +322,7 @@ bool LogSoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*
 
 //===- row_scales ---===//
 
-/// Magnitudes are compared as whole numbers, those that are no finite numbers above all others.
+/// Magnitudes are compared as integers; those of non-finite numbers are above all others.
 SmallVector<Value> RowScalesOp::decompose(KernelBuilder &kernel) {
   AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
   Builder builder(kernel.getContext());
@@ -363,8 +362,8 @@ SmallVector<Value> ArgmaxOp::decompose(KernelBuilder &kernel) {
   return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).argmax()[1]);
 }
 
-/// linalg has no running sums, so each element is a separate sum, of which targets/halide/RunningSum.cpp makes one
-/// pass.
+/// linalg has no running sums, so each element is a separate sum, which targets/halide/RunningSum.cpp turns into a
+/// single pass.
 SmallVector<Value> CumsumOp::decompose(KernelBuilder &kernel) {
   kernel.prepareRepeatedReads(getX());
   SmallVector<AffineExpr> extents = getExtents(getType());

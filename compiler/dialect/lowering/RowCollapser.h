@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of a kernel have the leading axes that its ops may treat as one axis of rows. Each op is asked
-// (KernelOpInterface::collapseRows), last to first, so that what a value is to its users is known before its own op.
+// Finds the values of a kernel that have the leading axes which its ops may treat as one axis of rows. Ops are visited
+// last to first (KernelOpInterface::collapseRows), so that all users of a value are visited before its producer.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -11,12 +11,13 @@ namespace mlir::kiln {
 
 class RowCollapser {
 public:
-  /// Of a kernel whose result has these leading extents, two or more.
+  /// For a kernel whose result has these leading extents, two or more.
   explicit RowCollapser(ArrayRef<AffineExpr> leading) : axes(leading.size()), leading(leading) {}
 
   static int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
 
-  /// The value has the axes; false if it has not, or if another op needs all of it.
+  /// Marks a value that has the axes; returns false if it does not, or if another op needs the whole value for every
+  /// row.
   bool markFull(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getRank() < axes || ArrayRef(getExtents(type)).take_front(axes) != ArrayRef(leading) ||
@@ -25,7 +26,7 @@ public:
     full.insert(value);
     return true;
   }
-  /// Every row needs all of the value; false if another op collapses it.
+  /// Marks a value that every row needs as a whole; returns false if another op collapses it.
   bool markWhole(Value value) {
     whole.insert(value);
     return !full.contains(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An expression is kept as a sum of terms factor * atom, an atom being a dimension or a floordiv or mod that is left. A
-// division by c takes the terms whose factor c divides out of the sum; what remains often lies between two multiples of
-// c.
+// An expression is represented as a sum of terms factor * atom, where an atom is a dimension or an irreducible floordiv
+// or mod. A division by c first extracts the terms whose factor is a multiple of c; the remainder is often within two
+// adjacent multiples of c.
 #include "compiler/dialect/lowering/SimplifyIndex.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -73,7 +73,7 @@ private:
     }
   }
 
-  /// Takes the multiples of `divisor` out of `sum`; returns their quotient.
+  /// Extracts the multiples of `divisor` from `sum`; returns their quotient.
   Sum splitMultiples(Sum &sum, int64_t divisor) {
     Sum quotient, rest;
     for (auto [atom, factor] : sum.terms)
@@ -84,7 +84,7 @@ private:
     return quotient;
   }
 
-  /// The one quotient that every value of `sum` has.
+  /// Returns the quotient if it is the same for every value of `sum`.
   std::optional<int64_t> commonQuotient(const Sum &sum, int64_t divisor) {
     auto range = rangeOf(sum);
     if (!range)

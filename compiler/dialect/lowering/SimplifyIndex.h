@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simplification of affine expressions by the ranges of their dimensions, which MLIR's own does not know: with d1 < 64,
-// (d0 * 64 + d1) floordiv 64 is d0. Reshapes and slices become plain indexing maps that way.
+// Simplifies affine expressions by the ranges of their dimensions, which MLIR's simplification does not use: with d1 <
+// 64, (d0 * 64 + d1) floordiv 64 is d0. Reshapes and slices thus become plain indexing maps.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace mlir::kiln {
 
-/// `extents[i]`: dimension i lies in [0, extents[i]); nothing: not known. Expressions are not negative.
+/// `extents[i]`: dimension i is in [0, extents[i]); nullopt: unknown. Expressions must not be negative.
 AffineExpr simplifyIndex(AffineExpr expr, llvm::ArrayRef<std::optional<int64_t>> extents);
 
 } // namespace mlir::kiln

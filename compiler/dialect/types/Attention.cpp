@@ -5,15 +5,15 @@
 
 namespace mlir::kiln {
 
-/// -1: a run-time extent.
+/// Returns -1 for a dynamic dimension.
 static int64_t fixedExtent(AffineExpr extent) {
   auto constant = dyn_cast<AffineConstantExpr>(extent);
   return constant ? constant.getValue() : -1;
 }
 
-/// Queries and keys have the widths of the heads, the mask broadcasts to [..., queries, keys], or with one axis more
-/// than the queries to [..., heads, queries, keys], the lengths have the leading extents, causal queries have enough
-/// keys.
+/// Checks that queries and keys have the widths of the heads; that the mask broadcasts to [..., queries, keys], or,
+/// with a rank above that of the queries, to [..., heads, queries, keys]; that the lengths have the leading extents;
+/// and that causal queries have enough keys.
 template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Check &check) {
   RankedTensorType query = tensorType(op.getQuery());
   SmallVector<AffineExpr> q = getExtents(query), k = getExtents(tensorType(op.getKey()));
@@ -52,7 +52,7 @@ template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Chec
   return success();
 }
 
-/// One rank, one batch and one type for all.
+/// Checks that all types have the same rank, batch and element type.
 static LogicalResult checkAttended(ArrayRef<RankedTensorType> types, const Check &check) {
   for (RankedTensorType type : types)
     if (type.getRank() < 2)

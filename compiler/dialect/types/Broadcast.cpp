@@ -21,7 +21,7 @@ LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operan
   return success();
 }
 
-/// Infers once more and compares: extents, not types, since equal extents can be written differently.
+/// Infers again and compares extents instead of types, since equal extents can be written differently.
 LogicalResult verifyInferredTypes(Operation *op) {
   SmallVector<Type> types;
   if (failed(cast<InferTypeOpInterface>(op).inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),

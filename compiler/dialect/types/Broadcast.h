@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result types of the ops of one form, for their classes in ODS.
+// Type inference of ops whose operands broadcast, used by their classes in ODS.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace mlir::kiln {
 
-/// Of operands of one element type that broadcast as NumPy does. `element` is the result's, or null for the operands'.
+/// Infers from operands of one element type that broadcast as NumPy does. `element` is the result's; null: the
+/// operands'.
 LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operands, Type element,
                              SmallVectorImpl<Type> &types);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result types of linear, of what its rows and weights are stored as, and of matmul.
+// Result types of linear, of its quantised rows, and of matmul.
 #include "compiler/dialect/types/Infer.h"
 
 namespace mlir::kiln {

@@ -5,7 +5,7 @@
 
 namespace mlir::kiln {
 
-/// Appends how many windows each axis of an image has; the rules of windows are checked on the way.
+/// Appends the number of windows along each axis of an image, and checks the rules of windows.
 static LogicalResult appendWindows(const Check &check, RankedTensorType image, ArrayRef<int64_t> kernel,
                                    ArrayRef<int64_t> stride, ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation,
                                    SmallVectorImpl<AffineExpr> &result) {
@@ -17,7 +17,7 @@ static LogicalResult appendWindows(const Check &check, RankedTensorType image, A
   if (least(stride) < 1 || least(dilation) < 1 || least(padding) < 0)
     return check.fail(rules::window_c1, "stride " + Twine(least(stride)) + ", dilation " + Twine(least(dilation)) +
                                             ", padding " + Twine(least(padding)));
-  // So that nothing that is computed of them overflows.
+  // Limits the numbers so that no arithmetic on them overflows.
   for (ArrayRef<int64_t> pair : {kernel, stride, padding, dilation})
     for (int64_t number : pair)
       if (!llvm::isInt<32>(number))
@@ -49,7 +49,7 @@ KILN_INFER(Conv2dOp) {
     return check.fail(rules::conv2d_c2, check.text(weight));
   int64_t groups = op.getGroups(), outputs = weight.getDimSize(0), channels;
   if (llvm::MulOverflow(weight.getDimSize(1), groups, channels))
-    channels = -1; // which no tensor has
+    channels = -1; // no tensor has this extent
   if (!isConstant(getExtents(x).back(), channels))
     return check.fail(rules::conv2d_c3, check.text(getExtents(x).back()), Twine(channels));
   if (groups < 1 || outputs % groups != 0)

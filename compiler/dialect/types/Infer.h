@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result type of each op from its operands and attributes, with the op's rules checked on the way. It serves
-// construction and verification alike, so the rules exist once. This is what the files of this folder share.
+// Infers the result type of each op from its operands and attributes, and checks the op's rules. Construction and
+// verification share it, so that the rules exist once. This header is shared by the files of this folder.
 #pragma once
 
 #include "compiler/dialect/Check.h"
@@ -10,7 +10,7 @@ namespace mlir::kiln {
 
 inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A type with these extents, over as many symbols as the operands have.
+/// Returns a type with these extents, over as many symbols as the operands have.
 template <class Adaptor> RankedTensorType resultType(Adaptor op, ArrayRef<AffineExpr> extents, Type element) {
   return getTensorType(extents, element, getNumSymbols(op.getOperands().getTypes()));
 }

@@ -20,7 +20,7 @@ LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type 
   return success();
 }
 
-/// A norm's moments, if it has any: two of one type, of panels of x.
+/// Checks a norm's moments, if it has any: two tensors of one type, with one element per panel of x.
 template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &check) {
   if (op.getMoments().empty())
     return success();
