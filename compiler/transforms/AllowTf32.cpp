@@ -13,7 +13,7 @@ namespace mlir::kiln {
 
 namespace {
 
-/// A product of two f32 that is summed.
+/// Whether the op is an f32 multiplication whose result is accumulated by a reduction.
 bool isSummed(Operation *op) {
   auto product = dyn_cast<arith::MulFOp>(op);
   auto generic = dyn_cast<linalg::GenericOp>(op->getParentOp());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tries the largest number of axes first. An op allows it if it does nothing along them, and each of its operands
-// either has all of them or none.
+// Tries the largest number of axes first. An op allows the collapse if it does nothing along these axes and each of its
+// operands has either all of them or none.
 #include "compiler/transforms/CollapseRows.h"
 
 #include "compiler/dialect/Extents.h"
@@ -9,7 +9,7 @@
 
 namespace mlir::kiln {
 
-/// What the op leaves has the axes, and it does nothing along them.
+/// Whether the op's results have the axes and the op does nothing along them.
 static bool allows(Operation *op, RowCollapser &rows) {
   if (!isa<ConstantOp>(op))
     for (Value result : op->getResults())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many leading axes a kernel may treat as one: [batch, tokens, 768] is as good as [batch * tokens, 768] to ops that
-// work on rows.
+// Finds how many leading axes a kernel may collapse into one: to ops that work on rows, [batch, tokens, 768] is
+// equivalent to [batch * tokens, 768].
 #pragma once
 
 #include "compiler/transforms/KernelGroups.h"
@@ -10,12 +10,12 @@
 namespace mlir::kiln {
 
 struct RowCollapse {
-  /// The leading axes that become one; 1 if none do.
+  /// The number of leading axes that are collapsed into one; 1 if none are.
   int64_t axes = 1;
-  /// The values that have them: operands and results of the group's ops.
+  /// The operands and results of the group's ops that have these axes.
   llvm::SmallDenseSet<Value> values;
 
-  /// The type in the kernel; the extents are still over the symbols of the module.
+  /// The type in the kernel; its dimensions are still expressions over the symbols of the module.
   RankedTensorType getType(Value value) const;
 };
 

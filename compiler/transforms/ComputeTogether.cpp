@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The users of both are followed in step, without a change. Axes before the slices' stay, so it is one axis all the
-//    way along which the two lie.
-// 2. Each pair of ops becomes one, in order, on what is beside what; behind the last ones are slices.
+// 1. Follows the users of both slices in lockstep without changing anything. The axes before the slices' axis are
+// preserved, so the two values stay adjacent along one axis throughout.
+// 2. Replaces each pair of ops, in order, by one op on the concatenated operands. Slices of the last results follow.
 #include "compiler/transforms/ComputeTogether.h"
 
 #include "compiler/dialect/Extents.h"
@@ -30,7 +30,7 @@ public:
            int64_t(first.getStart()) + extentOf(first) == int64_t(second.getStart());
   }
 
-  /// Whether there are ops on both, and all can be joined.
+  /// Whether there are ops on both slices and all pairs can be merged.
   bool follow() {
     pairs[first.getResult()] = second.getResult();
     for (size_t i = 0; i < pairs.size(); ++i) {
@@ -71,7 +71,7 @@ private:
 
   static bool isReader(Operation *op) { return isa<AppendOp, AttentionOp, AttentionScoresOp, EachSequenceOp>(op); }
 
-  /// In the order of the block, those that are to be joined; nothing if one is in another block.
+  /// Returns the users that are to be merged, in the order of the block, or nullopt if one is in another block.
   std::optional<SmallVector<Operation *>> usersOf(Value value) {
     llvm::SmallSetVector<Operation *, 4> users;
     for (Operation *user : value.getUsers())
@@ -85,7 +85,7 @@ private:
     return inOrder;
   }
 
-  /// Whether the ops are the same but for the extents of the axis, and leave each element where it was along it.
+  /// Whether the ops are equal except for the size of the axis, and leave each element at its position along that axis.
   bool doTheSame(Operation *a, Operation *b) {
     if (a->getName() != b->getName() || a->getAttrDictionary() != b->getAttrDictionary() || a->getNumResults() != 1 ||
         a->getNumOperands() != b->getNumOperands())
@@ -100,10 +100,10 @@ private:
       return int64_t(concat.getAxis()) != axis;
     if (auto view = dyn_cast<ReshapeOp>(a))
       return keepsAxis(view) && keepsAxis(cast<ReshapeOp>(b));
-    return hasRole(a, KernelRole::Pointwise) && !isa<DropoutOp>(a); // what is dropped follows from the place
+    return hasRole(a, KernelRole::Pointwise) && !isa<DropoutOp>(a); // the mask depends on the element's position
   }
 
-  /// Whether extents before the axis stay, so what lies side by side along it still does.
+  /// Whether the dimensions before the axis are preserved, so that adjacent values stay adjacent along it.
   bool keepsAxis(ReshapeOp view) const {
     RankedTensorType from = typeOf(view.getX()), to = typeOf(view);
     return from.getRank() > axis && !ShapedType::isDynamicShape(from.getShape().drop_front(axis)) &&
@@ -111,7 +111,7 @@ private:
            ArrayRef(getExtents(from)).take_front(axis) == ArrayRef(getExtents(to)).take_front(axis);
   }
 
-  /// Whether each operand is of a pair, or of both ops and the same for each element along the axis.
+  /// Whether each operand either belongs to a pair, or is shared by both ops and broadcast along the axis.
   bool readPairs(Operation *a, Operation *b) const {
     return llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()), [&](auto operands) {
       auto [x, y] = operands;
@@ -153,8 +153,8 @@ private:
 
   SliceOp first, second;
   const int64_t axis;
-  llvm::MapVector<Value, Value> pairs; // of first -> of second
-  DenseMap<Value, Value> joined;       // of first -> of both
+  llvm::MapVector<Value, Value> pairs; // value derived from first -> from second
+  DenseMap<Value, Value> joined;       // value derived from first -> merged value
 };
 
 } // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Find out which stages compute the same: they have a role.
-// 2. Find the stack of each entry, and refuse what stages cannot do.
-// 3. Make a copy of the entry for each role: what the stack begins with is received, what it leaves is sent.
-// 4. Give its stack a stage's number of layers, and its sequences those of the stage.
-// 5. Drop what a copy does not need for what it sends or returns.
+// 1. Determines which pipeline stages compute the same function: these share a role.
+// 2. Finds the stack of layers of each entry, and rejects what pipeline stages do not support.
+// 3. Copies the entry for each role: the stack's initial values are received, its results are sent.
+// 4. Reduces the stack to the layers of the stage, and its sequences likewise.
+// 5. Erases what the copy does not need for the values that it sends or returns.
 #include "compiler/transforms/CutStages.h"
 
 #include "compiler/dialect/Extents.h"
@@ -27,14 +27,15 @@ std::string getRoleName(StringRef entry, StringRef role) {
 
 namespace {
 
-/// The loops over layers of an entry that are in no other loop.
+/// Returns the loops over layers of an entry that are not nested in another loop.
 SmallVector<LoopInterface> findStacks(func::FuncOp entry) {
   return llvm::filter_to_vector(entry.getOps<LoopInterface>(), [](LoopInterface loop) { return loop.isOverLayers(); });
 }
 
 int64_t getCount(LoopInterface stack) { return cast<AffineConstantExpr>(stack.getTripCount()).getValue(); }
 
-/// Of stages between the first and the last, the first one of all that have as many layers of each stack.
+/// Returns the first stage of each middle role: the stages between the first and the last with equal numbers of layers
+/// in every stack share a role.
 std::set<int64_t> findMiddles(ModuleOp module, int64_t stages) {
   std::set<int64_t> firsts;
   if (stages > 2)
@@ -46,7 +47,7 @@ std::set<int64_t> findMiddles(ModuleOp module, int64_t stages) {
   return firsts;
 }
 
-/// The one of them; null after a diagnostic.
+/// Returns the entry's only stack, or null after a diagnostic.
 LoopInterface findStack(func::FuncOp entry, int64_t stages) {
   const SmallVector<LoopInterface> stacks = findStacks(entry);
   if (stacks.size() != 1) {
@@ -68,7 +69,7 @@ LoopInterface findStack(func::FuncOp entry, int64_t stages) {
   return stack;
 }
 
-/// That all else that is there in several copies, or lives between calls, is the stack's own.
+/// Checks that everything else that has a copy per layer, or state that lives between calls, is inside the stack.
 LogicalResult checkLayers(func::FuncOp entry, LoopInterface stack) {
   WalkResult result = entry.walk([&](Operation *op) {
     auto loop = dyn_cast<LoopInterface>(op);
@@ -87,7 +88,7 @@ LogicalResult checkLayers(func::FuncOp entry, LoopInterface stack) {
   return failure(result.wasInterrupted());
 }
 
-/// Of a sequence of all layers those of the stage, so many.
+/// Selects the `count` layers of the stage from a sequence over all layers.
 Value takeOwn(GradientBuilder &b, Value sequence, int64_t stages, int64_t count) {
   Type number = IntegerType::get(sequence.getContext(), 32);
   auto constant = [&](ArrayRef<int32_t> values) {
@@ -104,7 +105,7 @@ Value takeOwn(GradientBuilder &b, Value sequence, int64_t stages, int64_t count)
   return b.create<GatherOp>(sequence, own, 0);
 }
 
-/// The stack becomes that of a stage with so many layers.
+/// Reduces the stack to the `count` layers of one stage.
 void shorten(LoopInterface stack, int64_t stages, int64_t count) {
   OpBuilder builder(stack);
   GradientBuilder b(builder, stack.getLoc());
@@ -132,7 +133,7 @@ void receiveInits(LoopInterface stack) {
   inits.assign(receive.getValues());
 }
 
-/// Instead of results of the entry.
+/// Sends the stack's results and removes the results of the entry.
 void sendResults(func::FuncOp function, LoopInterface stack) {
   Operation *end = function.getBody().front().getTerminator();
   OpBuilder builder(end);
@@ -142,7 +143,7 @@ void sendResults(func::FuncOp function, LoopInterface stack) {
   function.removeResAttrsAttr();
 }
 
-/// Behind what reads it an op is met that nothing reads.
+/// Erases dead ops. The reverse order visits users before producers.
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))

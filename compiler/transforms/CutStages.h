@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stage of several computes of an entry, by what stands before and behind its layers.
+// Splits an entry into the functions of pipeline stages, by which ops precede and follow its stack of layers.
 #pragma once
 
 #include <string>
@@ -9,27 +9,28 @@
 
 namespace mlir::kiln {
 
-/// The function is what a stage with that role computes; its stack has a stage's layers of so many.
+/// Attributes of the function of a role: the role, and the total number of layers, of which its stack has one stage's.
 inline constexpr llvm::StringLiteral roleAttrName = "kiln.role", layersAttrName = "kiln.layers";
 
-/// What stages have in common, and the first stage that is so.
+/// A role that several pipeline stages share, and the first stage that has it.
 struct StageRole {
   std::string name;
   int64_t stage = 0;
 };
 
-/// Says on a module how many stages it is to be cut in, and which roles they have, by the stacks of its entries.
+/// Records on a module the number of pipeline stages and their roles, which follow from the stacks of its entries.
 void markStages(ModuleOp module, int64_t stages);
 
-/// The roles of a module that is marked, in the order of KILN_ROLE_ (runtime/src/model.h): "first", "last" and, for
-/// those between with as many layers of each stack, "middle", "middle2" and so on. One stage has none, "".
+/// Returns the roles of a marked module, in the order of KILN_ROLE_ (runtime/src/model.h): "first", "last" and, for
+/// stages between them with equal numbers of layers in every stack, "middle", "middle2" and so on. A single stage has
+/// no role, "".
 SmallVector<StageRole> getStageRoles(ModuleOp module);
 
-/// The function of an entry for that role.
+/// Returns the name of an entry's function for that role.
 std::string getRoleName(StringRef entry, StringRef role);
 
-/// Replaces an entry of such a module by a function for each role: what its stack begins with is received, what it
-/// leaves is sent, and of its layers there are a stage's. Failure after a diagnostic.
+/// Replaces an entry of a marked module by a function for each role: the initial values of the stack are received, its
+/// results are sent, and the stack has the layers of one stage. Fails after a diagnostic.
 FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry);
 
 } // namespace mlir::kiln

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What follows from weights only and costs something, as the scales of a batch norm or normalised weights do, is
-// computed when weights are bound: it becomes a derived weight, which a function of the module assigns.
+// Computes values that depend on weights only, such as the scales of a batch norm or normalised weights, when weights
+// are bound, unless they are free: each becomes a derived weight, which a function of the module assigns.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KernelOp.h"
@@ -19,14 +19,15 @@ namespace mlir::kiln {
 
 namespace {
 
-/// A weight as the file has it, which stays what it was bound to and is stored as a kernel reads any tensor.
+/// Whether the weight is stored as in the file, neither variable, quantised, derived, joined nor tiled, so that a
+/// kernel reads it like any tensor.
 bool isPlainWeight(ParameterOp parameter) {
   auto type = cast<RankedTensorType>(parameter.getType());
   return !parameter.getVariable() && !parameter.getStorage() && !parameter.getDerived() &&
          parameter.getSources().size() == 1 && !type.getEncoding() && isa<FloatType>(type.getElementType());
 }
 
-/// The loops over layers around an op, the outermost one first.
+/// Returns the loops over layers around an op, outermost first.
 SmallVector<LoopInterface> layersAround(Operation *op) {
   SmallVector<LoopInterface> loops;
   for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
@@ -36,18 +37,19 @@ SmallVector<LoopInterface> layersAround(Operation *op) {
   return loops;
 }
 
-/// What is known of a value that follows from weights and constants only.
+/// Properties of a value that depends on weights and constants only.
 struct Source {
   int64_t number = 0;      // equal for values that are computed alike
-  int64_t elements = 0;    // of the weights that it follows from
-  bool isCostly = false;   // there is more to it than a kernel computes where it reads it
-  ParameterOp innermost{}; // a weight in most loops over layers; null: it follows from constants
+  int64_t elements = 0;    // total elements of the weights that it depends on
+  bool isCostly = false;   // whether computing it costs more than a kernel may repeat at each read
+  ParameterOp innermost{}; // the weight in the most deeply nested loop over layers; null if it depends on constants
+                           // only
 };
 
-/// Finds out where values come from.
+/// Determines which values depend on weights and constants only.
 class Sources {
 public:
-  /// None: not from weights and constants only.
+  /// Returns nullopt if the value depends on anything else.
   std::optional<Source> find(Value value) {
     if (auto known = found.find(value); known != found.end())
       return known->second;
@@ -81,7 +83,8 @@ private:
       if (!from)
         return std::nullopt;
       key.push_back(reinterpret_cast<const void *>(from->number));
-      source.elements = std::min(enough, source.elements + from->elements); // one is read by many
+      source.elements = std::min(enough, source.elements + from->elements); // saturates: an operand may be counted many
+                                                                            // times
       source.isCostly |= from->isCostly;
       if (from->innermost &&
           (!source.innermost || layersAround(source.innermost).size() < layersAround(from->innermost).size()))
@@ -95,14 +98,15 @@ private:
   std::map<std::vector<const void *>, int64_t> numbers;
 };
 
-/// The function that assigns derived weights.
+/// Builds the function that assigns derived weights.
 class Deriver {
 public:
   explicit Deriver(ModuleOp module) : module(module), builder(module.getContext()) {}
 
-  /// A weight that has the value, computed as this one is; the same for all that are computed alike.
+  /// Returns a derived weight for the value. Values that are computed alike share one.
   ParameterOp derive(Value value, const Source &source) {
-    auto [known, isNew] = names.try_emplace(source.number, "=" + std::to_string(names.size())); // no name of a file
+    auto [known, isNew] = names.try_emplace(source.number, "=" + std::to_string(names.size())); // no file has a tensor
+                                                                                                // of this name
     if (isNew) {
       for (size_t i = layersAround(source.innermost).size(); i > 0; --i)
         known->second += " {}";
@@ -113,7 +117,7 @@ public:
     return create(at, value, source, known->second);
   }
 
-  /// After the last one.
+  /// Records a hash of the function. Called after the last derive().
   void finish() {
     if (!function)
       return;
@@ -130,9 +134,9 @@ private:
                                /*derived=*/true);
   }
 
-  /// Computes the value in loops like those around the weights that it follows from, and assigns it.
+  /// Computes the value in a copy of the loops around the weights that it depends on, and assigns it.
   void assign(Value value, const Source &source, StringRef name) {
-    SmallVector<Operation *> ends{endOfFunction()}; // what the ops of each loop go before
+    SmallVector<Operation *> ends{endOfFunction()}; // insertion point of each loop level
     for (LoopInterface layers : layersAround(source.innermost)) {
       builder.setInsertionPoint(ends.back());
       auto repeat = RepeatOp::create(
@@ -158,7 +162,7 @@ private:
     return function.getBody().front().getTerminator();
   }
 
-  /// Copies an op and what it is computed of, each to the innermost loop that it needs. How many loops that is.
+  /// Copies an op and its producers, each to the outermost loop level possible. Returns the op's loop level.
   size_t copy(Operation *op, ArrayRef<Operation *> ends, IRMapping &copies) {
     if (copies.contains(op))
       return levels.lookup(copies.lookup(op));
@@ -174,10 +178,11 @@ private:
   OpBuilder builder;
   func::FuncOp function;
   std::map<int64_t, std::string> names; // by the values' numbers
-  DenseMap<Operation *, size_t> levels; // of copies
+  DenseMap<Operation *, size_t> levels; // of the copies
 };
 
-/// Whether it pays to keep the value: it costs something to compute, and is not much larger than what it follows from.
+/// Whether it pays to store the value: computing it is not free, and it is not much larger than the weights that it
+/// depends on.
 bool isWorthKeeping(Operation *op, const Source &source) {
   constexpr int64_t fewElements = 1 << 16;
   auto inKernel = dyn_cast<KernelOpInterface>(op);
@@ -201,12 +206,12 @@ struct DeriveWeights : impl::DeriveWeightsBase<DeriveWeights> {
                                     .wasInterrupted();
     if (isCut || changesWeights)
       return;
-    SmallVector<Operation *> ops; // those that read last
+    SmallVector<Operation *> ops; // users before producers
     module.walk<WalkOrder::PostOrder>([&](Operation *op) { ops.push_back(op); });
     std::reverse(ops.begin(), ops.end());
     Sources sources;
     SmallVector<std::pair<Operation *, Source>> chosen;
-    llvm::SmallPtrSet<Operation *, 16> covered; // they are chosen, or what reads them is covered
+    llvm::SmallPtrSet<Operation *, 16> covered; // chosen, or all users are covered
     for (Operation *op : ops) {
       if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
         continue;

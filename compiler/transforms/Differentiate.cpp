@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Going backwards from op to op, gradients of an op's results become gradients of its operands
-// (DifferentiableInterface), and gradients of one value add up. What does not depend on a parameter has none. Of loops:
-// ReverseLoop.cpp.
+// Reverse-mode differentiation, op by op: gradients of an op's results become gradients of its operands
+// (DifferentiableInterface), and gradients of one value accumulate. Values that do not depend on a parameter have none.
+// ReverseLoop.cpp handles loops.
 //
-// A stage of several that has no loss begins with what it receives for the values that it has sent, and sends gradients
-// of what it has received:
+// A pipeline stage without the loss receives gradients of the values that it has sent, and sends gradients of the
+// values that it has received:
 //
 //   kiln.send %y
 //   %dy = kiln.receive going back
@@ -55,13 +55,13 @@ void Reverse::addParameter(StringAttr name, Value gradient, Location loc) {
   sum = sum ? GradientBuilder(builder, loc).add(sum, gradient) : gradient;
 }
 
-/// Zeros if nothing depends on it.
+/// Returns the gradient of a result; zeros if nothing depends on it.
 Value Reverse::ofResult(Value result) {
   Value own = gradientOf(result);
   return own ? own : GradientBuilder(builder, result.getLoc()).zeros(rankedType(result));
 }
 
-/// The stage before waits for them, whatever they depend on.
+/// Sends gradients of all received values, zeros included: the previous stage waits for all of them.
 void Reverse::sendBack(ReceiveOp receive) {
   SmallVector<Value> values;
   for (Value value : receive.getValues())
@@ -121,8 +121,8 @@ void eraseGradientMarks(func::FuncOp entry) {
   });
 }
 
-/// The gradients that all others follow from: of the loss, or of what a stage sends. The op behind which they stand;
-/// null after a diagnostic.
+/// Creates the seed gradients: of the loss, or of what a pipeline stage sends. Returns the op after which they are
+/// inserted, or null after a diagnostic.
 static Operation *seed(func::FuncOp entry, OpBuilder &builder, Reverse &reverse) {
   auto end = cast<func::ReturnOp>(entry.getBody().front().getTerminator());
   if (auto sends = entry.getOps<SendOp>(); !sends.empty()) {
@@ -153,7 +153,7 @@ FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::st
     request.wanted.insert(builder.getStringAttr(name));
   Reverse reverse(builder, request, {});
   reverse.findActive(block);
-  Operation *begin = seed(entry, builder, reverse); // what is made stands behind it
+  Operation *begin = seed(entry, builder, reverse); // new ops are inserted after it
   if (!begin || failed(reverse.run(block, begin)))
     return failure();
   eraseGradientMarks(entry);

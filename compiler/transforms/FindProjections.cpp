@@ -28,7 +28,8 @@ AppendOp keptRows(Value value) {
   return {};
 }
 
-/// Rotary positions, norms of heads, scales of rows and the like: nothing that adds up products.
+/// Whether the op may stand between a linear and attention: rotary positions, norms of heads, scales of rows and
+/// similar, but no op that accumulates products.
 static bool mayStandBetween(Operation *op) {
   auto inKernel = dyn_cast_or_null<KernelOpInterface>(op);
   return inKernel && !addsProducts(inKernel.getKernelRole());
@@ -69,7 +70,7 @@ int64_t getUnsplitColumns(LinearOp linear) {
   return columns;
 }
 
-/// Whether attention and rows of states are all that is made of the value, by ops that may stand between.
+/// Whether the value reaches only attention and appended state rows, through ops that may stand between.
 static bool leadsToAttention(Value value) {
   llvm::SetVector<Value> reached;
   reached.insert(value);
@@ -86,8 +87,8 @@ static bool leadsToAttention(Value value) {
   return true;
 }
 
-/// Arithmetic on the result itself would be part of the linear's kernel, but not of a joined one's. Only rows of a
-/// state may be rounded to fewer bits.
+/// Whether a joined linear can serve this use. Arithmetic directly on the result would be fused as the epilogue of the
+/// linear's kernel, but not of a joined one's. Only rows of a state may be rounded to fewer bits.
 static bool isRead(OpOperand &use, bool onlyKept) {
   Operation *user = use.getOwner();
   auto all = [](Value value, bool onlyKept) {

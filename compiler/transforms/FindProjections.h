@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which linears are what attention reads, and whether they can be one: a linear may be read directly, by heads, turned
-// by rotary positions or normed on the way, and as rows of a state.
+// Finds the linears that attention reads, and whether they can be joined. Attention may read a linear directly, split
+// into heads, after rotary positions or norms, or as rows of a state (KV cache).
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -9,27 +9,27 @@
 
 namespace mlir::kiln {
 
-/// What a slice of a kiln.each_sequence is of; any other value itself.
+/// Returns the value that an argument of a kiln.each_sequence is a slice of; any other value itself.
 Value getOutside(Value value);
 
-/// The block that the operands of ops in this one may be computed in.
+/// Returns the block outside of kiln.each_sequence in which the operands of the block's ops may be computed.
 Block *getOutside(Block *block);
 
-/// The rows of a state that attention reads, widened and moved.
+/// Returns the append to the state whose rows attention reads, looking through widening and movement.
 AppendOp keptRows(Value value);
 
-/// The linears that the value is made of, by views, moves, arithmetic and norms: those met first come first.
+/// Returns the linears that the value depends on through views, movement, arithmetic and norms, nearest first.
 SmallVector<LinearOp> findLinears(Value value);
 
-/// Whether all that reads the linear would read a slice of a joined one as well, and all that follows is attention or
-/// rows of states.
+/// Whether all users of the linear could read a slice of a joined linear instead, and lead to attention or rows of
+/// states only.
 bool isProjection(LinearOp linear);
 
-/// Columns that stay together wherever the linear's result is split into heads: a joined one may be split so if each
-/// part begins at a multiple of them.
+/// Returns the number of columns that stay together wherever the linear's result is split into heads. A joined result
+/// can be split the same way if each part starts at a multiple of this number.
 int64_t getUnsplitColumns(LinearOp linear);
 
-/// The result's last axis has become several; nothing else has.
+/// Whether the view splits the last axis into several and changes nothing else.
 bool splitsColumns(ReshapeOp view);
 
 } // namespace mlir::kiln

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Parameters and constants go to the front of their block, so that calls can stand anywhere behind.
-// 2. kiln.sinusoidal gets its table of frequencies.
-// 3. Views that drop axes of one element go behind elementwise ops. Where kernels write rows of states, columns of what
-//    they leave become slices.
-// 4. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
-//    take their moments from contractions, it is grouped once more with the moments. A group that only sets small
-//    floats of a state to 0 becomes a part of its kiln.store on CPUs.
+// 1. Moves parameters and constants to the front of their block, so that calls can be inserted anywhere after them.
+// 2. Adds the frequency table to kiln.sinusoidal.
+// 3. Sinks views that drop axes of size one below elementwise ops. Where kernels write rows of states, turns appended
+// columns of their results into slices.
+// 4. Groups each block (of an entry, of a loop's body); each group becomes a kernel and a call. Where norms take their
+// moments from contractions, groups again with the moments. On CPUs, a group that only flushes small floats of a state
+// to 0 becomes part of its kiln.store.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -26,8 +26,8 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Rows: the frequency in units of 2^-32 turns; what that leaves, at most half a unit, as the bits of a float; the
-/// phase in those units (the odd columns are cosines).
+/// Rows of the table: the frequency in units of 2^-32 turns; the rounding remainder, at most half a unit, as the bits
+/// of a float; the phase in those units (the odd columns are cosines).
 DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
   SmallVector<int32_t> values(3 * width);
   for (int64_t c = 0; c < width; ++c) {
@@ -59,8 +59,8 @@ void hoistSources(Block &block) {
     op->moveBefore(&block, block.begin());
 }
 
-/// What a sequence reads of values that all share is computed again where it is free, as in the entry for one sequence:
-/// its kernels are the same then, and so are its bits.
+/// Recomputes free values that are shared by all sequences inside the per-sequence block, as the single-sequence entry
+/// does: the kernels are then the same, and so are their results to the bit.
 void sinkShared(Block &block) {
   auto isSunk = [&](Value value) {
     Operation *source = value.getDefiningOp();
@@ -80,8 +80,8 @@ void sinkShared(Block &block) {
   }
 }
 
-/// What drops leading axes of one element from what an op that reduces leaves, as a signal's from a row of an image,
-/// goes behind the elementwise ops that follow, which then are its epilogue.
+/// Moves reshapes that drop leading axes of size one from the result of a reducing op, such as from a row of an image
+/// to a signal, below the elementwise ops that follow, so that these are fused as its epilogue.
 void sinkDroppedAxes(Block &block) {
   auto extentsOf = [](Value value) { return getExtents(cast<RankedTensorType>(value.getType())); };
   for (auto first : llvm::to_vector(block.getOps<ReshapeOp>())) {
@@ -120,8 +120,9 @@ void sinkDroppedAxes(Block &block) {
   }
 }
 
-/// The axis of a tensor that its last columns are cut by as ranges: columns of `ofColumns`, all axes from there on, are
-/// ranges of it, from `first` on and as many as `count`. None: they are not.
+/// Returns the axis of `type` along which a range of the last columns is a slice: the axes from it on flatten to
+/// `ofColumns` columns, of which `count` columns from `first` form a contiguous range of the axis. Returns nullopt if
+/// there is no such axis.
 std::optional<int64_t> findAxis(RankedTensorType type, int64_t ofColumns, int64_t first, int64_t count) {
   int64_t inner = 1;
   for (int64_t axis = type.getRank() - 1; axis > 0 && !type.isDynamicDim(axis); inner *= type.getDimSize(axis--))
@@ -130,8 +131,8 @@ std::optional<int64_t> findAxis(RankedTensorType type, int64_t ofColumns, int64_
   return std::nullopt;
 }
 
-/// Columns that are appended to a state become slices of what is computed in the block. (The canonical form is the
-/// other way round: without a kernel of their own they are copied just as well.)
+/// Replaces columns that are appended to a state by slices of the value that the block computes. (The canonical form is
+/// the reverse: without a kernel for them the copy costs the same.)
 void sliceAppended(Block &block) {
   for (AppendOp append : block.getOps<AppendOp>()) {
     auto rows = cast<RankedTensorType>(append.getX().getType()), kept = cast<RankedTensorType>(append.getType());
@@ -161,8 +162,8 @@ void sliceAppended(Block &block) {
   }
 }
 
-/// The width of the panels in which the group computes its result: the stored tile of a linear layer's weight. 0: none,
-/// or not of whole panels.
+/// Returns the width of the panels in which the group computes its result: the tile size of a linear layer's weight.
+/// Returns 0 if there is none, or if the result does not consist of whole panels.
 int64_t panelWidth(const KernelGroup &group) {
   auto linear = dyn_cast<LinearOp>(group.anchor);
   auto tiled = linear
@@ -172,7 +173,7 @@ int64_t panelWidth(const KernelGroup &group) {
   return tiled && tiled.isPlain() && columns % tiled.getSize() == 0 ? tiled.getSize() : 0;
 }
 
-/// Gives each norm of what a contraction leaves the moments of its panels. Whether there is any.
+/// Gives each norm of a contraction's result the moments of its panels. Returns whether there is any.
 bool takeMoments(ArrayRef<KernelGroup> groups) {
   llvm::MapVector<Value, SmallVector<Operation *>> norms;
   for (const KernelGroup &group : groups)
@@ -195,8 +196,8 @@ bool takeMoments(ArrayRef<KernelGroup> groups) {
   return isChanged;
 }
 
-/// The store that alone reads the group's result, if the group does nothing but set small floats to 0, of few bytes:
-/// the host function does that as it copies them.
+/// Returns the only store that reads the group's result, if the group just flushes small floats to 0 and has few bytes:
+/// the entry-point code then flushes them while it copies.
 StoreOp getFlushingStore(const KernelGroup &group) {
   if (group.results.size() != 1 || !getUnflushed(group.results[0]))
     return {};

@@ -14,15 +14,15 @@ namespace {
 
 bool isComputedBefore(Value value, Operation *loop) { return !loop->isAncestor(value.getParentBlock()->getParentOp()); }
 
-/// Whether the op computes the same in each iteration: parameters and states do not, since their layer is the loop's.
+/// Whether the op is loop-invariant. Parameters and states are not: each iteration has those of its layer.
 bool isInvariant(Operation &op, Operation *loop) {
   if (!isa<CallOp, ReshapeOp, SliceOp>(op) && !isa<arith::ArithDialect, affine::AffineDialect>(op.getDialect()))
     return false;
   return llvm::all_of(op.getOperands(), [&](Value operand) { return isComputedBefore(operand, loop); });
 }
 
-/// Whether it is kernels that read the values, or they are extents. Others want a value of each iteration: what is
-/// carried, stacked or stored.
+/// Whether only kernels read the values, or the values are dimensions. Other users need a separate value in each
+/// iteration: one that is carried, stacked or stored.
 bool isReadByKernels(Operation &op) {
   return llvm::all_of(op.getUses(), [](OpOperand &use) {
     return use.get().getType().isIndex() || isa<CallOp>(use.getOwner()) ||

@@ -18,7 +18,7 @@ struct KeepOrder : impl::KeepOrderBase<KeepOrder> {
     func::FuncOp kernel = getOperation();
     if (!kernel->hasAttr(kernelAttrName))
       return;
-    // Kernels that only move numbers, or count, have one way to do so.
+    // Kernels that only move or count elements have only one possible result.
     WalkResult result = kernel.walk([](Operation *op) {
       const bool computes = isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
                             llvm::any_of(op->getOperandTypes(), llvm::IsaPred<FloatType>);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Each op that reduces gets a group and takes its epilogue.
-// 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats
-//    no work; what cannot join starts a group.
-// 3. What states get of a group's result, and the norm of a single row, join groups where the target wants that.
+// 1. Each reducing op starts a group and takes its epilogue.
+// 2. The other ops, last to first, join the groups of their users where that saves a round trip through memory and
+// repeats no work; an op that cannot join starts a group.
+// 3. State updates cut from a group's result, and the norm of a single row, join groups where the target requests it.
 #include "compiler/transforms/KernelGroups.h"
 
 #include "compiler/dialect/Extents.h"
@@ -12,7 +12,7 @@
 
 namespace mlir::kiln {
 
-/// Targets may take for granted that arithmetic meets neither infinities nor NaN, but not of what they load.
+/// Targets may assume that arithmetic sees neither infinities nor NaN, but not that loaded values are finite.
 static bool isFinite(DenseElementsAttr splat) {
   return !isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite();
 }
@@ -54,8 +54,8 @@ bool isAnchor(Operation *op) {
   return inKernel && !inKernel.isLazy();
 }
 
-/// Whether the op takes the last elements of an axis from a place that only a call knows. Indexing maps have no such
-/// index, and what adds up products is recognised by its maps.
+/// Whether the op slices the end of an axis at an offset that is known only at run time. Indexing maps cannot express
+/// such an offset, and contractions are recognised by their maps.
 bool startsAnywhere(Operation *op) {
   auto slice = dyn_cast<SliceOp>(op);
   if (!slice || !slice.getAtEnd())
@@ -134,7 +134,7 @@ private:
       addMoments(group);
   }
 
-  /// Those of what a contraction leaves are found while it is at hand.
+  /// Adds the ops that compute the moments of a contraction's result to the contraction's kernel.
   void addMoments(size_t group) {
     for (Operation *user : groups[group].results[0].getUsers())
       if (isa<PanelMomentsOp>(user) && user->getBlock() == &block) {
@@ -143,7 +143,7 @@ private:
       }
   }
 
-  /// The pointwise ops, in order, from `start` to the last value through which all uses go.
+  /// Returns the pointwise ops, in order, from `start` to the last value through which all uses go.
   SmallVector<Operation *> findEpilogue(Value start) {
     SmallVector<Operation *> candidates;
     size_t accepted = 0;
@@ -167,7 +167,7 @@ private:
     return candidates;
   }
 
-  /// The first op of the block that uses one of the members and is none itself.
+  /// Returns the first op of the block that uses one of the members and is not a member itself.
   Operation *findNextUser(const llvm::SmallPtrSetImpl<Operation *> &members) {
     Operation *first = nullptr;
     for (Operation *member : members)
@@ -179,7 +179,7 @@ private:
     return first;
   }
 
-  /// Whether the value is in memory, whatever reads it.
+  /// Whether the value is in memory regardless of what reads it.
   bool isStored(Value value) const {
     value = getUnshaped(value);
     Operation *op = value.getDefiningOp();
@@ -190,19 +190,19 @@ private:
            llvm::any_of(found->second, [&](size_t group) { return llvm::is_contained(groups[group].results, value); });
   }
 
-  /// The fewest and the most elements that the value has in a call of the entry.
+  /// Returns the minimum and maximum number of elements of the value in a call of the entry.
   std::optional<Interval> elementsOf(Value value) const {
     auto type = cast<RankedTensorType>(value.getType());
     return getBounds(getProduct(getExtents(type), type.getContext()), getSymbolBounds(&block.front()));
   }
 
-  /// Whether the bytes are so few that one worker copies them as fast as several do.
+  /// Whether the value is so small that one worker copies it as fast as several do.
   bool isSmall(Value value) const {
     auto elements = elementsOf(value);
     return elements && storedBytes(getElementTypeOrSelf(value.getType()), elements->max) <= mostHostCopyBytes;
   }
 
-  /// Whether kernels, or what the host function copies, are all that reads the value, under any shape.
+  /// Whether only kernels, or copies by the entry-point code, read the value, under any shape.
   bool isReadInPlace(Value value) const {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (auto view = dyn_cast<ReshapeOp>(user))
@@ -211,8 +211,8 @@ private:
     });
   }
 
-  /// Rows of what is in memory are read there, and few rows behind those of a state are put together by the host
-  /// function: windows over a stream.
+  /// Whether the op's result needs no kernel: slices of rows are read in place, and a few rows after those of a state
+  /// (windows over a stream) are concatenated by the entry-point code.
   bool staysInPlace(Operation *op) const {
     if (rules.writesStates || !isRowsInPlace(op) || !isReadInPlace(op->getResult(0)))
       return false;
@@ -237,7 +237,7 @@ private:
       }
       users.insert(found->second.begin(), found->second.end());
     }
-    const bool isFree = costOf(op) == ElementCost::Free; // each user may compute it again
+    const bool isFree = costOf(op) == ElementCost::Free; // each user may recompute it
     if (isFree) {
       for (size_t group : users)
         if (canTake(groups[group], op))
@@ -250,7 +250,8 @@ private:
       isNeededOutside = true;
     }
     bool isTaken = memberships.contains(op) && !isFree;
-    if (isNeededOutside && !isTaken && !staysOutside && !isa<ConstantOp>(op)) // the host has constants of its own
+    if (isNeededOutside && !isTaken && !staysOutside && !isa<ConstantOp>(op)) // the entry-point code provides constants
+                                                                              // itself
       start(KernelGroup::Kind::Pointwise, op);
   }
 
@@ -277,8 +278,8 @@ private:
     return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user) && isMovement(user); });
   }
 
-  /// Whether a user broadcasts what is costly to compute. What is computed from weights alone, as the scales of a batch
-  /// norm, may be computed again for each of a few rows: that takes less time than a kernel of its own.
+  /// Whether a user broadcasts a value that is costly to compute. A value that depends on weights only, such as the
+  /// scales of a batch norm, may be recomputed for each of a few rows: that takes less time than a separate kernel.
   bool repeatsWork(Operation *op) {
     return costOf(op) == ElementCost::Costly && llvm::any_of(op->getUsers(), [&](Operation *user) {
              return isPointwise(user) && !haveSameExtents(user->getResult(0), op->getResult(0)) &&
@@ -300,8 +301,8 @@ private:
     return few && many && many->max <= most * few->min;
   }
 
-  /// residual + norm: the sum that a norm reads and others too becomes a second result, if everything that the kernel
-  /// reads is there when the sum is.
+  /// residual + norm: the sum that a norm and other ops read becomes a second result, if everything that the kernel
+  /// reads is available where the sum is computed.
   bool joinAsResult(Operation *op, ArrayRef<size_t> users) {
     if (!isPointwise(op))
       return false;
@@ -315,7 +316,7 @@ private:
         return operand == op->getResult(0) || !producer || producer->getBlock() != &block ||
                producer->isBeforeInBlock(op);
       });
-      // No other user of the sum may be in the group's way: they all come after it.
+      // No other user of the sum can conflict with the group, since all of them come after it.
       if (!isReady)
         continue;
       add(op, index);
@@ -325,7 +326,7 @@ private:
     return false;
   }
 
-  /// Whether it cuts out what a state gets, and nothing else.
+  /// Whether the op only slices what is appended to a state.
   bool isAppended(Operation *op) const {
     auto slice = dyn_cast<SliceOp>(op);
     return rules.writesStates && slice && !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
@@ -334,7 +335,7 @@ private:
            });
   }
 
-  /// Joins the group that leaves what it cuts, or starts one.
+  /// Joins the group that produces the sliced value, or starts one.
   void placeAppended(Operation *op) {
     for (auto [number, group] : llvm::enumerate(groups))
       if (group.kind != KernelGroup::Kind::Attention && llvm::is_contained(group.results, op->getOperand(0))) {
@@ -344,8 +345,8 @@ private:
     start(KernelGroup::Kind::Pointwise, op);
   }
 
-  /// A short norm of one row that products alone read becomes a part of them: one group, each block of which computes
-  /// it. A long one takes more time so than by itself.
+  /// Fuses a short norm of one row that only contractions read into them: they become one group, each thread block of
+  /// which recomputes the norm. A long norm takes more time this way than as a separate kernel.
   void joinNorms() {
     for (size_t norm = 0; norm < groups.size(); ++norm)
       if (SmallVector<size_t> products = findProducts(groups[norm]); !products.empty() && isReady(norm, products)) {
@@ -365,7 +366,7 @@ private:
       }
   }
 
-  /// The groups of the products of a norm of one row, if nothing else reads it.
+  /// Returns the groups of the contractions of a norm of one row, if nothing else reads the norm.
   SmallVector<size_t> findProducts(const KernelGroup &group) const {
     llvm::SmallSetVector<size_t, 2> products;
     const bool isAlone =
@@ -391,8 +392,8 @@ private:
     return products.takeVector();
   }
 
-  /// A sum of few elements that only another sum reads, under any shape, becomes a part of that: by itself it would
-  /// take less time than the call of a kernel. So does what repeats the few elements that are left.
+  /// Fuses a sum of few elements that only another sum reads, under any shape, into that sum: by itself it would take
+  /// less time than a kernel call. Also fuses an op that broadcasts the few resulting elements.
   void joinSums() {
     for (KernelGroup &first : groups) {
       SmallVector<Operation *> views;
@@ -413,12 +414,12 @@ private:
     }
   }
 
-  /// The group's one result is of a sum or a mean, with what follows from it element by element.
+  /// Whether the group's only result comes from a sum or a mean and its pointwise epilogue.
   static bool isSum(const KernelGroup &group) {
     return !group.ops.empty() && isa<SumOp, MeanOp>(group.anchor) && group.results.size() == 1;
   }
 
-  /// What reads the value in this block, if that is one op; the views that it is read through are added to `views`.
+  /// Returns the only reader of the value if it is in this block; adds the views that it reads through to `views`.
   Operation *findReader(Value value, SmallVectorImpl<Operation *> &views) const {
     Operation *user = value.hasOneUse() ? *value.user_begin() : nullptr;
     while (user && isa<ReshapeOp>(user)) {
@@ -428,7 +429,7 @@ private:
     return user && user->getBlock() == &block ? user : nullptr;
   }
 
-  /// The group of the sum that is the only reader of the group's sum.
+  /// Returns the group of the sum that is the only reader of the group's sum.
   KernelGroup *findSumOf(const KernelGroup &group, SmallVectorImpl<Operation *> &views) {
     constexpr int64_t fewElements = 1 << 16, fewResults = 1 << 12;
     Operation *user = isSum(group) ? findReader(group.results[0], views) : nullptr;
@@ -441,7 +442,7 @@ private:
     return second.anchor == user && mayJoin(user, group.anchor) ? &second : nullptr;
   }
 
-  /// The group that does nothing but repeat the elements of the group's sum, so that they are few.
+  /// Returns the group that just broadcasts the elements of the group's sum, if these are few.
   KernelGroup *findRepeated(const KernelGroup &group, SmallVectorImpl<Operation *> &views) {
     auto repeats = dyn_cast_or_null<ExpandOp>(isSum(group) ? findReader(group.results[0], views) : nullptr);
     auto found = memberships.find(repeats);
@@ -452,7 +453,8 @@ private:
     return repeated.ops.size() == 1 ? &repeated : nullptr;
   }
 
-  /// Whether what they read of others is there when the first of their results is wanted.
+  /// Whether the inputs of the norm and the contractions are available before the first of the contractions' results is
+  /// used.
   bool isReady(size_t norm, ArrayRef<size_t> products) const {
     Operation *first = groups[products.front()].getPosition();
     for (size_t product : products)

@@ -6,7 +6,7 @@
 
 namespace mlir::kiln {
 
-/// Whether the op changes nothing that a reader of the name wants to know of.
+/// Whether the op is omitted from kernel names.
 static bool isIncidental(Operation *op) {
   return isa<ConstantOp, ExpandOp, ReshapeOp, PositionsOp>(op) || hasRole(op, KernelRole::Movement);
 }
@@ -55,7 +55,7 @@ StringRef stemOf(StringRef name) {
   return stem.consume_back("_") ? stem : name;
 }
 
-/// The components of the path that all scopes begin with, without the numbers of layers.
+/// Returns the components of the common path prefix of all scopes, without layer numbers.
 static SmallVector<StringRef> commonPath(ArrayRef<Attribute> scopes) {
   SmallVector<StringRef> common;
   for (auto [i, scope] : llvm::enumerate(scopes)) {

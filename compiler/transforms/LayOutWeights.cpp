@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight is known by the names of its sources: the same weight in two entries gets one layout.
+// Weights are identified by the names of their sources: the same weight in two entries gets one layout.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/WeightUses.h"
@@ -37,8 +37,8 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
   }
 
 private:
-  /// A weight that is only read in one other shape with its first dimension, as a matrix or as the window of a
-  /// convolution along one axis, has that shape: in memory it is the same.
+  /// A weight that is only read through one reshape that preserves its first dimension, as a matrix or as the window of
+  /// a 1D convolution, takes the reshaped type: its layout in memory is the same.
   static void takeView(ArrayRef<ParameterOp> parameters) {
     Type view;
     for (ParameterOp parameter : parameters)
@@ -78,7 +78,8 @@ private:
         if (!takesLayout(use))
           return {};
         const std::optional<int64_t> dim = getOutputDim(use);
-        // Multiplied both ways, as a weight and its gradient are: tiles of one serve the other badly.
+        // The weight is contracted along both dimensions, as a weight and its gradient are: tiles for one serve the
+        // other badly.
         if (isMultiplied && dim && dim != outputDim && !storage)
           return {};
         isMultiplied |= dim.has_value();
@@ -93,19 +94,19 @@ private:
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};
     int64_t outputs = shape[*outputDim], inputs = ShapedType::getNumElements(shape) / outputs;
-    // Sums of whole numbers are those of the strategies that know tiles of whole vectors, so these are never dense.
+    // Integer contractions need the strategies for tiles of whole vectors, so int8-multiplied weights are never dense.
     constexpr int64_t many = 1024;
     int64_t size = weightTile ? weightTile(outputs, inputs) : int64_t(tile);
     if (size == 0 && isMultipliedByBytes && weightTile)
       size = weightTile(many, inputs);
-    // Sources side by side in each row are packed by tiles only, and so are stored weights: one tile is as good as
-    // dense.
+    // Sources that are joined along the columns, and quantised weights, are packed in tiles only: a single tile is
+    // equivalent to dense.
     if (size == 0 && (storage || (parameter.getSources().size() > 1 && *outputDim == 1)))
       size = outputs;
-    // Rows that are only looked up lie as they are.
+    // Rows that are only looked up keep their order.
     if (storage && !isMultiplied)
       size = 1;
-    const bool hasWords = isMultipliedByBytes && storage && !storage.isGrouped(); // groups have words of their own
+    const bool hasWords = isMultipliedByBytes && storage && !storage.isGrouped(); // groups define their own interleave
     return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, hasWords ? int64_t(word) : 1, storage)
                     : TiledAttr();
   }

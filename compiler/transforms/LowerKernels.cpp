@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelBuilder does the work; here the arguments that may share memory with a result are found: those of which each
-// element is computed from the same one, or from the row that a last axis is, and by no other result once one is
-// stored.
+// KernelBuilder does the lowering; this pass finds the arguments that may share memory with a result: those of which
+// each element is used only to compute the same element of the result, or the same row along the last axis, and by no
+// other result once one is stored.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -14,14 +14,14 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Whether the map takes the first ones of an op's loops, in their order.
+/// Whether the map's results are the op's first loops, in order.
 bool takesFirstLoops(AffineMap map) {
   return llvm::all_of(llvm::enumerate(map.getResults()), [&](auto indexed) {
     return indexed.value() == getAffineDimExpr(indexed.index(), map.getContext());
   });
 }
 
-/// Whether the op computes each row, which the last of `rank` dimensions is, from the same row of its operands.
+/// Whether the op computes each row (the last of `rank` dimensions) from the same row of its operands.
 bool staysInRows(linalg::GenericOp op, int64_t rank) {
   auto iterators = op.getIteratorTypesArray();
   return int64_t(iterators.size()) <= rank &&
@@ -31,8 +31,8 @@ bool staysInRows(linalg::GenericOp op, int64_t rank) {
                       [&](OpOperand &init) { return takesFirstLoops(op.getMatchingIndexingMap(&init)); });
 }
 
-/// Whether what is computed from the argument, from op to op up to the results, is computed from the same element, or
-/// from all of its row.
+/// Whether everything that is computed from the argument, op by op up to the results, uses the same element or the
+/// whole row of the same element.
 bool isReadInPlace(BlockArgument argument) {
   const int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
   llvm::DenseSet<Value> computed{argument};
@@ -59,7 +59,7 @@ bool isReadInPlace(BlockArgument argument) {
   return true;
 }
 
-/// Whether `value` is computed from the argument, other than through `known`.
+/// Whether `value` depends on the argument other than through `known`.
 bool follows(Value value, BlockArgument argument, Value known) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -70,8 +70,8 @@ bool follows(Value value, BlockArgument argument, Value known) {
   return llvm::any_of(argument.getUsers(), [&](Operation *user) { return slice.contains(user); });
 }
 
-/// Whether a result that has taken the argument's memory leaves nothing to be read from there: the results of an
-/// element are stored one after the other, and a result that the others need is kept until they are stored, too.
+/// Whether nothing reads the argument's memory after a result has overwritten it: the results of an element are stored
+/// one after the other, and a result that the others need is kept until they are stored, too.
 bool isLeftByOthers(BlockArgument argument, ValueRange results) {
   for (auto [i, result] : llvm::enumerate(results))
     for (auto [j, other] : llvm::enumerate(results)) {

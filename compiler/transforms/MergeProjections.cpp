@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads, or that are kept for one of another entry, are collected by the value that
-//    they project (FindProjections.h).
-// 2. Two or more of one value, order and kind of bias become one, at the place of the first.
-// 3. What is done alike to results that lie side by side, as rotary positions are to queries and keys, is done to both
-//    at once (ComputeTogether.h).
+// 1. Collects the linears that an attention reads, or that are appended to states for the attention of another entry,
+// by the value that they project (FindProjections.h).
+// 2. Merges two or more linears of one value, order and kind of bias into one, at the position of the first.
+// 3. Merges equal ops on adjacent results, such as rotary positions of queries and keys, into one op on both
+// (ComputeTogether.h).
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/transforms/ComputeTogether.h"
@@ -20,7 +20,7 @@ namespace mlir::kiln {
 
 namespace {
 
-/// A parameter that only this linear uses and that is stored plainly.
+/// Returns the parameter if only this linear uses it and it has no special layout.
 ParameterOp getOwnParameter(Value value, LinearOp linear) {
   auto parameter = value.getDefiningOp<ParameterOp>();
   return parameter && value.hasOneUse() && parameter->getBlock() == linear->getBlock() &&
@@ -29,7 +29,7 @@ ParameterOp getOwnParameter(Value value, LinearOp linear) {
              : ParameterOp();
 }
 
-/// The parameters one after another along `dim`.
+/// Joins the parameters along `dim`.
 Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64_t dim) {
   SmallVector<Attribute> sources;
   SmallVector<int64_t> extents;
@@ -53,7 +53,7 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
                              front.getStorageAttr(), /*derived=*/false);
 }
 
-/// Linears that can be one.
+/// Linears that can be merged.
 using Projections = llvm::SmallSetVector<LinearOp, 4>;
 
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
@@ -82,7 +82,8 @@ private:
       }
       collectAmong(linears, getOutside(attention->getBlock()));
     }
-    // What an attention of another entry reads, a layer's states: joined there, so joined here.
+    // Rows that the attention of another entry reads, the states of one layer: they are joined there, so they are
+    // joined here.
     llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<LinearOp>> others;
     for (AppendOp append : appends)
       llvm::append_range(others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}],
@@ -91,7 +92,7 @@ private:
       collectAmong(linears, owner.first);
   }
 
-  /// In that order; x, order, kind of bias and storage tell which linears can be one. A linear is in one group.
+  /// Groups linears, in that order, by x, order, kind of bias and storage. A linear is in one group.
   void collectAmong(ArrayRef<LinearOp> linears, Block *block) {
     llvm::MapVector<std::tuple<Value, int, int, Attribute>, Projections> mergeable;
     for (LinearOp linear : linears)
@@ -105,14 +106,14 @@ private:
         groups.push_back(inOrder(projections));
   }
 
-  /// Where results are split into heads the last comes first, the queries last: then their heads begin at another than
-  /// 0, and an access to them is an affine map, although the whole has more.
+  /// Where results are split into heads, reverses the order so that the queries come last: their heads then start at a
+  /// nonzero index, and an access to them is an affine map although the joined tensor has more heads.
   static Projections inOrder(const Projections &linears) {
     const bool isSplit = llvm::any_of(linears, [](LinearOp linear) { return getUnsplitColumns(linear) > 1; });
     return isSplit ? Projections(linears.rbegin(), linears.rend()) : linears;
   }
 
-  /// Whether what splits the results into heads can do so with the joined one.
+  /// Whether the joined result can be split into heads the way the single results are.
   static bool canBeSplit(ArrayRef<LinearOp> linears) {
     int64_t columns = 1;
     for (LinearOp linear : linears)
@@ -122,9 +123,11 @@ private:
 
   static int64_t getOutputs(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
 
-  /// A weight is stored once: what an entry uses alone, or beside other ones, is not joined in another entry.
+  /// A weight is stored once: linears that an entry uses separately, or joined with others, are not joined in another
+  /// entry.
   void dropUnlike() {
-    llvm::MapVector<Attribute, SmallVector<Attribute>> joins; // sources of a parameter -> all of its group's, by use
+    llvm::MapVector<Attribute, SmallVector<Attribute>> joins; // sources of a parameter -> sources of its whole group,
+                                                              // by use
     llvm::DenseMap<Operation *, Attribute> joinOf;
     Builder builder(&getContext());
     for (const Projections &linears : groups)
@@ -187,8 +190,8 @@ private:
       parameter.erase();
   }
 
-  /// Users read columns of `joined`. Where heads are split from a result they are split from the joined one, as the
-  /// host's view is before a slice, which is an access within the kernel that reads it.
+  /// Makes users read columns of `joined`. A result that is split into heads is read from the joined result split the
+  /// same way: a view of the whole costs nothing, and a slice of it is an access within the kernel that reads it.
   static void readSlices(OpBuilder &builder, Value joined, ArrayRef<LinearOp> linears) {
     llvm::MapVector<Type, Value> views;
     SmallVector<SliceOp> before;

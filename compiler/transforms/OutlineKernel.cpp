@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Leading axes that rows may share are collapsed (CollapseRows.h), and attention gets its operands and result with
-//    the heads as axes of their own: both are views (kiln.reshape) on the host's side.
-// 2. The run-time extents of the kernel's types become its own symbols: s0 * s1 that never occurs apart is one of them.
-// 3. The ops are cloned into the function with those types.
+// 1. Collapses leading axes that rows may share (CollapseRows.h), and gives attention its operands and result with
+// separate head axes: both are views (kiln.reshape) at the call.
+// 2. Replaces the dynamic dimensions of the kernel's types by the kernel's own symbols: s0 * s1 that never occurs apart
+// becomes one symbol.
+// 3. Clones the ops into the function with those types.
 #include "compiler/transforms/OutlineKernel.h"
 
 #include "compiler/dialect/Extents.h"
@@ -13,9 +14,9 @@
 namespace mlir::kiln {
 namespace {
 
-/// The run-time extents of a kernel: expressions over the module's symbols, each a symbol of the kernel. Where an op
-/// makes new extents of those of its operands, as a concat does, the kernel has the module's own symbols of all of
-/// them.
+/// The dynamic dimensions of a kernel: expressions over the module's symbols, each of which becomes a symbol of the
+/// kernel. Where an op computes new dimensions from those of its operands, as a concat does, the kernel uses the
+/// module's own symbols for all of them.
 class KernelSymbols {
 public:
   void add(RankedTensorType type) {
@@ -24,7 +25,7 @@ public:
         extents.insert(extent);
   }
 
-  /// What an op leaves. An axis of its own, along which it makes an extent of others, gives the module's symbols.
+  /// Adds the dimensions of an op's results. Axes along which the op derives dimensions add the module's symbols.
   void add(Operation *op, ArrayRef<RankedTensorType> results) {
     for (AffineExpr extent : getDerivedExtents(op))
       extent.walk([&](AffineExpr part) {
@@ -35,7 +36,7 @@ public:
       add(type);
   }
 
-  /// Behind the last add().
+  /// Chooses the kernel's symbols. Called after the last add().
   void choose() {
     for (AffineExpr extent : extents)
       if (isa<AffineSymbolExpr>(extent))
@@ -59,7 +60,7 @@ public:
   }
 
 private:
-  /// The extents of operands and results along the axes whose extents the op adds, subtracts or divides.
+  /// Returns the sizes of operands and results along the axes whose sizes the op adds, subtracts or divides.
   static SmallVector<AffineExpr> getDerivedExtents(Operation *op) {
     SmallVector<int64_t> axes = cast<KernelOpInterface>(op).getResizedAxes();
     SmallVector<AffineExpr> result;
@@ -70,7 +71,7 @@ private:
     return result;
   }
 
-  /// Whether the extent is made of symbols that are extents themselves.
+  /// Whether the dimension is an expression of symbols that are dimensions themselves.
   bool isComposed(AffineExpr extent) const {
     bool result = true;
     extent.walk([&](AffineExpr part) { result &= !isa<AffineSymbolExpr>(part) || atoms.contains(part); });
@@ -90,7 +91,7 @@ private:
   llvm::SetVector<AffineExpr> extents, atoms;
 };
 
-/// The views with which operands and results cross the border of an attention kernel.
+/// The views through which operands and results enter and leave an attention kernel.
 class HeadViews {
 public:
   HeadViews(const KernelGroup &group, const RowCollapse &collapse) {
@@ -112,7 +113,7 @@ public:
         source = slice.getX();
       }
       if (source.getDefiningOp() && group.contains(source.getDefiningOp()))
-        continue; // moved in another way than a view can express
+        continue; // a view cannot express how the value was moved
       int64_t whole = cast<RankedTensorType>(source.getType()).getShape().back();
       SmallVector<int64_t> split;
       if (whole == width)
@@ -129,11 +130,11 @@ public:
     }
   }
 
-  /// Null: crosses as it is.
+  /// Returns the view's type; null if the value has none.
   RankedTensorType lookup(Value value) const { return types.lookup(value); }
 
 private:
-  /// What is read by heads, and how many there are.
+  /// Returns the operands that are read by heads, with the number of heads.
   static SmallVector<std::pair<Value, int64_t>> findOperands(Operation *anchor) {
     SmallVector<std::pair<Value, int64_t>> result;
     auto add = [&](auto op) {
@@ -148,8 +149,8 @@ private:
     return result;
   }
 
-  /// The value's last axis is split. Two wishes become heads of their common depth, where they have one; others leave
-  /// the axis whole.
+  /// Requests that the value's last axis be split. Two different requests become heads of their common head size if it
+  /// is equal; otherwise the axis stays whole.
   void request(Value value, ArrayRef<int64_t> split, const RowCollapse &collapse) {
     if (split.empty())
       return;
@@ -177,7 +178,7 @@ Value createView(OpBuilder &builder, Location loc, Value value, RankedTensorType
   return value.getType() == type ? value : Value(ReshapeOp::create(builder, loc, type, value));
 }
 
-/// An axis attribute counts the axes that collapsed as one.
+/// Adjusts axis attributes to the collapsed axes, which count as one.
 void adjustAxis(Operation *op, int64_t axes) {
   if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
     op->setAttr("axis", IntegerAttr::get(axis.getType(), axis.getInt() - (axes - 1)));
@@ -189,7 +190,7 @@ void adjustAxis(Operation *op, int64_t axes) {
   }
 }
 
-/// The value of an extent over the module's symbols, which are the first arguments of `entry`.
+/// Computes a dimension over the module's symbols, which are the first arguments of `entry`.
 Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
     return entry.getArgument(symbol.getPosition());
@@ -240,7 +241,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   SmallVector<Interval> moduleBounds = getSymbolBounds(entry);
   for (AffineExpr atom : symbols.getAtoms()) {
     Interval interval = getBounds(atom, moduleBounds).value_or(Interval{0, std::numeric_limits<int32_t>::max()});
-    bounds.append({std::max<int64_t>(1, interval.min), interval.max}); // of a product of differences it is a rough one
+    bounds.append({std::max<int64_t>(1, interval.min), interval.max}); // a rough bound for products of differences
   }
   kernel->setAttr(boundsAttrName, builder.getDenseI64ArrayAttr(bounds));
 

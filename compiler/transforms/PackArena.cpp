@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimal packing is NP-hard, but entries have tens of buffers. Buffers are placed one after another at the lowest
-// offset that is free for their whole life; several orders are tried, and the best is improved by moving buffers that
-// stick out to the front of it until the lower bound is met or the tries are used up.
+// Optimal packing is NP-hard, but entries have only tens of buffers. Buffers are placed one after another at the lowest
+// offset that is free for their whole lifetime. Several orders are tried, and the best is improved by moving buffers
+// forward in it until the lower bound is met or the number of attempts is exhausted.
 #include "compiler/transforms/PackArena.h"
 
 #include <functional>
@@ -19,14 +19,14 @@ constexpr unsigned maxTries = 2000;
 
 using Order = llvm::SmallVector<unsigned>;
 
-/// Tries orders, and keeps the best.
+/// Tries orders and keeps the best one.
 class Packer {
 public:
   explicit Packer(llvm::ArrayRef<ArenaInterval> intervals);
 
-  /// First fit in this order. Whether that is better than all before.
+  /// Places all buffers first-fit in this order. Returns whether the result is better than all before.
   bool attempt(Order order);
-  /// The same in the best order, but that what has place `from` comes at `to` before it.
+  /// Tries the best order with the buffer at position `from` moved to the earlier position `to`.
   bool attemptMove(unsigned from, unsigned to);
 
   int64_t best() const { return bestBytes; }
@@ -39,8 +39,8 @@ private:
   bool keepIfBetter();
 
   llvm::ArrayRef<ArenaInterval> intervals;
-  std::vector<llvm::SmallVector<unsigned>> neighbours; // what lives at the same time
-  Order order, places, bestOrder;                      // places: where in the order each is
+  std::vector<llvm::SmallVector<unsigned>> neighbours; // buffers that are live at the same time
+  Order order, places, bestOrder;                      // places: the position of each buffer in the order
   llvm::SmallVector<int64_t> offsets, offsetsOfBest;
   int64_t bestBytes = std::numeric_limits<int64_t>::max();
 };
@@ -59,9 +59,9 @@ void Packer::setOrder(Order next) {
     places[index] = place;
 }
 
-/// The lowest offset that is free of what comes before it.
+/// Returns the lowest offset that is free of all buffers before it in the order.
 int64_t Packer::firstFit(unsigned index) const {
-  llvm::SmallVector<int64_t, 64> begins, ends; // of what is taken
+  llvm::SmallVector<int64_t, 64> begins, ends; // of the occupied ranges
   for (unsigned other : neighbours[index])
     if (places[other] < places[index]) {
       begins.push_back(offsets[other]);
@@ -69,7 +69,7 @@ int64_t Packer::firstFit(unsigned index) const {
     }
   const int64_t bytes = intervals[index].bytes;
   int64_t offset = 0;
-  for (int64_t next = 0;; offset = next) { // behind all that is in the way, until nothing is
+  for (int64_t next = 0;; offset = next) { // skips overlapping ranges until none is left
     for (size_t i = 0; i < ends.size(); ++i)
       next = std::max(next, begins[i] < offset + bytes && offset < ends[i] ? ends[i] : 0);
     if (next == offset)
@@ -101,7 +101,7 @@ bool Packer::attemptMove(unsigned from, unsigned to) {
   std::rotate(next.begin() + to, next.begin() + from, next.begin() + from + 1);
   setOrder(std::move(next));
   offsets = offsetsOfBest;
-  llvm::BitVector isTouched(size()); // by what has moved, so that it may have to move itself
+  llvm::BitVector isTouched(size()); // by the moved buffer, so that it may have to move, too
   const unsigned moved = order[to];
   isTouched.set(moved);
   for (unsigned index : llvm::ArrayRef(order).drop_front(to)) {
@@ -121,7 +121,7 @@ bool Packer::attemptMove(unsigned from, unsigned to) {
 
 int64_t getArenaLowerBound(llvm::ArrayRef<ArenaInterval> intervals) {
   int64_t bound = 0;
-  for (const ArenaInterval &at : intervals) { // the live bytes only grow where a buffer begins
+  for (const ArenaInterval &at : intervals) { // the number of live bytes only grows where a buffer begins
     int64_t live = 0;
     for (const ArenaInterval &interval : intervals)
       if (interval.first <= at.first && at.first <= interval.last)
@@ -150,7 +150,7 @@ int64_t packArena(llvm::MutableArrayRef<ArenaInterval> intervals) {
     packer.attempt(order);
   }
   for (unsigned tries = 0, from = 0; packer.best() > bound && tries < maxTries && from < packer.size(); ++tries) {
-    // Move one buffer to each earlier place in turn; start over when that helped.
+    // Move one buffer to each earlier position; start over when that helped.
     bool isBetter = false;
     for (unsigned to = 0; to < from && !isBetter && tries < maxTries; ++to, ++tries)
       isBetter = packer.attemptMove(from, to);

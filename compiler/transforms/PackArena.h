@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offsets for buffers that live for intervals of time, so that no two that live at once overlap (dynamic storage
-// allocation).
+// Assigns offsets to buffers with live intervals so that no two live buffers overlap (dynamic storage allocation).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@ struct ArenaInterval {
   int64_t offset = 0;
 };
 
-/// Sets the offsets; returns the bytes of the arena. Deterministic.
+/// Sets the offsets and returns the size of the arena in bytes. Deterministic.
 int64_t packArena(llvm::MutableArrayRef<ArenaInterval> intervals);
 
-/// The most bytes that live at a time.
+/// Returns the largest number of bytes that are live at a time.
 int64_t getArenaLowerBound(llvm::ArrayRef<ArenaInterval> intervals);
 
 } // namespace mlir::kiln

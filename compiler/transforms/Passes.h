@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declarations of the passes of Passes.td, and of those that need more than options to be made.
+// Declares the passes of Passes.td, and constructors of the passes that need more than options.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace mlir::kiln {
 #define GEN_PASS_DECL
 #include "compiler/transforms/Passes.h.inc"
 
-/// TargetHooks::weightTile: the tile of a contraction weight with so many outputs and inputs; 0: dense.
+/// TargetHooks::weightTile: the tile size of a contraction weight with these numbers of outputs and inputs; 0: dense.
 using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs)>;
 
 /// `word`: TargetHooks::wordBytes.
@@ -28,7 +28,7 @@ std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments);
 #define GEN_PASS_REGISTRATION
 #include "compiler/transforms/Passes.h.inc"
 
-/// The passes above, for kiln-opt.
+/// Registers the passes above, for kiln-opt.
 void registerPasses();
 
 } // namespace mlir::kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The compiler's passes. Pipeline.cpp alone orders them.
+// The compiler's passes. Only Pipeline.cpp orders them.
 #ifndef KILN_PASSES
 #define KILN_PASSES
 

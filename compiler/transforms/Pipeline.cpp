@@ -13,28 +13,27 @@
 namespace mlir::kiln {
 
 void buildRecognition(OpPassManager &passes) {
-  passes.addPass(createCanonicalizerPass()); // folds; one form for what follows to match
-  passes.addPass(createCSEPass());           // the same projection or table once
+  passes.addPass(createCanonicalizerPass()); // folds, and canonical forms for the patterns that follow
+  passes.addPass(createCSEPass());           // deduplicates projections and tables
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention());
 }
 
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // Optimise the model.
-  buildRecognition(passes); // the projections of attention are joined next
+  buildRecognition(passes); // MergeProjections needs attention ops
   passes.addPass(createMergeProjections());
   if (options.slides)
     passes.addPass(createSlideStates());     // before anything that depends on the target
-  passes.addPass(createCanonicalizerPass()); // what became dead
-  passes.addPass(
-      createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout
-  passes.addPass(createDeriveWeights()); // of weights that are stored as they are
+  passes.addPass(createCanonicalizerPass()); // dead ops
+  passes.addPass(createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // after merging
+  passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
 
   // Form kernels.
   passes.addPass(createFormKernels(
       {options.target.mayJoin, options.target.writesStates, options.target.normsSingleRows, options.target.joinsSums},
       options.normMoments));
   passes.addPass(createCanonicalizerPass()); // views of views
-  passes.addPass(createCSEPass());           // views and extents of different calls
+  passes.addPass(createCSEPass());           // equal views and dimensions of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());
   passes.addPass(createVerifyKernels());
   passes.addPass(createRecordWork());
@@ -46,16 +45,16 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
     passes.addNestedPass<func::FuncOp>(createAllowTf32());
   if (options.ordered)
     passes.addNestedPass<func::FuncOp>(createKeepOrder());
-  passes.addPass(createShareKernels()); // after lowering: different ops may come out equal
+  passes.addPass(createShareKernels()); // after lowering: different ops may lower to equal kernels
 
   // Plan memory.
   passes.addPass(createPlanMemory());
   VerifyKernelsOptions lowered;
   lowered.lowered = true;
   passes.addPass(createVerifyKernels(lowered));
-  passes.addPass(createRecordKeys()); // before the target's passes: measurements do not depend on them
+  passes.addPass(createRecordKeys()); // before the target's passes: keys must not depend on them
   if (options.target.addKernelPasses)
-    options.target.addKernelPasses(passes); // last: sharing and plan do not depend on them
+    options.target.addKernelPasses(passes); // last: kernel sharing and the memory plan do not depend on them
 }
 
 void registerPipelineDialects(DialectRegistry &registry) {

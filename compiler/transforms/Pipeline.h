@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of the passes, from what the frontend imports to kernels that a target compiles.
+// Builds the pass pipeline, from the imported module to kernels that a target compiles.
 #pragma once
 
 #include "compiler/transforms/Passes.h"
@@ -12,25 +12,25 @@
 namespace mlir::kiln {
 
 struct PipelineOptions {
-  /// What the target decides.
+  /// Decisions of the target.
   ::kiln::TargetHooks target;
   /// Norms take mean and variance from the contractions before them.
   bool normMoments = false;
-  /// Factors of f32 may be rounded to tf32. For targets that can.
+  /// Inputs of f32 contractions may be rounded to TF32. For targets that support it.
   bool tf32 = false;
-  /// Kernels compute each row alike, however many there are. For targets that can.
+  /// Kernels are batch-invariant: a row's result does not depend on the number of rows. For targets that support it.
   bool ordered = false;
-  /// States that slide by some rows stay where they are. For CPUs.
+  /// Sliding states are updated in place (kiln.slide). For CPUs.
   bool slides = false;
 };
 
-/// The first passes, after which what reads as attention is one op.
+/// Adds the first passes, after which every attention pattern is one op.
 void buildRecognition(OpPassManager &passes);
 
-/// All of them.
+/// Adds all passes.
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options);
 
-/// The dialects that a module may hold on its way.
+/// Registers the dialects that a module may contain at any stage of the pipeline.
 void registerPipelineDialects(DialectRegistry &registry);
 
 } // namespace mlir::kiln

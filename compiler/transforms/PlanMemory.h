@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory plan of an entry function: a place for every tensor value, in the entry and in the bodies of its loops.
+// The memory plan of an entry function assigns a place to every tensor value of the entry and of its loop bodies.
 //
 //   Arena      offset: bytes from the start of the arena, a multiple of 64
 //   Argument   offset: the position among the entry's tensor arguments and results, arguments first
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant, kiln.rank; offset unused
-//   State      kiln.state and what kiln.append and kiln.slide return, in front of the plan; offset unused
-//   Home       a call's result, in the state or weight that a kiln.append, kiln.slide, kiln.store or kiln.assign would
-//              copy it to (homeOf)
+//   State      kiln.state and results of kiln.append and kiln.slide, before all buffers; offset unused
+//   Home       a call's result, written directly to the state or weight to which a kiln.append, kiln.slide, kiln.store
+//              or kiln.assign would copy it (homeOf)
 //
-// A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
-// is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The
-// carried value of a loop, what the body yields for it, the initial value and the result all have one place: the loop
-// copies nothing. Offsets hold for all extents within their bounds.
+// A view (kiln.reshape) has the place of its operand, and so has an iteration's slice of a kiln.scan: a slice that the
+// body reads is in the sequence, and an output that the body yields is in the stacked result, `step` slices after its
+// start. The carried value of a loop, the value that the body yields for it, the initial value and the result all have
+// one place, so the loop copies nothing. Offsets hold for all dynamic dimensions within their bounds.
 //
-// MemoryPlan::compute wants the form that kiln-plan-memory leaves, which also records on the entry
-//   kiln.arena_bytes = 1048576 : i64         what the arena needs
-//   kiln.arena_lower_bound = 1048576 : i64   the most bytes live at a time: no plan needs less
+// MemoryPlan::compute requires the form that kiln-plan-memory produces, which also records on the entry
+//   kiln.arena_bytes = 1048576 : i64         the size of the arena
+//   kiln.arena_lower_bound = 1048576 : i64   the largest number of live bytes: no plan needs less
 #pragma once
 
 #include <string>
@@ -39,12 +39,12 @@ struct MemoryPlacement {
   bool operator==(const MemoryPlacement &) const = default;
 };
 
-/// The value behind views and steps.
+/// Returns the value underlying views and loop slices.
 Value getViewed(Value tensor);
 
 class MemoryPlan {
 public:
-  /// One buffer of the arena, for values that follow each other in place.
+  /// A buffer of the arena, for values that reuse the memory in place.
   struct Buffer {
     int64_t offset = 0;
     int64_t bytes = 0; // a multiple of 64
@@ -56,13 +56,14 @@ public:
   static FailureOr<MemoryPlan> compute(func::FuncOp entry);
 
   MemoryPlacement of(Value tensor) const;
-  /// The op that has nothing to copy since the value is where it would copy it; null of other values.
+  /// Returns the op that would copy the value to its place but need not, since it is written there; null for other
+  /// values.
   Operation *homeOf(Value tensor) const { return homes.lookup(getViewed(tensor)); }
 
   int64_t arenaBytes() const { return bytes; }
   int64_t lowerBound() const { return bound; }
   ArrayRef<Buffer> getBuffers() const { return buffers; }
-  /// Step -> its op, as BufferSharing numbers them.
+  /// Maps a step to its op, as BufferSharing numbers them.
   ArrayRef<Operation *> getSteps() const { return steps; }
 
 private:
@@ -73,31 +74,31 @@ private:
   int64_t bytes = 0, bound = 0;
 };
 
-/// The names of the memory beside the plan that an op reads or writes: of a state, or of weights.
+/// Returns the names of the states or weights outside of the plan's memory that an op reads or writes.
 SmallVector<Attribute> getMemoryNames(Operation *op);
 
-/// What writes a value of a buffer: the kernel, what ranks do together, or "carried" and "stacked" of what a loop
-/// gives.
+/// Returns what writes a value of a buffer: the kernel, the collective, or "carried" and "stacked" for results of a
+/// loop.
 StringRef getWriter(Value value);
 
-/// A table of the buffers and a picture, offset down and time across.
+/// Prints a table of the buffers and a diagram with offsets down and time across.
 std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);
 
-/// A value of a loop's body that is a slice of another: one step of a sequence, or of a stacked result.
+/// A value of a loop's body that is a slice of another: one iteration's slice of a sequence or of a stacked result.
 struct LoopStep {
   LoopInterface loop;
   Value whole;
 };
 std::optional<LoopStep> getLoopStep(Value tensor);
-/// The loop that goes on together with one that is ahead: the next one of its block.
+/// Returns the loop that runs interleaved with a loop that is ahead of it: the next scan of its block.
 ScanOp getFollower(ScanOp ahead);
 bool isFollower(ScanOp loop);
-/// Of a value that a loop ahead of its follower stacks, how many slices there are of it, each in the place of one
-/// before; else 0.
+/// For a value that is stacked by a loop ahead of its follower: the number of slices that are kept, each reusing the
+/// place of an earlier one; else 0.
 int64_t getKeptSlices(Value stacked);
-/// The extents of what is kept of a value.
+/// Returns the dimensions of the kept part of a value.
 SmallVector<AffineExpr> getKeptExtents(Value value);
-/// The value whose memory this one is, under another shape, or as a collective makes it; nothing if it has its own.
+/// Returns the value whose memory this one shares, as a reshape or an in-place collective; null if it has its own.
 Value getSource(Value tensor);
 
 } // namespace mlir::kiln

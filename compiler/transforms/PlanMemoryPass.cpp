@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies until no conflict is left. A copy at a loop's end reads the yielded value when the carried one is dead; where
-// two carried values change places, the second round copies the copy.
+// Inserts copies until no conflict is left. A copy at a loop's end reads the yielded value when the carried one is
+// dead; where two carried values are swapped, the second round copies the copy.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/transforms/PlanMemory.h"
@@ -42,8 +42,8 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   }
 
 private:
-  /// Behind a loop that is ahead stands its follower: what is between them comes before both, but for views of what the
-  /// first one stacks.
+  /// Moves the follower directly after a loop that is ahead: ops between them go before both, except for views of what
+  /// the first loop stacks, which go after.
   LogicalResult joinLoops(func::FuncOp entry) {
     for (ScanOp ahead : llvm::to_vector(entry.getOps<ScanOp>())) {
       if (ahead.getAhead() == 0)
@@ -67,7 +67,7 @@ private:
     return success();
   }
 
-  /// The host function copies it, as the only part of what it puts together.
+  /// Inserts a copy, as a kiln.concat of one value that the entry-point code executes.
   static void insertCopy(OpOperand &operand) {
     OpBuilder builder(operand.getOwner());
     if (isa_and_nonnull<SlideOp, StateOp>(getViewed(operand.get()).getDefiningOp()))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plan as text: one line a buffer, then a picture in which a column is a step and a row a slice of the arena.
+// Prints the plan as text: one line per buffer, then a diagram whose columns are steps and whose rows are slices of the
+// arena.
 #include "compiler/transforms/PlanMemory.h"
 
 #include "compiler/dialect/KilnDialect.h"

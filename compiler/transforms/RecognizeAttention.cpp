@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the second product backwards:
-//   1. matmul(p, v); p = softmax of s over the last axis; s = [mask +] [scale *] matmul(q, k^T), in either order of
-//      operands; a scale may also stand on q or k.
-//   2. If q, k, v are transpose(reshape(x)) that split heads and the result is merged back the same way, the heads are
-//      the op's; otherwise each batch axis stays as it is and there is one head.
+// Matches attention from its second matmul backwards:
+// 1. matmul(p, v); p = softmax of s over the last axis; s = [mask +] [scale *] matmul(q, k^T), with operands in either
+// order; a scale may also be applied to q or k.
+// 2. If q, k, v are transpose(reshape(x)) that split heads and the result is merged back the same way, the op gets
+// these heads; otherwise each batch axis stays as it is and there is one head.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -21,7 +21,7 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Strips factors that are constants off `value`, multiplying them into `scale`.
+/// Strips constant factors off `value`, multiplying them into `scale`.
 Value stripScale(Value value, double &scale) {
   while (value.hasOneUse()) {
     Operation *op = value.getDefiningOp();
@@ -39,8 +39,8 @@ Value stripScale(Value value, double &scale) {
   return value;
 }
 
-/// transpose(reshape(x)) that makes [..., T, H*D] into [..., H, T, D], or [..., H, D, T] with `isTransposed`; null if
-/// not.
+/// Matches transpose(reshape(x)) that makes [..., T, H*D] into [..., H, T, D], or [..., H, D, T] with `isTransposed`.
+/// Returns x; null if there is no match.
 Value getUnsplit(Value value, bool isTransposed) {
   auto transpose = value.getDefiningOp<TransposeOp>();
   auto split = transpose ? transpose.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();
@@ -62,7 +62,7 @@ Value getUnsplit(Value value, bool isTransposed) {
   return parts == whole ? split.getX() : Value();
 }
 
-/// The reshape that merges heads: reshape(transpose([..., H, T, E])) to [..., T, H*E].
+/// Returns the reshape that merges heads: reshape(transpose([..., H, T, E])) to [..., T, H*E]; null if there is none.
 ReshapeOp getMerge(Value value) {
   if (!value.hasOneUse())
     return {};
@@ -79,7 +79,7 @@ ReshapeOp getMerge(Value value) {
   return ArrayRef(wanted) == transpose.getPermutation() && parts == whole ? merge : ReshapeOp();
 }
 
-/// 0 on and below the diagonal, at most -1e9 above.
+/// Whether the value is 0 on and below the diagonal and at most -1e9 above.
 bool isCausalMask(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   auto values = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
@@ -94,7 +94,7 @@ bool isCausalMask(Value value) {
   });
 }
 
-/// What the first half of the pattern holds.
+/// The operands matched in the first half of the pattern, up to the softmax.
 struct Scores {
   MatmulOp product;
   double scale = 1;
@@ -127,7 +127,7 @@ class AttentionMatcher {
 public:
   explicit AttentionMatcher(MatmulOp second) : second(second) {}
 
-  /// Replaces the ops if they are an attention.
+  /// Replaces the ops if they match attention.
   void rewrite() {
     auto softmax = second.getA().getDefiningOp<SoftmaxOp>();
     if (!softmax || !softmax->hasOneUse() || second.getTransposeB() ||
@@ -165,7 +165,7 @@ private:
   bool rewriteBatched() {
     RankedTensorType values = typeOf(value);
     if (!scores.product.getTransposeB() || !haveSameBatch({query, key, value}) ||
-        values.isDynamicDim(values.getRank() - 1)) // an attention's width is fixed
+        values.isDynamicDim(values.getRank() - 1)) // kiln.attention requires a static width
       return false;
     std::optional<Value> mask = getMask(-1, typeOf(query).getRank());
     if (!mask)
@@ -181,7 +181,7 @@ private:
     });
   }
 
-  /// The mask without the axis of the heads; null if there is none or it is `causal`; nothing if it differs by head.
+  /// Returns the mask without the head axis, null if there is none or it is causal, and nullopt if it differs by head.
   std::optional<Value> getMask(int64_t headAxis, int64_t rank) {
     if (!scores.mask)
       return Value();
@@ -225,7 +225,7 @@ struct RecognizeAttention : impl::RecognizeAttentionBase<RecognizeAttention> {
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });
     for (MatmulOp product : products)
       AttentionMatcher(product).rewrite();
-    // What is left of the matched ops has no users.
+    // Erase the matched ops, which have no users any more.
     getOperation().walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))
         op->erase();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel's key is of what it computes, not of how a target approximates it: it is taken before the target's passes.
+// A kernel's key describes what it computes, not how a target approximates it: it is recorded before the target's
+// passes.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call of a kernel does is counted while its ops still say what they are, and stands beside the call: kernels of
-// different ops may become one.
+// Records the work of a kernel (FLOPs and bytes) on each call while its ops are still known: kernels of different ops
+// may be merged later.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/ElementTypes.h"
@@ -24,8 +24,8 @@ AffineExpr countBytes(RankedTensorType type) {
   return getProduct(getExtents(type), context) * storedBytes(type.getElementType(), 1);
 }
 
-/// Whether the op reads as many elements of the operand as its result has: of a table, whose rows indices choose, and
-/// of what it takes a part of.
+/// Whether the op reads only as many elements of the operand as its result has: of a table whose rows are selected by
+/// indices, and of a tensor that it slices.
 bool readsAPart(OpOperand &use) {
   Operation *op = use.getOwner();
   if (isa<SliceOp>(op))
@@ -37,7 +37,7 @@ bool readsAPart(OpOperand &use) {
                        [&](const IndexOperand &index) { return index.operand == use.get(); });
 }
 
-/// Bytes that a kernel reads of an argument, at most.
+/// Returns an upper bound on the bytes that a kernel reads from an argument.
 AffineExpr countRead(BlockArgument argument) {
   if (!llvm::all_of(argument.getUses(), readsAPart))
     return countBytes(cast<RankedTensorType>(argument.getType()));
@@ -47,7 +47,7 @@ AffineExpr countRead(BlockArgument argument) {
   return read;
 }
 
-/// Additions and multiplications of products, and bytes, over the kernel's symbols.
+/// Returns the FLOPs of contractions and the bytes, over the kernel's symbols.
 AffineMap countWork(func::FuncOp kernel) {
   AffineExpr flops = getAffineConstantExpr(0, kernel.getContext()), bytes = flops;
   kernel.walk([&](KernelOpInterface op) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Going backwards through a block: what Differentiate.cpp, for ops, and ReverseLoop.cpp, for loops, share.
+// Backward traversal of a block: shared by Differentiate.cpp (ops) and ReverseLoop.cpp (loops).
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -11,23 +11,24 @@ namespace mlir::kiln {
 
 inline bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
 
-/// What all of an entry's loops need.
+/// The request, shared by all loops of an entry.
 struct GradientRequest {
   llvm::DenseSet<StringAttr> wanted; // the parameters
   DifferentiationOptions options;
 };
 
-/// A product in a loop over time whose weight's gradient is one product of all iterations, behind the loop.
+/// A GEMM in a loop over time whose weight gradient is one GEMM over all iterations, after the loop.
 struct Postponed {
   LinearOp product;
-  Value dy;                   // of an iteration
-  std::optional<size_t> rows; // which of the second loop's sequences is the product's x; else it is an output
+  Value dy;                   // of one iteration
+  std::optional<size_t> rows; // the number of the reversed loop's sequence that is the GEMM's x; nullopt: x is an
+                              // output
 };
 
-/// The gradients of a block's values.
+/// The gradients of the values of a block.
 class Reverse {
 public:
-  /// `active`: values from above that depend on a parameter.
+  /// `active`: values from enclosing blocks that depend on a parameter.
   Reverse(OpBuilder &builder, const GradientRequest &request, llvm::DenseSet<Value> active)
       : builder(builder), request(request), active(std::move(active)) {}
 
@@ -36,16 +37,16 @@ public:
     if (isFloat(value))
       active.insert(value);
   }
-  /// Finds out what depends on them.
+  /// Determines which values of the block depend on active values or wanted parameters.
   void findActive(Block &block);
   void add(Value value, Value gradient, Location loc);
   Value gradientOf(Value value) const { return gradients.lookup(value); }
-  /// From the gradients that are there: the ops up to `end`, which is not one of them.
+  /// Propagates gradients backwards from the last op up to `end`, exclusive.
   LogicalResult run(Block &block, Operation *end);
 
-  /// By name: the sum over all parameters that have it.
+  /// Gradients by name: the sum over all parameters of that name.
   llvm::MapVector<StringAttr, Value> parameters;
-  /// Weights that are multiplied by the rows of all iterations at once, and these products.
+  /// Weights whose gradient is one GEMM over the rows of all iterations, and the GEMMs that use them.
   llvm::DenseSet<Value> shared;
   SmallVector<Postponed> postponed;
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of a loop there is a second one, which goes through the iterations from the last to the first:
+// Each loop gets a reversed loop, which runs the iterations from the last to the first:
 //
 //   %y = kiln.repeat 12 (%x = %init) { ... }
-//   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }                            what the second one reads
+//   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }
 //   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
 //
-// What the second loop's body reads of the first one's is saved there, but for what only moves elements, which is done
-// again, as all of a layer may be (checkpointing): then only what the loop carries is saved. A weight that a loop over
-// time multiplies by gets its gradient behind the loop, by one product with the rows of all iterations.
+// Values of the forward loop that the reversed body reads are saved, except for results of pure data movement, which
+// are recomputed. With activation checkpointing all of a layer is recomputed: then only the loop-carried values are
+// saved. A weight that a loop over time multiplies by gets its gradient after the loop, by one GEMM with the rows of
+// all iterations.
 #include "compiler/transforms/Reverse.h"
 
 #include "compiler/dialect/ReadValues.h"
@@ -19,7 +20,7 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Whether that can be: states have other values afterwards.
+/// Whether the op can be recomputed. Ops that depend on states cannot: these have other values afterwards.
 bool canBeDoneAgain(Operation *op) {
   return !op->walk([](Operation *inner) {
               return isa<StateOp, AppendOp, StoreOp, AssignOp, RequireFiniteOp>(inner) ? WalkResult::interrupt()
@@ -27,26 +28,26 @@ bool canBeDoneAgain(Operation *op) {
             }).wasInterrupted();
 }
 
-/// The second loop of one, being made.
+/// Builds the reversed loop.
 class LoopReverser {
 public:
   LoopReverser(OpBuilder &builder, const GradientRequest &request, LoopInterface loop)
       : builder(builder), request(request), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
         inner(region.emplaceBlock()) {}
 
-  /// Makes its body. `ofResults`: gradients of the loop's results. `captured`: values from above whose gradients are
-  /// wanted, which depend on a parameter, as all of `active` do.
+  /// Builds the body. `ofResults`: gradients of the loop's results. `captured`: values from enclosing blocks whose
+  /// gradients are wanted. They depend on a parameter, as all of `active` do.
   LogicalResult run(ArrayRef<Value> ofResults, ArrayRef<Value> captured, const llvm::DenseSet<Value> &active);
-  /// Lets the loop save what the second one reads, and makes that, at the builder's place.
+  /// Makes the forward loop save what the reversed one reads, and creates the reversed loop at the insertion point.
   ScanOp create();
 
-  SmallVector<Value> summed;        // of what is captured, what has gradients that are added up in the loop
-  SmallVector<Postponed> postponed; // dy of each is an output behind the others, then x if it is no sequence
+  SmallVector<Value> summed;        // captured values whose gradients are accumulated in the loop
+  SmallVector<Postponed> postponed; // dy of each is an output after the others, then x unless it is a sequence
   Value sequence(size_t number) const { return sequences[number]; }
 
-  SmallVector<Value> carried;    // of the loop, what has gradients: floats
-  SmallVector<Value> slices;     // of the sequences that have gradients, which are the first outputs
-  SmallVector<StringAttr> names; // of the parameters that the other outputs are gradients of
+  SmallVector<Value> carried;    // the loop's carried values that have gradients: floats
+  SmallVector<Value> slices;     // slices of the sequences that have gradients, which are the first outputs
+  SmallVector<StringAttr> names; // the parameters whose gradients are the other outputs
 
 private:
   Value addSequence(Value sequence, Type slice) {
@@ -67,11 +68,11 @@ private:
   Block &body;
   Region region;
   Block &inner;
-  SmallVector<Value> inits;     // gradients of what is carried, then zeros, for sums of those of what is captured
-  SmallVector<Value> sequences; // null for those that the loop is to save
-  SmallVector<Value> saved;     // values of the body, in the order of these
+  SmallVector<Value> inits;     // gradients of carried values, then zeros for the sums of captured values' gradients
+  SmallVector<Value> sequences; // null for those that the forward loop is still to save
+  SmallVector<Value> saved;     // values of the forward body, in the order of the null sequences
   SmallVector<Value> outputs;
-  IRMapping here; // values of the body -> of the second one's
+  IRMapping here; // values of the forward body -> of the reversed body
 };
 
 LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captured,
@@ -82,7 +83,7 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
     inits.push_back(b.zeros(rankedType(value)));
   builder.setInsertionPointToEnd(&inner);
   Reverse inside(builder, request, active);
-  SmallVector<std::pair<Value, Value>> seeds; // what the body yields, and the gradient of that
+  SmallVector<std::pair<Value, Value>> seeds; // yielded values and their gradients
   auto seed = [&](Value yielded, Value gradient) { seeds.emplace_back(yielded, gradient); };
   OperandRange yielded = loop.getYield()->getOperands();
   for (auto [i, value] : llvm::enumerate(loop.getCarried()))
@@ -142,7 +143,7 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
   return success();
 }
 
-/// What the second loop has as a sequence it need not stack.
+/// Drops stacked outputs that are already sequences of the reversed loop.
 void LoopReverser::dropSequences(YieldOp yield) {
   const size_t first = outputs.size() - 2 * postponed.size(), numCarried = inits.size();
   for (size_t i = postponed.size(); i-- > 0;) {
@@ -159,7 +160,7 @@ void LoopReverser::dropSequences(YieldOp yield) {
   }
 }
 
-/// A value of the body, at its end, as what is kept of it.
+/// Returns the value that is stacked for `value`, rounded at the end of the body if a narrower type was requested.
 Value LoopReverser::save(Value value) {
   RankedTensorType type = rankedType(value);
   if (!request.options.keptAs || !type.getElementType().isF32() || type.getRank() == 0)
@@ -169,7 +170,7 @@ Value LoopReverser::save(Value value) {
   return CastOp::create(builder, loc, type.clone(request.options.keptAs), value);
 }
 
-/// A value of the body as the second one has it: done again, or saved.
+/// Returns a forward value for use in the reversed body: recomputed or saved.
 Value LoopReverser::resolve(Value value) {
   if (value.getParentBlock() != &body)
     return value;
@@ -208,7 +209,7 @@ RankedTensorType LoopReverser::stackedType(Value value) {
   return getTensorType(extents, rankedType(value).getElementType(), symbols);
 }
 
-/// The same loop that also stacks what is saved.
+/// Replaces the forward loop by one that also stacks the saved values.
 void LoopReverser::replaceLoop() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop);
@@ -253,7 +254,7 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   llvm::SetVector<Value> above;
   getUsedValuesDefinedAbove(loop->getRegion(0), above);
   SmallVector<Value> captured = llvm::filter_to_vector(above, [&](Value value) { return isActive(value); });
-  // What each value of the body begins as, or is a slice of.
+  // The initial value or the sequence of each argument of the body.
   DenseMap<Value, Value> outside;
   for (auto [argument, operand] : llvm::zip_equal(loop.getYield()->getBlock()->getArguments(), loop->getOperands()))
     outside[argument] = operand;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ShardSplits found is done: types are changed where they stand, and sums added behind the layers by inputs,
-// before their biases.
+// Applies the splits that ShardSplits found: changes types in place, and adds an all-reduce after each row-parallel
+// linear layer, before its bias.
 //
-// With `parts` what so many ranks could split is, whatever the number of ranks, and sums of one rank are there, too.
+// With `parts`, only splits that this number of ranks would also support are used, regardless of the actual number, and
+// all-reduces are added even for a single rank.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/transforms/ShardLoss.h"
@@ -39,7 +40,7 @@ private:
   void changeLookup(EmbeddingOp embedding, int64_t vocabulary);
   void changeLogits(LinearOp linear);
   RankedTensorType partOf(RankedTensorType type, unsigned axis, int64_t group = 1) const;
-  /// Of the ranks that there are, not of the parts of sums.
+  /// Returns the group size in actual ranks, not in parts of sums.
   int64_t groupOf(const Split &split) const {
     return std::max<int64_t>(split.group * ranks / std::max(ranks, parts), 1);
   }
@@ -60,7 +61,7 @@ RankedTensorType Sharding::partOf(RankedTensorType type, unsigned axis, int64_t 
   return getTensorType(extents, type.getElementType(), getNumSymbols(type));
 }
 
-/// The rank's head of keys or values [..., heads times width], of which it has all.
+/// Selects the rank's key or value head from [..., heads times width], of which the rank has all heads.
 Value Sharding::pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads) {
   SmallVector<AffineExpr> extents = getExtents(tensorTypeOf(all));
   const int64_t width = tensorTypeOf(all).getShape().back() / heads, axis = tensorTypeOf(all).getRank() - 1;
@@ -87,7 +88,7 @@ void Sharding::changeAttention(AttentionOp attention) {
     attention.setKeyValueHeads(std::max<int64_t>(shared / ranks, 1));
 }
 
-/// Whether the operand is all ranks' alike, and a rank reads those parts of it that are its own.
+/// Whether all ranks have the same operand and each rank reads only its own parts of it.
 bool Sharding::isShared(OpOperand &operand) const {
   const unsigned number = operand.getOperandNumber();
   Operation *op = operand.getOwner();
@@ -105,7 +106,7 @@ void Sharding::shareOut(Operation *op) {
     shareNorm(op, found.getSplits().lookup(op->getResult(0)).axis, all);
 }
 
-/// What beside types says how large things are.
+/// Changes attributes that depend on sizes.
 void Sharding::changeOp(Operation *op) {
   Builder builder(context);
   if (auto attention = dyn_cast<AttentionOp>(op)) {
@@ -124,8 +125,8 @@ static SmallVector<OpOperand *> readsOf(Value value) {
   return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
 }
 
-/// Short floats are rounded behind the bias, as in one process. What a part is cast to in its own kernel is not rounded
-/// before, unless kernels are ordered.
+/// 16-bit floats are rounded after the bias, as in a single process. A partial sum is cast to f32 within its own kernel
+/// without intermediate rounding, except in batch-invariant kernels.
 Value Sharding::addUp(OpBuilder &builder, Value part, Value bias) const {
   const Location loc = part.getLoc();
   RankedTensorType type = tensorTypeOf(part);
@@ -139,7 +140,7 @@ Value Sharding::addUp(OpBuilder &builder, Value part, Value bias) const {
   return isWidened ? CastOp::create(builder, loc, type, sum).getResult() : sum;
 }
 
-/// The bias is added once, behind the sum.
+/// Adds the all-reduce of a row-parallel layer. The bias is added once, after the sum.
 void Sharding::addSum(LinearOp linear) {
   OpBuilder builder(context);
   builder.setInsertionPointAfter(linear);
@@ -151,7 +152,7 @@ void Sharding::addSum(LinearOp linear) {
     read->set(sum);
 }
 
-/// Rows that another rank has are zeros, and the sum over all ranks is the row.
+/// Looks up rows in the rank's share of the table. Rows of other ranks are zeros, so the all-reduce yields the row.
 void Sharding::changeLookup(EmbeddingOp embedding, int64_t vocabulary) {
   OpBuilder builder(embedding);
   const Location loc = embedding.getLoc();
@@ -182,7 +183,8 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t vocabulary) {
   embedding.getResult().replaceAllUsesExcept(sum, part.getDefiningOp());
 }
 
-/// Each rank's logits, one behind another in each row; of the last rank's not those that the one before has, too.
+/// Gathers the logits of all ranks, concatenated in each row. Logits that the last rank shares with the previous one
+/// are dropped from the last rank's.
 void Sharding::changeLogits(LinearOp linear) {
   OpBuilder builder(context);
   builder.setInsertionPointAfter(linear);
@@ -191,7 +193,7 @@ void Sharding::changeLogits(LinearOp linear) {
   linear.getResult().setType(partOf(whole, last));
   SmallVector<AffineExpr> extents = getExtents(tensorTypeOf(linear));
   extents.insert(extents.begin(), getAffineConstantExpr(ranks, context));
-  SmallVector<int64_t> permutation(last + 2, 0); // behind the rows' axes, before the last one
+  SmallVector<int64_t> permutation(last + 2, 0); // the ranks' axis goes after the rows' axes, before the last one
   for (unsigned axis = 0; axis < last; ++axis)
     permutation[axis] = axis + 1;
   permutation.back() = last + 1;
@@ -231,7 +233,7 @@ void Sharding::splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shard
   }
 }
 
-/// What all ranks have alike and ops of a rank's own read: gradients come back in parts.
+/// Marks values that all ranks have but rank-specific ops read: their gradients are partial sums over ranks.
 void Sharding::markWhole() {
   llvm::SmallSetVector<OpOperand *, 32> reads;
   auto isRanks = [&](Operation *op) {

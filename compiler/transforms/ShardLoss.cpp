@@ -39,7 +39,7 @@ bool ShardLoss::isScalarConstant(Value value) const {
 bool ShardLoss::find(LinearOp logits) {
   vocabulary = rankedType(logits).getShape().back();
   columns.push_back(logits);
-  for (size_t i = 0; i < columns.size(); ++i) // which grow
+  for (size_t i = 0; i < columns.size(); ++i) // grows during iteration
     if (!addReaders(columns[i]))
       return false;
   return !likelihoods.empty() && llvm::all_of(positions, [&](PositionsOp classes) { return areRead(classes); });
@@ -101,7 +101,7 @@ std::optional<ShardLoss::Pick> ShardLoss::pickOf(WhereOp where) const {
   return Pick{sum, where, equal, classes, target};
 }
 
-/// That classes are compared with targets, or the last one of them is asked for, alone.
+/// Whether the class numbers are only compared with targets or reduced to the last class.
 bool ShardLoss::areRead(PositionsOp classes) const {
   return llvm::all_of(classes->getUsers(), [&](Operation *user) {
     return isa<MaxOp>(user) || llvm::any_of(likelihoods, [&](const Likelihoods &likely) {
@@ -121,8 +121,8 @@ Value ShardLoss::addRanks(GradientBuilder &b, Value x) const {
   return b.create<AllReduceOp>(b.create<SumOp>(x, axis()));
 }
 
-/// With c = x - the largest of all ranks, and s the logarithm of all ranks' sums of e^c, the likelihoods are c - s. The
-/// largest has no part in the gradient.
+/// With c = x - the maximum over all ranks, and s the logarithm of the sum of e^c over all ranks, the log-likelihoods
+/// are c - s. The maximum does not contribute to the gradient.
 void ShardLoss::splitLikelihoods(Likelihoods &likely, int64_t ranks) {
   OpBuilder builder(likely.all);
   GradientBuilder b(builder, likely.all.getLoc());
@@ -155,7 +155,7 @@ void ShardLoss::splitLikelihoods(Likelihoods &likely, int64_t ranks) {
   likely.all.erase();
 }
 
-/// One rank has the target, all others add zeros. A target that is no class has the likelihood 0, as before.
+/// One rank has the target, all others add zeros. A target that is not a class has the likelihood 0, as before.
 Value ShardLoss::splitPick(OpBuilder &builder, Pick &pick, const VocabularyShare &share, Value centred, Value logSum) {
   const Location loc = pick.sum.getLoc();
   GradientBuilder b(builder, loc);

@@ -3,7 +3,7 @@
 
 namespace mlir::kiln {
 
-/// [..., all parts, ...] -> [..., own parts, ...]
+/// Selects the rank's parts: [..., all parts, ...] -> [..., own parts, ...]
 static Value takeOwn(GradientBuilder &b, Value x, unsigned axis, const RankParts &parts) {
   if (parts.ranks == 1)
     return x;
@@ -14,7 +14,7 @@ static Value takeOwn(GradientBuilder &b, Value x, unsigned axis, const RankParts
   return b.create<GatherOp>(b.reshape(x, extents), rank, axis);
 }
 
-/// [..., heads times width] -> [..., own parts times width]: of each part the head that its queries read.
+/// [..., heads times width] -> [..., own parts times width]: selects for each part the head that its queries read.
 static Value takeHeads(GradientBuilder &b, Value keys, int64_t heads, const RankParts &parts) {
   SmallVector<AffineExpr> extents = getExtents(rankedType(keys)), all;
   const AffineExpr width = extents.pop_back_val().floorDiv(heads);
@@ -40,14 +40,15 @@ void shareKeys(AttentionOp attention, const RankParts &parts) {
   attention.setKeyValueHeads(parts.own);
 }
 
-/// A weight [width] for each own part: [own parts, 1, width].
+/// Selects a weight [width] for each own part: [own parts, 1, width].
 static Value takeWeights(GradientBuilder &b, Value weight, const RankParts &parts) {
   const AffineExpr width = getExtents(rankedType(weight)).back();
   Value copies = b.expandTo(weight, b.typeOf({constantExtent(weight, parts.ranks * parts.own), width}, weight));
   return b.reshape(takeOwn(b, copies, 0, parts), {constantExtent(weight, parts.own), constantExtent(weight, 1), width});
 }
 
-/// The norm without a weight, whose rows of each part, [own parts, rows, width], are multiplied by that of the part.
+/// Replaces the norm by one without a weight; its rows of each part, [own parts, rows, width], are multiplied by the
+/// part's weight.
 void shareNorm(Operation *norm, unsigned axis, const RankParts &parts) {
   OpBuilder builder(norm);
   GradientBuilder b(builder, norm->getLoc());

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all ranks have alike and a rank's own heads read, in trainings whose sums have a fixed number of parts: there is
-// one of it for each part, of which a rank reads its own. So a rank gets their gradients from all others, and adds all
-// of them up itself, as one process does.
+// Replicates values that all ranks have and a rank's heads read, for training with a fixed number of partial sums:
+// there is one copy per part, and a rank reads its own copies. A rank thus receives their gradients from all other
+// ranks and adds them up itself, in the order in which a single process does.
 #pragma once
 
 #include "compiler/transforms/SumParts.h"
 
 namespace mlir::kiln {
 
-/// Keys and values of fewer heads than there are parts, for attention of a rank's heads.
+/// Replicates keys and values with fewer heads than there are parts, for attention over a rank's heads.
 void shareKeys(AttentionOp attention, const RankParts &parts);
 
-/// Weight and bias of a norm whose rows a rank has its heads' of, which are along an axis.
+/// Replicates weight and bias of a norm whose rows are split by heads along an axis.
 void shareNorm(Operation *norm, unsigned axis, const RankParts &parts);
 
 } // namespace mlir::kiln

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between the layers that are split each rank has its share of the rows (Korthikanti et al. 2022, section 4.2.2):
+// Sequence parallelism: between tensor-parallel layers each rank has its share of the rows (Korthikanti et al. 2022,
+// section 4.2.2):
 //
-// 1. Each sum behind a layer by inputs, or behind a table, is a seed. From there go ops that work on each row alone, as
-//    far as their results are of the same rows: norms, residuals, what loops over layers carry.
-// 2. A sum becomes a reduce_scatter. Where all rows are wanted, as by a layer by outputs, they are gathered; what all
-//    ranks have alike is read by its rank's rows.
+// 1. Each all-reduce after a row-parallel layer or a table is a seed. Starting there, ops that work on each row
+// independently are added as long as their results have the same rows: norms, residuals, loop-carried values.
+// 2. An all-reduce becomes a reduce_scatter. Where all rows are needed, as by a column-parallel layer, they are
+// gathered; of values that all ranks have, a rank reads its rows.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -23,7 +24,7 @@ class RowSharding {
 public:
   RowSharding(func::FuncOp function, int64_t ranks) : function(function), ranks(ranks), builder(function) {}
 
-  /// Whether there was a sum whose rows could be divided.
+  /// Returns whether there was a sum whose rows could be split.
   bool run();
 
 private:
@@ -33,7 +34,8 @@ private:
   void follow(Value value, unsigned axis);
   void followOp(Operation *op, unsigned axis);
   void addCarried(LoopInterface loop, unsigned number, unsigned axis);
-  /// Where an operand has the axis, counted from the last one as results are, if it has it.
+  /// Returns the axis of an operand that corresponds to the result's axis, aligned at the last axis; nullopt if it has
+  /// none.
   std::optional<unsigned> axisIn(Value operand, Value result, unsigned axis) const;
   bool readsRows(OpOperand &use) const;
   void findReads();
@@ -49,21 +51,22 @@ private:
   func::FuncOp function;
   const int64_t ranks;
   OpBuilder builder;
-  llvm::MapVector<Value, unsigned> rows; // by their axis
+  llvm::MapVector<Value, unsigned> rows; // values with the axis that is split
   SmallVector<Value> waiting;
-  SmallVector<std::pair<OpOperand *, unsigned>> gathered, picked; // with the axis
-  SmallVector<OpOperand *> alike;                                 // what each rank reads for its rows
-  llvm::DenseMap<std::pair<Value, Block *>, Value> wholes;        // what was gathered
+  SmallVector<std::pair<OpOperand *, unsigned>> gathered, picked; // uses with the axis
+  SmallVector<OpOperand *> alike;                                 // uses whose gradients are partial sums over ranks
+  llvm::DenseMap<std::pair<Value, Block *>, Value> wholes;        // gathered values
 };
 
-/// Ops on each row alone, but for their results' types as they are for any rows.
+/// Whether the op works on each row independently and changes with the number of rows only in its result type.
 bool worksOnRows(Operation *op) {
   return op->getNumResults() == 1 && isa<FloatType>(rankedType(op->getResult(0)).getElementType()) &&
          (isa<LayerNormOp, RmsNormOp>(op) ||
           (hasRole(op, KernelRole::Pointwise) && !isa<QuantizeRowsOp, ConstantOp>(op)));
 }
 
-/// The first one but the columns' that is divided evenly. Parts of f16 and bf16 are added up in f32.
+/// Returns the first axis, other than the columns', that the ranks divide evenly. Partial sums of f16 and bf16 are
+/// accumulated in f32.
 std::optional<unsigned> RowSharding::rowAxis(AllReduceOp sum) const {
   auto widened = sum.getX().getDefiningOp<CastOp>();
   Value part = widened ? widened.getX() : sum.getX();
@@ -140,7 +143,7 @@ void RowSharding::follow(Value value, unsigned axis) {
   }
 }
 
-/// Whether the op wants the value by its rank's rows.
+/// Whether the op needs only the rank's rows of the value.
 bool RowSharding::readsRows(OpOperand &use) const {
   Operation *user = use.getOwner();
   const unsigned number = use.getOperandNumber();
@@ -190,7 +193,7 @@ void RowSharding::changeTypes() {
   }
 }
 
-/// [..., all rows, ...] as [..., ranks, rows, ...]
+/// Reshapes [..., all rows, ...] to [..., ranks, rows, ...].
 Value RowSharding::divided(GradientBuilder &b, Value all, unsigned axis) {
   SmallVector<AffineExpr> extents = getExtents(rankedType(all));
   const int64_t count = rankedType(all).getDimSize(axis);
@@ -229,7 +232,8 @@ void RowSharding::scatter(AllReduceOp sum, unsigned axis) {
   sum.erase();
 }
 
-/// What ranks compute different things of gets their parts of its gradient, which are added where the rows are.
+/// Gathers all rows for a use. Where ranks compute different results from the value, its gradient is a partial sum on
+/// each rank, and reduced to the owner of the rows.
 void RowSharding::gatherFor(OpOperand &use, unsigned axis) {
   Value own = use.get();
   GradientBuilder b(builder, use.getOwner()->getLoc());
@@ -250,7 +254,7 @@ void RowSharding::gatherFor(OpOperand &use, unsigned axis) {
   use.set(all);
 }
 
-/// Each rank drops other elements: number i in step t as step t * ranks + i.
+/// Makes ranks drop different elements: rank i in step t uses step t * ranks + i.
 void RowSharding::setStep(DropoutOp dropout) {
   builder.setInsertionPoint(dropout);
   GradientBuilder b(builder, dropout.getLoc());

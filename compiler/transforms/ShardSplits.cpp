@@ -5,7 +5,7 @@ namespace mlir::kiln {
 
 static unsigned lastAxis(Value value) { return tensorTypeOf(value).getRank() - 1; }
 
-/// The axis of `to` that an axis of `from`, the same elements in another shape, is when each is cut into equal parts.
+/// Maps an axis through a reshape: returns the axis of `to` that is split when an axis of `from` is split evenly.
 static std::optional<unsigned> reshapedAxis(ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to, unsigned axis,
                                             MLIRContext *context) {
   auto firstOfMany = [](ArrayRef<AffineExpr> extents, unsigned begin, unsigned end) {
@@ -15,7 +15,7 @@ static std::optional<unsigned> reshapedAxis(ArrayRef<AffineExpr> from, ArrayRef<
   };
   unsigned i = 0, j = 0;
   while (i < from.size() && j < to.size()) {
-    // The least number of axes that hold the same elements on both sides.
+    // The smallest numbers of axes that have the same number of elements on both sides.
     unsigned iEnd = 0, jEnd = 0;
     for (unsigned together = 2; iEnd == 0 && together <= from.size() - i + to.size() - j; ++together)
       for (unsigned own = 1; own < together && iEnd == 0; ++own)
@@ -56,7 +56,7 @@ ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool hasParts) : ranks(
   });
   for (LinearOp linear : linears)
     trySplit(linear);
-  if (!hasOrder()) // else gradients of logits would be sums of other shares than there are parts
+  if (!hasOrder()) // else gradients of logits would be summed over other shares than the parts
     for (StringRef weight : weights)
       trySplitTable(weight);
 }
@@ -76,7 +76,7 @@ bool ShardSplits::add(Value value, const Split &split) {
   const int64_t shares = ranks / split.group;
   if (llvm::any_of(split.sections, [&](int64_t extent) { return extent % shares != 0; }))
     return false;
-  // Gradients of one column are added up along it, of several side by side: not in one order.
+  // A gradient of one column is reduced along it, of several adjacent ones is not: the summation order would differ.
   const bool isOneColumn = split.axis == lastAxis(value) && split.isWhole() && split.sections[0] == shares;
   if (hasOrder() && isOneColumn)
     return false;
@@ -120,7 +120,7 @@ bool ShardSplits::propagateLinear(LinearOp linear, Value known, const Split &spl
          add(linear.getResult(), along(lastAxis(linear.getResult())));
 }
 
-/// The range of an axis that the op takes of its first operand; nothing if it takes no fixed one.
+/// Returns the range of an axis that the op takes from its first operand; nullopt if the range is not static.
 static std::optional<std::pair<int64_t, int64_t>> rangeOf(Operation *op, unsigned axis) {
   auto slice = dyn_cast<SliceOp>(op);
   auto append = dyn_cast<AppendOp>(op);
@@ -132,7 +132,7 @@ static std::optional<std::pair<int64_t, int64_t>> rangeOf(Operation *op, unsigne
   return std::pair(static_cast<int64_t>(slice ? slice.getStart() : append.getColumn()), extent.getValue());
 }
 
-/// Of ops that take ranges of the axis each is a section, and together they are all of it.
+/// Splits a joint value into sections: each user takes one range of the axis, and together they cover it.
 bool ShardSplits::addSections(Value joint, unsigned axis) {
   Split split{axis, {}};
   SmallVector<std::pair<int64_t, int64_t>> ranges;
@@ -161,7 +161,7 @@ bool ShardSplits::propagateSlice(SliceOp slice, Value known, const Split &split)
   return add(known == slice.getX() ? slice.getResult() : slice.getX(), split);
 }
 
-/// Operands that are broadcast along the axis stay whole.
+/// Operands that are broadcast along the axis are not split.
 bool ShardSplits::propagatePointwise(Operation *op, Value known, const Split &split) {
   Value result = op->getResult(0);
   const unsigned behind = lastAxis(known) - split.axis; // counted from the last axis
@@ -180,9 +180,9 @@ bool ShardSplits::propagatePointwise(Operation *op, Value known, const Split &sp
   return true;
 }
 
-/// Fewer heads of keys than ranks are divided among groups of ranks: of each all its queries' ranks have a copy. What
-/// is trained gets its gradient from all ranks or one, not from a group; so there each rank has all of them, and picks
-/// one.
+/// With fewer key heads than ranks, each head is replicated among the group of ranks that have its queries. A trained
+/// value gets its gradient from all ranks or from one, not from a group, so in training each rank has all heads and
+/// selects one.
 bool ShardSplits::addKeys(AttentionOp attention) {
   const int64_t heads = attention.getNumKeyValueHeads();
   if (heads % ranks != 0 && ranks % heads != 0)
@@ -206,7 +206,7 @@ bool ShardSplits::propagateAttention(AttentionOp attention, const Split &split) 
          addKeys(attention);
 }
 
-/// All that reads and writes the state.
+/// Splits the state in all ops that read or write it.
 bool ShardSplits::propagateState(Operation *op, const Split &split) {
   if (split.axis == 0)
     return false;
@@ -225,7 +225,7 @@ bool ShardSplits::propagateState(Operation *op, const Split &split) {
   return true;
 }
 
-/// In all entries. Groups of elements that share a scale stay whole.
+/// Splits the parameter in all entries. Groups of elements that share a scale are not cut.
 bool ShardSplits::propagateParameter(ParameterOp parameter, const Split &split) {
   StorageAttr storage = parameter.getStorageAttr();
   const bool cutsGroups = storage && storage.isGrouped() && split.axis != storage.getDim() &&
@@ -268,7 +268,7 @@ bool ShardSplits::propagate(Operation *op, Value known, const Split &split) {
   if (auto concat = dyn_cast<ConcatOp>(op))
     return split.axis != concat.getAxis() && add(concat.getResult(), split) &&
            llvm::all_of(concat.getInputs(), [&](Value input) { return add(input, split); });
-  if (isa<LayerNormOp, RmsNormOp>(op)) // heads that are normalised each by itself
+  if (isa<LayerNormOp, RmsNormOp>(op)) // heads that are normalised separately
     return (known == op->getOperand(0) || known == op->getResult(0)) && split.axis != lastAxis(known) &&
            (split.isWhole() || !hasOrder()) && add(op->getOperand(0), split) && add(op->getResult(0), split);
   if (isa<QuantizeRowsOp, DropoutOp>(op))
@@ -320,7 +320,7 @@ bool ShardSplits::isTableUse(OpOperand &use) const {
 }
 
 void ShardSplits::trySplitTable(StringRef name) {
-  constexpr int64_t rowsByColumns = 4; // fewer, and their sums take longer than they do
+  constexpr int64_t rowsByColumns = 4; // with fewer rows the all-reduce takes longer than the split saves
   const bool isTable = llvm::all_of(uses.lookup(name), [&](Operation *op) {
     auto parameter = dyn_cast<ParameterOp>(op);
     if (!parameter || parameter.getSources().size() > 1 || isSplit(parameter))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of a module several ranks can have parts of.
+// Decides which values of a module are split among tensor-parallel ranks.
 //
-// 1. Each linear layer is tried as one by inputs: its operand is to be split along the last axis, hence what that is
-//    computed from, and what else is computed from that, in all entries, since a weight or a state is split in one way.
-//    Back from there each way has to end at linear layers split by outputs. Otherwise nothing of all that is split.
-// 2. A table of many rows is split by rows: each rank looks up those that it has, and computes the logits that they
-// give.
+// 1. Each linear layer is tried as row-parallel (split along K): its input must be split along the last axis, which is
+// propagated to what the input is computed from and to everything computed from that, in all entries, since a weight or
+// a state is split in only one way. Every path back must end at column-parallel linear layers. Otherwise nothing of it
+// is split.
+// 2. A table of many rows is split by rows (vocabulary parallel): each rank looks up the rows that it has, and computes
+// their logits.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -19,11 +20,11 @@ namespace mlir::kiln {
 
 inline RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A value of which each rank has an even share of each section of an axis; with a group, so many ranks, which follow
-/// each other, have the same share.
+/// A value of which each rank has an even share of each section of an axis. With `group` > 1, that many consecutive
+/// ranks have the same share.
 struct Split {
   unsigned axis = 0;
-  SmallVector<int64_t, 3> sections; // fixed extents, which add up to the axis
+  SmallVector<int64_t, 3> sections; // static sizes, which add up to the axis
   int64_t group = 1;
 
   bool isWhole() const { return sections.size() == 1; }
@@ -32,30 +33,30 @@ struct Split {
 
 class ShardSplits {
 public:
-  /// Among so many ranks. `hasParts`: so many parts, in whose order sums are; tables that indices look into stay whole,
-  /// and where an entry trains all tables.
+  /// Splits among this number of ranks. `hasParts`: among this number of parts, which also fixes the order of sums;
+  /// then tables used for look-ups are not split, and in training no tables are.
   ShardSplits(ModuleOp module, int64_t ranks, bool hasParts);
 
-  /// Values by the axis that is split, in the order in which they were found.
+  /// Returns the split values, in the order in which they were found.
   const llvm::MapVector<Value, Split> &getSplits() const { return splits; }
-  /// The linear layers by inputs.
+  /// Returns the row-parallel linear layers.
   SmallVector<LinearOp> getSummed() const;
-  /// Names of weights that are split by rows, beside those.
+  /// Returns the names of the other weights that are split by rows: the tables.
   ArrayRef<StringRef> getTables() const { return tables; }
-  /// What a weight's values are, or what reads and writes a state.
+  /// Returns the parameter ops of a weight, or the ops that read and write a state.
   ArrayRef<Operation *> getUses(StringRef name) const { return uses.find(name)->second; }
   bool isSplit(Value value) const { return splits.contains(value); }
-  /// Whether gradients are sums in the order of parts.
+  /// Whether gradients are summed in the order of the parts.
   bool hasOrder() const { return hasParts && isTrained; }
 
 private:
-  /// Splits what the layer is given, and all that follows from it; or nothing.
+  /// Splits the input of the layer and everything that depends on the split; or nothing.
   void trySplit(LinearOp byInputs);
-  /// Notes that a value is to be split; false if it cannot be, or is in another way.
+  /// Records that a value is to be split. Returns false if it cannot be or is already split differently.
   bool add(Value value, const Split &split);
   bool addWhole(Value value, unsigned axis, int64_t group = 1);
   bool addSections(Value joint, unsigned axis);
-  /// Notes the values beside `known` that are split since that is.
+  /// Records the values that must be split because `known` is.
   bool propagate(Operation *op, Value known, const Split &split);
   bool propagateLinear(LinearOp linear, Value known, const Split &split);
   bool propagateSlice(SliceOp slice, Value known, const Split &split);
@@ -64,13 +65,13 @@ private:
   bool addKeys(AttentionOp attention);
   bool propagateState(Operation *op, const Split &split);
   bool propagateParameter(ParameterOp parameter, const Split &split);
-  /// Between two values of the same elements or of the same axis elsewhere.
+  /// Propagates between two values with the same elements in another shape, or with the axis elsewhere.
   bool propagateAxes(Value one, Value other, Value known, const Split &split,
                      function_ref<std::optional<unsigned>(unsigned)> toOther,
                      function_ref<std::optional<unsigned>(unsigned)> toOne);
-  /// That each linear is split along one side.
+  /// Whether each linear is split along one side only.
   bool isConsistent(ArrayRef<Value> added) const;
-  /// Splits a weight that is a vocabulary's, of more rows than columns by far, in all its uses.
+  /// Splits a vocabulary's weight, which has many more rows than columns, in all its uses.
   void trySplitTable(StringRef name);
   bool isTableUse(OpOperand &use) const;
 
@@ -79,7 +80,7 @@ private:
   bool isTrained = false;
   llvm::StringMap<SmallVector<Operation *>> uses;
   llvm::MapVector<Value, Split> splits;
-  SmallVector<Value> waiting; // whose ops are to be looked at
+  SmallVector<Value> waiting; // values whose ops are still to be visited
   SmallVector<StringRef> tables;
 };
 

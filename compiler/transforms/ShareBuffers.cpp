@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Number the steps; find the first and last step of every value. What a loop stacks lives from its begin, and its
-//    sequences to its end.
-// 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
-//    a loop is to stack is neither a call's result, nor what ranks gather, nor what a loop inside stacks, or is to be
-//    in two places.
-// 3. A sum over ranks shares the buffer of what is added, or a conflict is noted. So it is where a sum is begun of what
-//    something else reads, too.
-// 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
-//    before any more; so is one that slides into a state.
+// 1. Number the steps and find the first and last step of every value. A stacked result is live from the begin of its
+// loop, and a sequence to the end of it.
+// 2. The initial, carried, yielded and resulting value of a loop share a buffer, or a conflict is recorded. It also is
+// a conflict if a value to be stacked is not the result of a call, of an all-gather or of stacking in an inner loop, or
+// would need two places.
+// 3. An all-reduce shares the buffer of its operand, or a conflict is recorded. It also is a conflict if the operand of
+// a begun reduction has other readers.
+// 4. A call's result that is stored in a state or assigned to a weight is written there directly if nothing reads the
+// previous value afterwards; so is one that slides into a state.
 // 5. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
-// 6. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
-//    stored in a state.
+// 6. A returned value is written to the caller's memory directly, or a conflict is recorded; so it is for a state that
+// is stored in a state.
 //
-// What is sent stays as it is until the next op that waits for stages, of a loop the one behind it: before each
-// iteration of a loop that sends something that is waited for. A loop ahead of its follower is one with it: values from
+// A sent value must not change until the next op that waits for stages. For a loop with such a wait this is before each
+// iteration; else it is the wait after the loop. A loop ahead of its follower counts as one loop with it: values from
 // outside of either are read until both end.
 //
-// Two values may share a buffer if the one is not read any more when the other is written.
+// Two values may share a buffer if one is dead when the other is written.
 #include "compiler/transforms/ShareBuffers.h"
 
 #include "compiler/transforms/PlanMemory.h"
@@ -54,13 +54,13 @@ static Value getReshaped(Value tensor) {
   return tensor;
 }
 
-/// The value that a use gives another name, or some rows of it; nothing if it does something with it.
+/// Returns the value that a use renames, or some rows of it; null if the use does anything else.
 static Value getAlias(OpOperand &use) {
   Operation *op = use.getOwner();
   return isa<ReshapeOp, BeginReduceOp, FinishOp, SliceOp>(op) ? op->getResult(use.getOperandNumber()) : Value();
 }
 
-/// Whether the tensor is some rows of another one, in its memory.
+/// Whether the tensor is a slice of rows of another one, in its memory.
 static bool isPart(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (isa<SliceOp>(op))
@@ -73,13 +73,13 @@ static bool isPart(Value tensor) {
   return false;
 }
 
-/// Whether the value is written step by step while its loop runs.
+/// Whether the value is written iteration by iteration while its loop runs.
 static bool isStacked(Value result) {
   auto loop = result.getDefiningOp<LoopInterface>();
   return loop && llvm::is_contained(loop.getStacked(), result);
 }
 
-/// Whether a value that a loop is to stack can be written there: it has no other place.
+/// Whether a value that a loop stacks can be written to the stacked result directly: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
   return isa_and_nonnull<CallOp, AllGatherOp, ConcatOp, ReceiveOp, ScatterAddOp>(maker) ||
@@ -158,7 +158,7 @@ void BufferSharing::addNode(Value value, int first) {
   auto type = cast<RankedTensorType>(value.getType());
   AffineExpr elements = getProduct(getKeptExtents(value), type.getContext());
   auto interval = getBounds(elements, bounds);
-  int64_t most = interval ? interval->max : 0; // without bounds there is no plan; MemoryPlan::compute says so
+  int64_t most = interval ? interval->max : 0; // without bounds there is no plan: MemoryPlan::compute reports it
   nodeOf[value] = nodes.size();
   buffers.push_back({static_cast<unsigned>(nodes.size())});
   int64_t bytes = llvm::alignTo(storedBytes(type.getElementType(), most), 64);
@@ -190,7 +190,7 @@ void BufferSharing::number(Block &block) {
       for (Value result : op.getResults())
         if (!getLoopStep(result))
           addNode(result, isStacked(result) ? begin : end);
-      loops.push_back(loop); // inner ones first
+      loops.push_back(loop); // inner loops first
     } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, ScatterAddOp>(op)) {
       const int step = addStep(&op);
       if (!getLoopStep(op.getResult(0)))
@@ -217,8 +217,8 @@ void BufferSharing::number(Block &block) {
   }
 }
 
-/// When the use reads: a use inside a loop that the value comes into from outside lasts to the loop's end, and so does
-/// that of a sequence.
+/// Returns the step of the read. A use inside a loop of a value from outside lasts to the loop's end, and so does the
+/// use of a sequence.
 int BufferSharing::getStep(OpOperand &use, Block *definer) const {
   Operation *owner = use.getOwner();
   auto loop = dyn_cast<LoopInterface>(owner);
@@ -244,13 +244,13 @@ void BufferSharing::findLastUses() {
   }
 }
 
-/// Whether all that was begun with other stages is waited for here; before it returns an entry does so, too.
+/// Whether the op waits for all communication begun with other stages. An entry also waits before it returns.
 static bool waitsForStages(Operation &op) {
   auto sum = dyn_cast<AllReduceOp>(op);
   return isa<ReceiveOp, func::ReturnOp>(op) || (sum && sum.getOver() == Group::Stages);
 }
 
-/// The op that waits for what is sent, if not the begin of a loop's next iteration does.
+/// Returns the op that waits for sent values, unless the begin of the loop's next iteration does.
 static Operation *getWait(SendOp send) {
   Operation *op = send;
   while (!isa<func::FuncOp>(op->getParentOp()))
@@ -273,11 +273,11 @@ void BufferSharing::keepSent() {
         nodes[found->second].last = std::max(nodes[found->second].last, stepsOf.lookup(getWait(send)).first);
 }
 
-/// The later value may be written where the earlier one is.
+/// Whether the later value may reuse the buffer of the earlier one.
 bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
   if (earlier.last != later.first)
     return earlier.last < later.first;
-  // The border of a loop.
+  // The boundary of a loop.
   if (auto carried = dyn_cast<BlockArgument>(later.value)) {
     return getViewed(carried.getOwner()->getParentOp()->getOperand(carried.getArgNumber())) == earlier.value;
   }
@@ -305,7 +305,7 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
     return false;
   auto left = nodeOf.find(getViewed(lhs)), right = nodeOf.find(getViewed(rhs));
   if (left == nodeOf.end() || right == nodeOf.end())
-    return false; // an input, a weight or a constant: not to be written
+    return false; // an input, a weight or a constant: must not be written
   unsigned into = nodes[left->second].buffer, from = nodes[right->second].buffer;
   if (into == from)
     return true;
@@ -324,7 +324,7 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
   return true;
 }
 
-/// Whether the result of a call, of a sum of rows or of a copy is written for this op alone.
+/// Whether the result of a call, a sum of rows or a copy is written for this op only.
 static bool isOwn(Value tensor, Operation *reader) {
   for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
     if (!tensor.getDefiningOp<ReshapeOp>())
@@ -333,7 +333,7 @@ static bool isOwn(Value tensor, Operation *reader) {
   return false;
 }
 
-/// Whether a value is a sum that is begun where a copy of its operand will be.
+/// Whether the value is a begun reduction whose operand will be copied first.
 static bool isBegunOfCopy(Value tensor) {
   for (; Value source = getSource(tensor); tensor = source)
     if (auto begun = tensor.getDefiningOp<BeginReduceOp>())
@@ -381,7 +381,7 @@ SmallVector<Attribute> getMemoryNames(Operation *op) {
   return {};
 }
 
-/// Whether a call's argument may be overwritten by a result of the type.
+/// Whether a result of this type may overwrite the call's argument.
 static bool isWrittenInPlace(CallOp call, OpOperand &use, Type written) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
@@ -390,7 +390,7 @@ static bool isWrittenInPlace(CallOp call, OpOperand &use, Type written) {
          !isPart(use.get());
 }
 
-/// What uses a tensor, under any shape.
+/// Returns all uses of a tensor, looking through aliases.
 static SmallVector<OpOperand *> getReads(Value tensor) {
   SmallVector<OpOperand *> reads;
   SmallVector<Value> aliases{tensor};
@@ -403,9 +403,9 @@ static SmallVector<OpOperand *> getReads(Value tensor) {
   return reads;
 }
 
-/// Whether a call's result may be where `store` would copy it: all that read what is there come before the call, or are
-/// it and let their argument be overwritten; the entry does not end with a status behind it, as where a replica is lost
-/// whose weights are asked for, and it is not to be somewhere else, too.
+/// Whether a call's result may be written where `store` would copy it: all reads of the previous contents come before
+/// the call, or are arguments of it that may be overwritten; no later op can end the entry with an error status
+/// (non-finite values, or a lost replica whose weights are gathered); and the result needs no other place.
 bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
   auto call = cast<CallOp>(result.getOwner());
   const int at = stepsOf.lookup(call).first;
@@ -430,8 +430,8 @@ bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
               .wasInterrupted();
 }
 
-/// Whether a call's result may be where `slide` would copy it, after the rows of a state, which nothing else writes to:
-/// all that reads the result comes before the state is replaced, and it is not to be somewhere else, too.
+/// Whether a call's result may be written where `slide` would copy it, after the rows of a state, which nothing else
+/// writes to: all reads of the result come before the state is replaced, and the result needs no other place.
 static bool mayBeAfterState(OpResult result, SlideOp slide) {
   Block *block = slide->getBlock();
   auto stores = block->getOps<StoreOp>();
@@ -443,7 +443,7 @@ static bool mayBeAfterState(OpResult result, SlideOp slide) {
   });
 }
 
-/// Whether what is appended is all of the operand, side by side.
+/// Whether the append takes all columns of the operand, so that its rows are contiguous.
 static bool appendsAll(AppendOp append) {
   auto rows = cast<RankedTensorType>(append.getX().getType());
   return rows.getRank() == 1 || getExtents(rows).back() == getExtents(cast<RankedTensorType>(append.getType())).back();
@@ -478,7 +478,8 @@ void BufferSharing::shareInPlace() {
   }
 }
 
-/// A state that is stored somewhere may have been replaced by then, but for the rows of it that stay where they are.
+/// Records a conflict where a state is stored to another place: it may have been replaced by then. Rows that stay in
+/// place are exempt.
 void BufferSharing::keepStates() {
   entry.walk([&](StoreOp store) {
     if (isa_and_nonnull<SlideOp, StateOp>(getViewed(store.getX()).getDefiningOp()) && !getSlide(store))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which values of an entry share one buffer, and where that cannot be as it has to.
+// Decides which values of an entry share a buffer, and where required sharing is impossible.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -9,10 +9,11 @@
 
 namespace mlir::kiln {
 
-/// Steps: every call, what is begun and finished, the begin and the end of every loop, and the return.
+/// The steps are: every call, the begin and end of asynchronous reductions, the begin and end of every loop, and the
+/// return.
 class BufferSharing {
 public:
-  /// A value that needs memory, from the step that writes it to the last one that reads it.
+  /// A value that needs memory, live from the step that writes it to the last one that reads it.
   struct Node {
     Value value;
     int first = 0, last = 0;
@@ -23,16 +24,16 @@ public:
 
   explicit BufferSharing(func::FuncOp entry);
 
-  /// Operands of loops, yields and the return that would need a copy.
+  /// Returns the operands of loops, yields and the return that need a copy.
   ArrayRef<OpOperand *> getConflicts() const { return conflicts; }
   ArrayRef<Node> getNodes() const { return nodes; }
-  /// Nodes of one buffer; empty for buffers that became part of others.
+  /// Returns the nodes of each buffer; empty for buffers that were merged into others.
   ArrayRef<SmallVector<unsigned>> getBuffers() const { return buffers; }
-  /// Buffer -> the op that stores it in a state or a weight, where it is written from the start.
+  /// Maps a buffer to the op that stores it in a state or a weight, where it is written directly.
   const DenseMap<unsigned, Operation *> &getHomes() const { return homes; }
-  /// Buffer -> the number of the entry's result that it is.
+  /// Maps a buffer to the number of the entry's result that it is.
   const DenseMap<unsigned, unsigned> &getOutputs() const { return outputs; }
-  /// Step -> its op; of a loop's begin the loop, of its end what it yields.
+  /// Maps a step to its op: for the begin of a loop the loop, for its end the yield.
   ArrayRef<Operation *> getSteps() const { return steps; }
 
 private:
@@ -58,13 +59,13 @@ private:
   DenseMap<Value, unsigned> nodeOf;
   SmallVector<SmallVector<unsigned>> buffers;
   DenseMap<unsigned, unsigned> outputs;
-  SmallVector<Operation *> begun; // sums that are made while other steps run
+  SmallVector<Operation *> begun; // reductions that run while other steps execute
   DenseMap<unsigned, Operation *> homes;
   SmallVector<OpOperand *> conflicts;
   SmallVector<SendOp> sent;
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;
-  SmallVector<Operation *> sums;                      // over ranks
+  SmallVector<Operation *> sums;                      // all-reduces over ranks
   DenseMap<Operation *, std::pair<int, int>> stepsOf; // first and last step
   SmallVector<Operation *> steps;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two kernels are equal if their text is, without name, bounds and scopes. Calls are visited in the order of execution,
-// so the result does not depend on anything but the model.
+// Two kernels are equal if their text is, without name, bounds and scopes. Calls are visited in execution order, so the
+// result depends only on the model.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -43,7 +43,7 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::StringMap<func::FuncOp> byStructure;
-    llvm::MapVector<func::FuncOp, SmallVector<CallOp>> calls; // of the kernels that stay
+    llvm::MapVector<func::FuncOp, SmallVector<CallOp>> calls; // of the kernels that are kept
     DenseMap<func::FuncOp, func::FuncOp> replacements;
     module.walk<WalkOrder::PreOrder>([&](CallOp call) {
       auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
@@ -61,7 +61,7 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
     for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (kernel->hasAttr(kernelAttrName) && !calls.contains(kernel))
         kernel.erase();
-    // Out of the way first, as the final names may be taken by others that have yet to be named.
+    // Rename to temporary names first, as final names may be taken by kernels that are not renamed yet.
     int64_t count = 0;
     SmallVector<std::string> stems;
     for (auto &[kernel, users] : calls) {

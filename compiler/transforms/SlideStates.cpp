@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Find the states of which a store keeps the last rows of the state and of new rows: the frames that a convolution
-//    over a stream needs again, the keys of a window.
-// 2. Give each state room for twice its rows and the most new rows of any entry, if that is little memory. Rows that
-//    begin after more rows than the state has are moved to the beginning: then source and target do not overlap, and a
-//    call moves about as many rows as are new, on average.
-// 3. Replace the concats by kiln.slide: those whose last rows are stored. In batched entries also those of other loops
-//    over the sequences, so that these have the kernels of the single-sequence entry.
+// 1. Finds the states for which a store keeps the last rows of the state and of new rows: the frames that a convolution
+// over a stream needs again, the keys of an attention window.
+// 2. Gives each state room for twice its rows plus the most new rows of any entry, if that is little memory. When the
+// state's rows would start after more rows than it has, they are moved to the beginning: source and target then do not
+// overlap, and a call moves about as many rows as are new, on average.
+// 3. Replaces the concats whose last rows are stored by kiln.slide. In batched entries also replaces those of other
+// loops over the sequences, so that these have the kernels of the single-sequence entry.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -45,14 +45,14 @@ SlideOp getSlide(StoreOp store) {
 
 namespace {
 
-/// A state of a number of rows, and then others.
+/// A state's rows followed by other rows.
 struct Longer {
   ConcatOp concat;
   StateOp state;
-  int64_t most = 0; // of the others
+  int64_t most = 0; // maximum number of other rows
 };
 
-/// What the state's rows and others are put together by, in one block.
+/// Matches a concat of the state's rows and others, in one block.
 std::optional<Longer> getLonger(ConcatOp concat) {
   if (!concat || concat.getAxis() != 0 || concat.getInputs().size() != 2)
     return std::nullopt;
@@ -67,7 +67,7 @@ std::optional<Longer> getLonger(ConcatOp concat) {
   return Longer{concat, state, bounds->max};
 }
 
-/// A store that keeps the last rows of a state and others.
+/// A store that keeps the last rows of a state and of other rows.
 struct Sliding {
   StoreOp store;
   SliceOp last;
@@ -115,11 +115,11 @@ struct SlideStates : impl::SlideStatesBase<SlideStates> {
     for (Group group : {Group::Ranks, Group::Replicas, Group::Stages})
       if (getNumRanks(module, group) > 1)
         return;
-    llvm::MapVector<StringAttr, int64_t> most; // state -> the most rows that are new
+    llvm::MapVector<StringAttr, int64_t> most; // state -> maximum number of new rows
     llvm::SmallDenseSet<StringAttr> others;    // states that do not slide
     SmallVector<Sliding> found;
     const WalkResult walked = module.walk([&](Operation *op) {
-      if (isa<AssignOp>(op)) // files of a training hold states as they are
+      if (isa<AssignOp>(op)) // checkpoints of a training hold states in row order
         return WalkResult::interrupt();
       if (auto append = dyn_cast<AppendOp>(op))
         others.insert(append.getNameAttr());
@@ -144,7 +144,7 @@ struct SlideStates : impl::SlideStatesBase<SlideStates> {
   }
 
 private:
-  /// 0: more than a host function copies.
+  /// Returns the rows of memory for the state; 0 if it is more than the entry-point code copies.
   static int64_t roomOf(StateOp state, int64_t most) {
     auto type = cast<RankedTensorType>(state.getType());
     const int64_t rows = type.getShape().front(), room = 2 * rows + most;
@@ -168,7 +168,7 @@ private:
     slide(sliding.longer, most);
   }
 
-  /// A state has one such window at a time.
+  /// A state has one such window per block.
   static void slideOthers(Block &block, const llvm::MapVector<StringAttr, int64_t> &most) {
     llvm::SmallDenseSet<Attribute> taken;
     for (SlideOp slid : block.getOps<SlideOp>())

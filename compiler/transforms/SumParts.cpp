@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum over ranks becomes one of parts: each term of it, a linear layer whose depth is split, is the product of each
-// part of the depth, [parts, rows, outputs]. Terms are added part by part, so that several layers send one sum.
+// Turns a sum over ranks into a sum over parts: each term, a linear layer that is split along K, becomes the product of
+// each part of K, [parts, rows, outputs]. Terms are added part by part, so that several layers send one sum.
 #include "compiler/transforms/SumParts.h"
 
 #include "compiler/transforms/Passes.h"
@@ -40,7 +40,7 @@ SmallVector<Value> RankParts::divide(GradientBuilder &b, Value x, int64_t axis, 
   return sections;
 }
 
-/// [n, ...] as n of [...].
+/// Splits [n, ...] into n values of [...].
 static SmallVector<Value> unstack(GradientBuilder &b, Value stacked) {
   const SmallVector<AffineExpr> extents = getExtents(rankedType(stacked));
   SmallVector<Value> terms;
@@ -49,7 +49,7 @@ static SmallVector<Value> unstack(GradientBuilder &b, Value stacked) {
   return terms;
 }
 
-/// Neighbours are added until one is left.
+/// Adds adjacent terms pairwise until one is left.
 static Value addTree(GradientBuilder &b, SmallVector<Value> terms) {
   for (; terms.size() > 1; terms.truncate(terms.size() / 2))
     for (size_t i = 0; i < terms.size() / 2; ++i)
@@ -68,7 +68,7 @@ Value RankParts::add(GradientBuilder &b, SmallVector<Value> parts) const {
   return addAsTree(b, b.createAs<AllGatherOp>(b.typeOf(extents, sum), sum));
 }
 
-/// Each sum is along one axis, with squares that nothing else is between: so all numbers of ranks have the same kernel.
+/// Each sum of squares is a separate reduction along one axis, so that the kernel is the same for all numbers of ranks.
 SmallVector<Value> RankParts::squares(GradientBuilder &b, Value x, int64_t axis, ShardAttr shard) const {
   SmallVector<Value> sums(own);
   int64_t first = 0;
@@ -95,7 +95,7 @@ public:
   LogicalResult run();
 
 private:
-  /// [own parts, ...]: what the ranks' sum is of; null if it cannot be told.
+  /// Returns the operands of the sum by part, [own parts, ...]; null if they cannot be determined.
   Value partsOf(Value term);
   Value productInParts(LinearOp linear, ShardAttr shard);
 
@@ -105,8 +105,8 @@ private:
   const DictionaryAttr shards;
 };
 
-/// [rows, depth] as [own parts, rows, depth of each], each with its part of the weight. Products are of the sum's
-/// elements, which may have more bits.
+/// Computes [rows, K] as [own parts, rows, K of each part], each with its part of the weight. The products have the
+/// sum's element type, which may be wider.
 Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
   const Type element = sum.getType().getElementType();
   const unsigned depth = 1 - linear.getOutputDim();
@@ -153,7 +153,7 @@ LogicalResult SumInParts::run() {
   return success();
 }
 
-/// A sum of zeros and infinities is the same in any order: it tells the ranks whether one of them has an infinity.
+/// A sum of zeros and infinities is exact in any order: it tells the ranks whether one of them has an infinity.
 bool hasNoOrder(AllReduceOp sum) {
   auto choice = sum.getX().getDefiningOp<WhereOp>();
   auto isZeroOrInfinite = [](Value value) {

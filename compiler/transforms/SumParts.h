@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over ranks of a fixed number of parts, whatever that of the ranks (kiln.sum_parts of the module). Parts are
-// added as a binary tree. A rank has a subtree; of all ranks' subtrees each rank adds up the rest.
+// Sums over ranks as sums of a fixed number of parts, independent of the number of ranks (kiln.sum_parts of the
+// module). Parts are added as a binary tree. Each rank adds up its subtree, and then adds the subtrees of all ranks
+// redundantly.
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -13,21 +14,21 @@ inline AffineExpr constantExtent(Value like, int64_t extent) {
   return getAffineConstantExpr(extent, like.getContext());
 }
 
-/// The sum of what stands along the first axis, as a binary tree; of a power of two.
+/// Adds the slices along the first axis as a binary tree; their number is a power of two.
 Value addAsTree(GradientBuilder &b, Value stacked);
 
-/// How many ranks there are, and how many parts of each sum one of them has.
+/// The number of ranks, and the number of parts of each sum that one rank has.
 struct RankParts {
   int64_t ranks, own;
 
-  /// Nothing where sums have no fixed number of parts.
+  /// Returns nullopt where sums have no fixed number of parts.
   static std::optional<RankParts> of(ModuleOp module);
 
-  /// The sum of all ranks' parts, of which these are the own ones.
+  /// Adds the parts of all ranks, given this rank's own parts.
   Value add(GradientBuilder &b, SmallVector<Value> parts) const;
-  /// Of a rank's share of each section of an axis the elements by parts: [..., own parts, elements of each, ...].
+  /// Divides a rank's share of each section of an axis into parts: [..., own parts, elements of each, ...].
   SmallVector<Value> divide(GradientBuilder &b, Value x, int64_t axis, ShardAttr shard) const;
-  /// Of each own part the sum of x^2, with x what a rank has along an axis that is split so.
+  /// Returns the sum of x^2 of each own part, with x the rank's share along an axis that is split this way.
   SmallVector<Value> squares(GradientBuilder &b, Value x, int64_t axis, ShardAttr shard) const;
 };
 

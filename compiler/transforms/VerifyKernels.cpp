@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages promise to each other (docs/ir.md), checked: a pass that breaks it fails here and not in a target.
+// Checks the invariants between stages (docs/ir.md), so that a pass that breaks one fails here and not in a target.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -46,7 +46,7 @@ LogicalResult verifyEntryOp(Operation *op) {
          << "requires a kernel: only calls, parameters, constants, states, reshapes, rows and loops stay in an entry";
 }
 
-/// MLIR itself does not check that a map's expressions use its own dimensions only.
+/// MLIR itself does not check that a map's expressions only use its own dimensions.
 LogicalResult verifyMaps(linalg::LinalgOp op) {
   for (AffineMap map : op.getIndexingMapsArray())
     for (AffineExpr result : map.getResults()) {

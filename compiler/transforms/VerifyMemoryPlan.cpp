@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory is a list of pieces, each holding one value. Going from op to op,
-//   1. what an op reads must be the piece that lies at its place;
-//   2. what it writes takes the bytes away from all other values; where it overlaps an argument of its kernel, that one
-//      lies at the same place, and the kernel may overwrite it;
-//   3. the body of a loop is walked through twice, since the second iteration reads what the first one left; that of a
-//      loop that is ahead by turns with its follower's.
+// Memory is modelled as a list of pieces, each holding one value. For each op in order,
+// 1. a value that the op reads must be the piece at its place;
+// 2. a value that it writes invalidates the bytes of all other values; where it overlaps an argument of its kernel,
+// that argument must have the same place, and the kernel may overwrite it;
+// 3. the body of a loop is visited twice, since the second iteration reads what the first one wrote; the body of a loop
+// that is ahead is visited alternately with its follower's.
 #include "compiler/transforms/VerifyMemoryPlan.h"
 
 #include "compiler/dialect/ElementTypes.h"
@@ -17,8 +17,8 @@ namespace {
 
 struct ByteRange {
   MemoryPlacement::Kind kind;
-  StringRef state;      // of states, which have memory of their own
-  int64_t argument = 0; // of arguments likewise
+  StringRef state;      // of states, which have separate memory
+  int64_t argument = 0; // of arguments, likewise
   int64_t begin = 0, end = 0;
 
   bool operator==(const ByteRange &) const = default;
@@ -53,7 +53,7 @@ private:
       range.kind = assign ? MemoryPlacement::Kind::Parameter : MemoryPlacement::Kind::State;
       range.state = nameOf(assign ? assign.getParameter().getDefiningOp() : home);
       if (auto slide = dyn_cast<SlideOp>(home)) {
-        range.begin = bytesOf(slide.getResult()) - range.end; // if there are as many as there may be
+        range.begin = bytesOf(slide.getResult()) - range.end; // for the largest number of rows
         range.end += range.begin;
       }
     } else if (place.kind == MemoryPlacement::Kind::State || place.kind == MemoryPlacement::Kind::Parameter) {
@@ -65,7 +65,7 @@ private:
     return range;
   }
 
-  /// Of a state or a weight; of weights side by side the first one's.
+  /// Returns the name of a state or a weight; for joined weights the first one's.
   static StringRef nameOf(Operation *op) {
     if (auto parameter = dyn_cast<ParameterOp>(op))
       return cast<StringAttr>(parameter.getSources()[0]).getValue();
@@ -97,7 +97,7 @@ private:
                            << " until it is read here";
   }
 
-  /// Two values that are to be one piece of memory: the later one takes the earlier one's.
+  /// Two values that must be one piece of memory: the later value takes over the earlier one's.
   LogicalResult pass(Operation *op, Value from, Value to) {
     if (failed(read(op, from)))
       return failure();
@@ -260,7 +260,7 @@ private:
     return success();
   }
 
-  /// A sum is where the rank's part was, parts side by side are elsewhere.
+  /// The result of an all-reduce is in place; the results of other collectives must not overlap their operand.
   LogicalResult walkRanks(Operation *op) {
     Value part = op->getOperand(0), whole = op->getResult(0);
     if (failed(read(op, part)))
@@ -276,11 +276,11 @@ private:
   LogicalResult readState(Operation *state) {
     if (stored.contains(state->getAttr("name")))
       return state->emitError() << "memory plan requires a state to be read before it is replaced";
-    pieces.emplace_back(state->getResult(0), rangeOf(state->getResult(0))); // beside other reads of it
+    pieces.emplace_back(state->getResult(0), rangeOf(state->getResult(0))); // in addition to other reads of it
     return success();
   }
 
-  /// The rows of the state stay; those after them are the operand, or become it.
+  /// The state's rows stay in place; the rows after them are the operand, or become it.
   LogicalResult walk(SlideOp slide) {
     if (failed(read(slide, slide.getX())) || failed(readState(slide)))
       return failure();
@@ -336,7 +336,7 @@ private:
   SmallVector<Interval> bounds;
   int64_t inputs;
   std::vector<std::pair<Value, ByteRange>> pieces;
-  llvm::SmallDenseSet<Attribute> stored; // states and weights written by the block at hand
+  llvm::SmallDenseSet<Attribute> stored; // states and weights that the current block has written
 };
 
 } // namespace
