@@ -19,9 +19,10 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
   return readArchive(*archive);
 }
 
-/// Whether a member of the run time can be of use: another one may refer to what the archive has not.
+/// Whether the model can use this runtime member. The others are left out: they may refer to symbols that the archive
+/// does not define.
 static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
-  if (member.name == "trial.c.o") // the tuner's
+  if (member.name == "trial.c.o") // used by the tuner only
     return false;
   if (member.name == embeddedWeightsMember)
     return model.embedsWeights;
@@ -44,7 +45,8 @@ llvm::Expected<uint64_t> joinMembers(std::vector<ObjectFile> &members, std::vect
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, model.name, hookPrefixes);
     if (!renamed)
       return renamed.takeError();
-    // A program may have another library of this name in a shared object: neither takes a function of the other's.
+    // Hide all symbols: a program may also load a shared object with a library of the same name, and neither may bind
+    // to the other's functions.
     llvm::Expected<std::string> hidden = setVisibility(*renamed, [](llvm::StringRef) { return false; });
     if (!hidden)
       return hidden.takeError();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NAME.py. Entries are tables, which one function goes by: it finds the extents, checks each shape and calls the
-// library.
+// Writes NAME.py. Entries are tables that one generic function reads: the function deduces the extents, checks each
+// shape and calls the library.
 #include "compiler/emit/Bindings.h"
 #include "compiler/emit/Headers.h"
 
@@ -244,7 +244,7 @@ static std::string tuple(const std::vector<std::string> &items) {
   return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : "");
 }
 
-/// (offset, factor, symbol ...) for each dimension.
+/// Returns a tuple (offset, factor, symbol ...) for each dimension.
 static std::string dimsTuple(const std::vector<Dim> &shape) {
   std::vector<std::string> dims;
   for (const Dim &dim : shape) {
@@ -269,7 +269,7 @@ static std::string entryTable(const EntryInterface &entry) {
                      ownRowsIndex(entry), tuple(sides[0]), tuple(sides[1]));
 }
 
-/// Whether an input has a dimension that is this symbol and nothing else: so it need not be given.
+/// Whether some input has a dimension that is exactly this symbol, so that the caller need not pass the extent.
 static bool isFound(const EntryInterface &entry, const Symbol &symbol) {
   return llvm::any_of(entry.arguments, [&](const ArgumentInterface &argument) {
     return !argument.isOutput && llvm::any_of(argument.shape, [&](const Dim &dim) {

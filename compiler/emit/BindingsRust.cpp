@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NAME.rs: the C functions, and a safe interface to them. Slices are checked against the shapes of tensors.
+// Writes NAME.rs: the C functions, and a safe interface to them that checks slices against the shapes of tensors.
 #include "compiler/emit/Bindings.h"
 #include "compiler/emit/Headers.h"
 
@@ -258,7 +258,7 @@ static const char *rustType(ElementType element) {
   }
 }
 
-/// The product of the dimensions, over parameters of the function.
+/// Returns the product of the dimensions as an expression over the function's parameters.
 static std::string elements(const ArgumentInterface &argument, const EntryInterface &entry) {
   std::string text;
   for (const Dim &dim : argument.shape) {
@@ -289,7 +289,7 @@ static std::string declaration(const ModelInterface &model, const EntryInterface
   return text + ") -> c_int;\n";
 }
 
-/// What a batched entry's extents are: how many sequences there are, and the sum of their rows.
+/// Returns the code that computes a batched entry's extents: the number of sequences, and the sum of their rows.
 static std::string batchExtents(const EntryInterface &entry) {
   std::string text = fmt::format("        let {} = sequences.len() as i64;\n",
                                  nameIn(extentName(entry, entry.symbols.front()), rustWords));

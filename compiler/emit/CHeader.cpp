@@ -27,7 +27,7 @@ static std::string shapeText(const std::vector<Dim> &shape, const ParameterNames
   return text + "]";
 }
 
-/// A name of the spec as a string of C, whose trigraphs mean something in strict modes.
+/// Returns a name of the spec as a C string literal. Trigraphs are escaped, because strict modes replace them.
 static std::string stringText(std::string name) {
   for (size_t at = 0; (at = name.find("??", at)) != std::string::npos; at += 2)
     name.insert(at + 1, "\\");
@@ -49,7 +49,7 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   return text;
 }
 
-/// X(name, type, copies, offset, stride, shape...) for each.
+/// Returns an X macro with a line X(name, type, copies, offset, stride, shape...) for each state.
 static std::string stateTable(const std::vector<StateInterface> &states, const std::string &name) {
   std::string text = fmt::format("#define {}(X)", name);
   for (const StateInterface &state : states)
@@ -58,7 +58,8 @@ static std::string stateTable(const std::vector<StateInterface> &states, const s
   return text + "\n";
 }
 
-/// Of one stage: where several have them differs.
+/// Returns the X macro of the optimiser state. Pipeline stages have different ones, so models with several stages get
+/// none.
 static std::string momentTable(const ModelInterface &model, const std::string &macro) {
   return "/* X(name, type, copies, offset, stride, shape...) for each tensor of the latter, as of a state. */\n" +
          stateTable(model.moments, macro + "_MOMENTS");
@@ -78,7 +79,7 @@ static std::string trainingConstants(const ModelInterface &model) {
          (model.stages > 1 ? "" : momentTable(model, macro));
 }
 
-/// A name of the spec in a comment, which it must not end.
+/// Returns a name of the spec for use in a comment. The name must not end the comment.
 static std::string commentText(std::string name) {
   for (size_t at = 0; (at = name.find("*/", at)) != std::string::npos;)
     name.insert(at + 1, " ");
@@ -110,13 +111,13 @@ static std::string stateConstants(const ModelInterface &model) {
   return text + stateTable(model.states, macro + "_STATES") + trainingConstants(model);
 }
 
-/// The least value of an extent in words: a number, or another extent.
+/// Returns the least value of an extent as text: a number, or the name of another extent.
 static std::string leastName(const std::vector<Symbol> &symbols, const Symbol &symbol, const ParameterNames &names) {
   const Symbol *least = findLeast(symbols, symbol);
   return least ? names.extent(*least) : std::to_string(symbol.min);
 }
 
-/// "tokens", or "linux_ (linux)" where a header calls it otherwise than the model does.
+/// Returns "tokens", or "linux_ (linux)" where the header's parameter name differs from the model's name.
 static std::string nameWords(const std::string &parameter, const std::string &name) {
   return parameter == name ? name : fmt::format("{} ({})", parameter, commentText(name));
 }
@@ -142,7 +143,7 @@ static std::string argumentWords(const EntryInterface &entry, const ParameterNam
   return text;
 }
 
-/// The tensors as parameters or members, each behind `separator`.
+/// Returns the tensors as parameters or struct members, with `before` and `behind` around each.
 static std::string tensorsText(const EntryInterface &entry, const ParameterNames &names, const char *before,
                                const char *behind) {
   std::string text;
@@ -152,7 +153,7 @@ static std::string tensorsText(const EntryInterface &entry, const ParameterNames
   return text;
 }
 
-/// A struct of the arguments of an entry that has many, and the function that takes it.
+/// Returns a struct of the arguments of an entry that has many, and the prototype of the function that takes it.
 static std::string argumentStruct(const ModelInterface &model, const EntryInterface &entry,
                                   const ParameterNames &names) {
   if (!hasArgumentStruct(entry))
@@ -179,7 +180,7 @@ static std::string argumentStruct(const ModelInterface &model, const EntryInterf
                             model.name, entry.name, type, values);
 }
 
-/// What an entry does with the beginning of its arena.
+/// Returns the comment lines about the states that an entry keeps at the beginning of its arena.
 static std::string stateWords(const ModelInterface &model, const EntryInterface &entry) {
   std::string text;
   for (const std::string &state : entry.states)
@@ -239,7 +240,7 @@ static std::string batchPrototype(const ModelInterface &model, const EntryInterf
   return text + ");\n\n" + argumentStruct(model, entry, names);
 }
 
-/// The weight table as an X macro: it costs nothing unless it is used.
+/// Returns the weight table as an X macro, which costs nothing unless it is used.
 static std::string weightTable(const ModelInterface &model) {
   std::string macro = macroName(model.name);
   std::string text =
@@ -255,7 +256,7 @@ static std::string weightTable(const ModelInterface &model) {
   return text + "\n";
 }
 
-/// The run time's types, which must be those that the archive was written for.
+/// Returns the beginning of the header: the runtime's types, which must be those that the archive was compiled for.
 static std::string beginning(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* SPDX-License-Identifier: {1} */\n"
@@ -270,8 +271,8 @@ static std::string beginning(const ModelInterface &model) {
                             macroName(model.name), model.name, KILN_ABI_VERSION);
 }
 
-/// Of the compiler: text and numbers for this model, and under Kiln's own name, where the first header of several says
-/// it.
+/// Returns macros with the version of the compiler as text and numbers: under the model's name, and under KILN_ from
+/// the first of several headers that is included.
 static std::string versionConstants(const std::string &macro) {
   std::string text =
       "/* The version of Kiln that wrote this library. Of several, KILN_VERSION is that of the first one "
@@ -309,7 +310,7 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
                      macro, tuningDigest(variants));
 }
 
-/// What the macros say, for callers that cannot read them.
+/// Returns prototypes of functions that return the values of the macros, for callers that cannot read macros.
 static std::string constantPrototypes(const ModelInterface &model) {
   const std::string &name = model.name;
   std::string text = "/* What the macros say, for programs that load the library, and those in other languages. */\n";
@@ -326,7 +327,7 @@ static std::string constantPrototypes(const ModelInterface &model) {
              name);
 }
 
-/// The functions that every model has.
+/// Returns the prototypes that every model has.
 static std::string modelPrototypes(const std::string &name) {
   return fmt::format(R"(
 #ifdef __cplusplus
@@ -410,7 +411,7 @@ void {0}_pool_destroy(kiln_pool_t *pool);
                      name);
 }
 
-/// Those of a model with states, and of one whose optimisers keep something.
+/// Returns the prototypes of models with states, and of models with optimiser state.
 static std::string sessionPrototypes(const ModelInterface &model) {
   std::string text;
   if (!model.states.empty())
@@ -435,7 +436,7 @@ kiln_status_t {0}_begin_training(const {0}_t *model, void *arena, kiln_error_t *
   return text;
 }
 
-/// That of an archive that holds the weights.
+/// Returns the prototype for archives that embed the weights.
 static std::string embeddedPrototype(const std::string &name) {
   return fmt::format(
       R"(/* Binds the weights that lie in the archive, where they are: no file, no copy and no allocation, but for variables,
@@ -446,7 +447,7 @@ kiln_status_t {0}_bind_embedded({0}_t *model, kiln_error_t *error);
       name);
 }
 
-/// That of an archive with a self-test.
+/// Returns the prototype for archives with a self-test.
 static std::string selfTestPrototype(const std::string &name) {
   return fmt::format(
       R"(/* Makes a model of its own, with weights that are computed, calls each entry for a few extents with one worker, and compares
@@ -459,7 +460,7 @@ kiln_status_t {0}_selftest(const kiln_options_t *options, kiln_error_t *error);
       name);
 }
 
-/// Those of a model that trains.
+/// Returns the prototypes of models that train.
 static std::string trainingPrototypes(const std::string &name) {
   return fmt::format(
       R"(/* Binds first weights for a training that begins from nothing: those of torch.nn's layers, linear ones and convolutions
@@ -483,7 +484,7 @@ kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
       name);
 }
 
-/// Those of a library for several processes that each have a part.
+/// Returns the prototypes of libraries in which each of several processes has a part of the model.
 static std::string ranksPrototypes(const ModelInterface &model) {
   std::string text =
       model.ranks == 1 && model.stages == 1
@@ -507,7 +508,7 @@ kiln_status_t {0}_save_training_together(const {0}_t *model, const kiln_call_t *
   return text + "\n";
 }
 
-/// Those of a model that may run on a GPU.
+/// Returns the prototypes of models that may run on a GPU.
 static std::string devicePrototypes(const std::string &name) {
   return fmt::format(R"(/* On a CPU the following do nothing.
  *

@@ -41,7 +41,7 @@ llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const Given
       }
     scenarios = std::move(combined);
   }
-  std::vector<Scenario> distinct; // with all extents given there is no second half
+  std::vector<Scenario> distinct; // with all extents given, the halved scenario equals the first one
   for (Scenario &scenario : scenarios)
     if (!llvm::is_contained(distinct, scenario))
       distinct.push_back(std::move(scenario));
@@ -50,7 +50,7 @@ llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const Given
 
 //===- Kernels -----------------------------------------------------------===//
 
-/// The value of index arithmetic in an entry whose index arguments have values.
+/// Evaluates index arithmetic in an entry whose index arguments have the values `symbols`.
 static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return symbols[argument.getArgNumber()];
@@ -62,7 +62,7 @@ static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
   LogicalResult folded = op->fold(operands, results);
   (void)folded;
   assert(succeeded(folded) && results.size() == 1 && "index arithmetic of constants folds");
-  if (auto operand = dyn_cast<Value>(results[0])) // times one
+  if (auto operand = dyn_cast<Value>(results[0])) // a multiplication by one folds to its operand
     return evaluate(operand, symbols);
   return cast<IntegerAttr>(cast<Attribute>(results[0])).getInt();
 }
@@ -89,7 +89,8 @@ static bool isWeight(Value value) {
   return value.getDefiningOp<mlir::kiln::ParameterOp>() || value.getDefiningOp<mlir::kiln::ConstantOp>();
 }
 
-/// Whether the call reads its weights again right after, in the next step of a scan. A layer of a stack reads others.
+/// Whether the call reads the same weights again in the next iteration of a time loop. The layers of a stack read
+/// different weights.
 static bool isStep(mlir::kiln::CallOp call) {
   auto loop = call->getParentOfType<mlir::kiln::LoopInterface>();
   return loop && isa<mlir::kiln::ScanOp>(loop.getOperation()) && !loop.isOverLayers();

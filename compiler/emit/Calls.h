@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernels a lowered model calls, at which extents and how often, in some representative calls of the model.
+// Collects which kernels a lowered model calls, at which extents and how often, in some representative calls of the
+// model.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -13,37 +14,39 @@
 
 namespace kiln {
 
-/// One representative call of the model: a value for each run-time extent.
+/// One representative call of the model: a value for each dynamic dimension.
 using Scenario = std::map<std::string, int64_t>;
 
-/// Values of some extents, several of one extent being alternatives.
+/// Values of some dynamic dimensions. Several values of one dimension are alternatives.
 using GivenExtents = std::map<std::string, std::vector<int64_t>>;
 
-/// The scenarios to tune for: every combination of the given values; extents that are not given take their upper bound,
-/// and in a second scenario of each combination half of it. Fails on a name that the model does not have and a value
-/// outside of its bounds.
+/// Returns the scenarios to tune for: every combination of the given values. Each combination yields two scenarios:
+/// extents that are not given take their upper bound in the first one, and half of it in the second one. Fails on a
+/// name that the model does not have and on a value outside of its bounds.
 llvm::Expected<std::vector<Scenario>> makeScenarios(mlir::ModuleOp module, const GivenExtents &given);
 
-/// The extents of a call whose entry's symbols have these values, and how often the loops around it make it.
+/// Compute the extents of a call for these values of the entry's symbols, and how many times the loops around the call
+/// execute it.
 std::vector<int64_t> evaluateExtents(mlir::kiln::CallOp call, llvm::ArrayRef<int64_t> symbols);
 double countCalls(mlir::Operation *op, llvm::ArrayRef<int64_t> symbols);
 
 /// A kernel at one set of extents.
 struct Workload {
-  std::vector<int64_t> extents; // of the kernel's index arguments
-  double calls = 0;             // in a pass of the model
+  std::vector<int64_t> extents; // values of the kernel's index arguments
+  double calls = 0;             // per forward pass of the model
 };
 
-/// A kernel and its share of the model.
+/// A kernel and the calls that the model makes of it.
 struct KernelUse {
   mlir::func::FuncOp kernel;
-  std::vector<bool> isFresh;                    // one a tensor argument: a weight that was last read a pass ago
-  std::vector<std::vector<Workload>> scenarios; // of those, one list each
-  bool isStep = false; // all calls are of loops over time, which turn the order of tasks from step to step
+  /// Per tensor argument: whether it is a weight that was last read one pass ago, so that caches no longer hold it.
+  std::vector<bool> isFresh;
+  std::vector<std::vector<Workload>> scenarios; // the workloads of each scenario
+  bool isStep = false; // whether all calls are in time loops, which alternate the direction in which tasks run
 };
 
-/// The kernels that the module's entries call in these scenarios, and their forms for few rows, in the order of the
-/// module.
+/// Returns the kernels that the module's entries call in these scenarios, and their shape-specialised variants, in the
+/// order of the module.
 std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const RowVariants &forms,
                                       const std::vector<Scenario> &scenarios);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Describe the interface from the graph.
-// 2. For each instruction set: import, optimise, form kernels (TargetModule.h).
-// 3. Compile the kernels of all of them; then write the host functions of each.
-// 4. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
+// 2. For each instruction set: import, optimise and form kernels (TargetModule.h).
+// 3. Compile the kernels of all instruction sets, then emit the entry-point glue of each.
+// 4. Combine everything with the runtime in one archive, with the symbols renamed; write the headers and the manifest.
 #include "compiler/emit/Compile.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -46,7 +46,7 @@ namespace kiln {
 
 namespace {
 
-/// What the host functions of a variant share.
+/// State shared by the entry-point glue of all entries of a variant.
 struct BodyContext {
   TargetModule &lowered;
   Variant &variant;
@@ -94,7 +94,7 @@ private:
     return failure();
   }
   LogicalResult fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
-  /// Does a part of the work and notes the time.
+  /// Runs `work` and records the time that it takes.
   LogicalResult timed(const std::string &stage, llvm::function_ref<LogicalResult()> work) {
     const auto begin = std::chrono::steady_clock::now();
     LogicalResult result = work();
@@ -107,14 +107,14 @@ private:
   raw_ostream &errors;
   CompileReport report;
   std::vector<const Target *> targets;
-  std::vector<ObjectFile> runtime, members; // members: of the archive
+  std::vector<ObjectFile> runtime, members; // members: those of the archive
   std::vector<SelfTestTrial> trials;
-  llvm::SmallSetVector<StringRef, 2> hookPrefixes; // of all kernels
+  llvm::SmallSetVector<StringRef, 2> hookPrefixes; // the prefixes of all kernels
   llvm::LLVMContext hostContext;
   llvm::Module hostModule;
 };
 
-/// Makes the variants, with a summary of each kernel that lacks what compiling tells.
+/// Creates the variants, with a summary of each kernel that lacks the facts that only compilation provides.
 LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modules) {
   llvm::Expected<ScheduleChooser> chooser = loadChooser(options.tuning);
   if (!chooser)
@@ -224,7 +224,7 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
   return weights;
 }
 
-/// An entry's host function, or what a stage's role does of it.
+/// Compiles the glue of an entry or, with several pipeline stages, of an entry's part for the stages with `role`.
 FailureOr<EntryCode> ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint32_t role,
                                                 BodyContext &context) {
   auto &[lowered, variant, weights, host, kernels, constants] = context;
@@ -301,7 +301,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
   std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*host, hostContext, target.name());
   if (!translated)
     return failure();
-  // Private constants keep their names apart in the joined module by themselves; functions already have unique names.
+  // The linker makes the names of private constants unique. Functions already have unique names.
   if (llvm::Linker::linkModules(hostModule, std::move(translated)))
     return fail("the host functions of " + target.name().str() + " could not be linked");
   return success();
@@ -323,7 +323,7 @@ LogicalResult ModelCompiler::findTargets() {
   return success();
 }
 
-/// What the self-test wants: of the model as imported, before any target changes it.
+/// Computes the calls and expected results of the self-test from the imported model, before any target changes it.
 LogicalResult ModelCompiler::evaluateTrials() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
@@ -338,7 +338,7 @@ LogicalResult ModelCompiler::evaluateTrials() {
   return success();
 }
 
-/// The kernels, the host functions and the run time, with the symbols of the model.
+/// Collects the archive's members: the kernels, the entry-point glue and the runtime, with the model's symbols.
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   const CpuName cpu{targets.front()->info().hostTriple, targets.front()->info().hostCpu};
@@ -435,7 +435,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
                      [&] { return lowerForTarget(graph, options, *target, report, modules.emplace_back(), errors); })))
       return failure();
     if (options.form == EmitForm::Ir)
-      break; // the same for all of them
+      break; // this form is the same for all targets
   }
   if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
     return std::move(report);

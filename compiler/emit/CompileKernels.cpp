@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Kernels are compiled under a symbol that no model has, and their objects renamed: so the object of a kernel
-// depends
-//    on its content alone, and serves every model. Those that are equal are compiled once.
-// 2. Those that are not in the cache become jobs, which return the object and its facts as one text.
-// 3. What a job printed, its diagnostics, is passed on in the order of the kernels.
+// 1. Kernels are compiled under a symbol that no model uses, and their objects are renamed afterwards: so a kernel's
+// object depends only on its content and can serve every model. Equal kernels are compiled once.
+// 2. Kernels that are not in the cache become jobs, which return the object and its facts as one text.
+// 3. The diagnostics that a job printed are forwarded in the order of the kernels.
 #include "compiler/emit/CompileKernels.h"
 
 #include "compiler/jobs/Jobs.h"
@@ -69,7 +68,7 @@ static void report(const KernelRequest &kernel, const JobResult &result, const K
   switch (result.outcome) {
   case JobOutcome::Done:
     break;
-  case JobOutcome::Failed: // without words of its own it has printed a diagnostic
+  case JobOutcome::Failed: // a job that failed without a message has printed a diagnostic
     if (!result.error.empty())
       errors << fmt::format("error: kernel \"{}\" cannot be compiled: {}\n", kernel.symbol, result.error);
     break;
@@ -83,7 +82,8 @@ static void report(const KernelRequest &kernel, const JobResult &result, const K
   }
 }
 
-/// The function in a job. A failure has been reported as a diagnostic, on the job's standard error.
+/// Converts the result of the function that runs in a job. A failure has been reported as a diagnostic, on the job's
+/// standard error.
 static llvm::Expected<std::string> toExpected(FailureOr<std::string> bytes) {
   if (failed(bytes))
     return llvm::createStringError("");
@@ -92,7 +92,7 @@ static llvm::Expected<std::string> toExpected(FailureOr<std::string> bytes) {
 
 namespace {
 
-/// Tells of kernels as they are done.
+/// Reports progress after each kernel.
 struct Progress {
   const KernelOptions &options;
   size_t total, done = 0;
@@ -106,11 +106,10 @@ struct Progress {
 
 } // namespace
 
-/// What a job does.
+/// The function that a job runs.
 using CompileKernel = function_ref<FailureOr<std::string>(const KernelRequest &, const KernelCompiler &)>;
 
-/// Tries the kernels at which the code generator crashed once more, each with the fallback of its compiler, if it has
-/// one.
+/// Retries the kernels at which the code generator crashed, each with its compiler's fallback, if there is one.
 static void runFallbacks(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, size_t workers,
                          std::vector<JobResult> &results, CompileKernel compile) {
   std::vector<Job> jobs;
@@ -128,7 +127,8 @@ static void runFallbacks(ArrayRef<const KernelRequest *> kernels, const KernelOp
       results[index] = std::move(other);
 }
 
-/// Runs `compile` for each of `kernels` and returns what it gave; failure once all are done and reported.
+/// Runs `compile` for each of `kernels` and returns the results. On failure it returns after all have run and were
+/// reported.
 static FailureOr<std::vector<std::string>> runKernelJobs(ArrayRef<const KernelRequest *> kernels,
                                                          const KernelOptions &options, raw_ostream &errors,
                                                          Progress &progress, CompileKernel compile) {

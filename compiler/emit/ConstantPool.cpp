@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Little endian, a boolean in a byte.
+/// Appends an element in little-endian order. A boolean takes one byte.
 static void append(std::string &bytes, const APInt &element, uint64_t size) {
   const uint64_t word = element.getZExtValue();
   for (uint64_t at = 0; at < size; ++at)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The constants of a variant whose kernels read a device's memory: bytes that the run time copies there when a model is
-// created. Those of a CPU are globals of the host code.
+// The constants of a variant whose kernels read a device's memory: the runtime copies these bytes there when a model is
+// created. The constants of a CPU variant are globals of the entry-point glue.
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -13,7 +13,7 @@ namespace kiln {
 
 class ConstantPool {
 public:
-  /// The offset of the values, stored dense, 64-aligned; equal ones are stored once.
+  /// Adds the values, stored dense and aligned to 64 bytes, and returns their offset. Equal values are stored once.
   uint64_t add(mlir::DenseElementsAttr values);
 
   const std::string &bytes() const { return stored; }

@@ -21,7 +21,7 @@ static std::string viewType(const ArgumentInterface &argument) {
   return text + ">";
 }
 
-/// The first argument dimension that is exactly the symbol: where its value is read.
+/// Returns the expression of the first argument dimension that is exactly the symbol, or "" if there is none.
 static std::string symbolSource(const EntryInterface &entry, const ParameterNames &names, const Symbol &symbol) {
   for (auto [number, argument] : llvm::enumerate(entry.arguments))
     for (size_t i = 0; i < argument.shape.size(); ++i)
@@ -60,7 +60,7 @@ MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
   method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
   for (const Symbol &symbol : entry.symbols) {
     const std::string source = symbolSource(entry, names, symbol), &name = names.extent(symbol);
-    if (source.empty()) { // only in a composed extent: the caller says it
+    if (source.empty()) { // the symbol is only part of composed dimensions: the caller passes it
       method.parameters += fmt::format(", std::int64_t {}", name);
       method.forwarded += ", " + name;
       method.members += fmt::format("  std::int64_t {} = 0;\n", name);
@@ -121,7 +121,7 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
   return text;
 }
 
-/// Structs of arguments by name, of entries that have many.
+/// Returns structs of arguments by name, for entries that have many.
 static std::string argumentStructs(const ModelInterface &model) {
   std::string text;
   for (const EntryInterface &entry : model.entries)
@@ -133,7 +133,7 @@ static std::string argumentStructs(const ModelInterface &model) {
   return text;
 }
 
-/// Those of a model that trains.
+/// Returns the method of models with embedded weights.
 static std::string embeddedMethod(const std::string &name) {
   return fmt::format(R"(  /// Creates the model, if there is none yet, and binds the weights that lie in the archive.
   kiln_status_t bind_embedded(kiln_error_t *error = nullptr) {{
@@ -178,7 +178,7 @@ static std::string trainingMethods(const std::string &name) {
       name);
 }
 
-/// Those of a library for several processes that each have a part.
+/// Returns the methods of libraries in which each of several processes has a part of the model.
 static std::string ranksMethods(const ModelInterface &model) {
   std::string text = model.ranks == 1 && model.stages == 1
                          ? ""
@@ -199,7 +199,7 @@ static std::string ranksMethods(const ModelInterface &model) {
   return text + "\n";
 }
 
-/// Those of a model that may run on a GPU.
+/// Returns the methods of models that may run on a GPU.
 static std::string deviceMethods(const std::string &name) {
   return fmt::format(
       R"(  /// The kernels as the driver has assembled them, to be kept for load_cuda_image; empty if there is nothing new to keep.
@@ -222,9 +222,9 @@ static std::string deviceMethods(const std::string &name) {
       name);
 }
 
-/// A macro for functions that are no symbols of a shared object: an inline function would be one, and a host and its
-/// plug-in, each with a model of this name, would share one copy, whose calls go to the host's library. A hidden type
-/// instead would make g++ warn about each class of the user's with such a member.
+/// A macro that keeps functions out of the symbols of a shared object. An inline function would be such a symbol: then
+/// a host and its plug-in, each with a model of this name, would share one copy, whose calls go to the host's library.
+/// Hiding the type instead would make g++ warn about each user class with such a member.
 static constexpr const char *hiddenText = R"(#ifndef KILN_HIDDEN
 #if defined(__GNUC__) && !defined(_WIN32) && !defined(__CYGWIN__)
 #define KILN_HIDDEN __attribute__((visibility("hidden")))
@@ -235,7 +235,7 @@ static constexpr const char *hiddenText = R"(#ifndef KILN_HIDDEN
 
 )";
 
-/// Whether the line begins the declaration of a function, with this indentation.
+/// Whether the line begins the declaration of a function with this indentation.
 static bool beginsFunction(llvm::StringRef line, size_t indentation) {
   const llvm::StringRef declaration = line.drop_while([](char c) { return c == ' '; });
   if (line.size() - declaration.size() != indentation || declaration.empty() ||
@@ -250,7 +250,7 @@ static bool beginsFunction(llvm::StringRef line, size_t indentation) {
   return parameters != llvm::StringRef::npos && (value > parameters || declaration.contains("operator"));
 }
 
-/// Hides every function of the header: members of classes, which are indented by two spaces, and others.
+/// Hides every function of the header: members of classes, which are indented by two spaces, and free functions.
 static std::string hideFunctions(llvm::StringRef text) {
   std::string result;
   bool isInClass = false;
@@ -272,8 +272,8 @@ static std::string hideFunctions(llvm::StringRef text) {
   return result;
 }
 
-/// Puts what the namespace has into an inline one, whose name changes with `digest`: two headers that differ give
-/// different types, also to templates of the standard library.
+/// Puts the namespace's content into an inline namespace whose name changes with `digest`, so that headers that differ
+/// define different types, also for templates of the standard library.
 static std::string inlineNamespace(std::string text, const std::string &name, uint64_t digest) {
   const std::string begin = fmt::format("\nnamespace {} {{\n", name), end = fmt::format("}} // namespace {}\n", name);
   const std::string inner = fmt::format("of_{:016x}", digest);

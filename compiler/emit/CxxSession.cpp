@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The class Session of NAME.hpp.
+// Writes the class Session of NAME.hpp.
 #include "compiler/emit/CxxText.h"
 
 #include "compiler/emit/Names.h"

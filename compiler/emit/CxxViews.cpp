@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of NAME.hpp that is the same for all models: views of tensors, and the check of what a call is given.
+// The part of NAME.hpp that is the same for all models: views of tensors, and the check of a call's arguments.
 #include "compiler/emit/CxxText.h"
 
 namespace kiln {

@@ -34,7 +34,7 @@ void describeDerivation(ModuleOp module, Variant &variant) {
 
 namespace {
 
-/// The floats of a bound model's weights.
+/// The weights of a bound model, converted to f32.
 class BoundWeights {
 public:
   BoundWeights(const kiln_model_t &model, ModuleOp module) : model(model) {
@@ -66,7 +66,8 @@ private:
 
 } // namespace
 
-/// The names of a derived weight's copies, in their order: each "{}" of the pattern is the layer of a loop.
+/// Returns the names of a derived weight's copies, in their order: each "{}" of the pattern is the layer number of a
+/// loop.
 static std::vector<std::string> namesOfCopies(kd::AssignOp assign) {
   std::vector<std::string> names{
       cast<StringAttr>(assign.getParameter().getDefiningOp<kd::ParameterOp>().getSources()[0]).str()};

@@ -31,18 +31,18 @@ public:
 
 private:
   abi::StructConstant structure(abi::Struct of) { return abi::StructConstant(of, context); }
-  /// A private constant; null for an empty table.
+  /// Returns a private constant; null for an empty table.
   Constant *table(ArrayRef<Constant *> elements, const Twine &name);
   Constant *text(StringRef value);
-  /// Data of another object; null without a name.
+  /// Returns a reference to data of another object; null without a name.
   Constant *external(StringRef symbol);
 
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
-  /// A weight or a state as kiln_weight_t.
+  /// Returns a weight or a state as a kiln_weight_t.
   template <class Tensor>
   Constant *tensor(const Tensor &tensor, uint32_t flags, const Initial &initial = Initial::zeros());
-  /// Of integers of so many bits.
+  /// Returns an array of integers with `bits` bits each.
   Constant *numbers(ArrayRef<uint64_t> values, unsigned bits, const Twine &name);
   Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
   Constant *state(const StateInterface &state);
@@ -178,7 +178,7 @@ Constant *DescriptorBuilder::state(const StateInterface &state) {
       .get();
 }
 
-/// 1 + the position of the symbol of that name; 0 if there is none.
+/// Returns 1 + the position of the symbol of that name, or 0 if there is none.
 static uint32_t positionOf(StringRef name, ArrayRef<Symbol> symbols) {
   auto found = llvm::find_if(symbols, [&](const Symbol &symbol) { return name == symbol.name; });
   return name.empty() || found == symbols.end() ? 0 : static_cast<uint32_t>(found - symbols.begin() + 1);
@@ -268,7 +268,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .get();
 }
 
-/// A number that follows from the states, what optimisers keep, and where each is stored.
+/// Returns a hash of the states, the optimiser state, and where each tensor is stored.
 static uint64_t stateMark(const ModelInterface &model) {
   std::string text;
   for (const std::vector<StateInterface> *all : {&model.states, &model.moments})
@@ -276,11 +276,11 @@ static uint64_t stateMark(const ModelInterface &model) {
       text += fmt::format("{} {} {} {} {} {}{};", state.name, name_of(state.element), state.copies,
                           fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride,
                           state.room > 0 ? fmt::format(" {}", state.room) : "");
-  return llvm::xxh3_64bits(text) | 1; // never 0, which begins
+  return llvm::xxh3_64bits(text) | 1; // never 0, which marks a new session
 }
 
-/// kiln_status_t NAME_entry(model, call, extents..., pointers...), or NAME_entry_batch(model, call, count, sequences,
-/// pointers...): arrays on the stack and a call.
+/// Emits kiln_status_t NAME_entry(model, call, extents..., pointers...), or NAME_entry_batch(model, call, count,
+/// sequences, pointers...). The function stores its arguments in arrays on the stack and makes one call.
 void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned index) {
   Type *word = Type::getInt64Ty(context), *status = Type::getInt32Ty(context);
   SmallVector<Type *> parameters(2, pointer), passed{pointer, pointer, status};
@@ -312,8 +312,8 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
   builder.CreateRet(builder.CreateCall(run, values));
 }
 
-/// NAME_<what>: a number that the header has as a macro, or a text, for callers that cannot read C. `perWorker` times
-/// the parameter is added, if there is one.
+/// Emits NAME_<what>, which returns a number or text that the header has as a macro, for callers that cannot read C. If
+/// there is `perWorker`, the function has a parameter and adds `perWorker` times that parameter.
 void DescriptorBuilder::emitConstant(const std::string &what, Constant *value, std::optional<uint64_t> perWorker) {
   Type *workers = Type::getInt32Ty(context), *type = value->getType();
   auto *function =
@@ -355,7 +355,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
   if (llvm::any_of(variants, [](const Variant &variant) { return variant.deriving.has_value(); }))
-    entries.push_back(entry(derivingInterface())); // not one of those that are counted
+    entries.push_back(entry(derivingInterface())); // not counted in the descriptor's number of entries
   SmallVector<uint64_t> roles;
   for (int64_t stage = 0; model.stages > 1 && stage < model.stages; ++stage)
     roles.push_back(model.roleOf(stage));

@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace kiln {
 
-/// Code reaches data with 32 bits of distance, and a program has more than one archive.
+/// Code addresses data with 32-bit offsets, and a program may link several archives.
 static constexpr uint64_t mostBytes = uint64_t{1} << 30;
 
 Expected<EmbeddedWeights> compileWeights(const ModelInterface &model, const std::vector<Variant> &variants,

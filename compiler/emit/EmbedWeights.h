@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in the archive: what NAME_bind_embedded binds (runtime/src/embedded.c).
+// Weights in the archive, which NAME_bind_embedded binds (runtime/src/embedded.c).
 #pragma once
 
 #include "compiler/emit/PackWeights.h"
@@ -8,15 +8,16 @@
 
 namespace kiln {
 
-/// The member of the run time that refers to them.
+/// The runtime member that refers to the embedded weights.
 inline constexpr llvm::StringRef embeddedWeightsMember = "embedded.c.o";
 
 struct EmbeddedWeights {
   std::string object;
-  std::vector<uint64_t> digests; // of each variant's, as kiln_selftest_t has them
+  std::vector<uint64_t> digests; // one per variant, as in kiln_selftest_t
 };
 
-/// An object with the packed weights of each variant, and the table of them. Variants that store them alike share them.
+/// Returns an object with the packed weights of each variant and a table of them. Variants with the same layout share
+/// the weights.
 llvm::Expected<EmbeddedWeights> compileWeights(const ModelInterface &model, const std::vector<Variant> &variants,
                                                const Checkpoint &checkpoint, const CpuName &cpu);
 

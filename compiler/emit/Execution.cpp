@@ -35,7 +35,8 @@ static std::vector<std::string> describeTensors(ValueRange values, ArrayRef<mlir
   return texts;
 }
 
-/// The given extents, or the largest, as `op` meets them: a sequence of a batch has its share of the rows.
+/// Returns the extents at `op`: the given ones, or the largest. In a loop over sequences, a sequence has its share of
+/// the rows.
 static SmallVector<int64_t> extentsAt(Operation *op, ArrayRef<mlir::kiln::SymbolAttr> symbols,
                                       const std::map<std::string, int64_t> &given) {
   auto values = llvm::map_to_vector(symbols, [&](mlir::kiln::SymbolAttr symbol) {
@@ -60,7 +61,8 @@ public:
   ExecutionStep describe(Operation *op);
 
 private:
-  /// Masks take as long as their scores are many; equal layers have the same ones.
+  /// Measuring masked attention takes time in proportion to the number of scores. The result is cached, as equal layers
+  /// have equal work.
   Work workOf(const std::string &kernel, const std::vector<int64_t> &extents) {
     auto [work, isNew] = known.try_emplace({kernel, extents});
     if (isNew)
@@ -85,7 +87,7 @@ static double bytesOf(ValueRange values, ArrayRef<int64_t> extents) {
   return bytes;
 }
 
-/// Whether replicas do together at once what ranks might, too.
+/// Whether the op is a collective over data-parallel replicas that might also be one over tensor-parallel ranks.
 static bool isOverReplicas(Operation *op) {
   auto over = op->getAttrOfType<mlir::kiln::GroupAttr>("over");
   return isa<mlir::kiln::AllReduceOp, mlir::kiln::AllGatherOp, mlir::kiln::ReduceScatterOp>(op) && over &&
@@ -118,7 +120,7 @@ ExecutionStep StepLister::describe(Operation *op) {
     step.operands = describeTensors(op->getOperands(), symbols);
     step.times = countCalls(op, values);
     auto store = dyn_cast<mlir::kiln::StoreOp>(op);
-    if (!store || !mlir::kiln::getSlide(store)) // else the rows stay where they are
+    if (!store || !mlir::kiln::getSlide(store)) // a state that slides keeps its rows in place
       step.bytes = bytesOf(op->getOperands(), values);
   }
   return step;

@@ -13,7 +13,7 @@ namespace kd = mlir::kiln;
 namespace kiln {
 namespace {
 
-/// Of the function that a call's kernel is, but for the worker.
+/// Returns the argument types of the kernel function that a call names, without the worker.
 SmallVector<Type> argumentTypes(kd::CallOp call) {
   SmallVector<Type> types = kd::expandParts(call->getOperandTypes());
   llvm::append_range(types, kd::expandParts(call->getResultTypes()));
@@ -23,7 +23,7 @@ SmallVector<Type> argumentTypes(kd::CallOp call) {
 } // namespace
 
 LogicalResult HostEmitter::emit() {
-  // Room for the tensors of the largest call, used again by each.
+  // Allocate space for the tensor descriptors of the call that needs the most. All calls reuse it.
   int64_t mostBytes = 8;
   WalkResult known = entry.walk([&](kd::CallOp call) {
     FailureOr<const KernelReference *> kernel = findKernel(call.getCallee());
@@ -51,7 +51,7 @@ LogicalResult HostEmitter::emit() {
   descriptors =
       LLVM::AllocaOp::create(builder, loc, pointer, builder.getI8Type(), constant(i64, mostBytes), /*alignment=*/16);
 
-  // The entry's extents are those of its own symbols; the function counts the model's.
+  // The frame has the extents of the entry's own symbols; `symbols` has a value for each symbol of the model.
   Value extents = loadOfFrame(abi::frame::extents);
   unsigned next = 0;
   for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
@@ -63,7 +63,7 @@ LogicalResult HostEmitter::emit() {
   findOutputs();
   if (llvm::failed(emitBlock(entry.getBody().front())))
     return failure();
-  entry.walk([&](kd::SendOp send) { // and all others
+  entry.walk([&](kd::SendOp send) { // waits for all sends of the stage, so once is enough
     emitWait(send, kd::Group::Stages);
     return WalkResult::interrupt();
   });
@@ -71,7 +71,8 @@ LogicalResult HostEmitter::emit() {
   return success();
 }
 
-/// Stages that are not the last have some of the entry's outputs, by their names.
+/// Pipeline stages other than the last have only some of the entry's outputs; maps the function's results to them by
+/// name.
 void HostEmitter::findOutputs() {
   const auto &arguments = input.entry.arguments;
   const auto first = llvm::find_if(arguments, [](const ArgumentInterface &argument) { return argument.isOutput; });
@@ -132,7 +133,7 @@ FailureOr<Value> HostEmitter::evaluate(AffineExpr expression, ArrayRef<Value> va
   FailureOr<Value> left = evaluate(binary.getLHS(), values), right = evaluate(binary.getRHS(), values);
   if (llvm::failed(left) || llvm::failed(right))
     return failure();
-  // Extents are never negative, so unsigned division is the floor.
+  // Extents are never negative, so unsigned division computes the floor.
   switch (expression.getKind()) {
   case AffineExprKind::Add:
     return LLVM::AddOp::create(builder, loc, *left, *right).getResult();
@@ -153,7 +154,7 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
   for (Value operand : op.getOperands())
     operands.push_back(indices.lookup(operand));
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
-    // Dimension operands come first; evaluate() takes one list, so shift the symbols behind them.
+    // Dimension operands come first. evaluate() takes one list, so shift the symbols after them.
     AffineMap map = apply.getAffineMap();
     AffineExpr expression = map.getResult(0).shiftSymbols(map.getNumSymbols(), map.getNumDims());
     FailureOr<Value> value = evaluate(expression, operands);
@@ -177,8 +178,8 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
 }
 
 Value HostEmitter::addressOfConstant(kd::ConstantOp constantOp) {
-  // As a vector: the translation gives a tensor of rank 0 the type of its element, and one of rank 2 an array of
-  // arrays.
+  // Use a vector type: the translation to LLVM IR gives a tensor of rank 0 the type of its element, and one of rank 2
+  // an array of arrays.
   auto shaped = cast<DenseElementsAttr>(constantOp.getValue());
   auto values = shaped.reshape(RankedTensorType::get({shaped.getNumElements()}, shaped.getElementType()));
   if (input.target.memorySpace != KILN_MEMORY_HOST)
@@ -187,8 +188,8 @@ Value HostEmitter::addressOfConstant(kd::ConstantOp constantOp) {
   return addressOfData(elements, values, /*alignment=*/64);
 }
 
-/// The frame's field begins with the numbers. A device does not see it: there all that may be are a constant, of which
-/// it is shown one.
+/// The frame's field begins with the ranks' numbers. A device cannot read the frame: there a constant table holds all
+/// possible numbers, and the result is the address of the right element.
 Value HostEmitter::addressOfRank(kd::RankOp rank) {
   Value numbers = loadOfFrame(abi::frame::together);
   const auto group = static_cast<int64_t>(rank.getOver());
@@ -224,7 +225,8 @@ LLVM::LLVMFuncOp HostEmitter::declare(StringRef name, Type result, ArrayRef<Type
   return LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(result, parameters));
 }
 
-/// The bytes of a tensor that is stored dense: storedBytes of elements that are counted at run time.
+/// Returns the bytes of a tensor that is stored dense, as storedBytes does, for a number of elements that is computed
+/// at run time.
 FailureOr<Value> HostEmitter::bytesOf(RankedTensorType type) {
   return bytesOf(kd::getExtents(type), type.getElementType());
 }
@@ -235,7 +237,7 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
     return failure();
   if (kd::storedBytes(element, 8) == 8 * kd::storedBytes(element, 1))
     return multiply(*elements, constant(i64, kd::storedBytes(element, 1)));
-  // Elements of less than a byte: eight of them are whole bytes.
+  // Elements have less than a byte, and eight elements fill complete bytes.
   Value bits = multiply(*elements, constant(i64, kd::storedBytes(element, 8)));
   Value roundedUp = LLVM::AddOp::create(builder, loc, bits, constant(i64, 7));
   return LLVM::LShrOp::create(builder, loc, roundedUp, constant(i64, 3)).getResult();
@@ -397,10 +399,10 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
       return failure();
   }
 
-  // The forms of a kernel have its calling convention.
+  // The shape-specialised variants of a kernel have its calling convention.
   FailureOr<const KernelReference *> called = findKernel(call.getCallee());
   FailureOr<Value> kernel = addressOfKernel(call.getCallee(), call);
-  SmallVector<std::pair<Value, StringRef>> choices; // of forms: whether one is taken, its function
+  SmallVector<std::pair<Value, StringRef>> choices; // per variant: whether it is taken, and its function
   if (llvm::failed(called) || llvm::failed(kernel))
     return failure();
   if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())

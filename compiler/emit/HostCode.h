@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host function of an entry: loads the extents, calls kernels by their calling convention, loops over layers and
-// time steps. Written in the LLVM dialect.
+// Emits the entry-point glue, the host function of an entry: it loads the extents, calls kernels by their calling
+// convention, and loops over layers and time steps. It is written in the LLVM dialect.
 #pragma once
 
 #include "compiler/emit/ConstantPool.h"
@@ -15,24 +15,24 @@
 
 namespace kiln {
 
-/// A kernel as host code sees it.
+/// A kernel as the glue sees it.
 struct KernelReference {
-  std::string symbol; // of its object code
+  std::string symbol; // symbol of its object code
   const KernelAbi *abi = nullptr;
 };
 
-/// What the host function of an entry needs to know.
+/// The inputs for the host function of an entry.
 struct HostCodeInput {
   const EntryInterface &entry;
   const ModelInterface &model;
   const WeightLayout &weights;
   const mlir::kiln::MemoryPlan &plan;
-  llvm::StringRef symbol;                          // of the host function
-  const llvm::StringMap<KernelReference> &kernels; // by kernel function
+  llvm::StringRef symbol;                          // symbol of the host function
+  const llvm::StringMap<KernelReference> &kernels; // keyed by the name of the kernel function
   const RowVariants &variants;
   const TargetInfo &target;
-  ConstantPool &constants; // gets those of a device
-  uint32_t role = 0;       // of a stage, KILN_ROLE_
+  ConstantPool &constants; // constants for a device are added here
+  uint32_t role = 0;       // KILN_ROLE_ of the pipeline stage
 };
 
 /// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the

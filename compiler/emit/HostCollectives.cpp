@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What processes that call an entry together do: calls of the run time's collective.c.
+// Emits the communication of processes that call an entry together, as calls of the runtime's collective.c.
 #include "compiler/emit/HostEmitter.h"
 
 using namespace mlir;
@@ -15,7 +15,7 @@ void HostEmitter::emitFinish(kd::Group group) {
           .getResult());
 }
 
-/// The time that is waited is the op's own in a trace; that of what is waited for the run time tells.
+/// Emits a wait that a trace attributes to `op`. The runtime traces the operation that is waited for.
 void HostEmitter::emitWait(Operation *op, kd::Group group) {
   emitIfTraced(
       [&](Value tracing) { emitTraceBegin(tracing, addressOfText("finish"), op, constant(i64, 0), constant(i64, 0)); });
@@ -23,10 +23,10 @@ void HostEmitter::emitWait(Operation *op, kd::Group group) {
   emitTraceEnd();
 }
 
-/// A layer is named in a trace, which may be there.
+/// Passes the layer and its number for the trace that the call may have.
 LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
-  const SmallVector<AffineExpr> extents = kd::getExtents(type); // of which a part has all but the first
+  const SmallVector<AffineExpr> extents = kd::getExtents(type); // a shard has all of them but the first
   FailureOr<Value> address = addressOf(op.getX()),
                    elements = evaluate(
                        kd::getProduct(ArrayRef(extents).drop_front(op.getScattered()), type.getContext()), symbols);
@@ -45,7 +45,7 @@ LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
 
 LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Group group) {
   Value smaller = kind == KILN_REDUCE_SCATTER ? op->getResult(0) : op->getOperand(0);
-  auto type = cast<RankedTensorType>(smaller.getType()); // of a part
+  auto type = cast<RankedTensorType>(smaller.getType()); // type of one shard
   FailureOr<Value> from = addressOf(op->getOperand(0)), to = addressOf(op->getResult(0)), bytes = bytesOf(type),
                    elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(from) || llvm::failed(to) || llvm::failed(bytes) || llvm::failed(elements))
@@ -64,7 +64,7 @@ LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Grou
   return success();
 }
 
-/// They are waited for where the stage next waits.
+/// Starts the sends. The next wait of the stage completes them.
 LogicalResult HostEmitter::emitSend(kd::SendOp send) {
   for (Value value : send.getValues())
     if (llvm::failed(emitMove(send, KILN_SEND, send.getWay(), value)))

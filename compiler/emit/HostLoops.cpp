@@ -8,7 +8,7 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// The innermost loop over layers that an op is in.
+/// Returns the innermost loop over layers around an op.
 static kd::LoopInterface stackAround(Operation *op) {
   auto loop = op->getParentOfType<kd::LoopInterface>();
   while (loop && !loop.isOverLayers())
@@ -34,7 +34,7 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
   auto all = entry->getAttrOfType<IntegerAttr>(kd::layersAttrName);
   if (!all)
     return layer;
-  const int64_t count = all.getInt(), stages = input.model.stages; // as kiln_first_layer
+  const int64_t count = all.getInt(), stages = input.model.stages; // as in kiln_first_layer
   Value own = stage(), longer = subtract(own, constant(i64, kiln_first_longer_stage(count, stages)));
   Value isLonger = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, longer, constant(i64, 0));
   Value more = LLVM::SelectOp::create(builder, loc, isLonger, longer, constant(i64, 0));
@@ -91,7 +91,7 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
   FailureOr<Value> source = addressOf(append.getX()), target = addressOfAppended(append);
   if (llvm::failed(source) || llvm::failed(target))
     return failure();
-  // What is copied side by side: all of it, or of each row of the operand some columns.
+  // Copy all of the operand at once or, if only some columns are appended, these columns row by row.
   bool isWhole = rows.getRank() == 1 || from.back() == to.back();
   SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
   SmallVector<AffineExpr> inner(isWhole ? ArrayRef(from) : ArrayRef(to).take_back());
@@ -116,8 +116,9 @@ LogicalResult HostEmitter::emitSlide(kd::SlideOp slide) {
   return success();
 }
 
-/// From the next call on the rows begin so many rows later. Those that would begin too late for a call of the most rows
-/// are moved to the beginning, which they do not overlap: they begin after more rows than they are.
+/// Advances the position of the state's rows by the number of added rows. If the largest call would not fit after the
+/// new position, the rows are moved to the beginning. Source and target do not overlap, because the position is then
+/// larger than the number of rows.
 LogicalResult HostEmitter::emitAdvance(kd::StoreOp store, kd::SlideOp slide) {
   const StateInterface *state = input.model.findState(store.getName().str());
   auto added = cast<RankedTensorType>(slide.getX().getType());
@@ -149,7 +150,7 @@ LogicalResult HostEmitter::emitFlush(kd::StoreOp store, Value end, Value bytes) 
   return success();
 }
 
-/// The last rows of a stream were in no state but for those of the state that the stream begins with.
+/// If the value is the end of a stream that begins with the state itself, only the rows after the state's are fresh.
 FailureOr<Value> HostEmitter::freshBytesOf(Value value) {
   FailureOr<Value> all = bytesOf(cast<RankedTensorType>(value.getType()));
   auto slice = kd::getUnshaped(value).getDefiningOp<kd::SliceOp>();
@@ -194,7 +195,7 @@ LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {
   return success();
 }
 
-/// Its rows begin so many rows behind its operand's.
+/// Returns the address of a slice's rows, which begin some rows after its operand's.
 FailureOr<Value> HostEmitter::addressOfRows(kd::SliceOp slice) {
   const auto axis = static_cast<size_t>(slice.getAxis());
   auto type = cast<RankedTensorType>(slice.getType());
@@ -247,7 +248,7 @@ LogicalResult HostEmitter::emitScatterAdd(kd::ScatterAddOp scatter) {
   return success();
 }
 
-/// The exponent of what is not finite is all ones.
+/// A float that is not finite has an exponent of all ones.
 LogicalResult HostEmitter::emitRequireFinite(kd::RequireFiniteOp required) {
   if (input.target.memorySpace != KILN_MEMORY_HOST)
     return required.emitOpError("has host code for CPUs only");
@@ -262,8 +263,9 @@ LogicalResult HostEmitter::emitRequireFinite(kd::RequireFiniteOp required) {
   return success();
 }
 
-/// Slices lie one behind another. Those of sequences that have different numbers of rows lie behind the rows before;
-/// a view of one has so many of some extent for each of them.
+/// The slices of a loop are stored one after another. With sequences of different lengths, a slice begins after the
+/// rows of the sequences before it. A view may have several elements per row, so its dimensions are evaluated for one
+/// row and multiplied by the number of rows before.
 FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {
   SmallVector<AffineExpr> extents = kd::getExtents(slice);
   Value before = steps.lookup(step.loop);
@@ -283,7 +285,7 @@ FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType 
   return byteAddress(*whole, multiply(before, *bytes));
 }
 
-/// From here on extents and states are the sequence's.
+/// After this call, the extents and states are those of the sequence.
 void HostEmitter::enterSequence(kd::EachSequenceOp loop, Value index, Value rows) {
   Value table = loadOfFrame(abi::frame::sequences);
   const Type pointers = LLVM::LLVMStructType::getLiteral(builder.getContext(), {pointer, pointer}); // kiln_sequence_t
@@ -353,13 +355,13 @@ LogicalResult HostEmitter::emitIteration(kd::LoopInterface loop, Value index, Va
   return emitBlock(loop->getRegion(0).front());
 }
 
-/// What the iteration before has sent is waited for before its memory is written again.
+/// The sends of the iteration before must complete before that iteration's memory is overwritten.
 void HostEmitter::waitForSent(kd::LoopInterface loop) {
   if (!loop.isOverLayers() && !loop->getRegion(0).getOps<kd::SendOp>().empty())
     emitFinish(kd::Group::Stages);
 }
 
-/// Number k of the first one, if there is one, then number k - lead of the second one.
+/// Emits iteration k of the first loop, if it has one, and then iteration k - lead of the second loop.
 LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
   kd::ScanOp behind = kd::getFollower(ahead);
   FailureOr<Value> count = evaluate(ahead.getTripCount(), symbols);
@@ -384,13 +386,13 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation()); scan && scan.getAhead() > 0)
     return emitTogether(scan);
   else if (scan && kd::isFollower(scan))
-    return success(); // the one that it follows has it
+    return success(); // emitted together with the loop that it follows
   FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
   if (llvm::failed(count))
     return failure();
   auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
   const SmallVector<Value> symbolsOutside = symbols;
-  // The second value is how many rows the sequences before have.
+  // The carried value is the number of rows of the sequences before.
   LogicalResult result = emitCounted(*count, [&](Value index, Value rows) -> FailureOr<Value> {
     waitForSent(loop);
     if (!batched)

@@ -15,7 +15,7 @@
 
 namespace kiln {
 
-/// The dotted path of a scope and its stacks' layers.
+/// Returns the dotted path of a scope, and adds the layer counts of its stacks to `layers`.
 static std::string scopePath(const Graph &graph, int scope, std::vector<int64_t> &layers) {
   if (scope < 0)
     return "";
@@ -37,8 +37,8 @@ static void addSymbols(std::vector<Symbol> &symbols, const std::vector<Dim> &sha
         symbols.push_back(symbol);
 }
 
-/// Adds the symbols of all nodes in the region and those below: an extent may be one that only another entry's inputs
-/// have.
+/// Adds the symbols of all nodes in the region and the regions nested in it. A node may use a symbol that only the
+/// inputs of another entry have.
 static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, const Region &region) {
   for (int number : region.nodes) {
     const Node &node = graph.nodes[number];
@@ -104,7 +104,7 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
       model.states[node.attributes.index].isAppended = true;
 }
 
-/// Marks the states that nodes of the region and those below read or write.
+/// Marks the states that nodes of the region and of nested regions read or write.
 static void markStates(std::vector<bool> &isUsed, const Graph &graph, const Region &region) {
   for (const std::vector<int> *nodes : {&region.nodes, &region.effects})
     for (int number : *nodes) {
@@ -126,7 +126,7 @@ static std::vector<std::string> statesOf(const Graph &graph, const Region &regio
   return names;
 }
 
-/// Entries that keep the same of a parameter share it.
+/// Describes the optimiser state. Entries whose optimisers have the same state for a parameter share it.
 static void describeMoments(const Graph &graph, ModelInterface &model) {
   for (const Entry &entry : graph.entries)
     for (int number : gradient_parameters(graph, entry))
@@ -142,7 +142,7 @@ static void describeMoments(const Graph &graph, ModelInterface &model) {
       }
 }
 
-/// NAME_batch of a batched entry (compiler/frontend/BatchEntry.h).
+/// Returns the interface of NAME_batch, the batched version of an entry (compiler/frontend/BatchEntry.h).
 static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
   EntryInterface batch{batch_name(single.name),
                        {extents.sequences},
@@ -169,7 +169,7 @@ static EntryInterface describeBatch(const EntryInterface &single, const BatchExt
   return batch;
 }
 
-/// What a parameter begins with as a constant or a distribution, whatever its shape.
+/// Returns a parameter's initialisation as a constant or a distribution that does not depend on the shape.
 static Initial resolve(const Parameter &parameter) {
   const Initial &given = parameter.initial;
   if (given.kind == Initial::Kind::fan_in)
@@ -197,7 +197,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   describeStates(graph, model);
   describeMoments(graph, model);
 
-  std::vector<EntryInterface> batches; // behind the others
+  std::vector<EntryInterface> batches; // appended after the others
   for (const Entry &entry : graph.entries) {
     EntryInterface &to = model.entries.emplace_back();
     to.name = entry.name;
@@ -208,7 +208,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     auto addNode = [&](int node, const char *argument, bool isOutput) {
       add(argument, graph.nodes[node].element, graph.nodes[node].shape, isOutput);
     };
-    // Of micro-batches.
+    // Adds an argument that is stacked over the micro-batches.
     auto addStacked = [&](int node, const char *argument, bool isOutput) {
       addNode(node, argument, isOutput);
       std::vector<Dim> &shape = to.arguments.back().shape;
@@ -297,15 +297,15 @@ std::string tuningDigest(const std::vector<Variant> &variants) {
   return tuningDigest(std::move(lines));
 }
 
-/// Rows of the innermost stack's layers each, for every one of the layers around it: `add` gets such a row and the
-/// number of its first copy.
+/// Splits a tensor of nested stacks into one tensor for each layer of the outer stacks. `add` gets such a tensor, with
+/// the layers of the innermost stack as its copies, and the number of its first copy.
 template <class Tensor> static void unfold(const Tensor &tensor, llvm::function_ref<void(Tensor, int64_t)> add) {
   const int64_t inner = tensor.layers.empty() ? 1 : tensor.layers.back();
   for (int64_t first = 0; first < tensor.copies; first += inner) {
     Tensor row = tensor;
     row.copies = inner;
     row.layers = tensor.layers.empty() ? std::vector<int64_t>() : std::vector{inner};
-    // The outer layers' numbers, innermost first: `first` counts over all of them.
+    // Compute the numbers of the outer layers, innermost first: `first` counts over all of them.
     int64_t number = first / inner;
     size_t hole = row.name.rfind("{}");
     for (size_t level = tensor.layers.size(); level-- > 1; number /= tensor.layers[level - 1]) {
@@ -434,7 +434,8 @@ const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol
   return nullptr;
 }
 
-/// By name; that it is at least as large as another one, too.
+/// Checks the value of an extent against its bounds and, if that has a value too, against the extent that it must not
+/// be below.
 static std::string checkExtent(const Symbol &symbol, const std::map<std::string, int64_t> &extents) {
   auto given = extents.find(symbol.name);
   if (given == extents.end())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NAME.LICENSE.txt: what of Kiln is in a library, and under which terms.
+// Writes NAME.LICENSE.txt: which parts of a library are Kiln's, and under which terms.
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/RuntimeImage.h"
 

@@ -21,14 +21,14 @@ void loadDialects(MLIRContext &context) {
   context.loadAllAvailableDialects();
 }
 
-/// Says what was not evaluated. Diagnostics below errors are not shown.
+/// Prints what was not evaluated. Diagnostics below errors are not shown.
 static void noteExtents(const verify::PassVerifier &verifier) {
   if (verifier.calls().isSmallestOnly)
     llvm::errs() << "note: passes are verified with the smallest extents only: larger ones take more than "
                  << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
 }
 
-/// Whether the target has code for weights that are stored so.
+/// Whether the target supports the storage formats of the module's quantised weights.
 static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
   if (target.hasStoredWeights)
     return success();
@@ -44,14 +44,14 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
   return failure(result.wasInterrupted());
 }
 
-/// Whether the target can promise that a row's results are the same in each call.
+/// Whether the target has batch-invariant kernels, if they are required.
 static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
   if (!ordered || target.hasOrder)
     return success();
   return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires a CPU";
 }
 
-/// Whether sequences that go on in batches and alone are to get the same from both.
+/// Whether the module has batched entries, whose results must equal those of single-sequence entries.
 static bool hasBatches(ModuleOp module) {
   return llvm::any_of(module.getOps<func::FuncOp>(),
                       [](func::FuncOp function) { return function->hasAttr(mlir::kiln::batchAttrName); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an imported model to its kernels: what compiling, tuning and looking at a model have in common.
+// Lowers an imported model to its kernels. Compiling, tuning and inspecting a model share this.
 #pragma once
 
 #include "compiler/frontend/Import.h"
@@ -13,30 +13,32 @@
 
 namespace kiln {
 
-/// The dialects of all stages. The context must be made without threads: kernels are compiled in forked children.
+/// Loads the dialects of all stages. The context must be created without threads: kernels are compiled in forked
+/// children.
 void loadDialects(mlir::MLIRContext &context);
 
-/// What a user may choose of the kernels' forms. Tuning a library and building it takes the same choice.
+/// The choices that a user has about kernels. Tuning a library and building it must use the same choices.
 struct LoweringOptions {
-  /// Norms take mean and variance from moments of panels, which the contractions before them compute beside their sums.
+  /// Norms compute mean and variance from partial moments of panels, which the preceding contractions compute together
+  /// with their sums.
   bool normMoments = false;
-  /// Targets with tensor cores for tf32 may round factors of f32 to it; the others compute as ever.
+  /// Targets with tensor cores may round f32 factors to tf32. Other targets compute in f32.
   bool tf32 = false;
-  /// A row's results are the same to the bit in each call, whatever else the call computes; an error for targets that
-  /// cannot promise that.
+  /// Kernels are batch-invariant: a row's results are bit-identical in each call, whatever else the call computes. An
+  /// error for targets that do not support it.
   bool ordered = false;
-  /// Which weights are stored in fewer bits; the import, before, does it.
+  /// Which weights are quantised. The import before lowering does it.
   StorageChoices weights;
-  /// How many ranks call entries together, each with a part of the weights; the import, before, does it.
+  /// How a model is split among ranks that call entries together, each with a part of the weights. The import does it.
   RankChoices ranks;
-  /// States that slide by some rows stay where they are, on CPUs. All targets of a library do it alike: with one that
-  /// cannot, none does.
+  /// Rows of sliding states stay in place, on CPUs. All targets of a library must agree: if one does not support it,
+  /// none does it.
   bool slides = true;
-  /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
+  /// Evaluates the module after the import and after every pass. An error names the pass that changed a result.
   bool verifyPasses = false;
 };
 
-/// Runs the pipeline with the layouts that the target wants. `configure` may ask the pass manager to print.
+/// Runs the pipeline with the layouts that the target wants. `configure` may make the pass manager print the IR.
 mlir::LogicalResult lowerToKernels(mlir::ModuleOp module, const Target &target, const LoweringOptions &options,
                                    llvm::function_ref<void(mlir::PassManager &)> configure = nullptr);
 

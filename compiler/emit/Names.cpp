@@ -59,16 +59,16 @@ std::string checkModelName(const std::string &name) {
   return "";
 }
 
-/// Words that the generated headers use where parameters and methods stand: types of C, and of NAME.hpp.
+/// Names that the generated headers use at the scope of parameters and methods: types of C, and of NAME.hpp.
 static constexpr const char *headerTypes[] = {"Model",    "Session", "int16_t",  "int32_t",  "int64_t",
                                               "int8_t",   "size_t",  "std",      "uint16_t", "uint32_t",
                                               "uint64_t", "uint8_t", "uintptr_t"};
-/// Parameters and variables of the generated functions; a method may have these names.
+/// Parameters and variables of the generated functions. A method may have these names.
 static constexpr const char *headerVariables[] = {"View",      "arguments",    "call",          "check", "count",
                                                   "handle",    "kiln",         "model",         "rows",  "sequence",
                                                   "sequences", "session_call", "session_model", "status"};
 
-/// Whether the name begins as those of types and functions of the headers do.
+/// Whether the name has a prefix that types and functions of the headers have.
 static bool beginsAsOthers(const ModelInterface &model, const std::string &name) {
   return beginsWith(inLowerCase(name), "kiln_") || beginsWith(name, model.name + "_") ||
          beginsWith(name, macroName(model.name) + "_");
@@ -88,7 +88,7 @@ static bool isTakenOfMethods(const std::string &name) {
          isOneOf(headerTypes, name) || name == "handle";
 }
 
-/// The name of a gradient follows from a parameter's, which may have any printable characters.
+/// The name of a gradient is derived from a parameter's name, which may contain any printable characters.
 static std::string asIdentifier(std::string name) {
   for (char &c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)))
@@ -112,7 +112,7 @@ ParameterNames::ParameterNames(const ModelInterface &model, const EntryInterface
       const bool isArgument = llvm::any_of(
           entry.arguments, [&](const ArgumentInterface &argument) { return argument.name == symbol.name; });
       const std::string name = std::string(symbol.name) + (isArgument ? "_extent" : "");
-      if (!extents.count(symbol.name)) // of a batch they stand in comments alone
+      if (!extents.count(symbol.name)) // extents of batched entries appear in comments only
         extents[symbol.name] = entry.isBatch() ? name : choose(name);
     }
 }
@@ -137,7 +137,7 @@ static llvm::Error wrongName(const std::string &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// The words of a text that begin with a prefix, each as often as it follows `before`.
+/// Returns the words that follow `before` in a text and begin with `prefix`, as often as they occur.
 static std::vector<std::string> wordsBehind(const std::string &text, const std::string &before,
                                             const std::string &prefix) {
   std::vector<std::string> words;
@@ -152,12 +152,12 @@ static std::vector<std::string> wordsBehind(const std::string &text, const std::
   return words;
 }
 
-/// The macros that a header of the model defines besides those of the run time's types.
+/// Returns the macros that a header of the model defines in addition to those of the runtime's types.
 static std::vector<std::string> definedMacros(const ModelInterface &model) {
   return wordsBehind(writeCHeader(model, {}), "#define ", macroName(model.name) + "_");
 }
 
-/// What it declares whatever entries there are: functions, a type.
+/// Returns the names that a header declares for any set of entries: functions and a type.
 static std::set<std::string> declaredNames(ModelInterface model) {
   model.entries.clear();
   std::set<std::string> names;
@@ -184,7 +184,7 @@ static llvm::Error checkExtentName(const EntryInterface &entry, const Symbol &sy
   return llvm::Error::success();
 }
 
-/// Adds the name of something that is defined, which nothing else may have.
+/// Adds a name that is defined. An error if something else defines the same name.
 static llvm::Error define(const ModelInterface &model, std::map<std::string, std::string> &defined,
                           const std::string &name, const std::string &what) {
   if (isIn(reserved::objectMacros, name) || isIn(reserved::functionMacros, name) ||
@@ -200,7 +200,7 @@ static llvm::Error define(const ModelInterface &model, std::map<std::string, std
   return llvm::Error::success();
 }
 
-/// No entry may have the name of a function that the compiler writes.
+/// Checks that no entry has the name of a function that the compiler writes.
 static llvm::Error checkWrittenNames(const ModelInterface &model) {
   for (const EntryInterface &entry : model.entries) {
     for (const char *taken : {"state_bytes", "training_bytes", "version", "abi_version"})

@@ -43,7 +43,7 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
   return digest;
 }
 
-/// The parts of a descriptor that binding reads.
+/// Returns the parts of a descriptor that binding reads.
 static std::vector<kiln_weight_t> describeWeights(const ModelInterface &model) {
   std::vector<kiln_weight_t> weights;
   for (const WeightInterface &weight : model.weights) {
@@ -87,7 +87,7 @@ std::string checkRename(const std::string &text) {
              : "";
 }
 
-/// Those of the command line, then those of the file.
+/// Returns the renames of the command line, then those of the file.
 static llvm::Expected<std::vector<Rename>> readRenames(const Checkpoint &checkpoint) {
   std::vector<Rename> renames;
   for (const std::string &text : checkpoint.renameTexts) {
@@ -143,12 +143,12 @@ static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &check
   return kiln_bind_quantized(model, path, quantizationOf(checkpoint), described.data(), described.size(), error);
 }
 
-/// Makes a model of these weights that lives while `use` has it.
+/// Creates a model with these weights for the duration of `use`.
 static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln_weight_t> &weights,
                              const Variant &variant,
                              llvm::function_ref<kiln_status_t(kiln_model_t &, kiln_error_t *)> use) {
   const std::vector<kiln_placement_t> placements = describePlacements(variant);
-  // It needs no feature of a CPU and no device, so that it can be packed anywhere.
+  // The variant requires no CPU feature and no device, so that any machine can pack weights.
   kiln_variant_t code = {};
   code.target = variant.target.c_str();
   code.memory_space = KILN_MEMORY_HOST;
@@ -174,7 +174,7 @@ static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln
   return status ? llvm::createStringError(error.message) : llvm::Error::success();
 }
 
-/// Binds a checkpoint to a model that lives while `use` has it.
+/// Binds a checkpoint to a model that exists for the duration of `use`.
 static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                               llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
   if (model.ranks > 1 || model.stages > 1)
@@ -216,7 +216,7 @@ llvm::Error packWeights(const ModelInterface &model, const Variant &variant, con
   });
 }
 
-/// "F32 [3, 4]".
+/// Returns text such as "F32 [3, 4]".
 static std::string typeAndShape(uint32_t dtype, llvm::ArrayRef<int64_t> shape) {
   return fmt::format("{} [{}]", kiln_safetensors_dtype_text(dtype), fmt::join(shape, ", "));
 }
@@ -234,8 +234,8 @@ static std::string tensorName(const kiln_name_t &name) {
 
 namespace {
 
-/// The rename that makes all names that are missing of those that are near them: one that takes a prefix away, or adds
-/// one.
+/// Finds the one rename that maps, for all missing names, the nearest name to the missing name by removing or adding a
+/// prefix.
 class PrefixRename {
 public:
   void add(const std::string &missing, const std::string &nearest) {
@@ -257,7 +257,7 @@ private:
   bool isOne = true;
 };
 
-/// What the run time hands to a function that compares.
+/// The context that the runtime passes to the comparison functions.
 struct Comparison {
   const Checkpoint &checkpoint;
   kiln_renames_t renames;
@@ -266,7 +266,7 @@ struct Comparison {
 
 } // namespace
 
-/// The table has the model's names.
+/// Compares the model's weights with a table of tensors that has the model's names.
 static void compareTable(const kiln_model_t *model, const kiln_tensors_t &table, CheckpointDifferences &result) {
   static const char *const kinds[KILN_DIFFERENCE_KINDS] = {"missing", "shape", "type", "unexpected"};
   kiln_differences_t walk;
@@ -295,7 +295,7 @@ static void compareTable(const kiln_model_t *model, const kiln_tensors_t &table,
     result.text += fmt::format("try --rename '{}'\n", text);
 }
 
-/// Of a safetensors file, or of several, as they are stored.
+/// Compares the weights with the stored tensors of one or several safetensors files.
 static kiln_status_t compareStored(kiln_model_t *model, kiln_tensors_t *stored, const void *context,
                                    kiln_error_t *error) {
   Comparison &comparison = **static_cast<Comparison *const *>(context);

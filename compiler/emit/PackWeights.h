@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight file in a library's own layout, without the library: what NAME_bind_packed maps (runtime/src/packed.c).
+// Writes a weight file in a library's own layout, without the library. NAME_bind_packed maps the file
+// (runtime/src/packed.c).
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -10,37 +11,38 @@
 
 namespace kiln {
 
-/// kiln_variant_t::digest: of all that says what lies where in a variant's packed weights, and whose they are.
+/// Computes kiln_variant_t::digest, the digest of everything that determines the layout of a variant's packed weights,
+/// and of the model's weights.
 std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant &variant);
 
-/// What to pack, as the command line says it.
+/// The checkpoint to pack, as given on the command line.
 struct Checkpoint {
-  std::string path;         // a GGUF file, by its ending; else a safetensors file, or the index of several
-  std::string quantization; // of that: "gptq", "gptq_v2" or "awq"; empty: none
-  /// A file of what the run time calls renames, a line each: FROM TO, FROM TO HEADS for rotary heads, FROM for what is
-  /// left out, FROM =0 for what is left out and must be zeros. Empty: names are the model's.
+  std::string path;         // a GGUF file, by its suffix; else a safetensors file, or the index of several
+  std::string quantization; // format of a quantised safetensors file: "gptq", "gptq_v2" or "awq"; empty: none
+  /// A file of renames (see the runtime), one per line: FROM TO, FROM TO HEADS for rotary heads, FROM for a tensor that
+  /// is left out, FROM =0 for a tensor that is left out and must be zeros. Empty: the file has the model's names.
   std::string renames;
-  std::vector<std::string> renameTexts; // FROM=TO each, before those of the file; FROM= for what is left out
+  std::vector<std::string> renameTexts; // FROM=TO each, applied before the file's; FROM= for a tensor that is left out
 };
 
-/// What is wrong with a text FROM=TO, or nothing.
+/// Returns what is wrong with a text FROM=TO, or an empty string.
 std::string checkRename(const std::string &text);
 
-/// The weights of a checkpoint as a program on the variant's target would have them when they are bound. What is wrong
-/// is told in the run time's words, here and below.
+/// Returns the weights of a checkpoint as a program on the variant's target would have them after binding. Error
+/// messages here and below are the runtime's.
 llvm::Expected<std::string> packedWeights(const ModelInterface &model, const Variant &variant,
                                           const Checkpoint &checkpoint);
 
-/// The same as the packed file `path`.
+/// Writes the same weights as the packed file `path`.
 llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                         const std::string &path);
 
-/// How the tensors of a checkpoint differ from the weights of a model.
+/// The differences between the tensors of a checkpoint and the weights of a model.
 struct CheckpointDifferences {
-  std::string text; // a line for each
+  std::string text; // a line per difference
   size_t count = 0, tensors = 0;
 };
-/// Looks at names, shapes and types of all tensors, and at no number. The error is a file that cannot be read.
+/// Compares the names, shapes and types of all tensors, but reads no values. An error means that a file cannot be read.
 llvm::Expected<CheckpointDifferences> compareCheckpoint(const ModelInterface &model, const Variant &variant,
                                                         const Checkpoint &checkpoint);
 

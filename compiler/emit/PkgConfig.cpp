@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NAME.pc: what pkg-config, and so make and Meson, need to know of a library. Its paths are those of the folder in
-// which it lies, so that the folder may be moved.
+// Writes NAME.pc, which tells pkg-config, and through it make and Meson, how to use a library. Paths are relative to
+// the folder of the file, so that the folder may be moved.
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/Version.h"
 
@@ -12,7 +12,7 @@
 namespace kiln {
 
 std::string writePkgConfig(const ModelInterface &model, bool isShared) {
-  // An archive by its path: -lm would find libm for a model "m".
+  // Name the archive by its path: for a model "m", -lm would find libm.
   const std::string library = isShared ? "-L${pcfiledir} -l" + model.name : "${pcfiledir}/lib" + model.name + ".a";
   return fmt::format("# SPDX-License-Identifier: {3}\n"
                      "kiln_abi_version={2}\n\n"

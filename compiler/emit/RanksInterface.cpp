@@ -15,8 +15,7 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor: one of `parts`,
-/// rounded up.
+/// Replaces a weight, or its optimiser state, by a rank's shard: one of `parts` shares, rounded up, of each section.
 template <class Tensor>
 static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64_t parts, int64_t group) {
   WeightSlice &slice = tensor.slice.emplace(WeightSlice{dim, tensor.shape[dim], {}});
@@ -29,14 +28,14 @@ static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64
   tensor.shape[dim] = llvm::divideCeil(tensor.shape[dim], parts);
 }
 
-/// A state becomes what ops of the module have of it. Its axes stay whole or are split as a whole.
+/// Replaces a state by the shard that ops of the module have. An axis is either not split or split as one section.
 static void splitState(StateInterface &state, RankedTensorType type, int64_t ranks) {
   for (int64_t dim = 1; dim < type.getRank(); ++dim)
     if (const int64_t extent = state.shape[dim], parts = extent / type.getDimSize(dim); parts > 1)
       split(state, dim, extent, parts, ranks / parts);
 }
 
-/// Calls `describe` with each state of these that ops of the module read, and the type that it has there.
+/// Calls `describe` for each of these states that ops of the module read, with its type in the module.
 static void forEachState(ModuleOp module, std::vector<StateInterface> &states,
                          llvm::function_ref<void(StateInterface &, RankedTensorType)> describe) {
   module.walk([&](Operation *op) {
@@ -49,7 +48,7 @@ static void forEachState(ModuleOp module, std::vector<StateInterface> &states,
   });
 }
 
-/// What is there of a replica's part of an optimiser's states says how many have one.
+/// Derives the number of optimiser-state shards from the type of a replica's shard.
 static void describeReplicas(ModuleOp module, ModelInterface &model) {
   model.replicas = kd::getNumRanks(module, kd::Group::Replicas);
   if (model.replicas == 1)
@@ -69,7 +68,7 @@ static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
   for (WeightInterface &weight : model.weights)
     if (auto shard = shards.getAs<kd::ShardAttr>(weight.name))
       split(weight, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
-  for (StateInterface &moment : model.moments) // of "mean:h.{}.fc.weight"
+  for (StateInterface &moment : model.moments) // name: "mean:h.{}.fc.weight"
     if (auto shard = shards.getAs<kd::ShardAttr>(StringRef(moment.name).split(':').second))
       split(moment, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
   forEachState(module, model.states,
@@ -78,10 +77,10 @@ static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
 }
 
 namespace {
-/// What functions of an entry, one for each role, have of a weight or a state.
+/// The use of a weight or a state by the functions of an entry, one for each role.
 struct Found {
-  int64_t copies = 0; // of one of them
-  uint32_t roles = 0; // bits of those that name it, of all between the first stage and the last the same one
+  int64_t copies = 0; // in one of the functions
+  uint32_t roles = 0; // a bit for each role that names it; all stages between the first and the last share a bit
 };
 struct FoundTensors {
   llvm::StringMap<Found> weights, states;
@@ -111,7 +110,7 @@ static FoundTensors findTensors(ModuleOp module, const ModelInterface &model) {
   return found;
 }
 
-/// What has fewer copies in the module is a stack's, of which each stage has some layers.
+/// Tensors with fewer copies in the module belong to a stack; each stage has some of the layers.
 template <class Tensor>
 static void cut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, int64_t stages) {
   for (Tensor &tensor : tensors) {
@@ -124,7 +123,7 @@ static void cut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &foun
   }
 }
 
-/// Roles do without what they do not name; what none names is the last stage's.
+/// A role lacks the tensors that it does not name. A tensor that no role names belongs to the last stage.
 template <class Tensor>
 static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, size_t roles) {
   const uint32_t all = (1U << std::min<size_t>(roles, KILN_ROLE_MIDDLE + 1)) - 1;
@@ -134,7 +133,7 @@ static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> 
   }
 }
 
-/// Whether stages that are not the last have a result of the entry, too.
+/// Whether stages other than the last have a result of the entry too.
 static bool isEverywhere(ModuleOp module, const EntryInterface &entry, StringRef result) {
   auto first = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, "first"));
   for (unsigned i = 0; i < first.getNumResults(); ++i)
@@ -168,7 +167,7 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
   describeReplicas(module, model);
 }
 
-/// Whether replicas can share out something of what an entry's optimiser keeps.
+/// Whether an entry has optimiser state that can be sharded among replicas.
 static bool keepsStates(const Graph &graph, const Entry &entry) {
   return llvm::any_of(gradient_parameters(graph, entry), [&](int number) {
     return running_rate(graph, number) == 0 && !kept_moments(graph, entry.training, number).empty();

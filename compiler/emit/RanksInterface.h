@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank's library is, seen from outside, where several ranks call entries together.
+// The interface of a rank's library if several ranks call entries together.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -9,14 +9,15 @@
 
 namespace kiln {
 
-/// Weights and states of which the imported module has a rank's part only become that in the interface; a second time
-/// it changes nothing.
+/// Replaces weights and states in the interface by a rank's shards if the imported module only has these. A second call
+/// changes nothing.
 void describeRanks(mlir::ModuleOp module, ModelInterface &model);
 
-/// Weights and states of layers become those of a stage, likewise, if the imported module is cut in stages.
+/// Replaces the weights and states of layers by those of a pipeline stage if the imported module is cut in stages. A
+/// second call changes nothing.
 void describeStages(mlir::ModuleOp module, ModelInterface &model);
 
-/// Says what of the choice of ranks cannot be had, or nothing.
+/// Returns which of the rank choices is not supported, or an empty string.
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets);
 
 } // namespace kiln

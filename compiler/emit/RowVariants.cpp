@@ -8,7 +8,8 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// The kernel with [least, bound] as the bounds of the variant's index argument, behind `previous`.
+/// Clones the kernel with [least, bound] as the bounds of the variant's index argument, and inserts the clone after
+/// `previous`.
 static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const RowVariant &variant,
                                     int64_t least) {
   func::FuncOp form = kernel.clone();
@@ -54,7 +55,7 @@ RowVariants addRowVariants(ModuleOp module, const Target &target) {
     ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
     for (RowVariant variant : target.compilerOf(kernel).rowVariants(kernel)) {
       int64_t least = bounds[2 * variant.symbol];
-      for (const RowVariant &before : served) // those of the same kind, by ascending bound
+      for (const RowVariant &before : served) // variants for the same dimensions, by ascending bound
         if (before.symbol == variant.symbol && before.ofOne == variant.ofOne)
           least = before.bound + 1;
       previous = cloneWithBounds(kernel, previous, variant, least);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forms of kernels for few rows. A form is a kernel function of its own: a clone whose kiln.bounds of one index
-// argument are narrower, so whatever compiles, tunes or caches kernels sees nothing new. The host code picks one at
-// each call.
+// Shape-specialised variants of kernels, for skinny GEMM and GEMV. A variant is a separate kernel function: a clone
+// with narrower kiln.bounds of one index argument, so that compiling, tuning and caching kernels need no special cases.
+// The entry-point glue selects a variant at each call.
 #pragma once
 
 #include "targets/target.h"
@@ -13,18 +13,19 @@
 
 namespace kiln {
 
-/// A form for the calls that a target's RowVariant says.
+/// A variant for the calls that a target's RowVariant describes.
 struct KernelForm : RowVariant {
   std::string function; // "linear_3_rows4"
 };
 
-/// Kernel function -> its forms by ascending bound; beyond the last one the kernel itself serves.
+/// Maps a kernel function to its variants by ascending bound. The kernel itself serves larger calls.
 using RowVariants = llvm::StringMap<llvm::SmallVector<KernelForm, 2>>;
 
-/// The function that serves a call with these extents, one an index argument: a form of `kernel`, or the kernel itself.
+/// Returns the function that serves a call with these values of the index arguments: a variant of `kernel`, or the
+/// kernel itself.
 llvm::StringRef chooseForm(const RowVariants &variants, llvm::StringRef kernel, llvm::ArrayRef<int64_t> extents);
 
-/// Puts the forms that the target wants behind the module's kernel functions.
+/// Inserts the variants that the target wants after the module's kernel functions.
 RowVariants addRowVariants(mlir::ModuleOp module, const Target &target);
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time's archives, one for each architecture that this build has a compiler for, its header and its licence,
-// carried inside the compiler so that a generator needs no files beside it. The build writes the list:
+// Embeds the runtime's archives, one for each architecture that this build has a compiler for, its header and its
+// licence in the compiler, so that a generator needs no other files. The build writes the list:
 //
 //   KILN_RUNTIME("aarch64-linux-gnu", aarch64, "/.../libkiln_runtime_aarch64.a")
 #include "compiler/emit/RuntimeImage.h"
@@ -10,7 +10,7 @@
 
 #define KILN_HIDDEN __attribute__((visibility("hidden")))
 
-// A file's bytes between two symbols.
+// Defines a file's bytes between two symbols.
 #define KILN_INCLUDE_BYTES(name, path)                                                                                 \
   __asm__(".section .rodata\n"                                                                                         \
           ".balign 16\n"                                                                                               \

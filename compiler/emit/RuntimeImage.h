@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time that is put in each archive, and the licence that goes with it.
+// The runtime that is included in each archive, and its licence.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -8,13 +8,13 @@
 
 namespace kiln {
 
-/// The bytes of libkiln_runtime.a. Fails for a triple that this build has no run time for.
+/// Returns the bytes of libkiln_runtime.a. Fails for a triple that this build has no runtime for.
 llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple);
 
-/// The text of kiln/runtime.h.
+/// Returns the text of kiln/runtime.h.
 llvm::StringRef runtimeHeader();
 
-/// The text of Kiln's LICENSE.
+/// Returns the text of Kiln's LICENSE.
 llvm::StringRef licenseText();
 
 } // namespace kiln

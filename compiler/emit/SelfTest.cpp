@@ -17,18 +17,19 @@ namespace kd = mlir::kiln;
 namespace kiln {
 namespace {
 
-/// Numbers that are compared of an output, about.
+/// The approximate number of elements that are compared per output.
 constexpr uint64_t mostNumbers = 256;
-/// Weights that are evaluated: 16 bytes each, and some copies. Scalar operations of a session: of larger extents, of
-/// the smallest ones.
+/// Limits on the evaluated weights, which take 16 bytes each and some copies, and on the scalar operations of a
+/// session: with larger extents, and with the smallest extents.
 constexpr int64_t mostParameters = 250'000'000;
 constexpr double mostOperations = 5e7, mostOfSmallest = 3e9;
-/// A session's evaluation with moved numbers and without are far enough from what f32 gives.
+/// The errors of f32 are at most this factor times the difference between a session's evaluations with and without
+/// perturbed numbers.
 constexpr double roundings = 4;
 
 uint64_t keyOf(StringRef name, uint64_t seed = 0) { return kiln_selftest_digest(seed, name.data(), name.size()); }
 
-/// The weights, made when they are asked for.
+/// The weights, which are computed on first use.
 class Weights {
 public:
   explicit Weights(const ModelInterface &model) {
@@ -60,7 +61,7 @@ private:
   llvm::StringMap<verify::SharedTensor> known;
 };
 
-/// An input as the run time fills it in.
+/// Creates an input with the values that the runtime uses.
 verify::SharedTensor makeInput(const ArgumentInterface &argument, const interpreter::Extents &extents, uint64_t seed) {
   interpreter::TensorShape shape = interpreter::evaluate(argument.shape, extents);
   std::vector<double> values(static_cast<size_t>(interpreter::elementCount(shape)));
@@ -85,7 +86,7 @@ verify::SharedTensor makeInput(const ArgumentInterface &argument, const interpre
       verify::Tensor::of(argument.element, std::move(shape), std::move(values)));
 }
 
-/// The session's calls of entries that are no batches, with the numbers of the self-test.
+/// Converts the drawn calls of entries that are not batched to trials, with the values of the self-test.
 verify::Session prepare(const verify::Session &drawn, const std::vector<std::string> &symbols,
                         const ModelInterface &model, std::vector<SelfTestTrial> &trials) {
   verify::Session session;
@@ -112,7 +113,7 @@ verify::Session prepare(const verify::Session &drawn, const std::vector<std::str
   return session;
 }
 
-/// `isMoved`: with weights, constants and inputs moved by a rounding.
+/// Evaluates the sessions; with `isMoved`, weights, constants and inputs are perturbed by one rounding.
 verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &sessions, Weights &weights,
                          bool isMoved) {
   verify::Outcome outcome;
@@ -134,7 +135,7 @@ verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &se
   return outcome;
 }
 
-/// Whether values between ops are rounded to fewer bits than f32 has.
+/// Whether some values between ops have 16-bit floats.
 bool hasShortFloats(ModuleOp module) {
   return module
       .walk([](Operation *op) {
@@ -152,7 +153,7 @@ bool hasShortFloats(ModuleOp module) {
 SelfTestOutput sample(const verify::Tensor &wanted, double factor) {
   SelfTestOutput output;
   const auto count = static_cast<uint64_t>(wanted.size());
-  output.stride = (count + mostNumbers - 1) / mostNumbers | 1; // odd, so that it meets all columns
+  output.stride = (count + mostNumbers - 1) / mostNumbers | 1; // odd, so that the samples reach all columns
   for (uint64_t i = 0; i < count; i += output.stride) {
     output.values.push_back(wanted.values[i]);
     output.tolerances.push_back(wanted.errors[i] * factor);
@@ -186,8 +187,8 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, con
   for (const verify::Session &drawn : calls.sessions)
     sessions.push_back(prepare(drawn, calls.symbols, model, trials));
   verify::Outcome expected;
-  // Bounds hold for f32 that rounds once an operation. Of few roundings they say little behind many layers: then what
-  // moved numbers do says more.
+  // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
+  // layers; the effect of perturbed numbers is then a tighter bound.
   const bool isShort = hasShortFloats(module);
   try {
     Weights weights(model);
@@ -211,7 +212,7 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, con
     for (const auto &results : session) {
       SelfTestTrial &trial = trials[next++];
       for (const verify::SharedTensor &result : results) {
-        trial.outputs.push_back(sample(*result, tf32 ? 0x1p13 : 1)); // tf32 has 13 bits less
+        trial.outputs.push_back(sample(*result, tf32 ? 0x1p13 : 1)); // tf32 has 13 bits fewer
         finds |= llvm::any_of(trial.outputs.back().tolerances,
                               [](double tolerance) { return tolerance < std::numeric_limits<double>::infinity(); });
       }

@@ -18,7 +18,7 @@ public:
 
 private:
   abi::StructConstant structure(abi::Struct of) { return abi::StructConstant(of, context); }
-  /// A private constant; null for one without elements.
+  /// Returns a private constant; null if there are no elements.
   Constant *data(Constant *values, size_t count) {
     if (count == 0)
       return ConstantPointerNull::get(PointerType::getUnqual(context));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects of an archive hide all that they define. For a shared object what the header declares gets its visibility
-// back, and a version script, a list of exported symbols or a .def file says the same to the linker. Calls from one
-// exported function to another stay in the object, so that two objects of one name do not call each other.
+// The objects of an archive hide all their symbols. For a shared object, the functions that the header declares become
+// visible again, and a version script, a list of exported symbols or a .def file tells the linker the same. Calls from
+// one exported function to another stay in the object, so that two objects with the same model name do not call each
+// other.
 #include "compiler/emit/SharedObject.h"
 
 #include "compiler/object/ReplaceFile.h"
@@ -25,7 +26,7 @@ using namespace llvm;
 
 namespace kiln {
 
-/// The header without comments, and without lines of the preprocessor and those that go on with one.
+/// Returns the header without comments and preprocessor lines, including their continuation lines.
 static std::string withoutComments(StringRef header) {
   std::string text;
   for (size_t at = 0; at < header.size();) {
@@ -84,7 +85,7 @@ std::string defaultLinker(StringRef name) {
 
 namespace {
 
-/// A folder that goes with all that is in it.
+/// A temporary folder that is removed with its contents.
 class TemporaryFolder {
 public:
   TemporaryFolder() : code(sys::fs::createUniqueDirectory("kiln-shared", path)) {}
@@ -103,7 +104,7 @@ public:
 
 } // namespace
 
-/// What is exported, in the words of the system's linker.
+/// Returns the list of exports in the format of the system's linker.
 static std::string exportList(const SharedObject &object, const Triple &triple, ArrayRef<std::string> functions) {
   std::string text;
   if (triple.isOSWindows()) {
@@ -113,7 +114,7 @@ static std::string exportList(const SharedObject &object, const Triple &triple, 
   } else if (triple.isOSDarwin()) {
     for (const std::string &function : functions)
       text += "_" + function + "\n";
-  } else { // programs that are linked with it want this version of the binary interface
+  } else { // programs that link the object require this version of the binary interface
     text = fmt::format("{}_{} {{\n  global:\n", object.model, object.abiVersion);
     for (const std::string &function : functions)
       text += "    " + function + ";\n";
@@ -122,7 +123,7 @@ static std::string exportList(const SharedObject &object, const Triple &triple, 
   return text;
 }
 
-/// "libNAME.dll.a", which programs for Windows link.
+/// Returns the path of libNAME.dll.a, which programs for Windows link.
 static std::string importLibrary(const SharedObject &object) {
   return (sys::path::parent_path(object.path) + "/lib" + object.model + ".dll.a").str();
 }
@@ -207,7 +208,7 @@ Error linkSharedObject(const SharedObject &object, std::vector<ObjectFile> membe
       return visible.takeError();
     member.bytes = std::move(*visible);
   }
-  std::vector<std::string> functions; // a header may have inline ones, too
+  std::vector<std::string> functions; // a header may also have inline functions
   for (const std::string &function : declaredFunctions(header, object.model))
     if (defined.contains(function))
       functions.push_back(function);

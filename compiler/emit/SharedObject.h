@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library as a shared object, for programs that load it and for languages that cannot link an archive: what the C
-// header declares is exported, and nothing else. A C compiler for the target links it.
+// Links a library as a shared object, for programs that load it at run time and for languages that cannot link an
+// archive. Only what the C header declares is exported. A C compiler for the target links it.
 #pragma once
 
 #include "compiler/object/Object.h"
@@ -11,26 +11,27 @@
 
 namespace kiln {
 
-/// The functions of a model that a generated C header declares: outside of comments and macros, NAME_x before "(".
+/// Returns the functions of a model that a generated C header declares: NAME_x before "(", outside of comments and
+/// macros.
 std::vector<std::string> declaredFunctions(llvm::StringRef header, llvm::StringRef model);
 
-/// "libNAME.so"; for Windows "NAME.dll", for macOS "libNAME.dylib".
+/// Returns "libNAME.so", "NAME.dll" for Windows, or "libNAME.dylib" for macOS.
 std::string sharedObjectName(llvm::StringRef model, llvm::StringRef triple);
 
-/// A command by which shared objects for the target are linked: the environment's CC or cc for this machine, Debian's
-/// cross compiler for another one; empty: there is none that is known.
+/// Returns the command that links shared objects for the target: the environment's CC or cc for this machine, Debian's
+/// cross compiler for another one, or an empty string if none is known.
 std::string defaultLinker(llvm::StringRef triple);
 
 struct SharedObject {
-  std::string path;   // where it goes
-  std::string model;  // the name that its symbols begin with
-  std::string triple; // of the members
+  std::string path;   // output path
+  std::string model;  // name of the model, the prefix of its symbols
+  std::string triple; // target triple of the members
   std::string linker; // a C compiler and its options; empty: defaultLinker
   uint32_t abiVersion = 0;
 };
 
-/// Links the members, which must hide nothing that the header declares; for Windows an import library, libNAME.dll.a,
-/// is written next to it. What the linker prints goes to standard error.
+/// Links the members, which must hide nothing that the header declares. For Windows, it also writes an import library,
+/// libNAME.dll.a, to the same folder. The linker's output goes to standard error.
 llvm::Error linkSharedObject(const SharedObject &object, std::vector<ObjectFile> members, llvm::StringRef header);
 
 } // namespace kiln

@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// With its remarks in the report.
+/// Imports the graph for a target. Remarks are added to the report.
 static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph, const LoweringOptions &options,
                                        const TargetInfo &target, CompileReport &report) {
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -23,11 +23,11 @@ static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph,
     return success();
   });
   RankChoices ranks = options.ranks;
-  ranks.sumsShort = target.memorySpace != KILN_MEMORY_HOST; // where NCCL does
+  ranks.sumsShort = target.memorySpace != KILN_MEMORY_HOST; // as NCCL sums
   return importGraph(graph, &context, report.model.name, options.weights, ranks);
 }
 
-/// What calls are checked for is the same for all targets, ranks and stages.
+/// Describes the value checks and the shards. Both are the same for all targets; checks also for all ranks and stages.
 static void describeCalls(const Graph &graph, const LoweringOptions &options, ModuleOp module, CompileReport &report) {
   OwningOpRef<ModuleOp> whole;
   if (options.ranks.isSplit() || options.ranks.stages > 1)
@@ -37,7 +37,7 @@ static void describeCalls(const Graph &graph, const LoweringOptions &options, Mo
   describeStages(module, report.model);
 }
 
-/// States that slide have more room, which is the same for all targets.
+/// Sliding states have room for more rows, which is the same for all targets.
 static void describeSlides(ModuleOp module, ModelInterface &model) {
   module.walk([&](mlir::kiln::SlideOp slide) {
     auto state = llvm::find_if(model.states, [&](const StateInterface &each) { return slide.getName() == each.name; });
@@ -47,7 +47,7 @@ static void describeSlides(ModuleOp module, ModelInterface &model) {
   model.placeStates();
 }
 
-/// Through the passes; each stage goes to the options' folder, if there is one.
+/// Runs the passes. Each stage is written to the options' folder, if there is one.
 static LogicalResult runPasses(ModuleOp module, const Target &target, const CompileOptions &options,
                                raw_ostream &errors) {
   LoweringOptions lowering = options.lowering;
@@ -60,7 +60,7 @@ static LogicalResult runPasses(ModuleOp module, const Target &target, const Comp
   const std::string folder = options.dumpDirectory + "/" + target.info().name;
   std::string imported;
   llvm::raw_string_ostream(imported) << module << "\n";
-  if (llvm::Error error = writeFile(folder + "/import.mlir", imported)) { // and so the folder is there
+  if (llvm::Error error = writeFile(folder + "/import.mlir", imported)) { // writeFile also creates the folder
     errors << "error: " << llvm::toString(std::move(error)) << "\n";
     return failure();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model on its way to one target: imported, which also says what the run time checks of inputs, optimised, formed
-// into kernels. Each target has a module of its own, since layouts differ.
+// Lowers a model for one target: import, which also determines the runtime's checks of inputs, optimisation, and kernel
+// formation. Each target has a separate module, since layouts differ.
 #pragma once
 
 #include "compiler/emit/Compile.h"
@@ -12,17 +12,17 @@
 
 namespace kiln {
 
-/// A model for one instruction set, on its way.
+/// A model in the course of compilation for one instruction set.
 struct TargetModule {
   const Target *target = nullptr;
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   RowVariants forms;
-  llvm::StringMap<KernelObject> kernels; // by the name of the function
+  llvm::StringMap<KernelObject> kernels; // keyed by the name of the function
 };
 
-/// Fills in the module and its forms, and of the report what the import tells: checks, ranks, remarks. With
-/// EmitForm::Ir and EmitForm::Linalg it ends with the text of that form in the report.
+/// Fills in the module and its shape-specialised variants, and the facts of the import in the report: checks, ranks and
+/// remarks. With EmitForm::Ir and EmitForm::Linalg it stops at that form and puts its text in the report.
 mlir::LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, const Target &target,
                                    CompileReport &report, TargetModule &lowered, llvm::raw_ostream &errors);
 

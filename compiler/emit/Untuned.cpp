@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace {
 
-/// The commands that measure some kernels of a variant.
+/// Builds the commands that measure some kernels of a variant.
 class Commands {
 public:
   Commands(const ChosenVariant &variant, const TuningOptions &options)
@@ -34,14 +34,14 @@ public:
     take(measuredExtents());
     for (const GivenExtents &extents : boundaries())
       take(extents);
-    if (!kernels.empty()) // no call of these was found; the tuner takes their own bounds
+    if (!kernels.empty()) // no call of these kernels was found; the tuner uses their own bounds
       commands.push_back(command({}, kernels));
     return commands;
   }
 
 private:
-  /// Those that the file's measurements of this model were taken at, as far as kernels have extents of the model as
-  /// theirs; else the upper bounds.
+  /// Returns the extents at which the file has measurements of this model, where a kernel's extent is directly an
+  /// extent of the model; else the upper bounds.
   GivenExtents measuredExtents() {
     std::vector<std::set<int64_t, std::greater<>>> values(symbols.size());
     llvm::StringMap<const std::set<std::vector<int64_t>> *> measured;
@@ -75,7 +75,7 @@ private:
     return extents;
   }
 
-  /// The combinations of bounds, of the extents and of the forms for few rows.
+  /// Returns all combinations of the bounds of extents and of shape-specialised variants.
   std::vector<GivenExtents> boundaries() {
     std::vector<GivenExtents> all{{}};
     for (mlir::kiln::SymbolAttr symbol : symbols) {

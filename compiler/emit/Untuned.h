@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels that were not measured, though a build may require it, and the commands that measure them.
+// Reports kernels that were not measured, if a build requires measurements, and the commands that measure them.
 #pragma once
 
 #include "compiler/emit/RowVariants.h"
@@ -8,24 +8,26 @@
 
 namespace kiln {
 
-/// A variant and what it was made of.
+/// A variant and its lowered module.
 struct ChosenVariant {
   const Variant &variant;
   mlir::ModuleOp module;
   const RowVariants &forms;
 };
 
-/// If the options require measured schedules: what lacks one, and the commands that measure that, at the extents of the
-/// file's measurements of the model or, where these call no such kernel, at others that do. Nothing if none does.
+/// If the options require measured schedules, returns the kernels that lack one and the commands that measure them, at
+/// the extents of the file's measurements of the model or, where these do not call such a kernel, at other extents.
+/// Returns an empty string if no kernel lacks one.
 std::string findUntuned(llvm::ArrayRef<ChosenVariant> variants, const TuningOptions &options);
 
-/// The command that measures all kernels of these targets, at the bounds of their extents.
+/// Returns the command that measures all kernels of these targets, at the bounds of their extents.
 std::string measuringCommand(const std::vector<std::string> &targets, const TuningOptions &options);
 
 /// Whether all kernels have measured schedules.
 bool isTuned(llvm::ArrayRef<Variant> variants);
 
-/// One line: how many kernels have measured schedules and, unless all have, the command that measures the others.
+/// Returns one line: the number of kernels with measured schedules and, unless all have one, the command that measures
+/// the rest.
 std::string describeTuning(llvm::ArrayRef<Variant> variants, const TuningOptions &options);
 
 } // namespace kiln

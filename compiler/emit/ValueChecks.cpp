@@ -11,7 +11,7 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// The argument of an entry that the elements of a value are copied from; null if they are computed.
+/// Returns the entry's argument that the elements of a value are copied from; null if they are computed.
 static BlockArgument sourceInput(Value value) {
   for (;;) {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -41,7 +41,7 @@ static void narrow(std::optional<ValueCheck> &known, const ValueCheck &check) {
     known->limit = check.limit;
 }
 
-/// Whether the entry's call states all extents of the limit; of several sequences each may have its own.
+/// Whether the limit depends only on extents of the call. In a batched call, each sequence may have its own extents.
 static bool isOfCall(const Dim &limit, const EntryInterface &entry) {
   return llvm::all_of(limit.symbols, [&](const Symbol &symbol) {
     return !symbol.present() || !llvm::is_contained(entry.ownSymbols, symbol);
@@ -58,7 +58,7 @@ void addValueChecks(ModuleOp module, ModelInterface &model) {
           continue;
         std::optional<Dim> limit = kd::toDim(each.limit, symbols);
         assert(limit && "of an extent, which a Dim says");
-        if (isOfCall(*limit, entry)) // kernels clamp the others
+        if (isOfCall(*limit, entry)) // kernels clamp other indices
           narrow(entry.arguments[input.getArgNumber() - symbols.size()].check, {each.minimum, *limit});
       }
     });

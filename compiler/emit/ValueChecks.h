@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the run time checks of the values of inputs: those that an entry's ops take for indices or lengths.
+// The runtime's checks of input values: of those inputs that an entry's ops use as indices or lengths.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -8,9 +8,9 @@
 
 namespace kiln {
 
-/// States the range of each input whose elements are indices or lengths, moved about or not; of several ranges the
-/// smallest. `module` is the imported one, whose ops say so themselves (IndexOperandsInterface); what it computes of an
-/// input is not checked.
+/// Sets the range of each input whose elements are used as indices or lengths, also after data movement; of several
+/// ranges, the smallest. `module` is the imported module, whose ops describe their index operands
+/// (IndexOperandsInterface). Values that are computed from an input are not checked.
 void addValueChecks(mlir::ModuleOp module, ModelInterface &model);
 
 } // namespace kiln

@@ -3,7 +3,7 @@
 
 namespace kiln {
 
-// The macros are of this file only, so that another version compiles nothing else again.
+// Only this file uses the macros, so that a new version recompiles nothing else.
 const char *versionText() { return KILN_VERSION; }
 
 Version version() { return {KILN_VERSION_MAJOR, KILN_VERSION_MINOR, KILN_VERSION_PATCH}; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The version of Kiln: that of the project in CMakeLists.txt, where alone it is said.
+// The version of Kiln. Its only source is the project's version in CMakeLists.txt.
 #pragma once
 
 namespace kiln {
 
-/// "0.1.0".
+/// Returns text such as "0.1.0".
 const char *versionText();
 
 struct Version {

@@ -13,7 +13,7 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// Records where the sources of `parameter` go, given the range of their join.
+/// Records the places of the sources of `parameter`, given the range of their concatenation.
 static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model,
                                   MutableArrayRef<WeightPlacement> places, std::vector<bool> &placed) {
   auto type = cast<RankedTensorType>(parameter.getResult().getType());
@@ -51,7 +51,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
   return success();
 }
 
-/// Of functions with a role.
+/// Returns the parameters in functions with a role.
 static std::vector<kd::ParameterOp> findParameters(ModuleOp module, StringRef role) {
   std::vector<kd::ParameterOp> parameters;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -63,15 +63,15 @@ static std::vector<kd::ParameterOp> findParameters(ModuleOp module, StringRef ro
 }
 
 namespace {
-/// The copy that stages with a role have.
+/// The packed copy of stages with one role.
 struct RoleLayout {
-  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> ranges; // by keyOf
-  std::vector<bool> placed;                                       // of the weights
+  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> ranges; // keyed by keyOf
+  std::vector<bool> placed;                                       // per weight
   uint64_t bytes = 0;
 };
 } // namespace
 
-/// What a range is for: a tensor of some sources, with a layout.
+/// Returns the key of a range: the tensor's sources and its layout.
 static std::pair<Attribute, Type> keyOf(kd::ParameterOp parameter) {
   return {parameter.getSourcesAttr(), parameter.getResult().getType()};
 }
@@ -98,7 +98,7 @@ static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model
   return layout;
 }
 
-/// A weight that no entry uses is still part of the file's contract; it takes room behind the others.
+/// A weight that no entry uses is still part of the file's contract. It is stored after the others.
 static void placeUnused(RoleLayout &layout, const ModelInterface &model, uint32_t role,
                         MutableArrayRef<WeightPlacement> places) {
   for (auto [i, weight] : llvm::enumerate(model.weights)) {

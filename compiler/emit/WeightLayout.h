@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in
-// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another. Stages
-// with other roles have other copies.
+// Computes the place of each weight in the packed copy that bind_weights makes. A kiln.parameter requests its sources
+// concatenated in one tensor of some layout. Every distinct request gets a range that is aligned to 64 bytes, with its
+// layers in sequence. Pipeline stages with different roles have different copies.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -12,24 +12,24 @@
 
 namespace kiln {
 
-/// Byte offset of a packed tensor and the distance between the copies of a repeat's layers.
+/// The byte offset of a packed tensor, and the distance between the copies of a repeat's layers.
 struct PackedRange {
   uint64_t offset = 0, stride = 0;
 };
 
 class WeightLayout {
 public:
-  /// Lays out every parameter of the module; fails with a diagnostic at a parameter that the packer cannot serve.
+  /// Lays out every parameter of the module. Fails with a diagnostic at a parameter that the packer does not support.
   static mlir::FailureOr<WeightLayout> compute(mlir::ModuleOp module, const ModelInterface &model);
 
-  /// The range of a kiln.parameter.
+  /// Returns the range of a kiln.parameter.
   PackedRange of(mlir::Operation *parameter) const { return ranges.lookup(parameter); }
-  /// One a weight of the model, in its order; of several stages those of each role, one behind another. What a role
-  /// does without is there as others have it.
+  /// Returns one placement per weight of the model, in its order; with pipeline stages, those of all roles in sequence.
+  /// A weight that a role lacks has the placement of another role.
   const std::vector<WeightPlacement> &placements() const { return places; }
-  /// What is computed of others, in the order of the packed copy.
+  /// Returns the weights that are computed from others, in the order of the packed copy.
   const std::vector<DerivedWeight> &derived() const { return derivedWeights; }
-  /// Of the largest copy.
+  /// Returns the bytes of the largest copy.
   uint64_t bytes() const;
   const std::vector<uint64_t> &bytesOfRoles() const { return totals; }
 

@@ -10,10 +10,12 @@
 //     return %sum / 4, %ys
 //   }
 //
-// Of a stage that waits for the next one's gradients:
+// For a pipeline stage that waits for the gradients of the next stage:
 //
-//   %saved... = kiln.scan () over (%number = 0, 1, 2, 3, %t = %tokens) ahead 3 { ...; kiln.send %y; kiln.yield %a, ...
-//   } %dw... = kiln.scan (zeros) over (%number = 0, 1, 2, 3, %t = %tokens, %a = %saved, ...) {
+//   %saved... = kiln.scan () over (%number = 0, 1, 2, 3, %t = %tokens) ahead 3 {
+//     ...; kiln.send %y; kiln.yield %a, ...
+//   }
+//   %dw... = kiln.scan (zeros) over (%number = 0, 1, 2, 3, %t = %tokens, %a = %saved, ...) {
 //     %dy = kiln.receive going back
 //     ...
 //   }
@@ -79,11 +81,11 @@ private:
   Block &block;
   OpBuilder builder;
   kd::GradientBuilder b;
-  SmallVector<BlockArgument> inputs; // of the loss function
-  Value numbers;                     // of the micro-batches
+  SmallVector<BlockArgument> inputs; // inputs of the loss function
+  Value numbers;                     // numbers of the micro-batches
 };
 
-/// Each micro-batch drops other elements: that of number i in step t is as step t * count + i.
+/// Gives each micro-batch its own dropout: micro-batch i of step t uses the random numbers of step t * count + i.
 void Accumulator::setStep(Block &body, Value number) {
   Value step = inputNamed(function, "step");
   if (!step || step.use_empty())
@@ -95,7 +97,7 @@ void Accumulator::setStep(Block &body, Value number) {
   });
 }
 
-/// The function's inputs become those of all micro-batches. What loops need stands at the begin.
+/// Changes the function's inputs to those of all micro-batches. Values that loops need are inserted at the beginning.
 void Accumulator::stackInputs() {
   builder.setInsertionPointToStart(&block);
   numbers = integers(llvm::to_vector(llvm::seq<int32_t>(0, count)), {count});
@@ -103,14 +105,14 @@ void Accumulator::stackInputs() {
     input.setType(stacked(input.getType(), count));
 }
 
-/// Of all micro-batches: their numbers, then the inputs.
+/// Returns the sequences of a loop over all micro-batches: their numbers, then the inputs.
 SmallVector<Value> Accumulator::getSequences() {
   SmallVector<Value> sequences{numbers};
   llvm::append_range(sequences, inputs);
   return sequences;
 }
 
-/// A loop over parts of as many micro-batches each.
+/// Creates a loop over `parts` groups with the same number of micro-batches.
 kd::ScanOp Accumulator::createParts(int64_t parts, TypeRange types) {
   SmallVector<Value> sequences = getSequences();
   for (Value &sequence : sequences) {
@@ -122,7 +124,7 @@ kd::ScanOp Accumulator::createParts(int64_t parts, TypeRange types) {
   return createLoop({}, sequences, types);
 }
 
-/// Ops of the function become those of a micro-batch.
+/// Moves ops of the function to the body of a loop over micro-batches.
 void Accumulator::move(ArrayRef<Operation *> ops, kd::ScanOp loop) {
   Block &body = loop.getBody().front();
   for (Operation *op : ops)
@@ -163,7 +165,7 @@ void Accumulator::run(int64_t parts, double factor, MutableArrayRef<Value> gradi
   kd::ScanOp loop = createLoop(zeros, sequences, types);
   Block &body = loop.getBody().front();
   move(moved, loop);
-  for (Value &value : others) // which may have been an input
+  for (Value &value : others) // a result may have been an input
     if (auto found = llvm::find(inputs, value); found != inputs.end())
       value = body.getArgument(loop.getNumCarried() + 1 + (found - inputs.begin()));
   yieldSums(loop, sums, others);
@@ -187,7 +189,8 @@ void Accumulator::run(int64_t parts, double factor, MutableArrayRef<Value> gradi
   function.setType(builder.getFunctionType(block.getArgumentTypes(), end->getOperandTypes()));
 }
 
-/// What the second loop has of the first one's values: those that are done again are so, the others are saved.
+/// The values of the first loop that the second loop uses. Values that are cheap enough are recomputed, the others are
+/// saved.
 class Crossing {
 public:
   explicit Crossing(ArrayRef<Operation *> ops) : before(ops.begin(), ops.end()) {}
@@ -200,8 +203,8 @@ public:
       });
   }
   ArrayRef<Value> getSaved() const { return saved.getArrayRef(); }
-  /// At the begin of the second body. Arguments behind what is carried: number and inputs, as the first one has them,
-  /// then what is saved.
+  /// Inserts the recomputation at the beginning of the second body and replaces the uses. The body's arguments after
+  /// the carried values are the number and the inputs, as in the first loop, then the saved values.
   void replaceIn(kd::ScanOp second, kd::ScanOp first) {
     Block &body = second.getBody().front();
     IRMapping here;

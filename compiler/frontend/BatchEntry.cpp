@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values of the entry are shared (weights, constants: no sequence has its own), whole (the rows of all sequences), or a
-// sequence's alone. Going from op to op,
-//   1. what is computed from shared values alone stays as it is;
-//   2. an op that works on rows is cloned for whole values;
-//   3. all others wait, until only ops of the second kind are left that read what they give, and what follows from
-//      these. Then those that wait become a kiln.each_sequence, whose slices are of the whole values that they read.
-// A value without a whole form, whose further extents differ from sequence to sequence, is computed again where a later
-// kiln.each_sequence reads it; so a state is stored after the last one that reads it. So are rows that a state keeps.
-// What cannot be cut in this way, as a loop whose results have no whole form and are read later on, is done sequence by
-// sequence from end to end.
+// A value of the entry is shared (a weight or a constant, the same for all sequences), whole (it has the rows of all
+// sequences), or per-sequence. The ops are visited in order:
+//   1. An op that only reads shared values stays as it is.
+//   2. An op that works on rows is cloned for whole values.
+//   3. All other ops are deferred until the remaining ops are all of kind 2 and depend on the deferred ones. Then the
+//      deferred ops become a kiln.each_sequence, whose slices are of the whole values that they read.
+// A value without a whole form, whose other extents differ between sequences, is recomputed in each later
+// kiln.each_sequence that reads it; so a state is stored after its last reader. The same holds for rows that a state
+// keeps.
+// An entry that cannot be cut in this way, for example because later ops read the results of a loop that have no whole
+// form, runs sequence by sequence from beginning to end.
 #include "compiler/frontend/BatchEntry.h"
 
 #include "compiler/dialect/Extents.h"
@@ -30,18 +31,19 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 class EntryBatcher {
 public:
-  /// `isCut`: what works on rows does so for all sequences at once.
+  /// `isCut`: whether ops that work on rows run once for all sequences.
   EntryBatcher(OpBuilder &builder, const kd::BatchSymbols &symbols, bool isCut)
       : builder(builder), symbols(symbols), isCut(isCut) {}
 
-  /// The value in the function for several sequences is this one; `isWhole`: with the rows of all.
+  /// Maps a value to its counterpart in the function for several sequences. `isWhole`: it has the rows of all
+  /// sequences.
   void map(Value from, Value to, bool isWhole) {
     mapping.map(from, to);
     if (isWhole)
       wholes.insert(from);
   }
   LogicalResult batch(Block &block);
-  /// The value with the rows of all sequences; null after a diagnostic.
+  /// Returns the value with the rows of all sequences; null after a diagnostic.
   Value toWhole(Value value);
 
 private:
@@ -54,7 +56,7 @@ private:
   void batchRows(Operation *op);
   bool mayRepeat(kd::RepeatOp repeat) const;
   LogicalResult batchRepeat(kd::RepeatOp repeat);
-  /// Ends the ops that wait.
+  /// Emits the deferred ops as a kiln.each_sequence.
   LogicalResult close();
   kd::EachSequenceOp createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given);
   void findWholes(Value value, const llvm::SmallPtrSetImpl<Operation *> &inside, llvm::SetVector<Value> &found) const;
@@ -66,11 +68,12 @@ private:
   IRMapping mapping;
   DenseSet<Value> wholes;
   SmallVector<Operation *> waiting;
-  DenseSet<Operation *> kept;  // make what the states of sequences get
-  DenseSet<Attribute> written; // states that a kiln.each_sequence before has stored
+  DenseSet<Operation *> kept;  // ops that compute the rows that states of sequences keep
+  DenseSet<Attribute> written; // states that an earlier kiln.each_sequence has stored
 };
 
-/// Whether it is the same for all sequences: it reads nothing of theirs, no state, and has none of their extents.
+/// Whether the op is the same for all sequences: it reads no per-sequence value and no state, and has none of their
+/// extents.
 bool EntryBatcher::isShared(Operation *op) const {
   if (!llvm::all_of(kd::readBy(op), [&](Value value) { return isShared(value); }))
     return false;
@@ -82,7 +85,7 @@ bool EntryBatcher::isShared(Operation *op) const {
             }).wasInterrupted();
 }
 
-/// Whether the op treats the rows of its first axis alike, each by itself.
+/// Whether the op treats the rows of its first axis alike and independently.
 bool EntryBatcher::worksOnRows(Operation *op) const {
   if (op->getNumRegions() > 0 || op->getNumResults() == 0 ||
       !llvm::all_of(op->getResults(), [&](Value result) { return symbols.getWhole(typeOf(result)) != nullptr; }))
@@ -114,7 +117,7 @@ Value EntryBatcher::toWhole(Value value) {
                               << value.getType();
     return {};
   }
-  // Without a form of its own, it is the same for each sequence.
+  // A shared value is the same for each sequence.
   kd::EachSequenceOp loop = createLoop(value.getLoc(), {}, value);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&loop.getBody().front());
@@ -122,7 +125,7 @@ Value EntryBatcher::toWhole(Value value) {
   return loop.getResult(0);
 }
 
-/// The whole values that the value, which ops of a loop read, is or is computed of again there.
+/// Collects the whole values that `value`, which ops of a loop read, is or is recomputed from in the loop.
 void EntryBatcher::findWholes(Value value, const llvm::SmallPtrSetImpl<Operation *> &inside,
                               llvm::SetVector<Value> &found) const {
   Operation *source = value.getDefiningOp();
@@ -133,14 +136,14 @@ void EntryBatcher::findWholes(Value value, const llvm::SmallPtrSetImpl<Operation
       findWholes(operand, inside, found);
 }
 
-/// A value that a sequence reads in `inside`: a shared one as it is, any other computed there.
+/// Returns a value that a sequence reads in `inside`: a shared value as it is, any other value computed there.
 FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   if (Value known = inside.lookupOrNull(value))
     return known;
   if (isShared(value))
     return mapping.lookup(value);
   Operation *source = value.getDefiningOp();
-  if (auto append = dyn_cast_or_null<kd::AppendOp>(source)) { // which is done: the rows are in the state
+  if (auto append = dyn_cast_or_null<kd::AppendOp>(source)) { // the append is done, so the rows are in the state
     auto state = kd::StateOp::create(builder, append.getLoc(), append.getType(), append.getNameAttr(),
                                      append.getCopiesAttr(), append.getRowsAttr());
     inside.map(value, state.getResult());
@@ -160,7 +163,7 @@ FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   return inside.lookup(value);
 }
 
-/// A loop whose body, which is empty, reads whole values and gives others.
+/// Creates a loop with an empty body that reads whole values and yields others.
 kd::EachSequenceOp EntryBatcher::createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given) {
   SmallVector<Value> operands = llvm::map_to_vector(read, [&](Value value) { return mapping.lookup(value); });
   SmallVector<Type> slices = llvm::map_to_vector(read, [](Value value) { return value.getType(); });
@@ -217,7 +220,7 @@ void EntryBatcher::batchRows(Operation *op) {
   }
 }
 
-/// Whether the layers can go over whole values.
+/// Whether the loop over layers can work on whole values.
 bool EntryBatcher::mayRepeat(kd::RepeatOp repeat) const {
   return kd::LoopInterface(repeat).getStacked().empty() &&
          llvm::all_of(repeat.getInits(), [&](Value init) { return symbols.getWhole(typeOf(init)) != nullptr; });
@@ -251,7 +254,7 @@ LogicalResult EntryBatcher::batchRepeat(kd::RepeatOp repeat) {
   return success();
 }
 
-/// Whether one of the ops that come later reads the state as the call found it.
+/// Whether an op that comes later reads the state's value from before the call.
 bool EntryBatcher::mustFollow(kd::StoreOp store, const llvm::SetVector<Operation *> &blocked) const {
   llvm::SetVector<Operation *> reached = blocked;
   for (size_t i = 0; i < reached.size(); ++i) {
@@ -264,7 +267,8 @@ bool EntryBatcher::mustFollow(kd::StoreOp store, const llvm::SetVector<Operation
   return false;
 }
 
-/// The last rows of streams stay where they are (compiler/transforms/SlideStates.cpp) if each sequence stores its own.
+/// Finds the ops whose rows stay in place (compiler/transforms/SlideStates.cpp) if each sequence stores its own: the
+/// last rows of streams.
 void EntryBatcher::findKept(Block &block) {
   for (auto store : block.getOps<kd::StoreOp>()) {
     SmallVector<Operation *> ops = kd::getKeptRows(store);

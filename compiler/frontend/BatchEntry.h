@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The function NAME_batch of a batched entry: what the entry does, for several sequences.
+// Creates the function NAME_batch of a batched entry, which computes the entry for several sequences.
 //
 //   prefill(tokens [T])          embedding linear | append attention | linear ...
 //   prefill_batch(tokens [rows]) embedding linear | each_sequence { append attention } | linear ...
 //
-// What treats each row of the first axis by itself is done for the rows of all sequences at once. All else, and what
-// has a state, is done in kiln.each_sequence as the entry does it.
+// Ops that treat each row of the first axis independently run once for the rows of all sequences. All other ops, and
+// ops with states, run in kiln.each_sequence as in the entry.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-/// Adds the function behind `entry`, which is as imported.
+/// Adds the batched function after `entry`, which must be as imported.
 mlir::LogicalResult batchEntry(mlir::func::FuncOp entry, const mlir::kiln::BatchSymbols &symbols);
 
 } // namespace kiln

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Scopes: each below an earlier one.
-// 2. Regions: each the body of one entry or one loop, whose nodes use only what is in sight.
-// 3. Shapes: countable extents, one meaning for each name.
+// 1. Scopes: each is below an earlier one.
+// 2. Regions: each is the body of one entry or one loop, and its nodes use only visible values.
+// 3. Shapes: element counts are in range, and each name has one meaning.
 #include "compiler/frontend/CheckGraph.h"
 
 #include <cstring>
@@ -31,7 +31,7 @@ Location scopeLocation(const Graph &graph, int scope, llvm::StringRef fallback, 
 namespace {
 
 constexpr std::int64_t maxElements = INT32_MAX; // kernels index with 32 bits
-constexpr std::size_t maxRank = 6;              // KILN_MAX_RANK of the run time
+constexpr std::size_t maxRank = 6;              // KILN_MAX_RANK of the runtime
 
 template <class List> bool inRange(int index, const List &list) {
   return index >= 0 && static_cast<std::size_t>(index) < list.size();
@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  /// Reports "scope: rule: got ...".
+  /// Emits a diagnostic "scope: rule: got ...".
   LogicalResult fail(int scope, const char *rule, const llvm::Twine &got) {
     std::string path = inRange(scope, graph.scopes) && scopesNest ? graph.path(scope) : "";
     llvm::StringRef name = path.empty() ? llvm::StringRef(entryName) : llvm::StringRef(path);
@@ -168,7 +168,7 @@ private:
     return success();
   }
 
-  /// The extents of states and of what is counted up are a caller's to state, too.
+  /// A caller can also state the extents of states and of positions (brings_symbols).
   LogicalResult checkSymbolsOfStates() {
     for (const Node &node : graph.nodes)
       if (brings_symbols(node) &&
@@ -182,7 +182,8 @@ private:
     return success();
   }
 
-  /// Only inputs and states bring symbols: their extents are what a caller can state.
+  /// Adds the symbols of a shape. Only inputs and states introduce symbols, since a caller can only state their
+  /// extents.
   LogicalResult addSymbols(int scope, const std::vector<Dim> &shape, bool isInput) {
     for (const Dim &dim : shape)
       for (const Symbol &symbol : dim.symbols) {
@@ -205,7 +206,7 @@ private:
     return checkRegion(entry.region, -1, {});
   }
 
-  /// `stacks`: the scopes of the stacks around.
+  /// `stacks`: the scopes of the enclosing stacks.
   LogicalResult checkRegion(int number, int scope, std::vector<int> stacks) {
     if (entered[number]++)
       return fail(scope, "a region requires to be the body of one entry or loop", llvm::Twine(number));
@@ -361,10 +362,10 @@ private:
   const Graph &graph;
   mlir::MLIRContext *context;
   std::vector<Symbol> &symbols;
-  std::vector<bool> visible; // by node: computed, and in sight of where the walk stands
-  std::vector<int> entered;  // by region
+  std::vector<bool> visible; // per node: computed, and visible at the current position
+  std::vector<int> entered;  // per region
   std::string entryName = "forward";
-  int scans = 0; // around where the walk stands
+  int scans = 0; // number of enclosing scans
   bool scopesNest = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a graph is well formed, so that the import may follow its numbers.
+// Checks that a graph is well formed, so that the import can follow its indices.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace kiln {
 
-/// Every number refers to something, scopes and regions nest, names are there, and extents can be counted. What the ops
-/// require of their operands is left to the dialect's verifiers. `symbols` gets the named extents in order of first
+/// Checks that every index refers to something, that scopes and regions nest, that names exist, and that element counts
+/// are in range. The dialect's verifiers check the operands of ops. `symbols` gets the named extents in order of first
 /// use.
 mlir::LogicalResult checkGraph(const Graph &graph, mlir::MLIRContext *context, std::vector<Symbol> &symbols);
 
-/// The scope as a location; `fallback` names the model itself.
+/// Returns the scope as a location. `fallback` names the model itself.
 mlir::Location scopeLocation(const Graph &graph, int scope, llvm::StringRef fallback, mlir::MLIRContext *context);
 
 } // namespace kiln

@@ -25,7 +25,8 @@ Value DropoutImporter::numbers(std::int64_t count, Location location) {
   return kd::ConstantOp::create(builder, location, DenseIntElementsAttr::get(type, ArrayRef(all)));
 }
 
-/// Of loops in one another the iterations are counted through: those of the outer one times the extent, and the number.
+/// The iterations of nested loops are numbered consecutively: the outer iteration times the inner trip count, plus the
+/// inner iteration.
 DropoutImporter::Iteration::Iteration(DropoutImporter &importer, kd::LoopInterface loop, ValueRange number)
     : importer(importer), outer(importer.iteration) {
   if (number.empty())

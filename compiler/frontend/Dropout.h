@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dropout in entries that train: each has a stream of random numbers of its own, and in loops one for each iteration.
+// Imports dropout in entries that train. Each dropout has a separate random stream, and in loops one for each
+// iteration.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -13,13 +14,13 @@ class DropoutImporter {
 public:
   explicit DropoutImporter(mlir::OpBuilder &builder) : builder(builder) {}
 
-  /// Of an entry, whose inputs `seed` and `step` it takes if they are there.
+  /// Begins an entry. Its inputs `seed` and `step` are used if they exist.
   void begin(mlir::func::FuncOp function);
   mlir::Value import(mlir::Value x, double probability, mlir::Location location);
-  /// 0, 1, ...
+  /// Returns the constant 0, 1, ..., `count` - 1.
   mlir::Value numbers(std::int64_t count, mlir::Location location);
 
-  /// While the body of a loop is imported: `number`, if there is one, is that of the loop's iteration.
+  /// Is alive while the body of a loop is imported. `number`, if any, is the number of the loop's iteration.
   class Iteration {
   public:
     Iteration(DropoutImporter &importer, mlir::kiln::LoopInterface loop, mlir::ValueRange number);

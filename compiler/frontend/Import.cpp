@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Check that the graph is well formed and collect its named extents.
-// 2. A function for each entry: the named extents as index arguments, then the inputs; its nodes in their order.
-// 3. Verify: broken rules of single ops come out there, with their scopes.
-// 4. Weights get their storages.
-// 5. What ranks do together is split among them.
-// 6. Batched entries get a function for several sequences.
-// 7. Entries of gradients get these as further results, those that train change parameters by them. Of several stages
-//    they are cut before, each role for itself.
-// 8. The others are cut in stages.
+// 2. Create a function for each entry: the named extents as index arguments, then the inputs, then the nodes in their
+// order.
+// 3. Verify: violated rules of single ops are reported here, with their scopes.
+// 4. Set the storage formats of weights.
+// 5. Shard the module among ranks.
+// 6. Add a function for several sequences to batched entries.
+// 7. Add gradients as further results of entries that return them, and parameter updates to entries that train. With
+//    pipeline stages, these entries are cut first, and each role is differentiated by itself.
+// 8. Cut the other entries in pipeline stages.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -116,7 +117,7 @@ private:
     return success();
   }
 
-  /// The value with 0 for magnitudes that states do not hold. f16 has none of these but 0.
+  /// Returns the value with magnitudes that states do not hold replaced by 0. In f16 only 0 is so small.
   mlir::Value flushed(mlir::Value value, mlir::Location location) {
     const mlir::Type element = mlir::kiln::rankedType(value).getElementType();
     if (!(element.isF32() || element.isBF16()) || isMoved(value))
@@ -127,7 +128,7 @@ private:
     return b.where(isSmall, b.number(value, 0), value);
   }
 
-  /// Whether the value holds inputs, what states held, and constants, so that nothing decays from call to call.
+  /// Whether the value only moves inputs, former states and constants, so that nothing decays from call to call.
   static bool isMoved(mlir::Value value) {
     mlir::Operation *op = value.getDefiningOp();
     if (!op)
@@ -206,7 +207,7 @@ private:
     return mlir::kiln::RunningAverageOp::create(builder, location, operands[0], operands[1], operands[2]).getResult();
   }
 
-  /// Of the values of a node along a new first axis.
+  /// Returns the type of a node's values stacked along a new first axis.
   mlir::RankedTensorType stackedType(mlir::AffineExpr length, const Node &node) {
     mlir::RankedTensorType type = tensorType(node);
     SmallVector<mlir::AffineExpr> extents{length};
@@ -221,7 +222,7 @@ private:
       stacked.push_back(
           stackedType(mlir::getAffineConstantExpr(body.count, builder.getContext()), graph.nodes[output]));
     mlir::Location location = locationOf(body.scope);
-    if (isTraining && has_dropout(graph, node.attributes.index)) { // its layers are numbered
+    if (isTraining && has_dropout(graph, node.attributes.index)) { // the body needs the layer's number
       auto scan = mlir::kiln::ScanOp::create(builder, location, inits, dropout.numbers(body.count, location), stacked,
                                              /*reverse=*/false, /*layers=*/true);
       return importBody(scan, body, inits.size());
@@ -229,8 +230,8 @@ private:
     return importBody(mlir::kiln::RepeatOp::create(builder, location, body.count, inits, stacked), body, inits.size());
   }
 
-  /// Any result of the loop stands for it: Op::result picks. With `dropout` in it the body has the number of the
-  /// iteration as one argument more.
+  /// Any result represents the loop: Op::result selects the right one. A body with dropout has the number of the
+  /// iteration as an additional argument.
   mlir::FailureOr<mlir::Value> importBody(mlir::kiln::LoopInterface loop, const Region &body, size_t arguments) {
     mlir::OpBuilder::InsertionGuard guard(builder);
     mlir::Block &block = loop->getRegion(0).front();
@@ -278,14 +279,14 @@ private:
   mlir::ModuleOp module;
   llvm::ArrayRef<mlir::kiln::SymbolAttr> symbols;
   mlir::OpBuilder builder;
-  std::vector<mlir::Value> values; // by node
+  std::vector<mlir::Value> values; // per node
   std::string entryName;
   bool isTraining = false;
-  Names frozen; // patterns of parameters that the entry does not train
+  Names frozen; // patterns of the parameters that the entry does not train
   DropoutImporter dropout{builder};
 };
 
-/// Adds the symbols of batched entries, and says where they are.
+/// Adds the symbols of batched entries, and returns their positions.
 mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol> &symbols) {
   mlir::kiln::BatchSymbols positions;
   const BatchExtents extents = batch_extents(graph);
@@ -304,7 +305,7 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
 
 LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
   mlir::PassManager passes(module.getContext());
-  passes.addPass(mlir::createCanonicalizerPass()); // what nothing reads is gone
+  passes.addPass(mlir::createCanonicalizerPass()); // removes ops without uses
   passes.addPass(mlir::kiln::createCutStages({stages}));
   return failed(passes.run(module)) ? failure() : checkUpdates(module);
 }
@@ -315,7 +316,7 @@ LogicalResult sumInParts(mlir::ModuleOp module) {
   return passes.run(module);
 }
 
-/// Whether replicas have parts of some gradient.
+/// Whether some gradient is sharded among replicas.
 bool sharesOut(mlir::ModuleOp module) {
   return module
       ->walk([](mlir::kiln::BeginReduceOp begun) {
@@ -324,7 +325,7 @@ bool sharesOut(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-/// An entry of gradients, or what stages with each role do of it.
+/// Derives the gradients or updates of an entry or, with pipeline stages, of its part for each stage role.
 LogicalResult deriveTrainings(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
                               const RankChoices &ranks) {
   if (ranks.stages == 1)
@@ -339,8 +340,8 @@ LogicalResult deriveTrainings(mlir::func::FuncOp function, const Graph &graph, c
   return success();
 }
 
-/// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
-/// rows of all sequences and some for each, nor be split or differentiated one by one.
+/// Runs after the import of all entries. Attention is recognised first, because its ops must stay together: they must
+/// not be batched, sharded or differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
                             const RankChoices &ranks, bool quantizes) {
   if (!ranks.isSplit() && ranks.stages == 1 && llvm::none_of(graph.entries, [](const Entry &entry) {

@@ -13,7 +13,7 @@ using mlir::failure;
 
 namespace {
 
-/// The values as a constant; a single one if all are equal.
+/// Returns the values as a constant; a splat if all are equal.
 mlir::FailureOr<mlir::DenseElementsAttr> importValues(const std::vector<double> &values, mlir::RankedTensorType type,
                                                       const mlir::kiln::Check &check) {
   if (static_cast<int64_t>(values.size()) != type.getNumElements())
@@ -54,7 +54,7 @@ void addHeads(const Node &node, mlir::OperationState &state, mlir::Builder &buil
   state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
 }
 
-/// The attributes that the op's row names.
+/// Adds the attributes with the op's own names.
 void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder &builder) {
   const Attributes &from = node.attributes;
   auto add = [&](Fields field, StringRef name, auto value) {
@@ -113,7 +113,7 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
   state.addOperands(operands);
   state.addTypes(type);
   addAttributes(node, state, builder);
-  if (node.op == Op::linear) // a bias or none, no scales
+  if (node.op == Op::linear) // an optional bias, no scales
     state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr({1, 1, int32_t(operands.size()) - 2, 0}));
   return builder.create(state)->getResult(0);
 }

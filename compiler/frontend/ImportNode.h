@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A single node of a trace as an op of the same name.
+// Imports a single node of a trace as an op of the same name.
 #pragma once
 
 #include "kiln/graph.h"
@@ -9,8 +9,9 @@
 
 namespace kiln {
 
-/// The op for a node that is neither input, parameter, dropout, stop_gradient, a loop nor its result. Diagnostics if it
-/// has not as many operands as its op, or a constant not as many values; everything else is left to the verifiers.
+/// Returns the op for a node that is neither input, parameter, dropout, stop_gradient, a loop nor a loop's result.
+/// Emits a diagnostic if the node has a wrong number of operands, or a constant a wrong number of values; the verifiers
+/// check everything else.
 mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location location, mlir::ValueRange operands,
                                         mlir::RankedTensorType type, mlir::OpBuilder &builder);
 

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// `wanted`: alternatives, the nearest of which counts.
+/// Lists the names that are nearest to one of the alternatives `wanted`.
 static std::string listNearest(llvm::ArrayRef<std::string> wanted, llvm::ArrayRef<std::string> names) {
   constexpr size_t most = 3;
   std::vector<std::pair<int, std::string>> ranked;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What to say of a name, or of a pattern of names, that nothing has: which names come nearest to it.
+// Suggestions for error messages about a name, or a pattern of names, that does not exist: the names nearest to it.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -11,11 +11,12 @@
 
 namespace kiln {
 
-/// "; nearest: decode, decode_first" of the names, up to three, the nearest first; nothing where there are none. A * of
-/// `wanted` stands for any characters.
+/// Returns "; nearest: decode, decode_first" with up to three of the names, the nearest first, or an empty string if
+/// there are no names. A * in `wanted` matches any characters.
 std::string nearestNames(llvm::StringRef wanted, llvm::ArrayRef<std::string> names);
 
-/// The same for a regular expression: of each of its alternatives, without what is no letter of a name.
+/// Does the same for a regular expression. Each of its alternatives is compared, without characters that names cannot
+/// have.
 std::string nearestNamesOfRegex(llvm::StringRef wanted, llvm::ArrayRef<std::string> names);
 
 } // namespace kiln

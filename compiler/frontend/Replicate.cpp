@@ -4,18 +4,18 @@
 //
 //   %dx, %dw, %bucket = kiln.scan (%dy) over (...) reverse layers {
 //     ...
-//     %begun = kiln.begin_reduce %dw over replicas        goes on while the next layers' gradients are made
+//     %begun = kiln.begin_reduce %dw over replicas        overlaps with the gradients of the next layers
 //     %small = kiln.begin_reduce (kiln.concat %db, %dg) over replicas
 //     kiln.yield %dx, %begun, %small
 //   }
-//   %sums... = kiln.finish %dw, %bucket over replicas     of which slices are the sums of %db and %dg
+//   %sums... = kiln.finish %dw, %bucket over replicas     slices of the bucket are the sums of %db and %dg
 //   %mean = %sum * 1 / 4
 //
-// Where replicas share out what optimisers keep:
+// If the optimiser state is sharded among replicas:
 //
 //     %begun = kiln.begin_reduce (kiln.reshape %dw to [4, n]) over replicas scattered
 //   ...
-//   %sum = kiln.gather %sums (kiln.rank over replicas)    the own part
+//     %sum = kiln.gather %sums (kiln.rank over replicas)    the replica's own shard
 #include "compiler/frontend/Replicate.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -32,12 +32,13 @@ namespace kd = mlir::kiln;
 
 namespace {
 
-/// Gradients with fewer elements share a bucket: a message's time is then not its bytes'.
+/// Gradients with fewer elements share a bucket: the time of such messages does not depend on their bytes.
 constexpr int64_t bucketed = 1 << 14;
 
 int64_t elementsOf(Value value) { return kd::rankedType(value).getNumElements(); }
 
-/// Where the sum of a gradient is: a value that is begun, or so many of its last axis' elements from `first` on.
+/// The place of a gradient's sum: the index of a started reduction and, in a bucket, the first element along the last
+/// axis.
 struct Sum {
   unsigned begun = 0;
   std::optional<int64_t> first;
@@ -67,7 +68,7 @@ private:
   kd::GradientBuilder b;
 };
 
-/// The loop that stacks a gradient for the optimiser alone, over layers.
+/// Returns the loop over layers that stacks a gradient which only the optimiser reads, or null.
 kd::ScanOp stackingLoop(Value gradient) {
   auto loop = gradient.getDefiningOp<kd::ScanOp>();
   return loop && loop.isOverLayers() && gradient.use_empty() &&
@@ -76,11 +77,11 @@ kd::ScanOp stackingLoop(Value gradient) {
              : kd::ScanOp();
 }
 
-/// Begins the sums of a block's values, and says where they are. What loops over layers stack is begun in these, at the
-/// end, since they are replaced.
+/// Starts the reductions of a block's gradients and records their places. Gradients that loops over layers stack are
+/// reduced in these loops. Loops come last, since they are replaced.
 SmallVector<Value> Replicator::begin(ArrayRef<ReplicaGradient> gradients, MutableArrayRef<Sum> sums) {
   SmallVector<Value> begun, small;
-  SmallVector<unsigned> numbers; // of the small ones
+  SmallVector<unsigned> numbers; // indices of the small gradients
   llvm::MapVector<Operation *, SmallVector<unsigned>> loops;
   for (auto [i, gradient] : llvm::enumerate(gradients))
     if (kd::ScanOp loop = stackingLoop(gradient.value)) {
@@ -115,7 +116,8 @@ SmallVector<Value> Replicator::begin(ArrayRef<ReplicaGradient> gradients, Mutabl
   return begun;
 }
 
-/// One part for each replica, of each layer, in a loop over these if the gradient has them all.
+/// Starts a reduce-scatter with one shard per replica. If the gradient has axes of layers, this is a loop over each of
+/// them.
 Value Replicator::beginParts(Value gradient, unsigned layers) {
   auto number = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
   ArrayRef<int64_t> shape = kd::rankedType(gradient).getShape();
@@ -134,14 +136,14 @@ Value Replicator::beginParts(Value gradient, unsigned layers) {
   return loop.getStacked().front();
 }
 
-/// The same loop, which stacks sums instead.
+/// Replaces the loop by one that stacks started reductions instead of gradients.
 SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<ReplicaGradient> stacked,
                                            MutableArrayRef<Sum> sums) {
   Operation *yield = cast<kd::LoopInterface>(loop.getOperation()).getYield();
   SmallVector<Value> kept(yield->getOperands().take_front(loop.getNumCarried()));
   SmallVector<ReplicaGradient> inner;
   SmallVector<Type> types;
-  SmallVector<unsigned> others; // results that are no gradients
+  SmallVector<unsigned> others; // results that are not gradients
   for (const auto &[value, layers] : stacked)
     inner.push_back({yield->getOperand(cast<OpResult>(value).getResultNumber()),
                      layers ? std::optional(*layers - 1) : std::nullopt});
@@ -214,7 +216,7 @@ void Replicator::averageInOrder(int64_t microBatches, MutableArrayRef<ReplicaGra
     gradient.value = mean(gradient.value);
 }
 
-/// Each replica drops other elements: number i in step t as step t * replicas + i.
+/// Gives each replica its own dropout: replica i of step t uses the random numbers of step t * replicas + i.
 void Replicator::setStep() {
   Value step = inputNamed(function, "step");
   if (!step || step.use_empty())

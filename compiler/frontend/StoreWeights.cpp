@@ -65,12 +65,13 @@ std::optional<bool> parseActivations(StringRef text, std::string &error) {
 
 namespace {
 
-/// A weight of the file, which several entries may read.
+/// A weight of the file. Several entries may read it.
 class StoredWeight {
 public:
   void add(ParameterOp parameter) { parameters.push_back(parameter); }
 
-  /// Why it cannot be stored so; nothing if it can. Then `dim` is the dimension of its outputs.
+  /// Returns why the weight cannot have this storage format, or an empty string. In the latter case, sets `dim` to the
+  /// dimension of its outputs.
   std::string whyNot(const Storage &storage) {
     if (!storage.has_fewer_bits())
       return "";
@@ -123,7 +124,7 @@ private:
 
 } // namespace
 
-/// What the spec states, by name.
+/// Returns the storage formats that the spec states, by name.
 static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
   llvm::StringMap<Storage> stated;
   for (const Parameter &parameter : graph.parameters)
@@ -132,10 +133,10 @@ static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
   return stated;
 }
 
-/// Whether the weight has whole numbers, of four bits in groups of the depth or of eight with a scale for each of the
-/// outputs, and so many of these that sums of products are numbers of 32 bits.
+/// Whether the weight has int4 in groups along K, or int8 with a scale for each output, and K is small enough for the
+/// sums of products to fit in 32 bits.
 static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
-  constexpr int64_t mostInputs = 1 << 17; // times 127 * 127
+  constexpr int64_t mostInputs = 1 << 17; // inputs times 127 * 127
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
   auto storage = weight ? weight.getStorageAttr() : mlir::kiln::StorageAttr();
   return storage && storage.getElement().isInteger() && storage.getDim() == linear.getOutputDim() &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Behind the gradients of all parameters stand their updates.
+// Adds the parameter updates after the gradients of all parameters.
 #include "compiler/frontend/TrainEntry.h"
 
 #include "compiler/frontend/Accumulate.h"
@@ -15,7 +15,7 @@ namespace kd = mlir::kiln;
 
 namespace {
 
-/// Names that inputs and results have already, or that two parameters would share.
+/// Checks that no inputs, results or parameters share a name.
 LogicalResult checkNames(func::FuncOp function, ArrayRef<std::string> more) {
   llvm::StringMap<bool> known;
   auto add = [&](StringRef name) { return known.try_emplace(name).second; };
@@ -49,7 +49,8 @@ void addInput(func::FuncOp function, Type type, StringRef name) {
                                 function.getLoc());
 }
 
-/// A stage without a loss has the name of its first result alone, for which it stands.
+/// Adds the result of a pipeline stage that does not compute the loss. It is named like the entry's first result, and
+/// is zero until shareAmongStages sums it.
 void giveLoss(func::FuncOp function, const Entry &entry) {
   OpBuilder builder(function.getBody().front().getTerminator());
   kd::GradientBuilder b(builder, function.getLoc());
@@ -57,7 +58,7 @@ void giveLoss(func::FuncOp function, const Entry &entry) {
              {std::string(entry.output_names.front())});
 }
 
-/// What stages have together: gradients of what several of them have, and the loss.
+/// Sums values over pipeline stages: gradients of parameters that several stages have, and the loss.
 void shareAmongStages(func::FuncOp function, MutableArrayRef<Trained> all, const TrainedStages &stages) {
   if (!stages.areSeveral())
     return;
@@ -69,7 +70,8 @@ void shareAmongStages(func::FuncOp function, MutableArrayRef<Trained> all, const
   end->setOperand(0, stages.addUp(b, end->getOperand(0)));
 }
 
-/// Gradients become means over the replicas, if there are any; of what these share out a replica's part of them.
+/// Replaces gradients by their means over the replicas, if there are any, or by a replica's shard of the mean if the
+/// optimiser state is sharded.
 void average(func::FuncOp function, const Entry &entry, MutableArrayRef<Trained> all, bool sharesStates) {
   const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
   if (replicas == 1)
@@ -101,7 +103,7 @@ void addTrainingInputs(func::FuncOp function, const Graph &graph, const Entry &e
     addInput(function, kd::fromElementType(input.element, function.getContext()), input.name);
 }
 
-/// The parameters whose gradients are wanted, which a stage of several has.
+/// Returns the parameters whose gradients are needed. With pipeline stages, only those that the stage has.
 static SmallVector<Trained> findTrained(func::FuncOp function, const Graph &graph, const Entry &entry,
                                         const TrainedStages &stages) {
   SmallVector<Trained> trained;
@@ -121,12 +123,12 @@ static SmallVector<Trained> findTrained(func::FuncOp function, const Graph &grap
   return trained;
 }
 
-/// Sums that are not yet means: those that replicas add in a fixed order.
+/// Whether replicas add the sums in a fixed order, so that they become means later.
 static bool isAveragedLater(func::FuncOp function, const Entry &entry) {
   return countBatchParts(function, entry) > 0 && kd::getNumRanks(function, kd::Group::Replicas) > 1;
 }
 
-/// Of a call: of one batch, or means over the micro-batches.
+/// Returns the gradients of a call: of one batch, or means over the micro-batches.
 static FailureOr<SmallVector<Value>> computeGradients(func::FuncOp function, const Graph &graph, const Entry &entry,
                                                       ArrayRef<std::string> parameters, const TrainedStages &stages) {
   kd::DifferentiationOptions options{entry.training.recomputes, {}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries that compute gradients (kiln/training.h).
+// Derives entries that compute gradients (kiln/training.h).
 #pragma once
 
 #include "compiler/frontend/TrainStage.h"
@@ -9,15 +9,15 @@
 
 namespace kiln {
 
-/// An input of the name, or null.
+/// Returns the input of that name, or null.
 mlir::Value inputNamed(mlir::func::FuncOp function, llvm::StringRef name);
 
-/// The inputs that such an entry has behind its function's (training_inputs).
+/// Adds the inputs that such an entry has after its function's own inputs (training_inputs).
 void addTrainingInputs(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);
 
-/// Makes of an imported entry what its Training says: gradients become further results, or change the parameters, by a
-/// learning rate and a step that are further inputs. Replicas may share out what optimisers keep. Of several stages the
-/// function is what one role does of the entry.
+/// Transforms an imported entry as its Training says: gradients become further results, or update the parameters with a
+/// learning rate and a step that are further inputs. The optimiser state may be sharded among replicas. With pipeline
+/// stages, the function is the entry's part for one role.
 mlir::LogicalResult deriveTraining(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
                                    bool sharesStates, const TrainedStages &stages = {});
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A parameter that is no layer's may be on both ends, or, if all layers read what is computed of it, on all stages.
-// Each has a part of its gradient then:
+// A parameter outside of the layers may be on the first and the last stage or, if all layers read a value that is
+// computed from it, on all stages. Then each of these stages has a part of its gradient:
 //
-//   kiln.send going across %dw                  from end to end
+//   kiln.send going across %dw                  between the first and the last stage
 //   %other = kiln.receive going across
 //   %sum = kiln.add %first, %last               in this order on both
 #include "compiler/frontend/TrainStage.h"
@@ -29,7 +29,7 @@ llvm::StringMap<kd::ParameterOp> findParameters(func::FuncOp function) {
   return found;
 }
 
-/// By their names.
+/// Returns the names of the parameters that a function assigns.
 static std::set<std::string> findAssigned(func::FuncOp function) {
   std::set<std::string> names;
   function.walk([&](kd::AssignOp assign) {
@@ -57,7 +57,7 @@ LogicalResult checkUpdates(ModuleOp module) {
 TrainedStages::TrainedStages(ArrayRef<func::FuncOp> roles) : stages(kd::getNumRanks(roles.front(), kd::Group::Stages)) {
   for (func::FuncOp role : roles)
     for (const auto &[name, parameter] : findParameters(role)) {
-      const bool isOfLayer = StringRef(name).contains("{}"); // other ones on each stage
+      const bool isOfLayer = StringRef(name).contains("{}"); // each stage has other layers
       holders[name] = isOfLayer ? 1 : holders[name] + 1;
     }
 }

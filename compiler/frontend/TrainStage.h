@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trainings over the stages of a pipeline: what a stage does together with the others (kiln-cut-stages).
+// Training with pipeline parallelism: what a stage computes together with the other stages (kiln-cut-stages).
 #pragma once
 
 #include <string>
@@ -11,37 +11,37 @@
 
 namespace kiln {
 
-/// The parameters that a function reads, by their names.
+/// Returns the parameters that a function reads, by name.
 llvm::StringMap<mlir::kiln::ParameterOp> findParameters(mlir::func::FuncOp function);
 
-/// That no stage has a weight which a training changes on other stages alone.
+/// Checks that no stage has a weight that training changes only on other stages.
 mlir::LogicalResult checkUpdates(mlir::ModuleOp module);
 
-/// Which parameters of an entry stages with each role have.
+/// The parameters of an entry that the stages with each role have.
 class TrainedStages {
 public:
-  /// One stage, which has all.
+  /// A single stage, which has all parameters.
   TrainedStages() = default;
-  /// `roles`: the entry's functions, before they are differentiated.
+  /// `roles`: the entry's functions, before differentiation.
   explicit TrainedStages(llvm::ArrayRef<mlir::func::FuncOp> roles);
 
   int64_t count() const { return stages; }
   bool areSeveral() const { return stages > 1; }
   bool isLast(mlir::func::FuncOp function) const;
-  /// How many iterations a stage with the function's role may be ahead of the gradients, and one more.
+  /// Returns 1 + the number of iterations that a stage with the function's role may be ahead of the gradients.
   int64_t mostAhead(mlir::func::FuncOp function) const;
   bool isRead(llvm::StringRef parameter) const { return holders.contains(parameter); }
-  /// Whether the function's role is the one among those that have the parameter to count it.
+  /// Whether the function's role is the one that counts the parameter for the norm, among the roles that have it.
   bool isCounted(mlir::func::FuncOp function, llvm::StringRef parameter) const;
-  /// The sum of the gradients of all stages that have the parameter, of which each gets the same bits.
+  /// Returns the sum of the gradients of all stages that have the parameter. All of them get the same bits.
   mlir::Value addUp(mlir::kiln::GradientBuilder &b, mlir::func::FuncOp function, llvm::StringRef parameter,
                     mlir::Value gradient) const;
-  /// The sum of a number that each stage has, if there are several.
+  /// Returns the sum of a number over all stages, if there are several.
   mlir::Value addUp(mlir::kiln::GradientBuilder &b, mlir::Value number) const;
 
 private:
   int64_t stages = 1;
-  llvm::StringMap<unsigned> holders; // parameter -> how many roles have it
+  llvm::StringMap<unsigned> holders; // parameter -> number of roles that have it
 };
 
 } // namespace kiln

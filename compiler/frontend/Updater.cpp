@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of a parameter that replicas share out each updates its part:
+// If the optimiser state of a parameter is sharded, each replica updates its own shard:
 //
 //   %nexts = kiln.scan () over (%g = %own) layers {
 //     %w = kiln.gather (kiln.reshape (kiln.parameter) to [replicas, n]) (kiln.rank over replicas)
@@ -9,7 +9,7 @@
 //   }
 //   kiln.scan () over (%next = %nexts) layers { kiln.assign (kiln.reshape %next) to (kiln.parameter) }
 //
-// No weight is changed before all are gathered, since a replica may be lost till then.
+// No weight is changed before all are gathered, since a replica may fail until then.
 #include "compiler/frontend/Updater.h"
 
 #include "compiler/frontend/Replicate.h"
@@ -23,12 +23,12 @@ namespace kiln {
 using namespace mlir;
 namespace kd = mlir::kiln;
 
-/// sum(x^2)
+/// Returns sum(x^2).
 static Value squares(kd::GradientBuilder &b, Value x) {
   return b.sumTo(b.mul(x, x), RankedTensorType::get({}, kd::rankedType(x).getElementType()));
 }
 
-/// max(|x|), of the last axis first; NaN if there is one.
+/// Returns max(|x|), reduced along the last axis first; NaN if x contains a NaN.
 static Value largest(kd::GradientBuilder &b, Value x) {
   if (kd::rankedType(x).getRank() == 0)
     return b.create<kd::AbsOp>(x);
@@ -36,7 +36,7 @@ static Value largest(kd::GradientBuilder &b, Value x) {
   return b.create<kd::MaxOp>(rows, 0);
 }
 
-/// 0 if a number's magnitude is finite, else infinity: what may be added up over processes.
+/// Returns 0 if a magnitude is finite, else infinity. Such values can be summed over processes.
 static Value orInfinity(kd::GradientBuilder &b, Value magnitude) {
   Value isFinite = b.create<kd::LessEqualOp>(magnitude, b.number(magnitude, std::numeric_limits<float>::max()));
   return b.where(isFinite, b.number(magnitude, 0), b.number(magnitude, std::numeric_limits<double>::infinity()));
@@ -44,10 +44,10 @@ static Value orInfinity(kd::GradientBuilder &b, Value magnitude) {
 
 Value Updater::size(ArrayRef<Trained> all, Value loss, Value norm) {
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
-  // A module of one rank has shards, too, if its sums are in parts; nothing is summed over ranks then.
+  // A module of one rank also has shards if its sums are in parts. Nothing is summed over ranks then.
   auto shards =
       kd::getNumRanks(module) > 1 ? module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName) : DictionaryAttr();
-  Value sizes[2][2]; // of what this rank alone has, of what this replica alone has
+  Value sizes[2][2]; // indexed by [sharded among ranks][sharded among replicas]
   auto include = [&](Value &to, Value value) { to = to ? b.create<kd::MaximumOp>(to, value) : value; };
   for (const Trained &each : all)
     if (!norm || !each.isOptimised())
@@ -70,7 +70,7 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   auto isOptimised = [](const Trained &each) { return each.isOptimised(); };
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
-  Value sums[2][2]; // of what this rank alone has, of what this replica alone has
+  Value sums[2][2]; // indexed by [sharded among ranks][sharded among replicas]
   auto add = [&](Value &to, Value value) { to = to ? b.add(to, value) : value; };
   const std::optional<kd::RankParts> parts = kd::RankParts::of(module);
   SmallVector<Value> ofParts;
@@ -95,7 +95,7 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
     add(sum, b.create<kd::AllReduceOp>(ofRank));
   if (!ofParts.empty())
     add(sum, parts->add(b, ofParts));
-  if (!sum) // a stage all of whose parameters are frozen
+  if (!sum) // all parameters of the stage are frozen
     sum = b.zeros(RankedTensorType::get({}, builder.getF32Type()));
   Value norm = b.create<kd::SqrtOp>(stages.addUp(b, sum));
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
@@ -105,8 +105,8 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   return norm;
 }
 
-/// With Adam the means of t steps are too small by 1 - beta^t = 1 - e^-x, which is 2 t / (1 + t) for t = tanh(x / 2)
-/// and so keeps its digits where x is small.
+/// Computes Adam's bias corrections. After t steps the means lack a factor 1 - beta^t = 1 - e^-x, which is 2 t / (1 +
+/// t) for t = tanh(x / 2): this form keeps its precision for small x.
 void Updater::prepare(Value learningRate, Value step) {
   rate = learningRate;
   Value steps = b.createAs<kd::CastOp>(rate.getType(), step);
@@ -123,7 +123,7 @@ void Updater::prepare(Value learningRate, Value step) {
   squareScale = b.div(b.number(rate, 1), b.create<kd::SqrtOp>(missing(training.beta2)));
 }
 
-/// A state has an axis at least.
+/// Returns the type of a state, which has at least one axis.
 static RankedTensorType stateType(RankedTensorType type) {
   return type.getRank() > 0 ? type : RankedTensorType::get({1}, type.getElementType());
 }
@@ -141,7 +141,7 @@ void Updater::store(const char *moment, const Trained &each, Value value) {
                       kept.getDimSize(0));
 }
 
-/// The gradient with weight decay added, where that is not decoupled.
+/// Returns the gradient with weight decay added, unless weight decay is decoupled.
 Value Updater::withDecay(const Trained &each, Value weight) {
   return decays(each) && training.update != Update::adamw ? b.add(each.gradient, b.scale(weight, training.weight_decay))
                                                           : each.gradient;
@@ -170,13 +170,13 @@ Value Updater::descendByMoments(const Trained &each, Value weight) {
   return next;
 }
 
-/// It begins with what the first step gives.
+/// Updates the running average of a weight. It starts with the weight after the first step.
 void Updater::updateAverage(const Trained &each, Value next) {
   Value before = state("average", each, kd::rankedType(next));
   store("average", each, b.where(isFirst, next, mix(training.average, before, next)));
 }
 
-/// The weight behind the step, with all that is kept of it stored.
+/// Returns the weight after the step, and stores the optimiser state.
 Value Updater::next(const Trained &each, Value weight) {
   Value next = !each.isOptimised()              ? b.sub(weight, b.scale(each.gradient, each.runningRate))
                : training.update == Update::sgd ? descend(each, weight)
@@ -186,7 +186,7 @@ Value Updater::next(const Trained &each, Value weight) {
   return next;
 }
 
-/// The replica's part of it, and those of all others.
+/// Computes the replica's own shard of the new weight, and gathers those of all replicas.
 Value Updater::gatherNext(const Trained &each) {
   const int64_t part = kd::rankedType(each.gradient).getNumElements(), replicas = each.type.getNumElements() / part;
   SmallVector<AffineExpr> extents{builder.getAffineConstantExpr(replicas), builder.getAffineConstantExpr(part)};
@@ -218,7 +218,7 @@ SmallVector<Value> Updater::doForLayers(ArrayRef<Trained> layers, Work work, uns
     extents.insert(extents.begin(), cast<kd::LoopInterface>(loop.getOperation()).getTripCount());
     stacked.push_back(b.typeOf(extents, value));
   }
-  auto stacking = create(stacked); // now that it is known what
+  auto stacking = create(stacked); // the stacked types are now known
   stacking.getBody().takeBody(loop.getBody());
   loop.erase();
   return SmallVector<Value>(stacking.getStacked());

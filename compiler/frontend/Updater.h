@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an optimiser does with the parameters of an entry that trains (kiln/training.h).
+// Applies an optimiser to the parameters of an entry that trains (kiln/training.h).
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -9,42 +9,43 @@
 
 namespace kiln {
 
-/// A parameter and the gradient by it, of the copies that the loops around have not taken apart.
+/// A parameter and its gradient, for the copies over which the enclosing loops do not iterate.
 struct Trained {
   std::string name;
   int64_t copies;
-  double runningRate; // of a running average, which no optimiser changes; else 0
+  double runningRate; // rate of a running average, which no optimiser changes; else 0
   mlir::Value gradient;
-  bool hasStates = false;           // the optimiser keeps something of it
-  mlir::RankedTensorType type = {}; // of a copy
-  bool isShared = false;            // the gradient and what is kept are a replica's part of it
-  bool isCounted = true;            // for the norm, here and on no other stage
+  bool hasStates = false;           // whether the parameter has optimiser state
+  mlir::RankedTensorType type = {}; // type of a copy
+  bool isShared = false;            // whether gradient and optimiser state are a replica's shard
+  bool isCounted = true;            // whether this stage, and no other, counts it for the norm
 
   bool isOptimised() const { return runningRate == 0; }
   unsigned layers() const { return llvm::StringRef(name).count("{}"); }
 };
 
-/// Builds the updates of an entry's parameters; those of a stack's in a loop over its layers.
+/// Builds the updates of an entry's parameters. Parameters of a stack are updated in a loop over its layers.
 class Updater {
 public:
   Updater(mlir::OpBuilder &builder, const Training &training, const TrainedStages &stages, mlir::Location loc)
       : builder(builder), training(training), stages(stages), loc(loc), b(builder, loc) {}
 
-  /// Makes the gradients smaller where they are too large together; their norm.
+  /// Scales the gradients down if their norm is too large, and returns the norm.
   mlir::Value clip(llvm::MutableArrayRef<Trained> all);
-  /// After prepare(): the largest magnitude in the step, NaN if anything in it is, of the loss, what was prepared, and
-  /// all gradients, but those that a norm represents. Where several processes have gradients of their own it is finite
-  /// on all of them or on none.
+  /// After prepare(): returns the largest magnitude of the loss, of the values that prepare() computed, and of all
+  /// gradients except those that `norm` covers; NaN if any of them is NaN. If several processes have different
+  /// gradients, the result is finite on all of them or on none.
   mlir::Value size(llvm::ArrayRef<Trained> all, mlir::Value loss, mlir::Value norm);
-  /// What all updates need of the learning rate and the number of the step.
+  /// Computes the values that all updates need from the learning rate and the step's number.
   void prepare(mlir::Value rate, mlir::Value step);
   void update(llvm::ArrayRef<Trained> all);
 
 private:
-  /// What becomes of one, which may be null.
+  /// The update of one parameter. It may return null.
   using Work = llvm::function_ref<mlir::Value(const Trained &)>;
-  /// Does it for each; those of a stack in a loop over its layers, where `gradient` is one of what it was. The results
-  /// are stacked. `depth`: how many stacks there are around, whose places in the names come first.
+  /// Applies `work` to each parameter and returns the results. Parameters of a stack are handled in a loop over its
+  /// layers, in which `gradient` is a slice, and the results are stacked. `depth`: the number of enclosing stacks,
+  /// whose "{}" come first in the names.
   llvm::SmallVector<mlir::Value> doForEach(llvm::ArrayRef<Trained> all, Work work, unsigned depth = 0);
   llvm::SmallVector<mlir::Value> doForLayers(llvm::ArrayRef<Trained> layers, Work work, unsigned depth);
   mlir::Value parameter(const Trained &each) {
@@ -61,7 +62,7 @@ private:
   bool decays(const Trained &each) const {
     return training.weight_decay != 0 && !detail::matches_one(training.undecayed, each.name.c_str());
   }
-  /// x in part, y for the rest.
+  /// Returns part * x + (1 - part) * y.
   mlir::Value mix(double part, mlir::Value x, mlir::Value y) { return b.add(b.scale(x, part), b.scale(y, 1 - part)); }
 
   mlir::OpBuilder &builder;
@@ -69,7 +70,7 @@ private:
   const TrainedStages &stages;
   mlir::Location loc;
   mlir::kiln::GradientBuilder b;
-  mlir::Value rate, meanRate, squareScale, isFirst; // numbers
+  mlir::Value rate, meanRate, squareScale, isFirst; // scalars
 };
 
 } // namespace kiln

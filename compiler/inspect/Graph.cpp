@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops are no nodes: what their bodies get of the first iteration comes from outside, what they leave is what the last
-// one yields. Parameters and constants are properties of the ops that read them.
+// Loops are not nodes. The inputs of a body's first iteration are edges from outside, and the results of a loop are the
+// values that the last iteration yields. Parameters and constants are properties of the ops that read them.
 #include "compiler/inspect/Graph.h"
 
 #include "compiler/dialect/Check.h"
@@ -45,7 +45,7 @@ private:
   }
   std::string typeOf(Value value) const { return describeTensor(cast<RankedTensorType>(value.getType()), symbols); }
 
-  /// Of inputs and outputs, which no layer has: their name is an attribute.
+  /// Adds an input or output. It belongs to no layer; its name is an attribute.
   GraphNode &addNode(StringRef op, std::string name, std::vector<std::string> results) {
     GraphNode &node = graph.nodes.emplace_back();
     node.op = op.str();
@@ -98,7 +98,7 @@ private:
     GraphNode &node = graph.nodes.emplace_back();
     node.op = op.getName().stripDialect().str();
     const StringRef scope = mlir::kiln::getScope(op.getLoc());
-    if (scope != entry.getName()) // what is in no layer is named after the entry
+    if (scope != entry.getName()) // an op outside of all layers has the entry's name as its scope
       node.layer = scope.str();
     for (NamedAttribute attribute : op.getAttrDictionary())
       if (!attribute.getName().getValue().contains("egment"))
@@ -113,7 +113,8 @@ private:
       }
   }
 
-  /// As MLIR writes it, without types: "out_in" of #kiln<weight_order out_in>. Large constants are cut short.
+  /// Returns the attribute as MLIR prints it, without types: "out_in" for #kiln<weight_order out_in>. Large constants
+  /// are truncated.
   static std::string print(Attribute attribute) {
     std::string text;
     llvm::raw_string_ostream out(text);

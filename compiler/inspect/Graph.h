@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph of a model as it was written: the ops of the kiln dialect, before anything is optimised.
+// The graph of a model as it was written: the ops of the kiln dialect before optimisation.
 #pragma once
 
 #include "compiler/inspect/Inspection.h"
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// A graph for each of the inspection's entries, from the module that the frontend imports.
+/// Adds a graph for each of the inspection's entries, from the module that the frontend imports.
 void addGraphs(Inspection &inspection, mlir::ModuleOp module);
 
 } // namespace kiln

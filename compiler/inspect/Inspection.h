@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a library holds, as `kiln inspect` tells it in words (Words.h) and as a page (Page.h). Everything comes from the
-// manifest (readManifest), so that an archive and a spec say the same, but for the graph and the loop nests, which only
-// a spec has.
+// The content of a library, which `kiln inspect` prints as text (Words.h) and as a page (Page.h). Everything is read
+// from the manifest (readManifest), so that an archive and a spec show the same; only the graph and the loop nests
+// require a spec.
 #pragma once
 
 #include "llvm/Support/Error.h"
@@ -19,19 +19,19 @@ struct InspectedTensor {
 };
 
 struct InspectedExtent {
-  std::string name, least; // another extent that it is at least, if there is one
+  std::string name, least; // `least`: an extent that this one must not be below; empty: none
   int64_t min = 0, max = 0;
 };
 
-/// A step of an entry at its largest extents: compiler/emit/Execution.h.
+/// A step of an entry at its largest extents (compiler/emit/Execution.h).
 struct InspectedStep {
   std::string kind, kernel, layer;
   std::vector<std::string> operands, results;
   double times = 1;
-  double operations = 0, bytesRead = 0, bytesWritten = 0; // of one time
-  double operandBytes = 0;                                // of a step without a kernel
-  std::optional<double> seconds;                          // of all times
-  double share = 0;                                       // of the entry's
+  double operations = 0, bytesRead = 0, bytesWritten = 0; // for one execution
+  double operandBytes = 0;                                // for a step without a kernel
+  std::optional<double> seconds;                          // total of all executions
+  double share = 0;                                       // fraction of the entry's time
 
   double bytes() const { return bytesRead + bytesWritten; }
 };
@@ -46,13 +46,13 @@ struct InspectedEntry {
   std::string name, batchOf;
   std::vector<InspectedExtent> extents;
   std::vector<InspectedTensor> inputs, outputs;
-  int64_t arenaFixed = 0, arenaPerWorker = 0, stateBytes = 0; // of the library
-  int64_t planBytes = 0, planLowerBound = 0;                  // of the target shown, behind the states
+  int64_t arenaFixed = 0, arenaPerWorker = 0, stateBytes = 0; // over all targets of the library
+  int64_t planBytes = 0, planLowerBound = 0;                  // for the target shown, without the states
   std::vector<InspectedStep> steps;
   std::vector<InspectedBuffer> buffers;
-  bool isMeasured = false; // whether its seconds are
-  std::string listedAt;    // "rows=7": the extents that steps are listed at; empty: the largest
-  std::string measuredAt;  // those that its seconds were measured at, if that is known
+  bool isMeasured = false; // whether its times are measured
+  std::string listedAt;    // "rows=7": the extents of the listed steps; empty: the largest
+  std::string measuredAt;  // the extents of the measured times, if known
 
   double operations() const;
   double bytes() const;
@@ -68,16 +68,16 @@ struct InspectedKernel {
 
 struct InspectedWeight {
   std::string name, type, stored; // "f32[768, 768]", "int8"
-  int64_t copies = 1, bytes = 0;  // bytes of all copies, as the target shown stores them
+  int64_t copies = 1, bytes = 0;  // bytes of all copies, as stored for the target shown
 };
 
-/// A tensor that an op reads: what another node leaves, or a weight.
+/// A tensor that an op reads: the result of another node, or a weight.
 struct GraphEdge {
   int64_t node = -1;
   std::string weight, type;
 };
 
-/// An op of the model as it was written, before anything is optimised.
+/// An op of the model as it was written, before optimisation.
 struct GraphNode {
   std::string op, layer; // "linear", "h.{}.mlp.fc1"
   std::vector<std::pair<std::string, std::string>> attributes;
@@ -85,7 +85,7 @@ struct GraphNode {
   std::vector<std::string> results;
 };
 
-/// How often the body of a stack or a loop runs: the nodes from `first` to `last`.
+/// The nodes from `first` to `last`, which are the body of a stack or a loop, and how many times it runs.
 struct GraphLoop {
   std::string kind, times; // "repeat", "12"
   int64_t first = 0, last = 0;
@@ -96,45 +96,45 @@ struct InspectedGraph {
   std::vector<GraphLoop> loops;
 };
 
-/// What a machine does at best in a second.
+/// The peak rates of a machine, per second.
 struct PeakRates {
   double operations = 0, bytes = 0; // multiplications and additions; bytes that a copy reads and writes
   std::string source;               // "measured here on 1 thread"
 };
 
 struct Inspection {
-  std::string name, target; // the one that is shown
+  std::string name, target; // target: the one that is shown
   std::vector<std::string> targets;
   int64_t parameters = 0, packedBytes = 0, ranks = 1, stages = 1;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedKernel> kernels;
   std::vector<InspectedWeight> weights;
-  std::vector<InspectedGraph> graphs; // one an entry; none from an archive
+  std::vector<InspectedGraph> graphs; // one per entry; none for an archive
   std::optional<PeakRates> rates;
 
   const InspectedKernel *findKernel(llvm::StringRef kernel) const;
 };
 
-/// The library of a manifest, for one of its targets; `file` is what errors call it. Without a target the first one is
-/// shown.
+/// Parses the manifest of a library for one of its targets, by default the first one. `file` is its name in error
+/// messages.
 llvm::Expected<Inspection> readManifest(llvm::StringRef text, llvm::StringRef file, llvm::StringRef target = "");
 
-/// The names of a manifest's targets.
+/// Returns the names of a manifest's targets.
 llvm::Expected<std::vector<std::string>> readTargets(llvm::StringRef text, llvm::StringRef file);
 
-/// What each step takes: the longer of its operations and its bytes at those rates.
+/// Predicts the time of each step: the maximum of the times for its operations and its bytes at those rates.
 void predictTimes(Inspection &inspection, const PeakRates &rates);
 
-/// The extents of the calls that a table of times was measured at, by name: what steps are to be listed at. Fails where
-/// entries differ in one.
+/// Returns the extents of the calls at which a table of times was measured, by name; the steps should be listed at
+/// these extents. Fails if entries have different values of an extent.
 llvm::Expected<std::map<std::string, int64_t>> extentsOfTimes(llvm::StringRef text, llvm::StringRef file);
 
-/// Takes the seconds of a table in their place, for the entries that the table has:
+/// Replaces the predicted times by those of a table, for the entries that the table has:
 ///   {"entries": [{"name": "forward", "extents": "tokens=64"}],
 ///    "kernels": [{"entry": "forward", "name": "linear_2", "seconds": 0.0012}]}
-/// Entries may be left out: then it is not known at which extents they were measured.
-/// `seconds` is of all calls of the kernel in a call of the entry. Fails if a kernel of such an entry is missing, and
-/// on names that the library does not have.
+/// "entries" is optional: without it, the extents of the measurement are unknown. "seconds" is the total of all calls
+/// of the kernel in a call of the entry. Fails if a kernel of such an entry is missing, and on names that the library
+/// does not have.
 llvm::Error takeTimes(Inspection &inspection, llvm::StringRef text, llvm::StringRef file);
 
 } // namespace kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page is page/page.html with three marks in it: for the style, for the inspection as JSON, and for the scripts.
+// The page is page/page.html with three placeholders: for the style, for the inspection as JSON, and for the scripts.
 #include "compiler/inspect/Page.h"
 
 #include "PageParts.inc"
@@ -154,13 +154,13 @@ template <size_t N> static StringRef textOf(const unsigned char (&bytes)[N]) {
 std::string printPage(const Inspection &inspection) {
   std::string model;
   raw_string_ostream out(model);
-  // In a script element "<" might end it; in JSON it only stands in strings.
+  // "<" could end a script element. In JSON it only occurs in strings.
   for (char c : formatv("{0}", toJson(inspection)).str())
     c == '<' ? out << "\\u003c" : out << c;
   std::string name;
   raw_string_ostream title(name);
   printHTMLEscaped(inspection.name, title);
-  std::string page = textOf(pageHtml).str(); // what a model says comes last, since it may have a mark in it
+  std::string page = textOf(pageHtml).str(); // insert the model's text last, since it may contain a placeholder
   replace(page, "/* style */", textOf(pageStyle));
   replace(page, "/* script */", textOf(pageScript));
   replace(page, "/* model */", model);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a library holds, as one page that needs nothing else: page/ has its parts, which are built in.
+// The content of a library as one self-contained page. Its parts in page/ are embedded in the compiler.
 #pragma once
 
 #include "compiler/inspect/Inspection.h"

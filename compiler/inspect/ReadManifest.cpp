@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of the manifest's fields are those that compiler/emit/Manifest.cpp writes.
+// Reads the fields that compiler/emit/Manifest.cpp writes.
 #include "compiler/inspect/Inspection.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -14,10 +14,10 @@ namespace kiln {
 
 namespace {
 
-/// So large a number of bytes, elements or operations may be: the page's scripts know whole numbers up to there.
+/// The maximum number of bytes, elements or operations: the page's scripts represent integers exactly up to it.
 constexpr int64_t largest = int64_t(1) << 53;
 
-/// What is counted, and what is computed of it.
+/// Count: a counted integer; Amount: a number computed from counts.
 struct Count {
   int64_t value = 0;
 };
@@ -55,7 +55,7 @@ template <class Number, class T> bool mapAs(json::ObjectMapper &map, StringLiter
 bool mapCount(json::ObjectMapper &map, StringLiteral name, int64_t &to) { return mapAs<Count>(map, name, to); }
 bool mapAmount(json::ObjectMapper &map, StringLiteral name, double &to) { return mapAs<Amount>(map, name, to); }
 
-/// The amount is missing where it is 0.
+/// Reads an amount that is omitted if it is 0.
 bool mapOptionalAmount(json::ObjectMapper &map, StringLiteral name, double &to) {
   std::optional<Amount> read;
   if (!map.mapOptional(name, read))
@@ -64,7 +64,7 @@ bool mapOptionalAmount(json::ObjectMapper &map, StringLiteral name, double &to) 
   return true;
 }
 
-/// How many of something there are, one where it is missing.
+/// Reads a number of items that is omitted if it is one.
 bool mapNumberOf(json::ObjectMapper &map, StringLiteral name, int64_t &to) {
   std::optional<Count> read;
   if (!map.mapOptional(name, read))
@@ -73,7 +73,7 @@ bool mapNumberOf(json::ObjectMapper &map, StringLiteral name, int64_t &to) {
   return true;
 }
 
-/// The amount is null where it is not known.
+/// Reads an amount that is null if it is unknown.
 bool mapNullable(json::ObjectMapper &map, StringLiteral name, std::optional<double> &to) {
   std::optional<Amount> read;
   if (!map.map(name, read))
@@ -85,7 +85,7 @@ bool mapNullable(json::ObjectMapper &map, StringLiteral name, std::optional<doub
 
 } // namespace
 
-/// "f32[tokens, 768]" of an object with a type and a shape.
+/// Reads a type and a shape as text such as "f32[tokens, 768]".
 static bool readType(const json::Value &value, std::string &type, json::Path path) {
   json::ObjectMapper map(value, path);
   if (!map || !map.map("type", type))
@@ -140,9 +140,9 @@ bool fromJSON(const json::Value &value, Arena &arena, json::Path path) {
   return map && mapCount(map, "fixed", arena.fixed) && mapCount(map, "per_worker", arena.perWorker);
 }
 
-/// What a target says of an entry.
+/// The plan of an entry for a target.
 struct Plan {
-  std::string name; // of the entry, or of what a stage's role does of it
+  std::string name; // name of the entry or, with pipeline stages, of its part for a stage role
   int64_t bytes = 0, lowerBound = 0;
   std::vector<InspectedStep> steps;
   std::vector<InspectedBuffer> buffers;
@@ -211,7 +211,7 @@ bool fromJSON(const json::Value &value, TargetSection &target, json::Path path) 
          map.map("entries", target.entries) && map.map("kernels", target.kernels) && map.map("weights", target.weights);
 }
 
-/// A manifest, and its targets as they are: only the one that is shown is read.
+/// A manifest. Its targets are kept as JSON, since only the one that is shown is parsed.
 struct Manifest {
   std::string name;
   int64_t parameters = 0, ranks = 1, stages = 1;
@@ -267,7 +267,7 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   if (!shown)
     return createStringError(
         formatv("\"{0}\" has no target \"{1}\"; it has: {2}", file, target, join(inspection.targets, ", ")).str());
-  // Of several stages a target has all entries of each role, one role's behind another's.
+  // With pipeline stages, a target has all entries for each role in sequence.
   do
     append_range(inspection.entries, manifest->entries);
   while (manifest->stages > 1 && !manifest->entries.empty() && inspection.entries.size() < shown->entries.size());

@@ -39,7 +39,7 @@ static void shareOut(InspectedEntry &entry) {
     step.share = all > 0 ? step.seconds.value_or(0) / all : 0;
 }
 
-/// The longer of operations and bytes, of one time.
+/// Returns the lower bound of one execution's time: the maximum of the times for operations and bytes.
 static double leastSeconds(const InspectedStep &step, const PeakRates &rates) {
   return std::max(step.operations / rates.operations, step.bytes() / rates.bytes);
 }
@@ -94,7 +94,8 @@ Expected<MeasuredTimes> parseTimes(StringRef text, StringRef file) {
 
 } // namespace
 
-/// The kernel of an entry's steps that a measured one is: itself, or what it is a form of for few rows.
+/// Returns the kernel in an entry's steps to which a measured kernel corresponds: the same one, or the one that it is a
+/// shape-specialised variant of.
 static std::optional<std::string> findCalled(const std::map<std::string, double> &calls, const std::string &kernel) {
   for (const auto &[name, count] : calls)
     if (kernel == name || StringRef(kernel).starts_with(name + "_rows"))
@@ -102,7 +103,8 @@ static std::optional<std::string> findCalled(const std::map<std::string, double>
   return std::nullopt;
 }
 
-/// Shares a kernel's seconds out among its calls, by what these do, or by their number where that is not known.
+/// Distributes a kernel's measured time over its calls, in proportion to their predicted times, or to their number if
+/// these are unknown.
 static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, double> &measured, StringRef file) {
   std::map<std::string, double> predicted, calls, seconds;
   for (const InspectedStep &step : entry.steps)

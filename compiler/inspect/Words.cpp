@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// The value in the largest unit that it has one of; each is `step` times the one before.
+/// Formats the value in the largest unit of which it has at least one; each unit is `step` times the previous one.
 static std::string describe(double value, double step, llvm::ArrayRef<const char *> units) {
   size_t unit = 0;
   for (; unit + 1 < units.size() && value >= step; ++unit)
@@ -27,7 +27,7 @@ std::string describeSeconds(double seconds) { return describe(seconds * 1e9, 100
 
 using Row = std::vector<std::string>;
 
-/// Columns as wide as they must be; those of `right` end together, the last one is as long as it is.
+/// Prints columns of minimal width. Columns with `right` are right-aligned; the last column is not padded.
 static std::string printTable(llvm::ArrayRef<Row> rows, llvm::StringRef indent, const std::vector<bool> &right) {
   std::vector<size_t> widths(right.size());
   for (const Row &row : rows)
@@ -52,7 +52,7 @@ static std::string printTensors(const std::vector<InspectedTensor> &tensors) {
 
 namespace {
 
-/// All calls of a kernel in a call of an entry.
+/// All calls of a kernel in one call of an entry.
 struct KernelCalls {
   const InspectedStep *first = nullptr;
   double times = 0, operations = 0, bytes = 0, seconds = 0, share = 0;
@@ -60,7 +60,7 @@ struct KernelCalls {
 
 } // namespace
 
-/// In the order of their first calls, then by share.
+/// Returns the kernels in the order of their first calls, then by share.
 static std::vector<KernelCalls> callsOf(const InspectedEntry &entry) {
   std::vector<KernelCalls> calls;
   std::map<std::string, size_t> numbers;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a library holds, in words.
+// Prints the content of a library as text.
 #pragma once
 
 #include "compiler/inspect/Inspection.h"
 
 namespace kiln {
 
-/// "1.25 MiB", "12.3 GFLOP" (of 1e9), "4.2 ms": three digits.
+/// Format with three digits: "1.25 MiB", "12.3 GFLOP" (1e9 operations), "4.2 ms".
 std::string describeBytes(double bytes);
 std::string describeOperations(double operations);
 std::string describeSeconds(double seconds);

@@ -7,7 +7,7 @@
 
 namespace kiln::interpreter {
 
-/// Its exponent and that of the smallest normal number differ in sign and by 1.
+/// The largest exponent is 1 minus that of the smallest normal number.
 double largestOf(ElementType element) {
   return std::ldexp(1 - std::ldexp(1.0, -info(element).digits), 2 - info(element).least_exponent());
 }
@@ -24,7 +24,7 @@ Value rounded(ElementType element, Value x) {
 }
 
 Arithmetic::Arithmetic(ElementType element) {
-  if (!floating(element) || short_float(element)) // of whole numbers nothing is asked
+  if (!floating(element) || short_float(element)) // integers do not use the bounds
     element = ElementType::f32;
   unit = std::ldexp(1.0, -info(element).digits);
   least = std::ldexp(1.0, info(element).least_exponent());
@@ -41,10 +41,10 @@ Value Arithmetic::settle(double value, double error) const {
 
 static bool areDetermined(Value a, Value b) { return a.isDetermined() && b.isDetermined(); }
 static bool areFinite(Value a, Value b) { return std::isfinite(a.value) && std::isfinite(b.value); }
-/// Whether the number may be 0, or be taken for it.
+/// Whether the number may be 0, or be flushed to it.
 static bool mayBeZero(Value x, double least) { return !(std::abs(x.value) - x.error >= least); }
 
-/// The terms' sizes count, not the result's: so the bound holds however a tree of additions is put together.
+/// The bound depends on the magnitudes of the terms, not of the result, so it holds for any tree of additions.
 Value Arithmetic::add(Value a, Value b) const {
   const double sum = a.value + b.value;
   if (!areDetermined(a, b))
@@ -62,7 +62,7 @@ Value Arithmetic::mul(Value a, Value b) const {
   const double product = a.value * b.value;
   if (!areDetermined(a, b))
     return undetermined(product);
-  if (!areFinite(a, b)) { // 0 times infinity is NaN, but a simplifier may know a 0
+  if (!areFinite(a, b)) { // 0 times infinity is NaN, but a simplifier may fold a 0
     const bool isOpen =
         (std::isfinite(a.value) && mayBeZero(a, least)) || (std::isfinite(b.value) && mayBeZero(b, least));
     return isOpen ? undetermined(product) : exact(product);
@@ -73,13 +73,13 @@ Value Arithmetic::mul(Value a, Value b) const {
   return settle(product, most - std::abs(product) + unit * most + tiny);
 }
 
-/// With a reciprocal, whose rounding counts once more, and which is flushed to zero for large divisors.
+/// Allows for a reciprocal, whose rounding adds an error and which is flushed to zero for large divisors.
 Value Arithmetic::div(Value a, Value b) const {
   const double quotient = a.value / b.value;
   if (!areDetermined(a, b) || (std::isfinite(b.value) && mayBeZero(b, least)))
     return undetermined(quotient);
   if (!areFinite(a, b)) {
-    const bool isZero = std::isfinite(a.value) && mayBeZero(a, least); // 0 / NaN to a simplifier
+    const bool isZero = std::isfinite(a.value) && mayBeZero(a, least); // a simplifier may fold 0 / NaN
     return isZero && std::isnan(quotient) ? undetermined(quotient) : exact(quotient);
   }
   if (a.isExactly(0))
@@ -102,7 +102,7 @@ Value Arithmetic::maximum(Value a, Value b) const {
   return {largerOne, std::max(high - largerOne, largerOne - low)};
 }
 
-/// A function that never falls, at the ends of the interval.
+/// Evaluates a non-decreasing function at the ends of the interval.
 template <class Function>
 Value Arithmetic::monotonic(Value x, Function function, double relative, double absolute) const {
   const double result = function(x.value);
@@ -153,8 +153,8 @@ Value Arithmetic::sigmoid(Value x) const {
   return monotonic(x, [](double x) { return 1 / (1 + std::exp(-x)); }, 1.5 * function, tiny);
 }
 
-/// x times a gate that goes from 0 to 1: its slope stays below 1.13 everywhere, and what an implementation errs is in
-/// proportion to x. x (1 + g) / 2 loses digits to cancellation below 0, so the error does not fall with the result.
+/// x times a gate that increases from 0 to 1: the slope is below 1.13 everywhere, and the error of an implementation is
+/// proportional to x. x (1 + g) / 2 loses digits to cancellation below 0, so the error does not shrink with the result.
 template <class Function> Value Arithmetic::gated(Value x, Function function) const {
   const double result = function(x.value);
   if (!x.isDetermined() || x.value == -std::numeric_limits<double>::infinity())
@@ -179,7 +179,7 @@ Value Arithmetic::silu(Value x) const {
   return gated(x, [](double x) { return x / (1 + std::exp(-x)); });
 }
 
-/// The logarithm is at most ln 2, and exact to its own digits.
+/// The logarithm is at most ln 2, and has full relative accuracy.
 Value Arithmetic::softplus(Value x) const {
   if (!std::isfinite(x.value) && x.isDetermined())
     return exact(x.value < 0 ? 0 : x.value);
@@ -233,7 +233,7 @@ Value Sum::result(int more) const {
 }
 
 double wrap(ElementType element, std::int64_t value) {
-  const int above = 63 - info(element).digits; // bits of the sum that an element has no room for
+  const int above = 63 - info(element).digits; // bits of the sum that do not fit the element type
   return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << above) >> above);
 }
 

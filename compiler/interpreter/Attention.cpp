@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention: for each head s = scale q k^T + mask, -infinity where a key does not count, y = softmax(s) v.
-// Weights of f16 and bf16 may be rounded before they are multiplied.
-// attention_scores: s, with -3e38 where a key does not count; of f16 and bf16 within their finite numbers.
+// attention: for each head s = scale q k^T + mask, -infinity for excluded keys, y = softmax(s) v. Attention weights of
+// f16 and bf16 may be rounded before they are multiplied.
+// attention_scores: s, with -3e38 for excluded keys; for f16 and bf16 clamped to finite numbers.
 //
-// A query that no key counts for has no meaning, so its row is not determined. A mask from -1e38 down says, like
-// -infinity, that a key has no weight; as a score it may be anything from -3e38 to -1e38.
+// A row of a query with no included keys is undetermined. A mask of at most -1e38, like -infinity, gives a key the
+// weight 0; its score may be anything from -3e38 to -1e38.
 #include <cmath>
 
 #include "compiler/interpreter/OpCall.h"
@@ -16,14 +16,14 @@ namespace {
 
 constexpr double excludedScore = -3e38, maskedScore = -2e38, lowestMask = -1e38;
 
-/// Operands and extents of both ops, after their checks.
+/// Checked operands and dimensions of both ops.
 class Heads {
 public:
   explicit Heads(const OpCall &call);
 
-  /// Whether the key counts for the query; `isKnown` becomes false where a length is not determined.
+  /// Whether the query attends to the key; `isKnown` becomes false where a length is undetermined.
   bool counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const;
-  /// scale q_i k_j + mask, where the key counts.
+  /// Returns scale q_i k_j + mask, for included keys.
   Value score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 
   std::int64_t keyHead(std::int64_t h) const { return h / (heads / keyHeads); }
@@ -115,7 +115,7 @@ Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t 
   for (std::int64_t d = 0; d < depth; ++d)
     product.addProduct(q.at((b * queries + i) * heads * depth + h * depth + d),
                        k.at((b * keys + j) * keyHeads * depth + keyHead(h) * depth + d));
-  // The scale may be on the query, and scores in units in which weights are powers of 2.
+  // The scale may be applied to the query, and scores may be computed in log2 units.
   const double scale = call.attributes().scale;
   Value score = arithmetic.mul(product.result(4), exact(scale));
   if (!score.isDetermined() || !mask)
@@ -154,7 +154,7 @@ Tensor evaluateScores(const Heads &heads) {
   return result;
 }
 
-/// One head's row of the result: the sum of the values by their weights.
+/// One head's row of the result: the sum of the values weighted by the softmax.
 class HeadRow {
 public:
   HeadRow(const Heads &heads, std::int64_t b, std::int64_t h, std::int64_t i)
@@ -173,7 +173,7 @@ public:
       sum.addProduct(weight, value);
       if (value.isDetermined() && std::isfinite(value.value))
         continue;
-      // 0 times it is NaN, unless what has no weight is passed over.
+      // 0 times the value is NaN, unless keys of weight 0 are skipped.
       const bool counts = weight.value - weight.error > 1e-30;
       isOpen |= !value.isDetermined() || !counts || !std::isnan(value.value);
       hasNan = true;

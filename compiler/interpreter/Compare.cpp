@@ -15,7 +15,7 @@ static TensorShape indexOf(std::size_t flat, const TensorShape &shape) {
   return index;
 }
 
-/// How many errors the number is off: 0 if it is the same; infinite if an exact one is not.
+/// Returns |actual - expected| / error: 0 if they are equal; infinity if an exact value differs.
 static double distance(Value expected, double actual) {
   if (std::isnan(expected.value) || std::isnan(actual))
     return std::isnan(expected.value) && std::isnan(actual) ? 0 : std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear: y[..., o] = sum_i x[..., i] weight[o, i] + bias[o].
-// matmul: y[..., m, n] = sum_k a[..., m, k] b[..., k, n], leading extents broadcast.
+// matmul: y[..., m, n] = sum_k a[..., m, k] b[..., k, n], leading dimensions broadcast.
 #include "compiler/interpreter/OpCall.h"
 
 namespace kiln::interpreter {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv2d: y[..., i, j, o] = sum over a, b, c of x[..., i s + a d - p, j s + b d - p, c] weight[o, c, a, b] + bias[o],
-// where x is 0 outside of its extents and each of the groups of outputs sees its own channels.
+// where x is 0 outside of the image and each group of outputs sees its own channels.
 //
-// A window of 3 x 3 with stride 1 may be computed by Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016), whose terms are
-// others than the window's; see WinogradSize.
+// A window of 3 x 3 with stride 1 may be computed by Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016), which sums other
+// terms than the window's; see WinogradSize.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -25,7 +25,7 @@ std::int64_t windowCount(const OpCall &call, std::int64_t extent, std::int64_t k
 
 namespace {
 
-/// The operands with their extents by name: images [n, height, width, channels].
+/// The operands with named dimensions: images [n, height, width, channels].
 struct Convolution {
   explicit Convolution(const OpCall &call)
       : call(call), x(call[0]), weight(call[1]), window(call.attributes().window), arithmetic(x.element) {
@@ -39,7 +39,7 @@ struct Convolution {
     kernelWidth = weight.shape[3];
   }
 
-  /// The pixel of row `row` and column `column`, which may lie in the padding.
+  /// Returns the pixel at `row` and `column`, which may be in the padding.
   Value pixel(std::int64_t image, std::int64_t row, std::int64_t column, std::int64_t channel) const {
     if (row < 0 || row >= height || column < 0 || column >= width)
       return exact(0);
@@ -75,10 +75,10 @@ struct Convolution {
   std::int64_t images, height, width, channels, outputs, each, kernelHeight, kernelWidth;
 };
 
-/// What bounds the sum of |terms| by which the roundings of F(2 x 2, 3 x 3) count:
+/// An upper bound on the sum of |terms| to which the roundings of F(2 x 2, 3 x 3) apply:
 ///   Y = A^T [ sum over c of (G g G^T) * (B^T d B) ] A
-/// with the absolute values of all of these. A pixel is one of four of its tile, and may be any of them; of the tile
-/// only its own window goes into it.
+/// with the absolute values of all of these. A pixel may be any of the four of its tile; only its own window of the
+/// tile contributes to it.
 class WinogradSize {
 public:
   explicit WinogradSize(const Convolution &c) : c(c), filters(static_cast<std::size_t>(c.outputs * c.channels * 16)) {
@@ -99,7 +99,7 @@ public:
     }
   }
 
-  /// Of one output; infinite or NaN where the window has something that is no number.
+  /// Returns the bound for one output; infinite or NaN where the window has a non-finite element.
   double of(std::int64_t output) const {
     double most = 0;
     for (std::int64_t place = 0; place < 4; ++place) {
@@ -118,9 +118,10 @@ public:
 private:
   static double sizeOf(Value x) { return std::abs(x.value) + x.error; }
 
-  /// The nine elements of B^T d B that go into the pixel at `place` of the tile that begins at (top, left).
+  /// Appends the nine elements of B^T d B that contribute to the pixel at `place` of the tile that begins at (top,
+  /// left).
   void addTile(std::int64_t place, std::int64_t image, std::int64_t top, std::int64_t left, std::int64_t channel) {
-    static constexpr std::int64_t rows[4][2] = {{0, 2}, {1, 2}, {1, 2}, {1, 3}}; // that are not 0 in B^T
+    static constexpr std::int64_t rows[4][2] = {{0, 2}, {1, 2}, {1, 2}, {1, 3}}; // the nonzero elements of B^T
     for (std::int64_t k = 0; k < 9; ++k) {
       double size = 0;
       for (std::int64_t row : rows[place / 2 + k / 3])
@@ -132,10 +133,10 @@ private:
 
   const Convolution &c;
   std::vector<double> filters;  // |G| |g| |G|^T, [output, channel, 4, 4]
-  std::vector<double> tiles[4]; // [channel, 9], by the pixel's place in its tile
+  std::vector<double> tiles[4]; // [channel, 9], by the pixel's position in its tile
 };
 
-/// Adds what Winograd's way may be off more. It may make NaN of an infinity; a NaN stays one.
+/// Adds the additional error of Winograd's algorithm. It may turn an infinity into a NaN; a NaN stays one.
 Value withWinograd(const Convolution &convolution, Value direct, double size) {
   if (direct.isDetermined() && std::isnan(direct.value) && std::isnan(size))
     return direct;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One op of the language, as dsl/SPEC.md states it, on values with bounds. It takes an op, its attributes and the
-// values of its operands, wherever these come from: a graph, or another form of a model.
+// Evaluates one op of the language, as dsl/SPEC.md specifies it, on values with bounds. The op, its attributes and its
+// operands may come from a graph or from another form of a model.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace kiln::interpreter {
 
-/// The result of one op that is no source of the caller's (input, parameter, state), no loop and changes no state. Of
-/// `node` the op, the element type and the attributes count.
+/// Returns the result of one op that is neither a source (input, parameter, state) nor a loop and changes no state.
+/// Only the op, the element type and the attributes of `node` are used.
 ///
-/// `shape`: the extents of the result that the graph states. Those of reshape, expand, slice and resize_bilinear come
-/// from there, all others are checked against what the operands imply. Throws std::runtime_error for anything that the
-/// language does not allow.
+/// `shape`: the dimensions of the result that the graph states. Those of reshape, expand, slice and resize_bilinear are
+/// taken from it, all others are checked against those that the operands imply. Throws std::runtime_error for anything
+/// that the language does not allow.
 Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, const TensorShape &shape);
 
 } // namespace kiln::interpreter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of images [..., H, W, C] beside conv2d: max_pool2d, avg_pool2d, resize_bilinear.
+// The ops on images [..., H, W, C] other than conv2d: max_pool2d, avg_pool2d, resize_bilinear.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace kiln::interpreter {
 namespace {
 
-/// The extents of an image, and where its pixels are.
+/// The dimensions of an image, and the offsets of its pixels.
 struct Image {
   explicit Image(const TensorShape &shape)
       : height(shape[shape.size() - 3]), width(shape[shape.size() - 2]), channels(shape.back()) {}
@@ -19,7 +19,7 @@ struct Image {
   std::int64_t height, width, channels;
 };
 
-/// The largest element of a window, or the mean, for which padding is zeros.
+/// Returns the maximum of a window, or the mean, for which padding counts as zeros.
 Value poolWindow(const OpCall &call, const Arithmetic &arithmetic, const std::vector<Value> &inside) {
   if (call.node.op == Op::max_pool2d) {
     Value most = inside[0];
@@ -61,7 +61,7 @@ Tensor evaluatePool(const OpCall &call) {
   return result;
 }
 
-/// Of u = max((i + 1/2) H / H' - 1/2, 0): the element below, the next one, and how far u is beyond the first, exactly.
+/// For u = max((i + 1/2) H / H' - 1/2, 0): the index below, the next one, and the fraction of u, exactly.
 struct Place {
   Place(std::int64_t i, std::int64_t before, std::int64_t after) {
     const std::int64_t twice = std::max<std::int64_t>((2 * i + 1) * before - after, 0); // u = twice / (2 after)
@@ -73,9 +73,9 @@ struct Place {
   double part;
 };
 
-/// The mean of four neighbours. A weight may be off by some roundings of 1, be it 0: then a neighbour counts that is a
-/// number, and one that is none may or may not. Neighbours of one weight may be added before they are weighed, which
-/// overflows beside the largest number.
+/// Returns the mean of four neighbours. A weight, even one of 0, may be off by some roundings of 1: a finite neighbour
+/// then contributes, and a non-finite one may or may not. Neighbours of equal weight may be added before they are
+/// weighted, which overflows near the largest number.
 Value meanOfFour(const Arithmetic &arithmetic, const Value (&x)[4], const double (&weights)[4]) {
   Sum sum(arithmetic);
   double size = 0;

@@ -16,7 +16,7 @@ static void require(bool holds, const std::string &rule) {
     throw std::runtime_error(rule);
 }
 
-/// The element, if there is one.
+/// Returns the element, or throws if there is none.
 template <class List> static const auto &elementOf(const List &list, std::int64_t number, const char *what) {
   require(number >= 0 && number < static_cast<std::int64_t>(list.size()),
           std::string("a graph requires a known ") + what + ": got " + std::to_string(number));
@@ -39,7 +39,7 @@ Interpreter::Interpreter(Graph given, WeightSource weights) : graph(std::move(gi
   }
 }
 
-/// One call of an entry: the values so far, by the number of the node, and what becomes of the states.
+/// One call of an entry: the values so far, by node number, and the updates of the states.
 class Interpreter::Run {
 public:
   Run(Interpreter &owner, const Extents &extents)
@@ -47,7 +47,7 @@ public:
         isEntered(graph.regions.size()) {}
 
   std::vector<Shared> runRegion(int number, const std::vector<Shared> &arguments);
-  /// What the states are from now on.
+  /// Commits the updates of the states.
   void keepStates() {
     for (auto &[name, value] : written)
       owner.states[name] = std::move(value);
@@ -89,10 +89,10 @@ private:
   Interpreter &owner;
   const Graph &graph;
   const Extents &extents;
-  std::vector<Shared> values;             // by node; null: not computed, or out of sight
+  std::vector<Shared> values;             // by node; null: not computed, or out of scope
   std::vector<std::vector<Shared>> loops; // by node: the results of a scan or stack
   std::vector<bool> isEntered;            // by region
-  std::vector<Layer> layers;              // of the stacks around
+  std::vector<Layer> layers;              // of the enclosing stacks
   std::map<std::string, Tensor> written;  // states after the call
 };
 
@@ -160,7 +160,7 @@ Shared Interpreter::Run::evaluateNode(int number) {
   }
 }
 
-/// Of linear, whether it rounds its rows.
+/// Whether a linear quantises its rows to int8.
 bool Interpreter::Run::takesInt8(const Node &node) const {
   if (node.op != Op::linear || !owner.takesInt8 || node.operands.size() < 2)
     return false;
@@ -172,7 +172,7 @@ bool Interpreter::Run::takesInt8(const Node &node) const {
   return owner.takesInt8(nameOf(parameter.scope, graph.name(parameter)), dim);
 }
 
-/// Each "{}" of a name, the outermost first, is the layer of one of the stacks around its scope.
+/// Replaces each "{}" of a name, outermost first, by the layer of one of the stacks that enclose its scope.
 std::string Interpreter::Run::nameOf(int scope, std::string name) const {
   std::vector<int> stacks;
   for (int at = scope; at > 0; at = graph.scopes[at].parent)
@@ -209,7 +209,7 @@ Shared Interpreter::Run::evaluateParameter(const Node &node) {
   return known;
 }
 
-/// Element `step` of the first axis, without it.
+/// Returns element `step` of the first axis, without the axis.
 static Shared sliceOf(const Tensor &sequence, std::int64_t step) {
   Tensor slice = Tensor::zeros(sequence.element, {sequence.shape.begin() + 1, sequence.shape.end()});
   for (std::int64_t i = 0; i < slice.size(); ++i)
@@ -285,7 +285,7 @@ Shared Interpreter::Run::evaluateResult(const Node &node) {
   return result;
 }
 
-/// Reads see what the call found: what is written stands aside until the call ends.
+/// Reads see the states before the call: writes are kept separately until the call ends.
 Shared Interpreter::Run::evaluateState(const Node &node) {
   const StateTensor &state = elementOf(graph.states, node.attributes.index, "state");
   const std::string name = nameOf(state.scope, graph.name(state));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a graph in f64, as dsl/SPEC.md states it, with a bound on every element: the oracle that compiled libraries are
-// compared with. It needs the DSL's headers only, and shares no code with the lowering. For what the bounds cover see
-// Arithmetic.h.
+// Runs a graph in f64, as dsl/SPEC.md specifies it, with an error bound for every element: the reference with which
+// compiled libraries are compared. It needs the DSL's headers only, and shares no code with the lowering. Arithmetic.h
+// describes what the bounds cover.
 //
 //   kiln::interpreter::Interpreter interpreter(kiln::trace<M>(), weights);
 //   std::vector<Tensor> outputs = interpreter.run(0, {{"tokens", 7}}, {tokens});
@@ -18,25 +18,25 @@ namespace kiln::interpreter {
 
 class Interpreter {
 public:
-  /// The weight of a name such as "h.3.attn.weight", each "{}" being the number of a layer, with the errors that
-  /// implementations may make of it. Asked once.
+  /// Returns the weight of a name such as "h.3.attn.weight", in which each "{}" is replaced by the number of a layer,
+  /// with the errors that implementations may add to it. Called once per name.
   using WeightSource = std::function<Tensor(const std::string &name)>;
 
   /// Throws std::runtime_error for a graph whose scopes, parameters and states are malformed.
   Interpreter(Graph graph, WeightSource weights);
 
-  /// Named states ("h.0.keys"): start as zeros, kept between calls of run. One that no call has written is not there.
+  /// Named states ("h.0.keys"), zero at first, kept between calls of run. A state that no call has written is absent.
   std::map<std::string, Tensor> states;
 
-  /// Whether linear takes rows of int8 for the weight of that name (dsl/SPEC.md, Stored weights), whose outputs are
-  /// along `dim`; rows stay as they are if null.
+  /// Whether linear takes int8 rows for the weight of that name (dsl/SPEC.md, Stored weights), whose outputs are along
+  /// `dim`; if null, no rows are quantised.
   std::function<bool(const std::string &name, int dim)> takesInt8;
 
   /// Called with the result of each op before anything reads it; may change values and errors.
   std::function<void(Tensor &result)> after;
 
-  /// Runs an entry; inputs in the entry's order, rounded to their element types, without errors if `errors` is empty.
-  /// Throws std::runtime_error on a malformed graph or call, and then leaves the states as they are.
+  /// Runs an entry. Inputs are in the entry's order, rounded to their element types, and exact if `errors` is empty.
+  /// Throws std::runtime_error on a malformed graph or call, and then leaves the states unchanged.
   std::vector<Tensor> run(std::size_t entry, const Extents &extents, const std::vector<Tensor> &inputs);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants, positions, sines and cosines of them, and elements of tables by index: constant, positions, sinusoidal,
-// embedding, gather. An index outside of its table is taken for the nearest one that is inside.
+// Constants, positions, their sines and cosines, and table look-ups by index: constant, positions, sinusoidal,
+// embedding, gather. An index outside of its table is clamped.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ Tensor evaluatePositions(const OpCall &call) {
   return result;
 }
 
-/// y[t, 2k] = sin(t / base^(2k/D)), y[t, 2k+1] = cos of the same.
+/// y[t, 2k] = sin(t / base^(2k/D)), y[t, 2k+1] = cos of the same argument.
 Tensor evaluateSinusoidal(const OpCall &call) {
   call.requireOperands(1, 1);
   call.requireIntegers(0);
@@ -43,7 +43,7 @@ Tensor evaluateSinusoidal(const OpCall &call) {
   return result;
 }
 
-/// The index as it counts: within [0, extent).
+/// Returns the index clamped to [0, extent).
 std::int64_t clamped(double index, std::int64_t extent) {
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(index), 0, extent - 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient and
-// running_average. An element takes its bound along.
+// Data movement ops: reshape, expand, transpose, concat, slice, dropout, stop_gradient and running_average. An element
+// keeps its bound.
 #include <algorithm>
 
 #include "compiler/interpreter/OpCall.h"
@@ -78,7 +78,7 @@ Tensor evaluateConcat(const OpCall &call) {
   return result;
 }
 
-/// The elements [start, start + extent) of the axis, or the last ones.
+/// Returns the elements [start, start + extent) of the axis, or the last ones.
 Tensor evaluateSlice(const OpCall &call) {
   const Tensor &x = call[0];
   const int axis = call.axis();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that bring a line to a common size: softmax and log_softmax along an axis, layer_norm and rms_norm over the
-// last one. Running sums are in Reduction.cpp.
+// Normalisations: softmax and log_softmax along an axis, layer_norm and rms_norm over the last one. Running sums are in
+// Reduction.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -30,12 +30,12 @@ Tensor evaluateSoftmax(const OpCall &call) {
   return result;
 }
 
-/// What a norm takes of a row: what it subtracts, and 1 / sqrt(spread + epsilon).
+/// The moments of a row: the value to subtract, and 1 / sqrt(spread + epsilon).
 struct Moments {
   Value center, inverseRoot;
 };
 
-/// Of sums of squares, which are not negative: [spread - error, spread + error] through 1 / sqrt(. + epsilon).
+/// For sums of squares, which are not negative: maps [spread - error, spread + error] through 1 / sqrt(. + epsilon).
 Value inverseRoot(const Arithmetic &arithmetic, double spread, double error, double epsilon) {
   const double result = 1 / std::sqrt(spread + epsilon);
   const double high = 1 / std::sqrt(std::max(spread - error, 0.0) + epsilon),
@@ -43,8 +43,8 @@ Value inverseRoot(const Arithmetic &arithmetic, double spread, double error, dou
   return arithmetic.settle(result, std::max(high - result, result - low) + 6 * arithmetic.unit * high);
 }
 
-/// The center of a mean's error changes no difference but by the square: sum (x - mean) is 0, so what all differences
-/// have in common only counts by its square.
+/// The error of the mean shifts all differences equally. Since sum (x - mean) is 0, such a shift only contributes by
+/// its square.
 Moments centeredMoments(const Arithmetic &arithmetic, const Value *row, std::int64_t n, double epsilon) {
   const double count = static_cast<double>(n);
   Sum sum(arithmetic);
@@ -52,7 +52,7 @@ Moments centeredMoments(const Arithmetic &arithmetic, const Value *row, std::int
     sum.add(row[i]);
   const Value mean = arithmetic.div(sum.result(), exact(count));
   if (mean.isDetermined() &&
-      !std::isfinite(mean.value)) // an infinite element's difference is NaN, and so is the sum of squares
+      !std::isfinite(mean.value)) // the difference of an infinite element is NaN, and so is the sum of squares
     return {mean, exact(std::numeric_limits<double>::quiet_NaN())};
   double spread = 0, linear = 0, square = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -78,12 +78,12 @@ Moments squareMoments(const Arithmetic &arithmetic, const Value *row, std::int64
     return {exact(0), undetermined(1 / std::sqrt(mean.value + epsilon))};
   if (std::isnan(mean.value))
     return {exact(0), mean};
-  if (std::isinf(mean.value)) // 0 of infinity's root; times infinity NaN
+  if (std::isinf(mean.value)) // 1 / sqrt(infinity) is 0; times infinity it is NaN
     return {exact(0), exact(0)};
   return {exact(0), inverseRoot(arithmetic, mean.value, mean.error + 2 * arithmetic.unit * mean.value, epsilon)};
 }
 
-/// x / sqrt(spread + epsilon) is at most the root of n, wherever the errors of both would take their product.
+/// x / sqrt(spread + epsilon) is at most the root of n, even where the error bounds of the product are larger.
 Value normalized(const Arithmetic &arithmetic, Value x, const Moments &moments, std::int64_t n) {
   if (n == 1 && !std::isfinite(x.value) && !moments.center.isExactly(0)) // the difference from itself may be 0
     return undetermined(x.value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of the ops share: their operands and attributes, the checks that turn a malformed graph into an
-// exception, and walks over elements.
+// Shared by the functions that evaluate ops: operands and attributes, checks that turn a malformed graph into an
+// exception, and iteration over elements.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace kiln::interpreter {
 
-/// One op with the values of its operands and the extents that the graph states for its result.
+/// One op with the values of its operands and the dimensions that the graph states for its result.
 class OpCall {
 public:
   OpCall(const Node &node, std::span<const Tensor *const> operands, const TensorShape &shape)
@@ -20,7 +20,7 @@ public:
   std::size_t count() const { return operands.size(); }
   const Attributes &attributes() const { return node.attributes; }
 
-  /// Zeros of the extents and the type that the operands imply; they must be what the graph states.
+  /// Returns zeros of the implied dimensions and type; the dimensions must be those that the graph states.
   Tensor result(const TensorShape &implied, ElementType element) const;
 
   /// Throws std::runtime_error: "matmul requires RULE: got f32[2, 3] and f32[4, 5] for f32[2, 5]".
@@ -29,13 +29,13 @@ public:
     if (!holds)
       fail(rule);
   }
-  /// `fewest` to `most` operands, of which those from `first` on have the element type of the first of them.
+  /// Checks the number of operands, and that operands from `first` on have one element type.
   void requireOperands(std::size_t fewest, std::size_t most) const;
   void requireSameElements(std::size_t first = 0) const;
   void requireFloating(std::size_t operand = 0) const;
   void requireRank(std::size_t operand, int least) const;
   void requireIntegers(std::size_t operand) const;
-  /// The axis, which is one of the operand's.
+  /// Returns the axis, which must be one of the operand's.
   int axis(std::size_t operand = 0) const;
 
   const Node &node;
@@ -43,23 +43,23 @@ public:
   const TensorShape &shape;
 };
 
-/// Elements as [outer, extent, inner] around one axis.
+/// Views elements as [outer, extent, inner] around one axis.
 struct Lines {
   Lines(const TensorShape &shape, int axis);
   std::int64_t at(std::int64_t o, std::int64_t k, std::int64_t i) const { return (o * extent + k) * inner + i; }
   std::int64_t outer = 1, extent = 1, inner = 1;
 };
 
-/// The next index in row-major order.
+/// Advances to the next index in row-major order.
 void advance(TensorShape &index, const TensorShape &shape);
 std::int64_t flatten(const TensorShape &index, const TensorShape &shape);
 
-/// Extents aligned at the last, equal or 1 as NumPy has it; false if they are not.
+/// Broadcasts shapes aligned at the last dimension, equal or 1 as in NumPy; returns false if they do not match.
 bool broadcast(const TensorShape &a, const TensorShape &b, TensorShape &result);
-/// Where an element of the broadcast `shape` is read in a tensor of the shape `own`.
+/// Returns the offset in a tensor of the shape `own` of an element of the broadcast `shape`.
 std::int64_t broadcastOffset(const TensorShape &own, const TensorShape &shape, std::int64_t flat);
 
-// By family; each takes the ops that its file names.
+// By family; each function evaluates the ops that its file names.
 Tensor evaluatePointwise(const OpCall &call);
 Tensor evaluateReduction(const OpCall &call);
 Tensor evaluateCumsum(const OpCall &call);
@@ -71,7 +71,7 @@ Tensor evaluateAttention(const OpCall &call);
 Tensor evaluateMovement(const OpCall &call);
 Tensor evaluateLookup(const OpCall &call);
 
-/// How many windows an axis has: floor((extent + 2p - d (k - 1) - 1) / s) + 1.
+/// Returns the number of windows along an axis: floor((extent + 2p - d (k - 1) - 1) / s) + 1.
 std::int64_t windowCount(const OpCall &call, std::int64_t extent, std::int64_t kernel, int stride, int padding,
                          int dilation);
 

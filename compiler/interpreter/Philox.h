@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The random numbers of dropout: Philox4x32-10 (Salmon et al. 2011, section 3.3).
+// The random number generator of dropout: Philox4x32-10 (Salmon et al. 2011, section 3.3).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
   return counter;
 }
 
-/// Where in a stream of random numbers an element of a dropout is.
+/// The position of a dropout in a stream of random numbers.
 struct DropoutPlace {
   std::uint32_t seed, step, stream, iteration;
 

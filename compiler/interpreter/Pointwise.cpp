@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work on each element alone, extents broadcast as NumPy does.
+// Elementwise ops, whose dimensions broadcast as in NumPy.
 #include <algorithm>
 #include <cmath>
 
@@ -22,7 +22,7 @@ Value integerBinary(Op op, ElementType element, Value a, Value b) {
   case Op::mul:
     result = wrap(element, x * y);
     break;
-  case Op::div: // of -2^31 by -1 wraps to itself
+  case Op::div: // -2^31 / -1 wraps to itself
     result = y == 0 ? 0 : wrap(element, x / y);
     break;
   case Op::minimum:
@@ -38,7 +38,7 @@ Value integerBinary(Op op, ElementType element, Value a, Value b) {
 }
 
 Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
-  // To a simplifier x - x may be 0 and x / x 1, whatever x is.
+  // A simplifier may fold x - x to 0 and x / x to 1 for any x.
   const bool mayCancel =
       op != Op::maximum && op != Op::minimum && op != Op::mul && !std::isfinite(a.value) && !std::isfinite(b.value);
   if (mayCancel && std::isnan(op == Op::div ? a.value / b.value : a.value + (op == Op::sub ? -b.value : b.value)))
@@ -61,7 +61,7 @@ Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
   }
 }
 
-/// Whether a < b; not determined where the errors are as large as the difference. False for NaN.
+/// Whether a < b; undetermined where the errors are as large as the difference. False for NaN.
 Value lessThan(Value a, Value b) {
   const double result = a.value < b.value;
   if (!a.isDetermined() || !b.isDetermined())
@@ -71,7 +71,7 @@ Value lessThan(Value a, Value b) {
   return std::abs(a.value - b.value) > a.error + b.error ? exact(result) : undetermined(result);
 }
 
-/// Whether a == b; not determined where the errors are as large as the difference. False for NaN.
+/// Whether a == b; undetermined where the errors are as large as the difference. False for NaN.
 Value areEqual(Value a, Value b) {
   const double result = a.value == b.value;
   if (!a.isDetermined() || !b.isDetermined())
@@ -98,9 +98,8 @@ Value logic(Op op, Value a, Value b) {
   return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
 }
 
-/// An i32 is rounded to f32 first, whatever the type of the result. To i32 and i8 the fraction is cut off, after
-/// numbers beyond its range have become the nearest of f32 within; NaN may be any. Not determined where a whole number
-/// lies within the errors.
+/// An i32 is rounded to f32 first, for any result type. Conversion to i32 and i8 truncates, after clamping to the
+/// nearest f32 in range; NaN may give anything. Undetermined where an integer is within the error.
 Value convert(ElementType to, Value x) {
   if (floating(to)) {
     const double rounded = static_cast<double>(static_cast<float>(x.value));
@@ -126,7 +125,7 @@ Tensor evaluateCast(const OpCall &call) {
   return result;
 }
 
-/// What is not chosen is not seen. Between two that may be chosen all of what lies between them is right.
+/// A value that is not selected has no effect. If either may be selected, any number between them is correct.
 Value choose(Value condition, Value a, Value b) {
   const Value chosen = condition.value != 0 ? a : b;
   if (condition.isDetermined())
@@ -175,7 +174,7 @@ Tensor evaluateWhere(const OpCall &call) {
   for (std::int64_t i = 0; i < result.size(); ++i) {
     Value chosen = choose(condition.at(broadcastOffset(condition.shape, shape, i)),
                           a.at(broadcastOffset(a.shape, shape, i)), b.at(broadcastOffset(b.shape, shape, i)));
-    if (chosen.error > 0 && !floating(a.element)) // no number between two whole ones
+    if (chosen.error > 0 && !floating(a.element)) // no integer is between two adjacent ones
       chosen = undetermined(chosen.value);
     result.set(i, chosen);
   }

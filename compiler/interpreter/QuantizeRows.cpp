@@ -10,10 +10,10 @@ namespace kiln::interpreter {
 
 constexpr double most = 127;
 
-/// A quotient of two numbers of f32, rounded once more: f64 has so many digits that it is theirs in f32.
+/// Rounds a quotient of two f32 numbers again: f64 has enough digits that the result is that of f32 arithmetic.
 static double inF32(double value) { return roundTo(ElementType::f32, value); }
 
-/// The whole number of an x.
+/// Returns the quantised integer of x.
 static double whole(double x, double scale) {
   return scale == 0 ? 0 : std::clamp(std::nearbyint(inF32(x / scale)), -most, most);
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows that are rounded to int8 before they meet weights of int8 (dsl/SPEC.md, Stored weights). Read from the
-// specification, beside the ops of the compiler.
+// Quantisation of rows to int8 before they are multiplied by int8 weights (dsl/SPEC.md, Stored weights). Implemented
+// from the specification, independently of the compiler's ops.
 #pragma once
 
 #include "compiler/interpreter/Tensor.h"
 
 namespace kiln::interpreter {
 
-/// Of each row of x, its last axis: m / 127 in f32, m being the largest magnitude; NaN if the row has a NaN or an
-/// infinity.
+/// Returns for each row of x (its last axis) m / 127 in f32, where m is the largest magnitude; NaN if the row has a NaN
+/// or an infinity.
 Tensor rowScales(const Tensor &x);
 
-/// x / scale of its row in f32, rounded to the nearest whole number of [-127, 127], ties to even; 0 where the scale is
-/// 0. As i8; not determined within a row whose scale is NaN.
+/// Returns x / (scale of its row) in f32, rounded to the nearest integer in [-127, 127], ties to even; 0 where the
+/// scale is 0. The result is i8; undetermined within a row whose scale is NaN.
 Tensor quantizeRows(const Tensor &x, const Tensor &scales);
 
-/// The numbers that the two stand for, their product, as f32.
+/// Returns the numbers that the quantised rows and scales represent, their product, as f32.
 Tensor throughInt8(const Tensor &x);
 
 } // namespace kiln::interpreter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions along one axis, which is dropped: mean, max, sum, argmax. And running sums, which keep it.
+// Reductions along one axis, which is dropped: mean, max, sum, argmax; and running sums, which keep it.
 #include <cmath>
 
 #include "compiler/interpreter/OpCall.h"
@@ -8,10 +8,10 @@
 namespace kiln::interpreter {
 namespace {
 
-/// The elements of one line of the axis.
+/// The elements along the axis, for fixed other indices.
 using Line = std::vector<Value>;
 
-/// The sum of what was added so far.
+/// Accumulates a sum, returning each partial sum.
 class RunningSum {
 public:
   explicit RunningSum(ElementType element, const Arithmetic &arithmetic) : element(element), sum(arithmetic) {}
@@ -29,7 +29,7 @@ public:
 private:
   ElementType element;
   Sum sum;
-  std::int64_t whole = 0; // of at most 2^28 numbers of 32 bits
+  std::int64_t whole = 0; // sums at most 2^28 numbers of 32 bits
   bool isDetermined = true;
 };
 
@@ -48,7 +48,7 @@ Value maximumOf(const Arithmetic &arithmetic, const Line &line) {
   return most;
 }
 
-/// The first of equal maxima; NaN is larger than any number. Not determined if another one may be as large.
+/// Returns the first of equal maxima; NaN is larger than any number. Undetermined if another element may be as large.
 Value argmaxOf(const Line &line) {
   std::size_t best = 0;
   bool isDetermined = true;

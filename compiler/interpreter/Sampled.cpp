@@ -19,7 +19,8 @@ void Mover::operator()(Tensor &result) {
   }
 }
 
-/// How far an element of a moved run is from that of the center; infinite if they cannot be compared.
+/// Returns the difference between an element of a perturbed run and that of the center; infinity if they are not
+/// comparable.
 static double differenceOf(Value center, Value moved) {
   if (!moved.isDetermined())
     return std::numeric_limits<double>::infinity();
@@ -34,7 +35,7 @@ void takeErrors(Tensor &output, const std::vector<Tensor> &moved, double factor)
     double difference = 0;
     for (const Tensor &run : moved)
       difference = std::max(difference, differenceOf(output.at(i), run.at(i)));
-    // Of numbers that are whole, or not at all, another one is not a matter of size.
+    // For integers and booleans the size of a difference has no meaning: keep the present error.
     if (difference > 0 && !floating(output.element))
       difference = std::numeric_limits<double>::infinity();
     output.errors[i] = std::min(output.errors[i], factor * difference);

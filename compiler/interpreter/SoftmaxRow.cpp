@@ -6,7 +6,7 @@
 
 namespace kiln::interpreter {
 
-/// Keys in a block of an implementation that keeps a running maximum, at least.
+/// The smallest number of keys in a block of an implementation with a running maximum.
 static constexpr std::size_t block = 64;
 
 SoftmaxRow::SoftmaxRow(const Arithmetic &arithmetic, std::vector<Value> given)
@@ -18,16 +18,16 @@ SoftmaxRow::SoftmaxRow(const Arithmetic &arithmetic, std::vector<Value> given)
   for (Value x : row) {
     isKnown &= x.isDetermined();
     hasNan |= std::isnan(x.value);
-    most = std::max(most, x.value); // NaN is never the larger one
+    most = std::max(most, x.value); // NaN never compares larger
     highest = std::max(highest, x.value - x.error);
   }
   const bool hasScale = most < infinity && highest > lowest;
-  // A row of one element is 1 to a simplifier, whatever the element.
+  // A simplifier may fold a row of one element to 1, for any element.
   const bool isNan = hasNan && row.size() > 1;
   state = isKnown && isNan ? State::nan : isKnown && hasScale && !hasNan ? State::numbers : State::undetermined;
   const double rescaling = arithmetic.function * (2 + static_cast<double>(row.size()) / block);
   for (Value x : row) {
-    // The difference is rounded; a shorter exponential for arguments below 0 errs in proportion to them.
+    // The difference is rounded; a shorter exponential for arguments below 0 has an error in proportion to them.
     const double distance = most - x.value;
     const double slack = x.value == -infinity ? 0
                                               : x.error + arithmetic.unit * (std::abs(x.value) + std::abs(most)) +
@@ -50,7 +50,7 @@ Value SoftmaxRow::weight(std::size_t i) const {
   if (row[i].value == -std::numeric_limits<double>::infinity())
     return exact(0);
   const double otherLows = std::max(sumOfLows - term.low, 0.0), otherHighs = std::max(sumOfHighs - term.high, 0.0);
-  // Beyond what a double holds nothing is known but that a weight is one.
+  // Beyond the range of double it is only known that a weight is between 0 and 1.
   const double high = std::isfinite(term.high) ? term.high / (term.high + otherLows) : 1;
   const double low = std::isfinite(otherHighs) && term.low > 0 ? term.low / (term.low + otherHighs) : 0;
   const double rounded = roundings(static_cast<std::int64_t>(row.size())) + 4;

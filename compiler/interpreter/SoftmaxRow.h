@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of one row: p_i = exp(x_i - m) / sum_j exp(x_j - m) with m the largest x. Their bounds come from
-// intervals of each exponential, [low, high]: p_i is largest where its own is at its high end and all others are at
-// their low ones, and smallest the other way round. Rows may be walked in blocks with a running maximum: then earlier
-// terms are rescaled once a block.
+// The weights of one row: p_i = exp(x_i - m) / sum_j exp(x_j - m) with m the largest x. Their bounds follow from
+// intervals [low, high] of each exponential: p_i is largest where its own exponential is high and all others are low,
+// and smallest in the opposite case. Rows may be processed in blocks with a running maximum: earlier terms are then
+// rescaled once per block.
 #pragma once
 
 #include "compiler/interpreter/Arithmetic.h"
@@ -12,8 +12,9 @@ namespace kiln::interpreter {
 
 class SoftmaxRow {
 public:
-  /// Numbers and -infinity: a term of no weight. Any NaN makes all weights NaN. A row that is not determined: with such
-  /// an element, with +infinity, with nothing above `lowest`, or of NaN alone, whose difference from itself may be 0.
+  /// The row has numbers and -infinity, a term of weight 0. Any NaN makes all weights NaN. A row is undetermined if it
+  /// has an undetermined element or +infinity, nothing above `lowest`, or just one NaN element, whose difference from
+  /// itself may be 0.
   SoftmaxRow(const Arithmetic &arithmetic, std::vector<Value> row);
 
   /// exp(x_i - m) / sum
@@ -23,14 +24,14 @@ public:
   bool isDetermined() const { return state == State::numbers; }
   bool isNan() const { return state == State::nan; }
 
-  /// Scores at or below it stand for what is masked out. No sum of products comes near.
+  /// Scores of at most this value are masked out. No sum of products comes near it.
   static constexpr double lowest = -1e37;
 
 private:
   enum class State { numbers, nan, undetermined };
   struct Term {
-    double value, low, high; // the exponential, and where it may lie
-    double slack;            // what its logarithm may be off
+    double value, low, high; // the exponential, and its interval
+    double slack;            // the error of its logarithm
   };
 
   const Arithmetic &arithmetic;

@@ -10,7 +10,8 @@ static std::runtime_error refused(const std::string &rule) {
   return std::runtime_error("a stored weight requires " + rule);
 }
 
-/// A quotient or a product of two numbers of f32, rounded once more: f64 has so many digits that it is theirs in f32.
+/// Rounds a quotient or product of two f32 numbers again: f64 has enough digits that the result is that of f32
+/// arithmetic.
 static double toF32(double value) { return roundTo(ElementType::f32, value); }
 
 static void roundToShort(std::vector<double> &values, ElementType element) {
@@ -23,7 +24,7 @@ static void roundToShort(std::vector<double> &values, ElementType element) {
 }
 
 static void roundToScaled(std::vector<double> &values, const TensorShape &shape, std::size_t dim) {
-  std::size_t inner = 1; // elements from one index of the dimension to the next
+  std::size_t inner = 1; // distance of elements with adjacent indices of the dimension
   for (std::size_t i = dim + 1; i < shape.size(); ++i)
     inner *= static_cast<std::size_t>(shape[i]);
   const auto extent = static_cast<std::size_t>(shape[dim]);
@@ -45,7 +46,7 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
   }
 }
 
-/// One group, whose numbers lie at `places`.
+/// Rounds one group, whose numbers are at `places`.
 static void roundGroup(std::vector<double> &values, const std::vector<std::size_t> &places, bool zero) {
   double least = 0, most = 0, largest = 0;
   for (std::size_t place : places) {

@@ -6,7 +6,7 @@
 
 namespace kiln::interpreter {
 
-/// What the interpreter makes room for: it is for small models.
+/// The largest supported tensor: the interpreter is for small models.
 static constexpr std::int64_t maxElements = std::int64_t{1} << 28;
 
 Tensor flushed(Tensor value) {
@@ -41,7 +41,7 @@ Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> va
     throw std::runtime_error("a tensor requires as many values as elements: got " + std::to_string(values.size()) +
                              " for " + describe(shape));
   std::vector<double> errors;
-  // Those of f16 are normal ones of f32, in which they are computed.
+  // Subnormal numbers of f16 are normal ones of f32, in which they are computed.
   const double least = floating(element) ? std::ldexp(1.0, info(ElementType::f32).least_exponent()) : 0;
   for (double &value : values) {
     value = roundTo(element, value);
@@ -50,7 +50,7 @@ Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> va
   return {element, std::move(shape), std::move(values), std::move(errors)};
 }
 
-/// `bits`: of the significand, with the leading one. `least`: the exponent of the smallest normal number.
+/// `bits`: of the significand, including the leading one. `least`: the exponent of the smallest normal number.
 static double roundToBits(double value, int bits, int least) {
   if (value == 0 || !std::isfinite(value))
     return value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of the interpreter: numbers in f64, each beside a bound on how far a right implementation may be from it.
-// The interpreter reads the language from dsl/SPEC.md and shares no code with the lowering, so that it can judge it.
+// The values of the interpreter: f64 numbers, each with a bound on the error of a correct implementation. The
+// interpreter implements dsl/SPEC.md and shares no code with the lowering, so that it can serve as the reference.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace kiln::interpreter {
 
 using TensorShape = std::vector<std::int64_t>;
 
-/// A number and the bound |computed - value| <= error that holds for every right implementation.
+/// A number with a bound |computed - value| <= error that holds for every correct implementation.
 ///
 /// - error 0: exactly this number. An infinity or a NaN is always exact.
-/// - error infinity: not determined, anything is right. `value` is what f64 arithmetic gave.
+/// - error infinity: undetermined, anything is correct. `value` is the result of f64 arithmetic.
 struct Value {
   double value = 0, error = 0;
 
@@ -30,17 +30,17 @@ struct Value {
 
 inline Value undetermined(double value = 0) { return {value, std::numeric_limits<double>::infinity()}; }
 
-/// A tensor in f64 beside a bound, for each element, on how far a right f32 implementation may be from it.
+/// An f64 tensor with a bound, for each element, on the error of a correct f32 implementation.
 struct Tensor {
   ElementType element{};
   TensorShape shape;          // row major
-  std::vector<double> values; // i32, i8, boolean hold whole numbers
-  std::vector<double> errors; // absolute, one a value; see Value
+  std::vector<double> values; // i32, i8, boolean hold integers
+  std::vector<double> errors; // absolute, one per value; see Value
 
   static Tensor zeros(ElementType element, TensorShape shape);
-  /// Values as the element type holds them: rounded to it, and exact but for numbers below the normal ones, which may
-  /// count as 0. Throws std::runtime_error for a number that is none of an integer type, or if there are not as many as
-  /// elements.
+  /// Creates a tensor with values rounded to the element type. They are exact, except for subnormal numbers, which may
+  /// be flushed to 0. Throws std::runtime_error for a number that an integer type cannot represent, or if the number of
+  /// values is not that of the elements.
   static Tensor of(ElementType element, TensorShape shape, std::vector<double> values);
 
   std::int64_t size() const { return static_cast<std::int64_t>(values.size()); }
@@ -52,24 +52,26 @@ struct Tensor {
   }
 };
 
-/// What a state holds of the value: small floats are stored as 0, or as they are where they were only moved.
+/// Returns the value as a state stores it: small floats are flushed to 0, or kept where they were only moved.
 Tensor flushed(Tensor value);
 
-/// The number of elements; throws std::runtime_error for extents below 1, or more elements than memory is for.
+/// Returns the number of elements; throws std::runtime_error for dimensions below 1, or for more elements than
+/// supported.
 std::int64_t elementCount(const TensorShape &shape);
 
-/// The nearest number of the element type, ties to even; beyond the largest one an infinity. Throws std::runtime_error
-/// for what an integer type does not hold.
+/// Returns the nearest number of the element type, ties to even; an infinity beyond the largest one. Throws
+/// std::runtime_error for a number that an integer type cannot represent.
 double roundTo(ElementType element, double value);
 
 /// "[3, 4]", "f32[3, 4]".
 std::string describe(const TensorShape &shape);
 std::string describe(const Tensor &tensor);
 
-/// Named run-time extents.
+/// Sizes of named dynamic dimensions.
 using Extents = std::map<std::string, std::int64_t>;
 
-/// The extent's value; throws std::runtime_error for a name that has none, or one outside its bounds.
+/// Returns the value of the dimension; throws std::runtime_error for a name without a value, or a value outside of its
+/// bounds.
 std::int64_t evaluate(const Dim &dim, const Extents &extents);
 TensorShape evaluate(const std::vector<Dim> &dims, const Extents &extents);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every loaded library by the build id that its linker left in it, and where there is none, by a hash of its file. The
-// main program counts only if the compiler is linked into it: a spec's generator is not part of the compiler.
+// Identifies every loaded library by the build ID that its linker wrote into it or, if it has none, by a hash of its
+// file. The main program counts only if the compiler is linked into it: a spec's generator is not part of the compiler.
 #include "compiler/jobs/ObjectCache.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -16,7 +16,7 @@ namespace kiln {
 
 using namespace llvm;
 
-/// The description of the note NT_GNU_BUILD_ID in a mapped segment of notes; empty if there is none.
+/// Returns the description of the note NT_GNU_BUILD_ID in a mapped segment of notes; empty if there is none.
 static StringRef findBuildId(const char *segment, size_t bytes) {
   const auto padded = [](size_t size) { return (size + 3) & ~size_t(3); };
   for (StringRef rest(segment, bytes); rest.size() >= sizeof(ElfW(Nhdr));) {
@@ -47,7 +47,7 @@ static std::string identify(const dl_phdr_info &library, StringRef path) {
   return toHex(hash.final(), /*LowerCase=*/true);
 }
 
-/// Whether the library's code holds this function.
+/// Whether this function is in the library's code.
 static bool holdsTheCompiler(const dl_phdr_info &library) {
   const auto here = reinterpret_cast<ElfW(Addr)>(&holdsTheCompiler);
   for (size_t i = 0; i < library.dlpi_phnum; ++i) {
@@ -62,7 +62,7 @@ static bool holdsTheCompiler(const dl_phdr_info &library) {
 static int collect(dl_phdr_info *library, size_t, void *context) {
   StringRef path = library->dlpi_name;
   const bool isMain = path.empty();
-  // What has no path is the kernel's.
+  // A library without a path is the vDSO of the operating system's kernel.
   if (isMain ? holdsTheCompiler(*library) : path.contains('/'))
     static_cast<std::set<std::string> *>(context)->insert(identify(*library, isMain ? "/proc/self/exe" : path));
   return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A child gets two pipes: one for its result, one for what it writes to standard output and error.
-// 2. It returns one record, a status byte and the bytes or the error text, and leaves without running exit handlers.
-// 3. The parent polls the pipes of all children. The end of the result's pipe is the end of a child: one that left no
-//    complete record has crashed, unless it was killed for its time.
+// 1. A child gets two pipes: one for its result, one for its standard output and error.
+// 2. It writes one record, a status byte and the bytes or the error message, and exits without running exit handlers.
+// 3. The parent polls the pipes of all children. The end of the result pipe is the end of a child. A child that wrote
+//    no complete record has crashed, unless it was killed for exceeding its time limit.
 #include "compiler/jobs/Jobs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -54,7 +54,7 @@ std::vector<int> availableCpus() {
     for (int cpu : llvm::seq(0, CPU_SETSIZE))
       if (CPU_ISSET(cpu, &set))
         cpus.push_back(cpu);
-  if (cpus.empty()) // a machine of more CPUs than a cpu_set_t has
+  if (cpus.empty()) // the machine has more CPUs than a cpu_set_t can hold
     for (int cpu : llvm::seq(0l, std::max(1l, sysconf(_SC_NPROCESSORS_ONLN))))
       cpus.push_back(cpu);
   return cpus;
@@ -85,9 +85,9 @@ static uint64_t addressSpaceBytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-/// The words of what went wrong, or nothing.
+/// Returns the error message, or an empty string.
 static std::string prepareChild(const Job &job, const JobLimits &limits, pid_t parent) {
-  // The parent may have died before the call; its death then sent nothing.
+  // The parent may have died before the call, in which case its death sends no signal.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
     _exit(1);
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
@@ -152,7 +152,7 @@ struct JobGroup::Running {
   pid_t child = -1; // -1: ended, or never started
   int results = -1, output = -1;
   Clock::time_point begin = Clock::now();
-  bool isKilled = false; // for its time
+  bool isKilled = false; // for exceeding its time limit
   std::string record;
   JobResult result;
 };
@@ -164,7 +164,7 @@ size_t JobGroup::size() const { return running.size(); }
 void JobGroup::start(const Job &job, size_t tag) {
   Running &started = running.emplace_back();
   started.tag = tag;
-  // Otherwise the child holds a copy of what is in these buffers, and writes it a second time.
+  // Otherwise the child has a copy of what is in these buffers, and writes it a second time.
   std::fflush(nullptr);
   llvm::outs().flush();
   int results[2], output[2];
@@ -196,7 +196,7 @@ void JobGroup::start(const Job &job, size_t tag) {
     fcntl(descriptor, F_SETFL, O_NONBLOCK);
 }
 
-/// Appends what there is to read; closes the pipe at its end.
+/// Appends the bytes that are available; closes the pipe at its end.
 static void drain(int &descriptor, std::string &to) {
   char block[1 << 16];
   while (descriptor >= 0) {
@@ -219,7 +219,7 @@ void JobGroup::read(Running &job) {
     job.result.output.erase(0, job.result.output.size() - outputLimit);
 }
 
-/// Whether `record` is complete; then the outcome and the bytes or the error are in `result`.
+/// Whether `record` is complete. If so, sets the outcome and the bytes or the error of `result`.
 static bool parseRecord(std::string &record, JobResult &result) {
   uint64_t size = 0;
   if (record.size() < recordHeader)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry is a file named by the hash of its key: one line with the hash of its bytes, then the bytes. It is written
-// under another name and renamed, so that a reader sees all of it or nothing, and its time of modification is the time
-// of its last use.
+// An entry is a file whose name is the hash of its key. It has one line with the hash of its bytes, followed by the
+// bytes. It is written under another name and renamed, so that a reader sees all of it or nothing. Its modification
+// time is the time of its last use.
 #include "compiler/jobs/ObjectCache.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -39,7 +39,7 @@ std::string ObjectCache::defaultFolder() {
   };
   if (StringRef own = variable("KILN_CACHE_DIR"); !own.empty())
     return own.str();
-  // The rule of this variable: a relative path is to be ignored.
+  // The specification of this variable requires that a relative path is ignored.
   if (StringRef all = variable("XDG_CACHE_HOME"); sys::path::is_absolute(all))
     return (all + "/kiln").str();
   if (StringRef home = variable("HOME"); sys::path::is_absolute(home))
@@ -89,7 +89,8 @@ void ObjectCache::store(StringRef key, StringRef bytes) {
   out.clear_error();
 }
 
-/// Whether the name is one that store() gives, with either suffix: everything else in the folder is somebody else's.
+/// Whether the name is one that store() creates, with this suffix. Other files in the folder do not belong to the
+/// cache.
 static bool isOurs(StringRef name, StringRef suffix) {
   return name.ends_with(suffix) && name.size() >= hashLetters + suffix.size() &&
          all_of(name.take_front(hashLetters), isHexDigit) && name[hashLetters] == '.';
@@ -117,7 +118,7 @@ void ObjectCache::trim() {
       entries.push_back({status.getLastModificationTime(), status.getSize(), file->path()});
       total += status.getSize();
     } else if (status.getLastModificationTime() < longAgo) {
-      fs::remove(file->path()); // of a build that was killed
+      fs::remove(file->path()); // left by a build that was killed
     }
   }
   sort(entries, [](const Entry &a, const Entry &b) { return std::tie(a.used, a.path) < std::tie(b.used, b.path); });

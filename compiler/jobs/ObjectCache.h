@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder of compiled kernels that outlives a build. Entries are found by a hash of everything that they depend on, so
-// they are never wrong, only no longer asked for; those that were used least recently go when the folder is too large.
-// Several builds may use one folder at the same time. Nothing that goes wrong with it fails a build.
+// A folder of compiled kernels that persists between builds. Entries are found by a hash of everything that they depend
+// on, so an entry is never wrong, only unused. The least recently used entries are removed when the folder is too
+// large. Several builds may use one folder at the same time. An error in the cache does not fail a build.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -16,19 +16,19 @@ class ObjectCache {
 public:
   static constexpr uint64_t defaultBytes = 512 << 20;
 
-  /// Entries in `folder`, which is made when the first is stored; a cache without a folder is always empty.
+  /// Uses `folder`, which is created when the first entry is stored. A cache without a folder is always empty.
   explicit ObjectCache(std::string folder, uint64_t maxBytes = defaultBytes);
 
-  /// $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty if none is set.
+  /// Returns $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else $HOME/.cache/kiln; empty if none is set.
   static std::string defaultFolder();
 
-  /// The bytes stored under `key`, which may be any text. An entry that is damaged is as one that is not there.
+  /// Returns the bytes stored under `key`, which may be any text. A damaged entry counts as missing.
   std::optional<std::string> find(llvm::StringRef key) const;
 
-  /// Stores an entry for all builds that come; nothing happens if the folder cannot be written.
+  /// Stores an entry for later builds; does nothing if the folder cannot be written.
   void store(llvm::StringRef key, llvm::StringRef bytes);
 
-  /// Removes the entries that were used least recently until the rest fits, if any was stored.
+  /// Removes the least recently used entries until the rest fits, if any entry was stored.
   void trim();
 
 private:
@@ -39,8 +39,8 @@ private:
   bool isChanged = false;
 };
 
-/// Identifies the code of this process but for its main program: the compiler's library, Halide, LLVM. Another compiler
-/// has another text.
+/// Returns a text that identifies the code of this process except for its main program: the compiler's library, Halide,
+/// LLVM. A different compiler has a different text.
 const std::string &compilerFingerprint();
 
 } // namespace kiln

@@ -8,13 +8,13 @@ namespace kiln::newproject {
 
 namespace {
 
-/// What one of the kinds calls the same things; keys of config.json are BERT's if it does not say otherwise.
+/// The names that one of the kinds uses for the same things. Default keys of config.json are BERT's.
 struct Kind {
-  std::string name;      // bert; the prefix of its tensors, too
+  std::string name;      // bert; also the prefix of its tensors
   std::string className; // Bert
   std::string width = "hidden_size", layers = "num_hidden_layers", heads = "num_attention_heads",
               hidden = "intermediate_size", activation = "hidden_act", epsilon = "layer_norm_eps";
-  std::vector<Renaming> body, wordHead, classHead; // to the names of BERT
+  std::vector<Renaming> body, wordHead, classHead; // renamings to the names of BERT
 };
 
 const Kind bert{
@@ -70,8 +70,8 @@ const Kind distilbert{
     .classHead = {{"pre_classifier.*", {"pooler.dense.*"}}},
 };
 
-/// What a folder of sentence-transformers says of the vector of a text, beside the model: the mean of its rows or the
-/// first, of length 1 or not. "specs::Pooling::mean, false" without these files.
+/// Reads how a sentence-transformers folder pools the model's rows to the vector of a text: the mean or the first row,
+/// normalised to length 1 or not. Without its files, returns "specs::Pooling::mean, false".
 std::string readPooling(const Options &options) {
   std::string pooling = "specs::Pooling::mean";
   if (const auto file = options.folder / "1_Pooling/config.json"; std::filesystem::exists(file)) {
@@ -91,7 +91,7 @@ std::string readPooling(const Options &options) {
   return pooling + (text.find("models.Normalize") != text.npos ? ", true" : ", false");
 }
 
-/// Renames the encoder's tensors to those below "bert.", which some files leave out.
+/// Returns renamings of the encoder's tensors to the prefix "bert.", which some files omit.
 std::vector<Renaming> bodyOf(const Kind &kind, bool hasPrefix) {
   std::vector<Renaming> all;
   if (!hasPrefix)
@@ -103,7 +103,7 @@ std::vector<Renaming> bodyOf(const Kind &kind, bool hasPrefix) {
   return all;
 }
 
-/// Sets the model's type, program and words by the class that config.json names.
+/// Sets the model's type, program and template words by the class that config.json names.
 void chooseHead(Model &model, Fields &fields, const Kind &kind, const Options &options) {
   const std::string name = architecture(fields, kind.className + "Model");
   auto add = [&](const std::vector<Renaming> &more) {
@@ -149,11 +149,11 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
                      rows = fields.whole("max_position_embeddings", 1, mostRows);
   requireHeads(fields, kind.heads, width, heads);
   const std::int64_t segments = kind.name == "distilbert" ? 0 : fields.whole("type_vocab_size", 1, mostRows, 2);
-  // RoBERTa's positions begin behind that of the padding.
+  // RoBERTa's positions begin after that of the padding.
   const std::int64_t first = kind.name == "roberta" ? 1 + fields.whole("pad_token_id", 0, 1024, 1) : 0;
   if (rows <= first)
     fields.refuse("max_position_embeddings", fmt::format("more than {} rows", first));
-  if (kind.name == "roberta") // whose head has it whatever the layers have
+  if (kind.name == "roberta") // the head has this activation, whatever the layers have
     fields.choice(kind.activation, {"gelu"}, "gelu");
   const std::string function = activation(fields, kind.activation);
   const double epsilon = kind.epsilon.empty() ? 1e-12 : fields.number(kind.epsilon, 1e-20, 1, 1e-12);

@@ -7,7 +7,7 @@ namespace kiln::newproject {
 
 namespace {
 
-/// What an encoder has if its fields do not say it.
+/// The defaults of an encoder.
 struct Usual {
   std::int64_t width, hidden, heads;
 };
@@ -18,7 +18,7 @@ struct Tower {
   std::string members;
 };
 
-/// The fields that both encoders have, as the members of clip::Tower.
+/// Reads the fields that both encoders have, as the members of clip::Tower.
 Tower readTower(Fields &fields, const Usual &usual) {
   ignoreCommon(fields);
   const std::int64_t layers = fields.whole("num_hidden_layers", 1, mostLayers, 12),

@@ -59,15 +59,15 @@ void readLlama3(Fields &fields, Positions &positions) {
     fields.refuse("high_freq_factor", "more than low_freq_factor");
 }
 
-/// YaRN (Peng et al. 2023, 3.2 and 3.4), where published models have the numbers of pairs in place of their turns: with
-/// `truncate` whole ones.
+/// Reads YaRN (Peng et al. 2023, 3.2 and 3.4) in the form of published models, which interpolate over the indices of
+/// pairs instead of their numbers of rotations; with `truncate`, the bounds are integers.
 void readYarn(Fields &fields, Positions &positions, const DecoderSizes &sizes, std::int64_t head) {
   positions.original =
       static_cast<double>(fields.whole("original_max_position_embeddings", 1, mostRows, sizes.longest));
   const double fast = fields.number("beta_fast", 1e-6, 1e6, 32), slow = fields.number("beta_slow", 1e-6, 1e6, 1);
   if (!(fast > slow))
     fields.refuse("beta_fast", "more than beta_slow");
-  auto pairOf = [&](double turns) { // that turns so often in the original text
+  auto pairOf = [&](double turns) { // the pair that makes `turns` rotations in the original context
     return static_cast<double>(head) * std::log(positions.original / (turns * 2 * std::numbers::pi)) /
            (2 * std::log(positions.base));
   };
@@ -75,7 +75,7 @@ void readYarn(Fields &fields, Positions &positions, const DecoderSizes &sizes, s
   positions.low = std::max(isWhole ? std::floor(pairOf(fast)) : pairOf(fast), 0.0);
   positions.high = std::min(isWhole ? std::ceil(pairOf(slow)) : pairOf(slow), static_cast<double>(head - 1));
   if (positions.low == positions.high)
-    positions.high += 0.001; // a step
+    positions.high += 0.001; // to avoid a division by zero
 
   auto amplitudeOf = [&](double weight) { return 0.1 * weight * std::log(positions.factor) + 1; };
   const double weight = fields.number("mscale", 0, 1e3, 0), all = fields.number("mscale_all_dim", 0, 1e3, 0);
@@ -86,12 +86,13 @@ void readYarn(Fields &fields, Positions &positions, const DecoderSizes &sizes, s
                                  std::max(sizes.longest, mostRows));
 }
 
-/// The frequency of a pair of numbers of a head.
+/// Returns the scaled frequency of a pair of numbers of a head.
 double frequencyOf(const Positions &positions, std::int64_t pair, double plain) {
   auto between = [&](double share) { return share * plain + (1 - share) * plain / positions.factor; };
   if (positions.scaling == "linear")
     return between(0);
-  // Pairs that turn often in the original text stay, those that turn rarely are slower, others between the two.
+  // Pairs with many rotations in the original context keep their frequency, those with few have it divided by the
+  // factor, and the others are interpolated.
   const double turns = positions.original * plain / (2 * std::numbers::pi);
   if (positions.scaling == "llama3")
     return between(std::clamp((turns - positions.low) / (positions.high - positions.low), 0.0, 1.0));
@@ -103,7 +104,7 @@ double frequencyOf(const Positions &positions, std::int64_t pair, double plain) 
 
 } // namespace
 
-// Older files have the base by itself and the scaling in one member, newer ones have both in another.
+// Older files have the base by itself and the scaling in one object, newer ones have both in another object.
 Positions readPositions(Fields &fields, const DecoderSizes &sizes, std::int64_t head,
                         const std::vector<std::string> &kinds, std::optional<double> part) {
   Positions positions;
@@ -121,7 +122,7 @@ Positions readPositions(Fields &fields, const DecoderSizes &sizes, std::int64_t 
       from.refuse("partial_rotary_factor", fmt::format("an even part of heads of {}", head));
   };
   if (isNew)
-    fields.ignore({"rope_scaling", "rope_theta"}); // said again
+    fields.ignore({"rope_scaling", "rope_theta"}); // these repeat the same values
   else
     readBase(fields);
   if (!isScaled) {
@@ -132,17 +133,17 @@ Positions readPositions(Fields &fields, const DecoderSizes &sizes, std::int64_t 
   if (isNew)
     readBase(inner);
   if (isNew && part)
-    fields.ignore({"partial_rotary_factor"}); // said again
+    fields.ignore({"partial_rotary_factor"}); // this repeats the same value
   positions.scaling = inner.choice(inner.has("rope_type") ? "rope_type" : "type", kinds, "default");
   if (positions.scaling != "default")
     positions.factor = inner.number("factor", 1, 1e6);
-  if (positions.scaling == "dynamic") // which begins behind the original text
+  if (positions.scaling == "dynamic") // this scaling applies only beyond the original context
     positions.longest = inner.whole("original_max_position_embeddings", 1, mostRows, sizes.longest);
   if (positions.scaling == "llama3")
     readLlama3(inner, positions);
   if (positions.scaling == "yarn")
     readYarn(inner, positions, sizes, head);
-  inner.ignore({"rope_type", "type"}); // either says it
+  inner.ignore({"rope_type", "type"}); // either key may be present
   fields.close(key, inner);
   return positions;
 }

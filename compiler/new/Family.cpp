@@ -127,7 +127,7 @@ std::int64_t countLabels(Fields &fields) {
     return static_cast<std::int64_t>(names.size());
   const Json &count = fields.raw("num_labels");
   if (count.is_null())
-    return 2; // what the field's absence means
+    return 2; // the default if the field is missing
   return fields.whole("num_labels", 1, mostRows);
 }
 
@@ -138,7 +138,7 @@ std::string labels(Fields &fields, std::int64_t count) {
     const auto found = names.is_object() ? names.find(std::to_string(i)) : names.end();
     std::string name =
         found != names.end() && found->is_string() ? found->get<std::string>() : "class " + std::to_string(i);
-    // Without control characters JSON's escapes are C++'s.
+    // Without control characters, JSON's escapes are also C++'s.
     std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
     text += fmt::format("    {},\n", Json(name).dump(-1, ' ', false, Json::error_handler_t::replace));
   }

@@ -18,7 +18,8 @@ std::string shown(double number) {
                                                                   : fmt::format("{}", number);
 }
 
-/// Insertions, deletions and changes of a letter, exchanges of two neighbours.
+/// Returns the edit distance with insertions, deletions and substitutions of a letter, and transpositions of two
+/// neighbours.
 static std::size_t distance(const std::string &a, const std::string &b) {
   std::vector<std::vector<std::size_t>> table(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i)
@@ -37,7 +38,7 @@ static std::size_t distance(const std::string &a, const std::string &b) {
 
 std::string near(const std::string &name, const std::vector<std::string> &all) {
   std::vector<std::pair<std::size_t, std::string>> found;
-  if (name.size() <= 64) // longer ones are near nothing
+  if (name.size() <= 64) // longer names have no near ones
     for (const std::string &each : all)
       if (std::size_t far = distance(name, each); far <= 1 + each.size() / 4)
         found.emplace_back(far, each);
@@ -99,7 +100,7 @@ std::int64_t Fields::whole(const std::string &key, std::int64_t least, std::int6
     refuse(key, what);
   if (value && !value->is_number_integer())
     refuse(key, what);
-  // Beyond 63 bits it is unsigned, and too large.
+  // Values beyond 63 bits are unsigned, and too large.
   if (value && value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most))
     refuse(key, what);
   const std::int64_t result = value ? value->get<std::int64_t>() : *otherwise;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a checkpoint's config.json, each checked as it is read, and each remembered: what was read becomes the
-// check of the generated program, and what was not is refused, since it may change what the model computes.
+// The fields of a checkpoint's config.json. Each field is checked and recorded when it is read: the generated program
+// checks the fields that were read, and unread fields are rejected, since they may change what the model computes.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +15,52 @@
 
 namespace kiln::newproject {
 
-/// What a user has to change; one sentence, or a line for each thing.
+/// An error that the user can fix: one sentence, or a line for each problem.
 struct Refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Fields {
 public:
-  /// The object of a file that messages call `file`; `path` is where in it.
+  /// `object` is the content of a file, which messages call `file`; `path` is its path in the file.
   Fields(std::string file, nlohmann::json object, std::string path = "");
-  /// The file, or a Refusal that names it.
+  /// Reads a file. Throws a Refusal that names it on failure.
   static Fields read(const std::string &path);
 
-  /// Whether the key is there and not null.
+  /// Whether the key exists and is not null.
   bool has(const std::string &key) const;
 
-  /// All that are there.
+  /// Returns all keys.
   std::vector<std::string> keys() const;
 
-  // Values, or `otherwise` where the key is missing or null; without it the key is required.
+  // The following return a value, or `otherwise` if the key is missing or null. Without `otherwise` the key is
+  // required.
   std::int64_t whole(const std::string &key, std::int64_t least, std::int64_t most,
                      std::optional<std::int64_t> otherwise = std::nullopt);
   double number(const std::string &key, double least, double most, std::optional<double> otherwise = std::nullopt);
   bool flag(const std::string &key, bool otherwise);
-  /// One of `allowed`.
+  /// Returns one of `allowed`.
   std::string choice(const std::string &key, const std::vector<std::string> &allowed,
                      const std::optional<std::string> &otherwise = std::nullopt);
 
-  /// A key with which only this value can be built, which is what its absence means, too.
+  /// Requires this value of a key if the key exists: other values are not supported.
   void only(const std::string &key, const nlohmann::json &value);
-  /// Keys that change no result.
+  /// Ignores keys that do not change results.
   void ignore(std::initializer_list<const char *> keys);
   void ignore(const std::vector<std::string> &keys);
-  /// An object among the fields, whose own fields are to be read; then it is closed.
+  /// Returns an object among the fields, whose own fields must be read; then it must be closed.
   Fields inner(const std::string &key);
   void close(const std::string &key, const Fields &inner);
-  /// Any value, unchecked; null if there is none.
+  /// Returns any value, unchecked; null if there is none.
   const nlohmann::json &raw(const std::string &key);
-  /// A number that other checkpoints of the project may exceed, in place of the key's own check.
+  /// Replaces the key's check by a lower bound, for a number that other checkpoints for the project may exceed.
   void mayExceed(const std::string &key, std::int64_t least);
 
-  /// Refuses keys that nothing has read.
+  /// Rejects keys that nothing has read.
   void finish() const;
-  /// Lines of C++ that compare a config.json with this one by support::ConfigCheck.
+  /// Returns lines of C++ that compare a config.json with this one by support::ConfigCheck.
   std::string checks() const;
-  /// "FILE: KEY requires WHAT, got VALUE".
+  /// Throws "FILE: KEY requires WHAT, got VALUE".
   [[noreturn]] void refuse(const std::string &key, const std::string &what) const;
 
 private:
@@ -69,12 +70,12 @@ private:
   std::string file, path;
   nlohmann::json object;
   std::set<std::string> known;
-  std::vector<std::pair<std::string, std::string>> lines; // of checks, by key
+  std::vector<std::pair<std::string, std::string>> lines; // check statements, by key
 };
 
-/// The names of `all` that a person may have meant, nearest first: "; near: gpt2, gptj", or nothing.
+/// Returns the names of `all` that are similar to `name`, nearest first: "; near: gpt2, gptj", or an empty string.
 std::string near(const std::string &name, const std::vector<std::string> &all);
-/// A number as C++ and people read it, with all its digits.
+/// Formats a number with all its digits, so that both C++ and people can read it.
 std::string shown(double number);
 
 } // namespace kiln::newproject

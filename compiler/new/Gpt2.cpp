@@ -41,7 +41,7 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
                                                          : "specs::Gpt2WriterOf<shape, " + function + ">";
   model.program = "writer_main.cpp";
   model.words = {{"vocabulary", std::to_string(vocabulary)}};
-  // The causal masks, and the tied output.
+  // Leave out the causal masks and the tied output.
   model.renamings = {{"transformer.*", {"*"}}, {"*.attn.bias", {}}, {"*.attn.masked_bias", {}}, {"lm_head.weight", {}}};
   keepLearnedContext(model, positions, options);
   return model;

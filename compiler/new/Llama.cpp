@@ -9,13 +9,13 @@ namespace kiln::newproject {
 
 namespace {
 
-/// Whether attention sees a window of the last tokens alone.
+/// Whether attention is limited to a sliding window.
 bool readSlides(Fields &fields, const std::string &kind) {
   if (kind == "mistral")
     return fields.has("sliding_window");
   if (kind != "qwen2" && kind != "qwen3")
     return false;
-  fields.ignore({"max_window_layers", "sliding_window"}); // of no use without the flag
+  fields.ignore({"max_window_layers", "sliding_window"}); // without effect if the flag is not set
   return fields.flag("use_sliding_window", false) && fields.has("sliding_window");
 }
 
@@ -24,7 +24,7 @@ bool readGate(Fields &fields, const std::string &kind) {
     fields.choice("hidden_act", {"silu", "swish"}, "silu");
     return false;
   }
-  // The first files say "gelu" and mean the form that the model was trained with.
+  // The first files say "gelu" but mean the tanh approximation, with which the model was trained.
   fields.choice("hidden_activation", {"gelu_pytorch_tanh"}, "gelu_pytorch_tanh");
   fields.choice("hidden_act", {"gelu", "gelu_pytorch_tanh"}, "gelu_pytorch_tanh");
   return true;
@@ -68,7 +68,7 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
   const bool hasGelu = readGate(fields, kind);
   std::int64_t longest = positions.longest;
   const bool slides = readSlides(fields, kind);
-  if (slides) // within a window each token sees all before it
+  if (slides) // within a window, each token sees all tokens before it
     longest = std::min(longest, fields.whole("sliding_window", 1, mostRows));
   requireFullAttention(fields);
   fields.only("rope_interleaved", false);

@@ -15,7 +15,7 @@ namespace {
 
 using Reader = Model (*)(Fields &, const Tensors &, const Options &);
 
-/// By the "model_type" of config.json.
+/// Returns the readers by the "model_type" of config.json.
 const std::map<std::string, Reader> &families() {
   static const std::map<std::string, Reader> all{
       {"bert", readBert},   {"clip", readClip},   {"deit", readVit},       {"distilbert", readBert},
@@ -37,7 +37,7 @@ Reader findFamily(Fields &fields) {
   return found->second;
 }
 
-/// The name of a folder as an identifier: "SmolLM2-135M" becomes smollm2_135m.
+/// Returns the name of a folder as an identifier: "SmolLM2-135M" becomes smollm2_135m.
 std::string identifierOf(const std::string &folder) {
   std::string name;
   for (unsigned char c : folder)
@@ -49,7 +49,7 @@ void checkName(const std::string &name) {
   bool isIdentifier = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
   for (unsigned char c : name)
     isIdentifier = isIdentifier && (c == '_' || (std::isalnum(c) && c < 128));
-  // Names that the project or the library has for something else.
+  // These names already have a meaning in the project or the library.
   for (const char *taken :
        {"all", "clean", "example_text", "halide", "install", "kiln", "main", "specs", "std", "support", "test"})
     isIdentifier = isIdentifier && name != taken;
@@ -62,7 +62,7 @@ void checkName(const std::string &name) {
 std::vector<std::string> createProject(Options &options) {
   if (!fs::is_directory(options.folder))
     throw Refusal(fmt::format("there is no directory \"{}\" of a checkpoint", options.folder.string()));
-  options.folder = fs::canonical(options.folder); // so that it has a name
+  options.folder = fs::canonical(options.folder); // so that the path ends with the folder's name
   if (options.name.empty())
     options.name = identifierOf(options.folder.filename().string());
   checkName(options.name);

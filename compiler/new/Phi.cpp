@@ -13,7 +13,8 @@ Model readPhi(Fields &fields, const Tensors &tensors, const Options &options) {
   const std::int64_t head = sizes.width / sizes.heads;
   const Positions positions = readPositions(fields, sizes, head, {"default", "dynamic"}, 0.5);
   const double epsilon = fields.number("layer_norm_eps", 1e-20, 1, 1e-5);
-  fields.choice("hidden_act", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, "gelu_new"); // one function
+  fields.choice("hidden_act", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"},
+                "gelu_new"); // these are the same function
   fields.only("qk_layernorm", false);
   fields.only("tie_word_embeddings", false);
   fields.ignore({"embd_pdrop", "resid_pdrop"});

@@ -29,7 +29,7 @@ void writeText(const fs::path &path, const std::string &text) {
     throw Refusal(fmt::format("cannot write \"{}\"", path.string()));
 }
 
-/// Files of `text` that are included in quotes.
+/// Returns the files that `text` includes in quotes.
 std::vector<std::string> includesOf(const std::string &text) {
   std::vector<std::string> found;
   std::istringstream lines(text);
@@ -40,7 +40,7 @@ std::vector<std::string> includesOf(const std::string &text) {
   return found;
 }
 
-/// Copies what a text of the project includes from Kiln, and what that includes.
+/// Copies the files of Kiln that a text of the project includes, recursively.
 class Copier {
 public:
   explicit Copier(const Options &options) : options(options) {}
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  /// Nothing for files that the project gets otherwise.
+  /// Returns an empty path for files that do not come from these folders.
   fs::path find(const std::string &path) const {
     const fs::path from = path.starts_with("support/") ? options.source / "examples" / path
                                                        : options.source / "compiler/new/headers" / path;
@@ -73,7 +73,7 @@ private:
   std::set<std::string> known;
 };
 
-/// A template with each @word@ replaced.
+/// Returns a template with each @word@ replaced.
 std::string filled(std::string text, const std::vector<std::pair<std::string, std::string>> &words) {
   for (const auto &[word, value] : words) {
     const std::string hole = "@" + word + "@";

@@ -9,8 +9,8 @@ namespace kiln::newproject {
 
 namespace {
 
-/// Distances at which buckets begin that are of more than one: of `count` buckets the first half are of one each, the
-/// others grow up to `farthest`.
+/// Returns the distances at which buckets of more than one distance begin: of `count` buckets, the first half have one
+/// distance each, and the sizes of the others grow logarithmically up to `farthest`.
 std::string distancesOf(std::int64_t count, std::int64_t farthest, std::size_t &size) {
   const std::int64_t exact = count / 2;
   std::vector<std::int64_t> begins;
@@ -18,7 +18,7 @@ std::string distancesOf(std::int64_t count, std::int64_t farthest, std::size_t &
     const double share = static_cast<double>(i) / static_cast<double>(count - exact);
     const double begin =
         static_cast<double>(exact) * std::pow(static_cast<double>(farthest) / static_cast<double>(exact), share);
-    begins.push_back(static_cast<std::int64_t>(std::ceil(begin - 1e-9))); // those that are whole begin there
+    begins.push_back(static_cast<std::int64_t>(std::ceil(begin - 1e-9))); // an integer begins its own bucket
   }
   size = begins.size();
   return fmt::format("{{{}}}", fmt::join(begins, ", "));
@@ -78,10 +78,9 @@ Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   for (const char *part : {"encoder", "decoder"}) {
     model.renamings.push_back({fmt::format("{}.block.0.layer.0.SelfAttention.relative_attention_bias.weight", part),
                                {fmt::format("{}.distances.weight", part)}});
-    model.renamings.push_back({fmt::format("{}.embed_tokens.weight", part), {}}); // the shared one again
+    model.renamings.push_back({fmt::format("{}.embed_tokens.weight", part), {}}); // a copy of the shared embedding
   }
-  model.renamings.push_back(
-      {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {}}); // of no use
+  model.renamings.push_back({"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {}}); // unused
   if (isTied)
     model.renamings.push_back({"lm_head.weight", {}});
   return model;

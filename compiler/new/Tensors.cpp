@@ -13,14 +13,14 @@ namespace kiln::newproject {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-/// The JSON at the beginning of a safetensors file, behind its length in 8 bytes.
+/// Returns the JSON header of a safetensors file, which follows its length in 8 bytes.
 static Json readHeader(const fs::path &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     throw Refusal(fmt::format("cannot read \"{}\"", path.string()));
   std::uint64_t size = 0;
   char bytes[sizeof size];
-  constexpr std::uint64_t most = 100 << 20; // what the format allows
+  constexpr std::uint64_t most = 100 << 20; // the limit of the format
   if (stream.read(bytes, sizeof bytes))
     std::memcpy(&size, bytes, sizeof size);
   if (!stream || size > most || size > fs::file_size(path) - sizeof size)
@@ -33,7 +33,7 @@ static Json readHeader(const fs::path &path) {
   return header;
 }
 
-/// The files that hold a checkpoint's tensors.
+/// Returns the files that contain a checkpoint's tensors.
 static std::set<std::string> findFiles(const fs::path &folder) {
   if (const fs::path index = folder / "model.safetensors.index.json"; fs::exists(index)) {
     Fields fields = Fields::read(index.string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tensors a checkpoint has, by the headers of its safetensors files; no number is read.
+// The names and shapes of a checkpoint's tensors, from the headers of its safetensors files; no values are read.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace kiln::newproject {
 
 class Tensors {
 public:
-  /// Of model.safetensors, or of the files of model.safetensors.index.json. Throws a Refusal.
+  /// Reads model.safetensors, or the files of model.safetensors.index.json. Throws a Refusal.
   static Tensors read(const std::string &folder);
 
   bool has(const std::string &name) const { return shapes.contains(name); }
-  /// Whether a name begins so.
+  /// Whether some name has the prefix.
   bool hasPrefix(const std::string &prefix) const;
-  /// Refuses a tensor that is not there or of another shape.
+  /// Throws a Refusal if the tensor is missing or has another shape.
   void require(const std::string &name, const std::vector<std::int64_t> &shape) const;
 
 private:

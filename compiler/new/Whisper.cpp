@@ -7,7 +7,7 @@ namespace kiln::newproject {
 
 namespace {
 
-/// The encoder or the decoder, as a whisper::Tower.
+/// Returns the encoder or the decoder as a whisper::Tower.
 std::string readTower(Fields &fields, const std::string &part, std::int64_t width, std::int64_t &layers) {
   layers = fields.whole(part + "_layers", 1, mostLayers);
   const std::string key = part + "_attention_heads";
@@ -16,7 +16,7 @@ std::string readTower(Fields &fields, const std::string &part, std::int64_t widt
   return fmt::format("{{.layers = {}, .heads = {}, .hidden = {}}}", layers, heads, hidden);
 }
 
-/// The frames are made by the program, as all published checkpoints have them.
+/// The program computes the frames with the parameters of all published checkpoints; checks that these are the same.
 void checkFrames(const Options &options, std::int64_t bins) {
   const auto file = options.folder / "preprocessor_config.json";
   if (!std::filesystem::exists(file))
@@ -72,7 +72,7 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
                  {"source", std::to_string(source)},
                  {"width", std::to_string(width)},
                  {"vocabulary", std::to_string(vocabulary)}};
-  model.renamings = {{"proj_out.weight", {}}}; // the embedding again
+  model.renamings = {{"proj_out.weight", {}}}; // a copy of the embedding
   keepLearnedContext(model, target, options);
   return model;
 }

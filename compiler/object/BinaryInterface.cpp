@@ -8,7 +8,7 @@ namespace kiln::abi {
 
 namespace {
 
-/// Types by the kinds of model.def.
+/// LLVM's types for the kinds of model.def.
 struct LlvmTypes {
   using Type = llvm::Type *;
   llvm::LLVMContext &context;

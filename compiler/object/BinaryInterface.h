@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The structs of runtime/src/model.def as LLVM types, and their fields by name: abi::frame::arena. Offsets follow from
-// the data layout of whatever the code is compiled for.
+// the data layout of the target.
 #pragma once
 
 #include "runtime/src/model.h"
@@ -35,7 +35,7 @@ enum class Struct {
 #include "runtime/src/model.def"
 };
 
-/// The type of a struct, without what is the run time's alone.
+/// Returns the type of a struct, without the fields that only the run time uses.
 llvm::StructType *typeOf(Struct structure, llvm::LLVMContext &context);
 mlir::LLVM::LLVMStructType typeOf(Struct structure, mlir::MLIRContext *context);
 
@@ -45,9 +45,9 @@ public:
   StructConstant(Struct structure, llvm::LLVMContext &context);
 
   StructConstant &set(unsigned field, llvm::Constant *value);
-  /// Of an integer field.
+  /// Sets an integer field.
   StructConstant &set(unsigned field, uint64_t value);
-  /// Of an array of integers or structs; elements behind the values are zero.
+  /// Sets an array of integers or structs; elements after the values are zero.
   StructConstant &set(unsigned field, llvm::ArrayRef<uint64_t> values);
   StructConstant &set(unsigned field, llvm::ArrayRef<llvm::Constant *> values);
 

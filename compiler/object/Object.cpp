@@ -35,7 +35,8 @@ using namespace llvm;
 
 namespace kiln {
 
-/// Host code runs once a call and is long: what makes it short and costs no time to speak of (M-1337).
+/// Returns the passes for entry-point glue, which runs once per call and is long: they shorten it at a negligible cost
+/// in compile time (M-1337).
 static ModulePassManager fewPasses() {
   FunctionPassManager simplify;
   simplify.addPass(SROAPass(SROAOptions::ModifyCFG));
@@ -59,7 +60,7 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  const bool isSent = machine.getTargetTriple().isWasm(); // over networks: its size counts
+  const bool isSent = machine.getTargetTriple().isWasm(); // sent over networks, so its size matters
   (isSent ? builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os) : fewPasses()).run(module, modules);
 }
 
@@ -77,7 +78,7 @@ static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &nam
   options.FunctionSections = true;
   options.DataSections = true;
   std::string features = name.features;
-  if (triple.isRISCV64()) { // what each Linux has, and passes floats in
+  if (triple.isRISCV64()) { // RV64GC, which every Linux has, and its ABI for floats
     features = "+m,+a,+f,+d,+c" + (features.empty() ? "" : "," + features);
     options.MCOptions.ABIName = "lp64d";
   }
@@ -105,7 +106,7 @@ Expected<std::string> compileToObject(Module &module, const CpuName &name) {
   if (!machine)
     return machine.takeError();
   setMachine(module, **machine);
-  // Like the run time's: a shared library that holds a model exports nothing of it by itself.
+  // Hide symbols as in the run time: a shared library that contains a model exports none of its symbols by default.
   for (GlobalValue &global : module.global_values())
     if (global.hasExternalLinkage())
       global.setVisibility(GlobalValue::HiddenVisibility);
@@ -113,8 +114,8 @@ Expected<std::string> compileToObject(Module &module, const CpuName &name) {
   return emit(module, **machine, CodeGenFileType::ObjectFile);
 }
 
-/// A minimum of relaxed SIMD may be any of two numbers if one is NaN, and LLVM takes each choice by a comparison for
-/// one: where NaN may be chosen, the bits are.
+/// With relaxed SIMD, LLVM turns a select by a comparison into a minimum or maximum that may return either operand if
+/// one is NaN. A select that may choose NaN therefore chooses between the bits.
 static void chooseBits(Function &function) {
   for (Instruction &instruction : make_early_inc_range(instructions(function))) {
     auto *choice = dyn_cast<SelectInst>(&instruction);
@@ -144,7 +145,7 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, boo
       function.eraseFromParent();
       continue;
     }
-    // The CPU that it was made for.
+    // Remove the CPU that the bitcode was generated for.
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
     function.removeFnAttr("tune-cpu");
@@ -157,7 +158,7 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, boo
 static bool isElf(StringRef object) { return object.starts_with(ELF::ElfMagic); }
 static bool isMachO(StringRef object) { return object.starts_with("\xcf\xfa\xed\xfe"); }
 
-/// What is before the names that C knows.
+/// Returns the prefix of symbols in the object before their names in C.
 static StringRef globalPrefix(StringRef object) { return isMachO(object) ? "_" : ""; }
 
 static Expected<std::unique_ptr<object::ObjectFile>> parse(StringRef object) {
@@ -210,10 +211,10 @@ static Expected<std::string> copy(StringRef object, objcopy::ConfigManager confi
   return std::string(bytes);
 }
 
-/// The configuration of objcopy only refers to the new names: the caller keeps them until the end. Names of sections
-/// matter in ELF alone.
+/// Renames symbols and sections. The configuration of objcopy only refers to the new names, so the caller keeps them
+/// until the end. Names of sections matter only in ELF.
 static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
-  if (isWasm(object)) { // whose sections have no names of their own
+  if (isWasm(object)) { // sections have no names in WebAssembly
     StringMap<std::string> names;
     for (const auto &[from, to] : symbols)
       names[from] = to;
@@ -228,7 +229,8 @@ static Expected<std::string> rename(StringRef object, const Renames &symbols, co
   return copy(object, std::move(config));
 }
 
-/// What code for Windows refers to by itself (runtime/src/stack_windows.c).
+/// Returns the name in the run time of a symbol that code for Windows refers to implicitly
+/// (runtime/src/stack_windows.c).
 static StringRef nameInRuntime(StringRef symbol) {
   return StringSwitch<StringRef>(symbol)
       .Cases("__chkstk", "___chkstk_ms", "kiln_stack_probe")
@@ -273,12 +275,11 @@ Expected<std::string> renameKernel(StringRef object, StringRef from, StringRef t
   return rename(object, symbols, sections);
 }
 
-//===--- Visibility
-//------------------------------------------------------------------------------------------------===//
+//===- Visibility --------------------------------------------------------===//
 
 using IsExported = function_ref<bool(StringRef)>;
 
-/// All targets are of 64 bits, little endian.
+/// All ELF targets are 64-bit and little endian.
 static Expected<std::string> setElfVisibility(StringRef object, IsExported isExported) {
   auto file = object::ELF64LEFile::create(object);
   if (!file)
@@ -302,7 +303,8 @@ static Expected<std::string> setElfVisibility(StringRef object, IsExported isExp
         return name.takeError();
       const size_t at = reinterpret_cast<const char *>(&symbol.st_other) - object.data();
       const uint8_t visibility = isExported(*name) ? ELF::STV_DEFAULT : ELF::STV_HIDDEN;
-      bytes[at] = static_cast<char>((symbol.st_other & ~3) | visibility); // other bits are the architecture's
+      bytes[at] = static_cast<char>((symbol.st_other & ~3) | visibility); // the other bits are specific to the
+                                                                          // architecture
     }
   }
   return bytes;
@@ -336,7 +338,7 @@ static Expected<std::string> setCoffVisibility(StringRef object, IsExported isEx
   auto symbols = globalSymbols(object);
   if (!symbols)
     return symbols.takeError();
-  std::string text; // instead of what the compiler wrote, where symbols have the names that they had then
+  std::string text; // replaces the compiler's directives, which have the former names of symbols
   for (const ObjectSymbol &symbol : *symbols)
     if (symbol.defined && !isExported(symbol.name))
       text += (excludeSymbol + symbol.name).str();
@@ -410,7 +412,7 @@ Expected<std::vector<ExportedSymbol>> definedSymbols(StringRef object) {
 }
 
 Expected<std::string> removeFunctions(StringRef object, StringRef prefix) {
-  if (!isElf(object)) // weak ones, of which the linker takes one of each, and leaves it out if it may
+  if (!isElf(object)) // the functions are weak: the linker keeps at most one of each, and drops it if it can
     return object.str();
   auto symbols = globalSymbols(object);
   if (!symbols)

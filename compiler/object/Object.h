@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Object files and archives: LLVM IR to a relocatable object, renaming of global symbols, and the archive itself.
-// Everything is deterministic: the same input gives the same bytes.
+// Object files and archives: compiles LLVM IR to a relocatable object, renames global symbols, and writes the archive.
+// Everything is deterministic: the same input produces the same bytes.
 #pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -22,62 +22,65 @@ struct ObjectFile {
   std::string bytes;
 };
 
-/// A symbol as C calls it.
+/// A symbol by its name in C.
 struct ObjectSymbol {
   std::string name;
   bool defined;
 };
 
-/// What code is compiled for, in LLVM's names: "riscv64-unknown-linux-gnu", "generic-rv64", "+v".
+/// The CPU that code is compiled for, in LLVM's names: "riscv64-unknown-linux-gnu", "generic-rv64", "+v".
 struct CpuName {
   std::string triple, cpu;
-  std::string features = {}; // beside those of the CPU
+  std::string features = {}; // in addition to those of the CPU
 };
 
-/// Compiles `module`, position independent, each function and datum in a section of its own, for any CPU of that kind.
+/// Compiles `module` to position-independent code for any CPU of that kind, each function and datum in a separate
+/// section.
 llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
 
-/// The same for bitcode of LLVM, of this version or one before, that is optimised already; as text if `isAssembly`.
-/// Functions that any module may have (weak_odr) are left out where none is called.
+/// The same for LLVM bitcode, of this version or an earlier one, that is already optimised. Returns assembly if
+/// `isAssembly`. Functions that several modules may define (weak_odr) are left out if they are not used.
 llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false);
 
-/// The prefix that every symbol of the run time has before a model's own name replaces it.
+/// The prefix of every symbol of the run time, which a model's name replaces.
 inline constexpr llvm::StringRef runtimePrefix = "kiln_";
 
-/// Gives the run time's symbols (kiln_x) and those that kernels know by other prefixes (KernelAbi::hookPrefix) the
-/// model's prefix: NAME_x.
+/// Replaces the prefix of the run time's symbols (kiln_x), and of those to which kernels refer by other prefixes
+/// (KernelAbi::hookPrefix), by the model's prefix: NAME_x.
 llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringRef model,
                                            llvm::ArrayRef<llvm::StringRef> hookPrefixes);
 
 /// Replaces `from`, wherever it occurs in the name of a symbol or section, by `to`.
 llvm::Expected<std::string> renameKernel(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
 
-/// Hides each global symbol that the object defines, but for those that `isExported` says, which a shared object
-/// exports. ELF: visibility; Mach-O: private external symbols; WebAssembly: the hidden flag; COFF, which has no
-/// visibility: -exclude-symbols, by which linkers of MinGW leave a symbol out when they export all.
+/// Hides each global symbol that the object defines, except for those for which `isExported` holds; a shared object
+/// exports these. ELF: visibility; Mach-O: private external symbols; WebAssembly: the hidden flag; COFF, which has no
+/// visibility: -exclude-symbols, which MinGW linkers obey when they export all symbols.
 llvm::Expected<std::string> setVisibility(llvm::StringRef object, llvm::function_ref<bool(llvm::StringRef)> isExported);
 
-/// Whether a program or shared object that holds the object exports a symbol of it by itself; of COFF, if all are.
+/// A global symbol, and whether a program or shared object that contains the object exports it by default; for COFF,
+/// whether it does so when it exports all symbols.
 struct ExportedSymbol {
   std::string name;
   bool isExported;
 };
-/// The global symbols that the object defines.
+/// Returns the global symbols that the object defines.
 llvm::Expected<std::vector<ExportedSymbol>> definedSymbols(llvm::StringRef object);
 
-/// Leaves out the functions whose names begin with `prefix`, each in a section of its own; nothing may refer to them.
+/// Removes the functions whose names begin with `prefix`, each of which is in a separate section; nothing may refer to
+/// them.
 llvm::Expected<std::string> removeFunctions(llvm::StringRef object, llvm::StringRef prefix);
 
-/// The global symbols of an object.
+/// Returns the global symbols of an object.
 llvm::Expected<std::vector<ObjectSymbol>> globalSymbols(llvm::StringRef object);
 
-/// Bytes of executable sections.
+/// Returns the bytes of executable sections.
 llvm::Expected<uint64_t> textBytes(llvm::StringRef object);
 
-/// The members of an archive image.
+/// Returns the members of an archive image.
 llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 
-/// A GNU archive, for macOS a Darwin one, with a symbol table and no dates or owners.
+/// Returns a GNU archive, or for macOS a Darwin archive, with a symbol table and without dates or owners.
 llvm::Expected<std::string> makeArchive(const std::vector<ObjectFile> &members);
 
 } // namespace kiln

@@ -13,7 +13,8 @@
 
 namespace kiln {
 
-/// Opens the file for this process alone; -1 if it cannot be made. A system without locks has one writer at a time.
+/// Opens the file with an exclusive lock; returns -1 if it cannot be created. A system without locks must have one
+/// writer at a time.
 static int openLocked(const char *path) {
   for (;;) {
     const int file = ::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -21,7 +22,7 @@ static int openLocked(const char *path) {
       return -1;
     while (::flock(file, LOCK_EX) != 0 && errno == EINTR)
       ;
-    // Whoever had the lock may have given the file its last name since it was opened.
+    // The previous owner of the lock may have renamed the file since it was opened.
     struct stat opened, named;
     if (::fstat(file, &opened) == 0 && ::stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
         opened.st_ino == named.st_ino)
@@ -40,8 +41,8 @@ static bool writeAll(int file, llvm::StringRef bytes) {
   return true;
 }
 
-/// Where a path leads: the path itself, or what the symbolic link there names, or the one there, and so on, whether or
-/// not there is a file; nothing with errno if there are too many.
+/// Returns the target of a chain of symbolic links that starts at the path, whether or not there is a file. Returns an
+/// empty string and sets errno if there are too many links.
 static std::string followLinks(const std::string &path) {
   std::filesystem::path target = path;
   std::error_code error;
@@ -55,8 +56,8 @@ static std::string followLinks(const std::string &path) {
   return "";
 }
 
-/// Gives a new file mode, owner and group of the one that it replaces. Where the group cannot be kept another one gets
-/// no rights.
+/// Gives a new file the mode, owner and group of the one that it replaces. If the group cannot be kept, the group of
+/// the new file gets no permissions.
 static bool keepMode(int file, const struct stat &former) {
   mode_t mode = former.st_mode & 07777;
   if (::fchown(file, former.st_uid, former.st_gid) != 0 && ::fchown(file, uid_t(-1), former.st_gid) != 0)
@@ -64,7 +65,7 @@ static bool keepMode(int file, const struct stat &former) {
   return ::fchmod(file, mode) == 0;
 }
 
-/// The entry in a file's folder comes to the disk, too, as far as the system does that.
+/// Writes the entry in the file's folder to the disk, too, as far as the system supports that.
 static void keepEntry(const std::string &path) {
   const std::string folder = llvm::sys::path::parent_path(path).str();
   const int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -92,7 +93,7 @@ llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes) {
   if (file >= 0 && !isWritten)
     ::unlink(partial.c_str());
   if (file >= 0)
-    ::close(file); // and so the lock is given back
+    ::close(file); // this releases the lock, too
   if (!isWritten)
     return llvm::createStringError(code, "cannot write \"%s\": %s", path.c_str(), code.message().c_str());
   keepEntry(target);
@@ -100,7 +101,7 @@ llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes) {
 }
 
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
-  // With the rights that the umask leaves, as mkdir does. What fails there fails below, in words.
+  // Permissions follow from the umask, as with mkdir. If this fails, replaceFile() fails with a message.
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path), /*IgnoreExisting=*/true,
                                     llvm::sys::fs::all_all);
   return replaceFile(path, bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How files of a library are written: whatever ends the process, or the machine, one that has its name is whole.
+// Atomic replacement of a library's files: a file under its final name is complete, even if the process or machine
+// stops.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -9,12 +10,12 @@
 
 namespace kiln {
 
-/// Writes PATH.partial, which then takes the place of what is at the path: symbolic links are followed, mode and group
-/// are kept, and what is no regular file is an error. A partial file that a killed process left is written again; of
-/// two processes at a time the second one waits.
+/// Writes PATH.partial, and renames it to the path. Symbolic links are followed, mode and group are kept, and a path
+/// that is not a regular file is an error. A partial file that a killed process left is overwritten. If two processes
+/// write at the same time, the second one waits.
 llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes);
 
-/// The same, and makes the folders above it.
+/// The same, but also creates the parent folders.
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes);
 
 } // namespace kiln

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A module is a header and sections: a byte that says which, its length, and what it holds. The symbol table is a part
-// of the custom section "linking". A symbol that is not defined may have no name there: then it is that of the import.
+// A module is a header and sections. A section is a byte for its kind, its length and its payload. The symbol table is
+// a part of the custom section "linking". An undefined symbol may have no name there; then it has the name of its
+// import.
 #include "compiler/object/Wasm.h"
 
 #include "llvm/BinaryFormat/Wasm.h"
@@ -15,7 +16,7 @@ namespace kiln {
 
 namespace {
 
-/// Reads from the front; beyond the end zeros, and `isGood` becomes false.
+/// Reads from the front. Past the end it reads zeros, and sets `isGood` to false.
 struct Reader {
   explicit Reader(StringRef bytes) : bytes(bytes) {}
 
@@ -52,7 +53,7 @@ void put(raw_ostream &out, StringRef text) {
   out << text;
 }
 
-/// New names for symbols, and which of those that are defined are exported, if that is to be changed.
+/// Rewrites a module with new names for symbols, and with other exported symbols if `isExported` is given.
 class Renamer {
 public:
   using IsExported = function_ref<bool(StringRef)>;
@@ -83,7 +84,8 @@ public:
   bool isGood = true;
 
 private:
-  /// Each is the names of a module and of what is in it, a kind, and what that needs.
+  /// Rewrites the imports. Each has the names of a module and of an item in it, a kind, and data that depends on the
+  /// kind.
   std::string imports(StringRef payload) {
     std::string result;
     raw_string_ostream out(result);
@@ -167,7 +169,7 @@ private:
         put(out, reader.number());
       return;
     }
-    const uint64_t index = reader.number(); // which one of its kind
+    const uint64_t index = reader.number(); // among the items of its kind
     const bool hasName = isDefined || (flags & wasm::WASM_SYMBOL_EXPLICIT_NAME);
     const StringRef name = hasName ? reader.text() : StringRef();
     put(out, withVisibility(flags, name));
@@ -192,7 +194,7 @@ private:
   std::optional<IsExported> isExported;
 };
 
-/// What `renamer` makes of the object.
+/// Returns the object as `renamer` rewrites it.
 Expected<std::string> rewrite(StringRef object, Renamer renamer) {
   if (!isWasm(object) || object.size() < Renamer::headerBytes)
     return createStringError("an object of WebAssembly requires its header, got something else");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names and visibility of symbols in relocatable WebAssembly, which LLVM's objcopy does not change.
+// Renames and hides symbols in relocatable WebAssembly, which LLVM's objcopy does not do.
 #pragma once
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -9,13 +9,13 @@
 
 namespace kiln {
 
-/// Whether these are the bytes of WebAssembly.
+/// Whether the bytes are WebAssembly.
 bool isWasm(llvm::StringRef object);
 
-/// The object with new names for some symbols, defined ones and others (the tool conventions' "linking" section).
+/// Returns the object with new names for some symbols, defined or not (the tool conventions' "linking" section).
 llvm::Expected<std::string> renameWasmSymbols(llvm::StringRef object, const llvm::StringMap<std::string> &names);
 
-/// The object with the hidden flag of each global symbol that it defines set, or not where `isExported`.
+/// Returns the object with the hidden flag set for each global symbol that it defines, except where `isExported` holds.
 llvm::Expected<std::string> setWasmVisibility(llvm::StringRef object,
                                               llvm::function_ref<bool(llvm::StringRef)> isExported);
 

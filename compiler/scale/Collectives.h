@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to move bytes between ranks (alpha and beta, Hockney 1994), to add them up (Thakur et al. 2005), and to
-// fill a pipeline (Narayanan et al. 2021). Times are seconds.
+// Cost formulas: of moving bytes between ranks (the alpha-beta model, Hockney 1994), of all-reduce (Thakur et al.
+// 2005), and of filling a pipeline (Narayanan et al. 2021). Times are in seconds.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@ struct Link {
   double seconds(double bytes) const { return latency + bytes / bandwidth; }
 };
 
-/// Bytes that each rank sends for the sum of `bytes` over all: 2 (n - 1) / n of them, in a ring.
+/// Returns the bytes that each rank sends in a ring all-reduce of `bytes`: 2 (n - 1) / n of them.
 double ringBytes(double bytes, int64_t ranks);
 
-/// A sum over all ranks, for each: pieces go around a ring twice; or in pairs, with twice as many ranks in each step.
+/// Return the time of an all-reduce: with a ring, in which chunks go around twice, and with recursive doubling.
 double ringAllReduce(const Link &link, double bytes, int64_t ranks);
 double treeAllReduce(const Link &link, double bytes, int64_t ranks);
-/// The faster of both, as libraries take it.
+/// Returns the time of the faster algorithm, as communication libraries select it.
 double allReduce(const Link &link, double bytes, int64_t ranks);
 
-/// Each rank gets what the others have; `bytes`: of one rank.
+/// Returns the time of an all-gather. `bytes`: of one rank.
 double allGather(const Link &link, double bytes, int64_t ranks);
 
-/// Stages of a pipeline that work on micro-batches in turn, one forward and one back (1F1B). With `interleave` a stage
-/// has so many parts of the model, between which lie the other stages'.
+/// Pipeline stages with the 1F1B schedule: a stage alternates between a forward and a backward pass of micro-batches.
+/// `interleave` is the number of model chunks (virtual stages) per stage.
 struct Pipeline {
   int64_t stages = 1, microbatches = 1, interleave = 1;
 
-  /// Time in which a stage waits, in parts of the time in which it works: (p - 1) / (v m).
+  /// Returns the pipeline bubble, the idle time of a stage as a fraction of its busy time: (p - 1) / (v m).
   double bubble() const;
-  /// A step, if a micro-batch takes a stage so long, forward and back.
+  /// Returns the time of a step in which one micro-batch takes `stageSeconds` per stage, forward and backward.
   double seconds(double stageSeconds) const;
 };
 
-/// Gradients are added up in so many parts, if that begins while others are computed.
+/// The number of buckets of gradients, if their all-reduce overlaps with the backward pass.
 inline constexpr int64_t gradientBuckets = 20;
 
-/// What is left of a sum of gradients that begins in `buckets` while gradients are still computed for so long: the last
-/// bucket's at the least.
+/// Returns the exposed part of a gradient all-reduce of `buckets` buckets that overlaps with `window` seconds of
+/// computation: at least the time of the last bucket.
 double exposed(double communication, double window, int64_t buckets);
 
 } // namespace kiln

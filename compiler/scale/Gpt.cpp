@@ -8,12 +8,14 @@ namespace kiln {
 
 /// Bytes of an activation, a weight and a gradient.
 static constexpr double number = 2;
-/// A step computes as much as four times forward: once more, and twice back.
+/// With activation recomputation, a step computes four times as much as a forward pass: forward twice, and backward,
+/// which counts twice.
 static constexpr double passes = 4;
-/// Bytes that Adam reads and writes of a parameter: the gradient twice (its norm clips it), a weight and two moments in
-/// 32 bits there and back, the weight of 16 bits.
+/// Bytes that Adam reads and writes per parameter: the gradient twice (the norm for clipping needs one read); a weight
+/// and two moments in 32 bits, read and written; and the 16-bit weight.
 static constexpr double updatedBytes = 2 * number + 6 * 4 + number;
-/// Bytes that a device holds of a parameter: weight, gradient, and in 32 bits the weight, two moments and a gradient.
+/// Bytes that a device stores per parameter: weight and gradient in 16 bits; and weight, two moments and a gradient in
+/// 32 bits.
 static constexpr double heldBytes = 2 * number + 4 * 4;
 
 static double countLayer(const GptShape &shape) {
@@ -30,7 +32,7 @@ double layerFlops(const GptShape &shape, double sequences) {
   return 24 * sequences * s * h * h * (1 + s / (6 * h));
 }
 
-/// Logits, and their gradients; they are computed once.
+/// Returns the operations of the logits and their gradients, which are not recomputed.
 static double logitFlops(const GptShape &shape, double sequences) {
   return 6 * sequences * double(shape.context) * double(shape.width) * double(shape.vocabulary);
 }
@@ -41,7 +43,7 @@ double stepFlops(const GptShape &shape, double sequences) {
 
 namespace {
 
-/// A micro-batch on the devices of the slowest stage, which has the logits.
+/// The cost of one micro-batch on the devices of the slowest pipeline stage, which has the logits.
 class Stage {
 public:
   Stage(const GptShape &shape, const Grid &grid, const Cluster &cluster, const std::string &type)
@@ -55,9 +57,9 @@ public:
     return cluster.kernelSeconds(type, flops / t, 0);
   }
 
-  /// Bytes of a pass: of each rank all of the two norms (read, written) and of the two residuals with dropout (two
-  /// read, one written, a byte of mask for a number); a share of GELU, of what brings heads together, and of the masked
-  /// and dropped softmax. Of the logits 32 bits, four times.
+  /// Counts the bytes per pass. Each rank has the full two norms (one read, one write) and two residuals with dropout
+  /// (two reads, one write, and a mask byte per number); and a share of GELU, of the head transposes, and of softmax
+  /// with mask and dropout. The logits have 32 bits and are accessed four times.
   double elements() const {
     const double h = double(shape.width), pairs = double(shape.heads * shape.context);
     const double layer = tokens * number * (11 * h + 16 * h / t + 4.5 * pairs / t);
@@ -65,14 +67,16 @@ public:
     return cluster.kernelSeconds(type, 0, passes * layers * layer + logits);
   }
 
-  /// Two sums a layer and pass, of which those on the way back are counted once; one more where the tables are.
+  /// Two all-reduces per layer in each of the forward, recomputation and backward passes, and one more on stages with
+  /// the embedding tables.
   double sums() const { return 6 * layers + (grid.pipeline == 1 ? 2 : 1); }
   double sumBytes() const { return number * tokens * double(shape.width); }
   double tensor() const {
     return grid.tensor == 1 ? 0 : sums() * allReduce(cluster.linkOf(1, grid.tensor), sumBytes(), grid.tensor);
   }
 
-  /// There and back, for each part of a stage; each rank of a layer sends a share, which the receivers put together.
+  /// Forward and backward transfers of each model chunk. Each tensor-parallel rank sends a share, and the receivers
+  /// gather the shares.
   double sends() const {
     if (grid.pipeline == 1)
       return 0;
@@ -87,8 +91,8 @@ public:
     return (layers * countLayer(shape) + tables) / t;
   }
 
-  /// Of the first stage: inputs of its layers for all micro-batches that are under way, what one layer computes, and
-  /// the logits if they are there, too.
+  /// Memory of a device of the first stage: the inputs of its layers for all micro-batches in flight, the activations
+  /// of one layer, and the logits if the stage has them.
   double memory(int64_t underWay) const {
     const auto h = double(shape.width), pairs = double(shape.heads * shape.context);
     const double layer = tokens * (h * (10 + 24 / t) + 5 * pairs / t);
@@ -125,7 +129,7 @@ GptStep predictStep(const GptShape &shape, const Grid &grid, const Cluster &clus
   if (grid.data > 1) {
     const double gradients = number * stage.parameters();
     const double sum = allReduce(cluster.linkOf(grid.tensor, grid.data), gradients, grid.data);
-    // On the way back of the last micro-batch: three of its four passes.
+    // The all-reduce overlaps with the backward pass of the last micro-batch, three of its four passes.
     step.data = grid.overlaps ? exposed(sum, 0.75 * busy / m, gradientBuckets) : sum;
   }
   step.update = cluster.kernelSeconds(type, 0, updatedBytes * stage.parameters());

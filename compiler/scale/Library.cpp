@@ -9,21 +9,21 @@
 
 namespace kiln {
 
-/// Of a training step's time, the part in which gradients come: two passes of three.
+/// The backward part of a training step's time: two passes of three.
 static constexpr double wayBack = 2.0 / 3;
 
 namespace {
 
-/// The steps of one call, on all ranks together.
+/// The sums over the steps of one call, for all ranks together.
 struct Call {
   double kernels = 0, exchanges = 0, exchangedBytes = 0, operations = 0;
-  double carriedBytes = 0;  // between layers: the largest
-  double assignedBytes = 0; // of weights
+  double carriedBytes = 0;  // between layers; the maximum over loops
+  double assignedBytes = 0; // bytes of weights
 
   void add(const InspectedStep &step, const Link &link, int64_t ranks);
 };
 
-/// What the ranks do together. Each has `operandBytes`.
+/// Adds a step. Collectives have `operandBytes` bytes on each rank.
 void Call::add(const InspectedStep &step, const Link &link, int64_t ranks) {
   const double bytes = step.operandBytes, others = double(ranks - 1);
   if (step.kind == "all_reduce") {
@@ -32,12 +32,12 @@ void Call::add(const InspectedStep &step, const Link &link, int64_t ranks) {
   } else if (step.kind == "all_gather") {
     exchanges += step.times * allGather(link, bytes, ranks);
     exchangedBytes += step.times * others * bytes;
-  } else if (step.kind == "reduce_scatter" || step.kind == "exchange") { // of the operand a part for each rank
+  } else if (step.kind == "reduce_scatter" || step.kind == "exchange") { // the operand has one shard per rank
     exchanges += step.times * allGather(link, bytes / double(ranks), ranks);
     exchangedBytes += step.times * others * bytes / double(ranks);
   } else if (step.kind == "loop") {
     carriedBytes = std::max(carriedBytes, bytes);
-  } else if (step.kind == "assign") { // a weight, and what it becomes
+  } else if (step.kind == "assign") { // operands are a weight and its new value
     assignedBytes += step.times * bytes / 2;
   }
 }
@@ -120,11 +120,11 @@ static Row describeCost(const EntryCost &cost, const Cluster &cluster, const std
           part(cost.bubble),
           part(cost.gradients),
           describeSeconds(all),
-          part(cost.operations / peak), // the time that devices at their peak would take
+          part(cost.operations / peak), // the time at the devices' peak
           describeBytes(cost.memoryBytes)};
 }
 
-/// Columns as wide as they must be; all but the first end together.
+/// Prints columns of minimal width. All but the first are right-aligned.
 static std::string printRows(const std::vector<Row> &rows) {
   std::array<size_t, 9> widths{};
   for (const Row &row : rows)

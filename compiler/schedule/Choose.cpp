@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses are logarithms of times over the best time at the same condition (extents and threads), so that they add up
-// along a way and their mean is the geometric mean.
+// A loss is the logarithm of a time divided by the best time under the same condition (dimensions and threads), so that
+// losses along a path add up and their mean is the geometric mean.
 #include "compiler/schedule/Choose.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -11,11 +11,11 @@
 
 namespace kiln {
 
-/// Beyond this distance of logarithms no shape is near: e^3 in one extent, or less in each of several.
+/// Beyond this distance of logarithms no shape is near: a factor of e^3 in one dimension, or less in each of several.
 static constexpr double farthest = 3;
-/// What is assumed of the loss per distance before anything is known, and how many squared distances that counts for.
+/// The assumed loss per distance before anything is measured, and its weight as a number of squared distances.
 static constexpr double usualSlope = 0.05, usualWeight = 1;
-/// The difference of a point's losses at two conditions, if no point was measured at both.
+/// The difference of a configuration's losses under two conditions, if no configuration was measured under both.
 static constexpr double usualDifference = 0.1;
 
 llvm::StringRef toString(Provenance provenance) {
@@ -30,7 +30,7 @@ llvm::StringRef toString(Provenance provenance) {
   return "default";
 }
 
-/// The distance of two numbers: of their logarithms where they are large, for all numbers.
+/// Returns the distance of two numbers: that of their logarithms for large ones; defined for all numbers.
 static double apart(int64_t a, int64_t b) { return std::abs(std::asinh(double(a)) - std::asinh(double(b))); }
 
 SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
@@ -48,14 +48,15 @@ SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
     if (!obeysRules(space, legal))
       legal[parameter.key] = before;
   };
-  // Twice: what a rule forbids beside another parameter's preset it may allow beside that one's value.
+  // Two rounds: a value that a rule forbids with another parameter's default may be allowed with that parameter's final
+  // value.
   for (int round = 0; round < 2; ++round)
     for (const TuningParameter &parameter : space)
       take(parameter);
   return legal;
 }
 
-/// The point itself if it is legal, with presets for parameters that are newer than it; else the nearest legal one.
+/// Returns the configuration itself if it is legal, with defaults for newer parameters; else the nearest legal one.
 static SchedulePoint legalPoint(const SearchSpace &space, const SchedulePoint &point) {
   std::string ignored;
   std::optional<SchedulePoint> resolved = resolve(space, &point, ignored);
@@ -117,7 +118,7 @@ bool ScheduleChooser::hasThreads(const Group &group) const {
          llvm::any_of(group.conditions, [&](const auto &condition) { return condition.first.first == threads; });
 }
 
-/// The conditions that count: with the number of threads asked for, or the nearest one that was measured.
+/// Returns the relevant conditions: those with the requested number of threads, or the nearest one that was measured.
 std::vector<const std::pair<const ScheduleChooser::Condition, ScheduleChooser::Measurements> *>
 ScheduleChooser::relevant(const Group &group) const {
   const bool isAnyNumber = threads == 0 || !group.countsThreads;
@@ -132,8 +133,8 @@ ScheduleChooser::relevant(const Group &group) const {
   return result;
 }
 
-/// The points by their mean loss. What was not measured at a condition is predicted from the point's losses at the
-/// others and the mean difference that other points have between the two.
+/// Ranks the configurations by mean loss. A loss that was not measured under a condition is predicted from the
+/// configuration's losses under the others and the mean difference of other configurations between the two conditions.
 std::vector<ScheduleChooser::Ranked>
 ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const SchedulePoint &)> isLegal) const {
   std::vector<std::map<SchedulePoint, double>> losses;
@@ -207,8 +208,8 @@ double ScheduleChooser::distance(const Shape &from, const Shape &to, const Group
   return sum;
 }
 
-/// Least squares through the origin over all pairs of shapes of a structure: what the best point of one lost at the
-/// other.
+/// Least-squares slope through the origin over all pairs of shapes of a structure: the loss at one shape of the best
+/// configuration of the other.
 double ScheduleChooser::lossPerDistance(const Structures &structures) const {
   double products = usualSlope * usualWeight, squares = usualWeight;
   for (const auto &[structure, groups] : structures) {
@@ -230,7 +231,8 @@ double ScheduleChooser::lossPerDistance(const Structures &structures) const {
   return products / squares;
 }
 
-/// The mean loss of the analytic default where it was measured: in this structure, else in all of the strategy.
+/// Returns the mean loss of the default configuration where it was measured: in this structure, else in the whole
+/// strategy.
 std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structures, llvm::StringRef structure) const {
   double sum = 0;
   size_t count = 0;
@@ -253,7 +255,7 @@ std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structure
   return sum / count;
 }
 
-/// The lines of `of.point` in the group.
+/// Adds the records of configuration `of.point` in the group to the choice.
 void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const {
   TuningCase line = of;
   for (const auto *condition : relevant(group))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which schedule a kernel is compiled with: that of a measurement of this very kernel, else of the nearest shape of the
-// same structure, else the analytic default. The tuning file and the options decide alone, so that a build gives the
-// same bytes on every machine. docs/tuning.md has the rules in words.
+// Chooses the schedule of a kernel: that of a measurement of this kernel, else of the nearest shape of the same
+// structure, else the analytic default. The choice depends on the tuning file and the options only, so that a build
+// gives the same bytes on every machine. docs/tuning.md describes the rules.
 #pragma once
 
 #include "compiler/schedule/TuningFile.h"
@@ -13,49 +13,50 @@
 namespace kiln {
 
 enum class Provenance { Exact, Transferred, Default };
-/// "exact", "transferred", "default".
+/// Returns "exact", "transferred" or "default".
 llvm::StringRef toString(Provenance provenance);
 
 struct ScheduleChoice {
   SchedulePoint point;
   Provenance provenance = Provenance::Default;
-  /// How much longer it is expected to take than the best schedule: 0.1 is a tenth. Nothing: no measurement tells. For
-  /// an exact record: its loss to the best at each of the measured extents, on the average.
+  /// The expected slowdown compared with the best schedule: 0.1 is a tenth. Nullopt: no measurement determines it. For
+  /// an exact record: the mean over the measured sizes of its loss to the best.
   std::optional<double> loss;
-  /// Of an exact one: how many times as fast as the analytic default it was measured, the geometric mean over extents
-  /// and threads at which both were.
+  /// For an exact record: the measured speed-up over the analytic default, as the geometric mean over the sizes and
+  /// numbers of threads at which both were measured.
   std::optional<double> gain;
-  std::string donor; // of a transferred one: shape and bounds of the kernel that was measured, and the number of
-                     // threads, as far as they are not what was asked for
-  std::vector<std::string> records;          // the lines of the file that it rests on, sorted
-  std::set<std::vector<int64_t>> measuredAt; // the run-time extents of these
+  std::string donor; // for a transferred one: shape and bounds of the measured kernel, and the number of threads, where
+                     // they differ from the requested ones
+  std::vector<std::string> records;          // the lines of the file on which it is based, sorted
+  std::set<std::vector<int64_t>> measuredAt; // the sizes of dynamic dimensions in these
 };
 
 struct ChooseOptions {
-  std::string machine; // a part of the text of the machine whose measurements count; empty: of all, the one measured
-                       // most comes first
-  int64_t threads = 0; // that the library will be called with; 0: not known, the best on the average of all measured
+  std::string machine; // selects the machine whose measurements are used, as a part of its text; empty: all machines,
+                       // those with the most measurements first
+  int64_t threads = 0; // the number of threads that will call the library; 0: unknown, optimise the mean over all
+                       // measured
 };
 
 class ScheduleChooser {
 public:
-  /// Knows no measurement.
+  /// Creates a chooser without measurements.
   ScheduleChooser() = default;
-  /// Fails if the machine asked for is not in the file, or is several.
+  /// Fails if the requested machine is not in the file, or ambiguous.
   static llvm::Expected<ScheduleChooser> create(const TuningDatabase &database, const ChooseOptions &options);
 
   ScheduleChoice choose(const KernelKey &key, const Schedulable &schedulable, llvm::StringRef isa) const;
 
 private:
-  /// A number of threads and run-time extents.
+  /// A number of threads and sizes of dynamic dimensions.
   using Condition = std::pair<int64_t, std::vector<int64_t>>;
   using Measurements = std::map<SchedulePoint, TuningResult>;
   /// All measurements of one kernel on one machine.
   struct Group {
     std::map<Condition, Measurements> conditions;
-    std::set<SchedulePoint> refused; // that failed at any condition
+    std::set<SchedulePoint> refused; // configurations that failed under any condition
     std::optional<SchedulePoint> preset;
-    bool countsThreads = true; // not of a GPU, where the CPU's threads change nothing
+    bool countsThreads = true; // false for GPUs, where the number of CPU threads has no effect
   };
   using Shape = std::pair<std::vector<int64_t>, std::vector<Bounds>>;
   struct Ranked {
@@ -82,14 +83,14 @@ private:
                    const Machine &machine) const;
 
   int64_t threads = 0;
-  std::map<std::string, std::vector<Machine>> machines; // by instruction set, the preferred one first
+  std::map<std::string, std::vector<Machine>> machines; // by instruction set, the preferred machine first
   std::map<std::pair<Machine, std::string>, Structures> index;
 };
 
-/// The legal point nearest to `point`: parameters that it lacks get their preset.
+/// Returns the legal configuration nearest to `point`; parameters that it lacks get their default.
 SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point);
 
-/// 16 hexadecimal digits that change if and only if one of the lines does; "none" without lines.
+/// Returns 16 hexadecimal digits that identify the lines; "none" without lines.
 std::string tuningDigest(std::vector<std::string> lines);
 
 } // namespace kiln

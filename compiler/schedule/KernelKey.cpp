@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The structure of a kernel is written by a printer of its own rather than MLIR's:
-// 1. Dimensions that a linalg map states to be equally long are one extent, which is erased once. So a square matrix
-//    has the structure of an oblong one, and the shape is a short list.
-// 2. Constants stand where they are used, and so do empty and filled tensors: which of them are one value depends on
-//    extents that happen to be equal.
-// 3. Nothing of MLIR's syntax but the names of ops and attributes gets in.
+// The structure of a kernel is written by a custom printer instead of MLIR's:
+// 1. Dimensions that a linalg map states to be equal are one size, which is erased once. A square matrix thus has the
+// same structure as a rectangular one, and the shape is a short list.
+// 2. Constants are printed where they are used, and so are empty and filled tensors: which of them are one SSA value
+// depends on sizes that happen to be equal.
+// 3. Of MLIR's syntax only the names of ops and attributes are used.
 #include "compiler/schedule/KernelKey.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -24,11 +24,11 @@ namespace kiln {
 
 namespace {
 
-/// Attributes of a kernel that say nothing of what it computes; bounds do, but are apart in a key.
+/// Attributes of a kernel that do not affect what it computes; bounds do, but are a separate part of a key.
 constexpr StringRef incidental[] = {mlir::kiln::scopesAttrName, mlir::kiln::structureAttrName,
                                     mlir::kiln::shapeAttrName};
 
-/// A value that is written where it is used, and has no number.
+/// Whether the value is printed where it is used, and has no number.
 bool isInline(Value value) {
   Operation *op = value.getDefiningOp();
   return isa_and_nonnull<arith::ConstantOp, tensor::EmptyOp, linalg::FillOp>(op);
@@ -54,7 +54,7 @@ public:
   std::vector<int64_t> shape;
 
 private:
-  // Extents: a number for each dimension of each tensor and each loop, joined where they are equally long.
+  // Dimensions: a number for each dimension of each tensor and each loop, united where they are equal.
 
   unsigned addNodes(unsigned count) {
     unsigned first = numNodes;
@@ -69,7 +69,7 @@ private:
     return entry->second;
   }
   unsigned nodesOf(Value value) { return nodesOf(value.getAsOpaquePointer(), value.getType()); }
-  /// The first dimension of an operand; an inline value has dimensions of its own at each use.
+  /// Returns the first dimension of an operand; an inline value has separate dimensions at each use.
   unsigned nodesOf(OpOperand &use) {
     return isInline(use.get()) ? nodesOf(&use, use.get().getType()) : nodesOf(use.get());
   }
@@ -115,7 +115,7 @@ private:
     shape.push_back(number);
   }
 
-  /// 0 stays, since it says that nothing is added; any other number is erased.
+  /// Prints 0, which means that nothing is added; erases any other number.
   void printNumber(int64_t number) {
     if (number == 0)
       print("0");

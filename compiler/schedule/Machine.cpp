@@ -54,7 +54,7 @@ Machine makeGpu(llvm::StringRef isa, llvm::StringRef name, int64_t capability, i
 
 int64_t gpuLanes(int64_t capability) { return capability <= 80 ? 64 : 128; }
 
-/// NAME/MAJOR.MINOR/m:SIZE.
+/// Parses NAME/MAJOR.MINOR/m:SIZE.
 static bool parseGpu(llvm::ArrayRef<llvm::StringRef> parts, Machine &machine) {
   auto [major, minor] = parts[1].split('.');
   llvm::StringRef memory = parts[2];
@@ -104,7 +104,7 @@ std::optional<Machine> parseMachine(llvm::StringRef text) {
 }
 
 static std::string readFile(const std::string &path) {
-  // Files of this kind state no size.
+  // Files in sysfs have no size.
   auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
   return buffer ? (*buffer)->getBuffer().str() : "";
 }
@@ -118,7 +118,7 @@ Machine detectMachine(llvm::StringRef isa, int64_t cpus, const std::string &fold
   auto readLine = [&](const std::string &path) { return llvm::StringRef(read(path)).trim().str(); };
   Machine machine;
   machine.isa = isa.str();
-  // Threads that share a core have its name.
+  // Threads that share a core have the same name.
   std::set<std::string> cores;
   llvm::SmallVector<llvm::StringRef> ranges;
   std::string online = readLine(folder + "/online");

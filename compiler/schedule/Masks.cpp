@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A mask is select(condition, score, very low), or several in a row. Its conditions are evaluated for every index
-//    that they depend on; other conditions leave everything.
-// 2. What is masked reaches the op that computes the scores, if they serve nothing else, the maxima, the weights
-//    (exponentials of differences from them, so 0 where the score is very low), and sums of weights or their products.
+// 1. A mask is select(condition, score, very low), or several in sequence. Conditions are evaluated for every index on
+// which they depend; conditions that cannot be evaluated are assumed to exclude nothing.
+// 2. Masking propagates to the op that computes the scores, if they have no other use, to the maxima, to the weights
+// (exponentials of differences from the maxima, so 0 where the score is very low), and to sums of weights or their
+// products.
 #include "compiler/schedule/Masks.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -22,12 +23,12 @@ namespace kiln {
 
 using namespace mlir;
 
-/// Of a mask of more elements than about this only some rows are evaluated, evenly spaced: a tenth of a second.
+/// Above about this number of elements only some rows of a mask are evaluated, evenly spaced: a tenth of a second.
 static constexpr double mostElements = 1 << 22;
 
 namespace {
 
-/// Integers of an op's region for all values of its last loop at a time.
+/// Evaluates integers of an op's region for all values of its last loop at once.
 class RowEvaluator {
 public:
   using Row = std::vector<int64_t>;
@@ -35,7 +36,7 @@ public:
   RowEvaluator(linalg::GenericOp op, ArrayRef<int64_t> extents)
       : loops(loopExtents(op, extents)), at(loops.size(), 0), op(op), extents(extents) {}
 
-  /// Nothing if the value depends on something else than indices, extents and integers in memory.
+  /// Returns nullopt if the value depends on anything but indices, dimensions and integers in memory.
   std::optional<Row> get(Value value) const {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       if (argument.getOwner()->getParentOp() != op)
@@ -107,12 +108,12 @@ bool isPermutation(linalg::GenericOp op, OpOperand &operand) {
   return op.getMatchingIndexingMap(&operand).isPermutation();
 }
 
-/// One element for each iteration.
+/// Whether the op computes one element in each iteration, without a reduction.
 bool isElementwise(linalg::GenericOp op) {
   return op.getNumReductionLoops() == 0 && op.getNumDpsInits() == 1 && isPermutation(op, *op.getDpsInitOperand(0));
 }
 
-/// The share of the elements that an op's masks leave; 1 without a mask.
+/// Returns the share of the elements that an op's masks do not exclude; 1 without a mask.
 double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   std::vector<Value> conditions;
   Value value = op.getBlock()->getTerminator()->getOperand(0);
@@ -124,7 +125,7 @@ double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   llvm::erase_if(conditions, [&](Value condition) { return !evaluator.get(condition); });
   if (conditions.empty() || evaluator.loops.back() == 0)
     return 1;
-  std::map<unsigned, int64_t> indexed; // of the loops but the last, and the step of each
+  std::map<unsigned, int64_t> indexed; // the loops other than the last, with the step of each
   op.walk([&](linalg::IndexOp index) {
     if (index.getDim() + 1 != evaluator.loops.size())
       indexed[index.getDim()] = 1;
@@ -157,7 +158,7 @@ double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   return double(left) / (double(rows) * double(evaluator.loops.back()));
 }
 
-/// Whether the op takes maxima of an input's elements or, if those are weights, adds them or their products.
+/// Whether the op takes maxima of an input's elements or, if those are weights, sums them or their products.
 bool accumulates(linalg::GenericOp op, OpOperand &input, bool isWeight) {
   if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1 ||
       !op.getMatchingIndexingMap(&input).isProjectedPermutation())
@@ -208,7 +209,7 @@ private:
 
   void leave(Operation *op, double share) { shares[op] = std::min(shares.try_emplace(op, 1).first->second, share); }
 
-  /// What computes only the elements that the op takes one by one.
+  /// Propagates the share to producers whose elements the op reads one by one.
   void leaveProducers(linalg::GenericOp op, double share) {
     for (OpOperand *input : op.getDpsInputOperands()) {
       auto producer = input->get().getDefiningOp<linalg::GenericOp>();

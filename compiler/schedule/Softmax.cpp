@@ -7,7 +7,7 @@ namespace kiln {
 
 using namespace mlir;
 
-/// Excluded scores are at most this.
+/// An upper bound on excluded scores.
 static constexpr double lowScore = -1e38;
 
 std::optional<unsigned> inputAt(linalg::GenericOp op, Value value, AffineMap map) {

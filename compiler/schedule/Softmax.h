@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How kernels write the softmax of masked scores: what targets look for when they build its ops as one, and what knows
-// which scores are never needed.
+// Matches the softmax of masked scores in kernels: for targets that fuse its ops, and for finding scores that are never
+// needed.
 #pragma once
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,22 +11,22 @@
 
 namespace kiln {
 
-/// The number of the one input that is `value`, if the op reads it through `map`.
+/// Returns the number of the only input that is `value`, if the op reads it through `map`.
 std::optional<unsigned> inputAt(mlir::linalg::GenericOp op, mlir::Value value, mlir::AffineMap map);
 
-/// What the op joins all elements of `value` along its last dimension by, be it in order or not; null if it does
-/// something else.
+/// Returns the op that combines all elements of `value` along its last dimension, ordered or not; null if the op does
+/// anything else.
 mlir::Operation *rowCombiner(mlir::linalg::GenericOp op, mlir::Value value);
 
-/// select(condition, score, very low): beside any other score an excluded one has the weight 0.
+/// select(condition, score, very low): an excluded score has the weight 0 compared with any other.
 struct Mask {
   mlir::Value condition, score;
 
-  /// Of an i1 that is `a and b and ..`.
+  /// Splits a condition `a and b and ..` of type i1.
   llvm::SmallVector<mlir::Value> conditions() const;
 };
 
-/// Nothing if the value is chosen in another way.
+/// Returns nullopt if the value is not masked.
 std::optional<Mask> asMask(mlir::Value value);
 
 /// index < value, or <= if it is inclusive.
@@ -36,7 +36,7 @@ struct UpperLimit {
   bool isInclusive;
 };
 
-/// Nothing if the condition is another one.
+/// Returns nullopt for other conditions.
 std::optional<UpperLimit> asUpperLimit(mlir::Value condition);
 
 } // namespace kiln

@@ -22,7 +22,7 @@ static constexpr std::pair<Limit, llvm::StringLiteral> limitNames[] = {{Limit::F
 
 // Writing.
 
-/// Four digits, and no less than a nanosecond.
+/// Prints four digits, at least a nanosecond.
 static std::string printMicroseconds(double value) {
   char text[64];
   std::snprintf(text, sizeof text, "%.3e", std::max(value, 1e-3));
@@ -73,7 +73,7 @@ std::string TuningDatabase::text() const {
 
 namespace {
 
-/// Reads a line; `problem` says what is wrong with it.
+/// Reads a line; `problem` describes the error.
 class LineReader {
 public:
   explicit LineReader(llvm::StringRef line) : line(line) {}
@@ -98,7 +98,7 @@ private:
            llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
   }
 
-  /// "-", or numbers apart by `separator`.
+  /// Parses "-", or numbers separated by `separator`.
   static bool numbers(llvm::StringRef text, char separator, std::vector<int64_t> &values) {
     if (text == "-")
       return true;
@@ -246,7 +246,7 @@ bool LineReader::run() {
 
 } // namespace
 
-/// Says what is wrong with the first line, or nothing.
+/// Returns the error in the first line, or an empty string.
 static std::string checkFirstLine(llvm::StringRef line) {
   int64_t stated;
   if (!line.consume_front(firstWords) || line.getAsInteger(10, stated) || stated < 1)
@@ -272,7 +272,7 @@ TuningDatabase TuningDatabase::parse(llvm::StringRef text, llvm::StringRef name,
     if (number == 1) {
       if (std::string problem = checkFirstLine(line); !problem.empty()) {
         report(problem);
-        return database; // what follows is of another kind
+        return database; // what follows has another format
       }
       continue;
     }
@@ -312,7 +312,7 @@ llvm::Expected<TuningDatabase> TuningDatabase::load(const std::string &path) {
   return llvm::createStringError(llvm::join(problems, "\n"));
 }
 
-// Measurements of the same thing.
+// Measurements of the same case.
 
 bool isBetterFounded(const TuningResult &a, const TuningResult &b) {
   auto rank = [](const TuningResult &result) {
@@ -340,7 +340,7 @@ bool isBetterFounded(const TuningResult &a, const TuningResult &b) {
 }
 
 void TuningDatabase::put(const TuningCase &of, const TuningResult &result) {
-  // What a file would give back, so that a choice does not change when it is written.
+  // Rounds as the file does, so that a choice does not change when the database is saved.
   std::string line = toString(of, result);
   LineReader reader(line);
   bool isLegal = reader.run();

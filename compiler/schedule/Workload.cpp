@@ -14,7 +14,7 @@ namespace kiln {
 
 using namespace mlir;
 
-/// The value of an extent when its symbols have values.
+/// Returns the value of an extent for given values of its symbols.
 static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   SmallVector<AffineExpr> values;
   for (int64_t value : symbols)
@@ -74,7 +74,7 @@ static int operationsOf(Operation &op) {
              arith::MinimumFOp, arith::MinNumFOp, math::SqrtOp>(op);
 }
 
-/// The most bytes of the argument that the kernel's loops can touch: a look-up reads few rows of a table.
+/// Returns the most bytes of the argument that the kernel's loops can touch: a look-up reads few rows of a table.
 static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
   auto type = cast<RankedTensorType>(argument.getType());
   int64_t loads = 0;
@@ -109,7 +109,7 @@ Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
 
 namespace {
 
-/// Follows an integer through a region to what limits it.
+/// Follows an integer through a region to the ops that limit it.
 class LimitFinder {
 public:
   LimitFinder(ArrayRef<int64_t> extents) : extents(extents) {}

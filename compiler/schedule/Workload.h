@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call of a kernel reads, computes and writes at given extents.
+// Computes what a kernel call reads, computes and writes for given dimensions.
 #pragma once
 
 #include "compiler/schedule/Machine.h"
@@ -14,26 +14,26 @@
 
 namespace kiln {
 
-/// How much memory the weights of consecutive calls of a kernel take together: as much as all weights of the module, at
-/// most twice the machine's last cache.
+/// Returns the memory over which the weights of consecutive calls of a kernel rotate: the size of all weights of the
+/// module, at most twice the machine's last-level cache.
 int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const Target &target);
 
-/// The extents of a tensor with the symbols' values put in, and the bytes that it is stored in.
+/// Returns the shape of a tensor for given values of the symbols, and its size in bytes.
 std::vector<int64_t> shapeOf(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 int64_t storedBytes(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 
-/// The extents of an op's loops.
+/// Returns the extents of an op's loops.
 std::vector<int64_t> loopExtents(mlir::linalg::GenericOp op, llvm::ArrayRef<int64_t> extents);
 
-/// What a call must do at least, whatever its schedule: floating point operations, without those that masks leave out,
-/// bytes of arguments and of results.
+/// The minimum work of a call, for any schedule: floating-point operations, without those that masks exclude, and bytes
+/// of arguments and of results.
 struct Work {
   double operations = 0, bytesRead = 0, bytesWritten = 0;
 };
 Work measureWork(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> extents);
 
-/// Sensible values of an integer argument, first and past the last: below the extent of the axis that they index, or
-/// in the upper half of the loops that they are compared with.
+/// Returns a range of sensible values of an integer argument, first and past the last: below the size of the axis that
+/// they index, or in the upper half of the loops with which they are compared.
 std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp kernel, unsigned argument, llvm::ArrayRef<int64_t> extents);
 
 } // namespace kiln

@@ -65,19 +65,19 @@ double medianOf(std::vector<double> values) {
 /// The times of a kernel over some calls of an entry.
 struct KernelTime {
   std::set<std::string> layers;
-  uint64_t calls = 0, flops = 0, bytes = 0; // in a call of the entry
-  double seconds = 0;                       // of all of them: the median over calls of the entry
+  uint64_t calls = 0, flops = 0, bytes = 0; // per call of the entry
+  double seconds = 0;                       // sum over these calls: the median over calls of the entry
 };
 
-/// Notes what a trace tells of one call, and adds up afterwards: a note is two moments and no more, so that tracing
-/// takes little, and what it takes is known.
+/// Records the trace events of a call and adds them up afterwards. A record is only two time points, so that the
+/// overhead of tracing is small and known.
 class KernelTimes {
 public:
   KernelTimes() {
     moments.reserve(1 << 16);
-    // What a kernel of no time at all seems to take: from the moment of the first note to that of the second.
+    // The apparent time of an empty kernel: from the first time point to the second.
     kiln_event_t nothing{};
-    nothing.task = -1; // a kernel, not a task of one
+    nothing.task = -1; // the event of a whole kernel, not of one of its tasks
     std::vector<double> empty;
     for (int i = 0; i < 1001; ++i) {
       begin(this, &nothing);
@@ -89,12 +89,12 @@ public:
   }
 
   const kiln_trace_t *trace() const { return &functions; }
-  /// Of one kernel; it is subtracted from what is measured.
+  /// Returns the overhead per kernel, which is subtracted from the measured time.
   double costOfANote() const { return cost; }
 
-  /// After a call of the entry.
+  /// Must be called after each call of the entry.
   void endCall() {
-    std::map<const char *, KernelTime> called; // names are of the library, one pointer each
+    std::map<const char *, KernelTime> called; // names belong to the library: one pointer per name
     for (const Moment &moment : moments) {
       KernelTime &kernel = called[moment.kernel];
       kernel.seconds += std::max(0.0, moment.seconds() - cost);
@@ -116,7 +116,7 @@ public:
     moments.clear();
   }
 
-  /// All calls of an entry are alike, but for the time.
+  /// Returns the median time of each kernel. All calls of an entry do the same work.
   std::map<std::string, KernelTime> medians() const {
     std::map<std::string, KernelTime> result = kernels;
     for (auto &[name, kernel] : result)
@@ -137,7 +137,7 @@ private:
       static_cast<KernelTimes *>(self)->started = Clock::now();
   }
   static void end(void *self, const kiln_event_t *event) {
-    if (event->task >= 0) // of the executor's threads
+    if (event->task >= 0) // a task on one of the executor's threads
       return;
     const Clock::time_point now = Clock::now();
     auto *times = static_cast<KernelTimes *>(self);
@@ -145,14 +145,14 @@ private:
   }
 
   Clock::time_point started;
-  std::vector<Moment> moments; // of the call that runs
+  std::vector<Moment> moments; // moments of the current call
   double cost = 0;
-  std::map<std::string, KernelTime> kernels; // of the last call
+  std::map<std::string, KernelTime> kernels; // kernels of the last call
   std::map<std::string, std::vector<double>> all;
   kiln_trace_t functions{this, begin, end};
 };
 
-/// Memory whose beginning is aligned as an arena's.
+/// Memory that is aligned as an arena requires.
 class Aligned {
 public:
   explicit Aligned(uint64_t bytes) : bytes(bytes), memory(bytes + KILN_ARENA_ALIGNMENT) {}
@@ -163,7 +163,7 @@ public:
   const uint64_t bytes;
 
 private:
-  std::vector<char> memory; // zeros: states begin so
+  std::vector<char> memory; // zeros, as at the start of a session
 };
 
 /// The model as a library in this process, with weights.
@@ -240,13 +240,13 @@ public:
     }
   }
 
-  /// Fails with the library's words.
+  /// Calls the entry. Fails with the library's message.
   llvm::Error call(const kiln_trace_t *trace = nullptr) {
     kiln_error_t error{};
     const kiln_call_t given{
         .arena = arena.data(), .arena_bytes = arena.bytes, .executor = executor, .error = &error, .trace = trace};
     const kiln_status_t status = model.run(given, index, extents, arguments);
-    // Weights that are trained on random numbers may end anywhere.
+    // Training on random numbers may diverge.
     return status && status != KILN_NOT_FINITE ? llvm::createStringError(error.message) : llvm::Error::success();
   }
 
@@ -260,15 +260,15 @@ private:
   const kiln_executor_t *executor;
 };
 
-/// What was measured of an entry.
+/// The measurements of an entry.
 struct EntryTimes {
   std::string name, extents;
-  double seconds = 0;                        // the median of calls
-  double tracedSeconds = 0, costOfANote = 0; // the median of traced calls; what tracing adds to the time of a kernel
+  double seconds = 0;                        // median of the calls
+  double tracedSeconds = 0, costOfANote = 0; // median of the traced calls; overhead of tracing per kernel
   std::map<std::string, KernelTime> kernels;
 };
 
-/// The time of a call.
+/// Returns the time of a call.
 llvm::Expected<double> timeCall(EntryCalls &calls, const kiln_trace_t *trace) {
   const Clock::time_point begin = Clock::now();
   if (llvm::Error error = calls.call(trace))
@@ -276,10 +276,11 @@ llvm::Expected<double> timeCall(EntryCalls &calls, const kiln_trace_t *trace) {
   return secondsSince(begin);
 }
 
-/// Calls until the time is over, at least thrice, each beside a traced one: both meet the same machine.
+/// Repeats calls until the time is over, at least three times. Plain and traced calls alternate, so that both run under
+/// the same conditions.
 llvm::Expected<EntryTimes> measure(EntryCalls &calls, double seconds) {
   EntryTimes times;
-  if (llvm::Error error = calls.call()) // pages and caches
+  if (llvm::Error error = calls.call()) // warm up pages and caches
     return std::move(error);
   KernelTimes kernels;
   std::vector<double> plain, traced;
@@ -302,10 +303,11 @@ llvm::Expected<EntryTimes> measure(EntryCalls &calls, double seconds) {
   return times;
 }
 
-/// What a call computes and moves, by its trace.
+/// The work of a call, from its trace.
 struct CallWork {
   uint64_t flops = 0, bytes = 0;
-  /// On one thread it takes about a millisecond at most: to start others would take as long as they save.
+  /// Whether a call takes at most about a millisecond on one thread: then starting other threads would take as long as
+  /// they save.
   bool isSmall() const { return flops <= 20'000'000 && bytes <= 8'000'000; }
 };
 
@@ -320,7 +322,7 @@ llvm::Expected<CallWork> measureWork(EntryCalls &calls) {
   return work;
 }
 
-/// Three significant digits; microseconds below a millisecond.
+/// Returns the time with three significant digits; in microseconds below a millisecond.
 std::string describeTime(double seconds) {
   const bool isShort = seconds < 0.9995e-3, isLong = seconds >= 0.9995;
   const double value = seconds * (isShort ? 1e6 : isLong ? 1 : 1e3);
@@ -344,7 +346,7 @@ void print(const EntryTimes &times) {
   };
   fmt::print("{} ({}): {}, {:.1f} GFLOP/s\n", times.name, times.extents, describeTime(times.seconds),
              perSecond(flops, times.seconds));
-  // Medians do not add up: kernels may take a little more than the call.
+  // Medians do not add up: the kernels' sum may exceed the call's time.
   const double whole = std::max(times.seconds, inKernels);
   fmt::print("  {:>7} {:>10} {:>6} {:>9} {:>8}  kernel: layers\n", "share", "time", "calls", "GFLOP/s", "GB/s");
   for (const auto &[name, kernel] : order)
@@ -360,7 +362,8 @@ llvm::json::Object toJson(const EntryTimes &times) {
   return llvm::json::Object{{"name", times.name}, {"extents", times.extents}, {"seconds", times.seconds}};
 }
 
-/// A row for each kernel, as `inspect --times` reads them. Names are those of the manifest: without `prefix`.
+/// Adds a row for each kernel, in the form that `inspect --times` reads. Names are those of the manifest, without
+/// `prefix`.
 void addKernels(llvm::json::Array &rows, const EntryTimes &times, llvm::StringRef prefix) {
   for (const auto &[symbol, kernel] : times.kernels) {
     llvm::StringRef name = symbol;
@@ -375,7 +378,7 @@ void addKernels(llvm::json::Array &rows, const EntryTimes &times, llvm::StringRe
   }
 }
 
-/// The extents of a call: those given, else the bounds. Fails for one that the entry does not take.
+/// Returns the extents of a call: the given ones, else the upper bounds. Fails for a value outside of its bounds.
 llvm::Expected<std::vector<int64_t>> extentsOf(const EntryInterface &entry, const GivenExtents &given) {
   std::vector<int64_t> values;
   for (const Symbol &symbol : entry.symbols) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `bench`: how long entries and their kernels take on this machine.
+// The subcommand `bench`, which times entries and their kernels on this machine.
 #pragma once
 
 #include "compiler/emit/Compile.h"
@@ -11,11 +11,11 @@ namespace kiln {
 
 class BenchCommand {
 public:
-  /// Adds `bench` to a generator's command line. `options` have the name of the model.
+  /// Adds `bench` to a generator's command line. `options` has the name of the model.
   BenchCommand(CLI::App &app, const CompileOptions &options);
 
   bool isChosen() const { return bench->parsed(); }
-  /// Compiles the model, links it into this process and times it; the exit status.
+  /// Compiles the model, links it into this process and times it. Returns the exit status.
   int run(const Graph &graph);
 
 private:
@@ -24,7 +24,7 @@ private:
   bool isUntuned = false;
   unsigned threads = 0; // 0: one for small models, else all CPUs
   double seconds = 1;
-  std::vector<std::string> extents, entries; // NAME=VALUE; all entries if empty
+  std::vector<std::string> extents, entries; // extents: NAME=VALUE; entries: all if empty
   std::string jsonFile, traceFile;
 };
 

@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// "FILE:LINE:" or "FILE:LINE:COLUMN:", then a text.
+/// Parses a line "FILE:LINE:" or "FILE:LINE:COLUMN:", followed by a text.
 std::optional<Remark> readRemark(std::string_view line) {
   for (std::size_t colon = line.find(':'); colon != std::string_view::npos; colon = line.find(':', colon + 1)) {
     std::size_t end = colon + 1;
@@ -38,7 +38,7 @@ std::optional<Remark> readRemark(std::string_view line) {
   return std::nullopt;
 }
 
-/// The text after one of the prefixes.
+/// Returns the text after one of the prefixes.
 std::optional<std::string> after(const std::string &text, std::initializer_list<const char *> prefixes) {
   for (std::string_view prefix : prefixes)
     if (text.starts_with(prefix))
@@ -50,7 +50,7 @@ bool isInclusion(std::string_view line) {
   return line.starts_with("In file included from") || trimmed(line).starts_with("from ");
 }
 
-/// A string literal's content, up to its closing quote.
+/// Returns a string literal's content, up to its closing quote.
 std::string unescaped(std::string_view literal) {
   std::string text;
   for (std::size_t i = 0; i < literal.size() && literal[i] != '"'; ++i) {
@@ -61,7 +61,7 @@ std::string unescaped(std::string_view literal) {
   return text;
 }
 
-/// 'a', 'b', '\''>
+/// Returns the string that character literals such as 'a', 'b', '\''> spell.
 std::string spelled(std::string_view letters) {
   std::string text;
   for (std::size_t i = 0; i < letters.size() && letters[i] != '>';) {
@@ -79,7 +79,7 @@ std::string spelled(std::string_view letters) {
   return text;
 }
 
-/// Where the brace, parenthesis or angle bracket at `open` is closed; npos if it is not.
+/// Returns the position at which the brace, parenthesis or angle bracket at `open` is closed; npos if it is not.
 std::size_t findClosing(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -92,7 +92,7 @@ std::size_t findClosing(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-/// The first name in a Dim: g++ prints "batch\000", clang {98, 97, 116, 99, 104, 0, 0, 0}.
+/// Returns the first name in a Dim: g++ prints "batch\000", clang {98, 97, 116, 99, 104, 0, 0, 0}.
 std::string nameIn(std::string_view dim) {
   if (const std::size_t quote = dim.find('"'); quote != std::string_view::npos) {
     const std::size_t end = dim.find_first_of("\\\"", quote + 1);
@@ -107,7 +107,7 @@ std::string nameIn(std::string_view dim) {
   return name;
 }
 
-/// "Dim{OFFSET, FACTOR, ...}" as "768", "tokens", "2*tokens+1".
+/// Returns "Dim{OFFSET, FACTOR, ...}" as "768", "tokens" or "2*tokens+1".
 std::string shortDim(std::string_view dim) {
   const std::size_t open = dim.find('{');
   if (open == std::string_view::npos)
@@ -121,7 +121,7 @@ std::string shortDim(std::string_view dim) {
   return offset == 0 ? text : text + (offset > 0 ? "+" : "") + std::to_string(offset);
 }
 
-/// What stands between the angle brackets of a Tensor.
+/// Returns a short form of the template arguments of a Tensor.
 std::string shortTensor(std::string_view arguments) {
   std::size_t comma = arguments.find(',');
   std::string_view element = arguments.substr(0, comma);
@@ -143,7 +143,7 @@ std::string shortTensor(std::string_view arguments) {
 
 std::vector<Error> readErrors(std::string_view output) {
   std::vector<Error> errors;
-  std::vector<Remark> before; // of the next error or note
+  std::vector<Remark> before; // remarks that precede the next error or note
   for (std::size_t begin = 0; begin < output.size();) {
     std::size_t end = output.find('\n', begin);
     end = end == std::string_view::npos ? output.size() : end;
@@ -153,7 +153,8 @@ std::vector<Error> readErrors(std::string_view output) {
       continue;
     std::optional<Remark> remark = readRemark(line);
     if (!remark) {
-      // "refusal.h: In instantiation of 'struct Refusal<Message<...>>':" has the text, and no line.
+      // A line such as "refusal.h: In instantiation of 'struct Refusal<Message<...>>':" has the text, and no line
+      // number.
       if (line.find(": In ") != std::string_view::npos)
         before.push_back({{}, std::string(line)});
       continue;
@@ -209,7 +210,8 @@ std::optional<LanguageText> findLanguageText(const Error &error) {
       return LanguageText{said.substr(at + 6), true};
   if (const std::size_t at = said.find("kiln: "); at != std::string::npos && said.starts_with("static"))
     return LanguageText{said.substr(at + 6), false};
-  // Functions whose name is a rule, since a constant expression that calls one is none: flops_requires_..._flops_c1.
+  // Some functions are named after a rule, because calling one makes an expression not constant:
+  // flops_requires_..._flops_c1.
   if (const std::size_t at = said.find("kiln::error::"); at != std::string::npos) {
     std::size_t end = at + 13;
     while (end < said.size() && (std::isalnum(static_cast<unsigned char>(said[end])) != 0 || said[end] == '_'))

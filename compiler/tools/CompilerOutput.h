@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output of g++ or clang as diagnostics: each error with what stands around it.
+// Parses the output of g++ or clang as diagnostics: each error with its related lines.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Place {
   int line = 0;
 };
 
-/// A line of the output that names a place: a note, or a step of an instantiation.
+/// A line of the output with a source location: a note, or a step of an instantiation.
 struct Remark {
   Place place;
   std::string text;
@@ -23,27 +23,28 @@ struct Remark {
 
 struct Error {
   Remark said;
-  std::vector<Remark>
-      around; // the instantiation and the notes, innermost first: g++ has it before the error, clang after
+  /// The instantiation and the notes, innermost first. g++ prints them before the error, clang after it.
+  std::vector<Remark> around;
 };
 
 std::vector<Error> readErrors(std::string_view output);
 
-/// Whether a file is the user's: not of the language's headers, nor of the compiler or its libraries.
+/// Whether a file is the user's, rather than one of the language's headers, the compiler or its libraries.
 bool isUsers(const std::string &file);
 
-/// The language's text of an error.
+/// The DSL's text of an error.
 struct LanguageText {
   std::string text;
-  bool
-      isComputed; // from `Message<42>{"..."}` (g++, clang 22) or `Spelled<'a', 'b'>` (clang before 22), not written out
+  /// Whether the text comes from `Message<42>{"..."}` (g++, clang 22) or `Spelled<'a', 'b'>` (clang before 22), rather
+  /// than being written out.
+  bool isComputed;
 };
 
-/// Nothing if the error is C++'s own.
+/// Returns the DSL's text in an error, or nothing if the error is C++'s own.
 std::optional<LanguageText> findLanguageText(const Error &error);
 
-/// C++'s own text, with tensors as the language writes them, "f32[batch, 64]", and without the lists of template
-/// arguments at its end.
+/// Shortens C++'s own text: tensors are written as in the DSL, "f32[batch, 64]", and trailing lists of template
+/// arguments are removed.
 std::string shorten(std::string text);
 
 } // namespace kiln::diagnose

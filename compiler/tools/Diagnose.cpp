@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 namespace kiln::diagnose {
 namespace {
 
-/// A file's path, of which a message has the name only.
+/// Returns the path of a file that a message names without its folder.
 std::string pathOf(const std::string &name, const std::vector<Source> &sources, const Error &error) {
   for (const Source &source : sources)
     if (fs::path(source.path).filename() == name)
@@ -21,7 +21,7 @@ std::string pathOf(const std::string &name, const std::vector<Source> &sources, 
   return name;
 }
 
-/// The innermost place of the user's around an error.
+/// Returns the innermost location of an error in the user's files.
 Place usersPlace(const Error &error) {
   if (isUsers(error.said.place.file))
     return error.said.place;
@@ -36,20 +36,21 @@ struct Mistake {
   std::string text;
 };
 
-/// What stands between the first quotes after `from`.
+/// Returns the text in the first quotes after `from`.
 std::string quotedIn(const std::string &text, std::size_t from = 0) {
   const std::size_t open = text.find('\'', from), close = open == std::string::npos ? open : text.find('\'', open + 1);
   return close == std::string::npos ? "" : text.substr(open + 1, close - open - 1);
 }
 
-/// "auto Block::forward(const auto:1&) const [with ...]" and "forward<...>" are "Block::forward" and "forward".
+/// Returns "Block::forward" for "auto Block::forward(const auto:1&) const [with ...]", and "forward" for
+/// "forward<...>".
 std::string functionName(std::string text) {
   text.resize(std::min({text.size(), text.find('('), text.find('<')}));
   const std::size_t space = text.rfind(' ');
   return space == std::string::npos ? text : text.substr(space + 1);
 }
 
-/// A trace that is no constant expression, because of a function, or of something else in it that is none.
+/// Explains a trace that is not a constant expression, because of a function or another part of it.
 std::optional<Mistake> notConstant(const Error &error) {
   const std::string &said = error.said.text;
   std::vector<Remark> all{error.said};
@@ -75,7 +76,7 @@ std::optional<Mistake> notConstant(const Error &error) {
                          "; expected a forward that the compiler can evaluate"};
     const std::size_t quote = text.find("constexpr' function ");
     const std::string name = functionName(quotedIn(text, quote == std::string::npos ? 0 : quote + 19));
-    // The function, if it is the user's, else the call.
+    // Prefer the function's location, if it is the user's, to the call's.
     Place place = isUsers(all[i].place.file) ? all[i].place : Place();
     for (const Remark &remark : error.around)
       if ((contains(remark.text, "declared here") || contains(remark.text, "is not usable as a")) &&
@@ -88,7 +89,7 @@ std::optional<Mistake> notConstant(const Error &error) {
   return std::nullopt;
 }
 
-/// The layer's own type in `struct Block : kiln::Layer<Block<W>>` at or above a line.
+/// Returns the layer's own type in `struct Block : kiln::Layer<Block<W>>` at or above a line.
 std::string layerAbove(const Place &place, const std::vector<Source> &sources) {
   for (const Source &source : sources)
     if (source.path == place.file)
@@ -102,7 +103,7 @@ std::string layerAbove(const Place &place, const std::vector<Source> &sources) {
   return "kiln::Layer<Self>";
 }
 
-/// What is known of common mistakes that the C++ compiler tells in its own words.
+/// Returns advice on common mistakes that the C++ compiler reports in its own words.
 std::string advised(const Place &place, const std::string &text, const std::vector<Source> &sources) {
   if (contains(text, "'Layer' has not been declared") || contains(text, "undeclared identifier 'Layer'") ||
       (contains(text, "'Layer'") && contains(lineAt(place, sources), "using Layer::Layer")))
@@ -136,7 +137,7 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
     Told told = readTold(text, found->isComputed && !isRefused); // a trace's text begins with a path
     const Place given = told.place;
     for (const char *label : {"model_c1", "model_c2", "model_c3", "model_c4", "model_c5"})
-      if (told.label == label) // the line is the last one of the entry
+      if (told.label == label) // the given line is the last one of the entry
         told.place = {};
     if (told.place.line != 0)
       mistake.place = {pathOf(told.place.file, sources, error), told.place.line};
@@ -162,10 +163,10 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
   return mistake;
 }
 
-/// The error to show: the first one, unless it is in the language's headers in C++'s words and a rule's text follows,
-/// which is not one of those that a broken model breaks next.
+/// Returns the error to show: the first one, unless it is C++'s own error in the DSL's headers and a rule's text
+/// follows that is not a consequential error of a broken model.
 const Error &chosen(const std::vector<Error> &errors) {
-  if (contains(errors.front().said.text, "called in a constant expression")) // g++ says of what next
+  if (contains(errors.front().said.text, "called in a constant expression")) // a later error of g++ names the function
     for (const Error &error : errors)
       if (contains(error.said.text, "call to non-'constexpr' function"))
         return error;
@@ -186,7 +187,7 @@ const Error &chosen(const std::vector<Error> &errors) {
 
 std::optional<std::string> findMistake(std::string_view output, const std::vector<Source> &sources) {
   std::string text(output);
-  replaceAll(text, "\xe2\x80\x98", "'"); // where the locale was not C
+  replaceAll(text, "\xe2\x80\x98", "'"); // quotes in locales other than C
   replaceAll(text, "\xe2\x80\x99", "'");
   const std::vector<Error> errors = readErrors(text);
   if (errors.empty())

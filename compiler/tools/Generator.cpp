@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
+// The command line of a generator. Only this file declares options; `kiln` passes its own arguments through.
 #include "compiler/emit/Bindings.h"
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
@@ -28,7 +28,7 @@
 
 namespace kiln {
 
-/// One line that is rewritten on a terminal, silent elsewhere; with `isVerbose` a line a kernel.
+/// Prints one line that is rewritten on a terminal, and nothing elsewhere; with `isVerbose`, one line per kernel.
 static void showProgress(const KernelProgress &progress, bool isVerbose) {
   const std::string line =
       fmt::format("[{}/{}] {} {} {}", progress.done, progress.total, progress.kernel.target->name().str(),
@@ -41,12 +41,12 @@ static void showProgress(const KernelProgress &progress, bool isVerbose) {
   std::fflush(stderr);
 }
 
-/// What the command line says besides the options of the compiler.
+/// The command line's options in addition to those of the compiler.
 struct CommandOptions {
   bool isVerbose = false, showsTimes = false, isCacheless = false, isUntuned = false;
 };
 
-/// What a library and a packed file of its weights have in common.
+/// Adds the options that a library and a packed file of its weights share.
 static void addModelOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
@@ -82,11 +82,11 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
   app.add_flag("--time", command.showsTimes, "show what the time went to");
 }
 
-/// After parsing.
+/// Completes the options after parsing.
 static void applyCommandOptions(CompileOptions &options, const CommandOptions &command) {
   if (command.isCacheless)
     options.cacheFolder.clear();
-  options.tuning.command += flagsOf(options.lowering); // advice is about these kernels
+  options.tuning.command += flagsOf(options.lowering); // the advised command must measure these kernels
   findTuningFile(options.tuning, options.name, command.isUntuned);
   options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
 }
@@ -114,7 +114,8 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
   fmt::print("  {}\n", describeTuning(report.variants, options.tuning));
 }
 
-/// What only shows something, or writes the text of a stage, says so of a file alone that leaves kernels out.
+/// Warns of kernels without a measurement, in commands that only inspect or print a stage. The warning only appears if
+/// a tuning file is in use.
 static void warnOfUntuned(const CompileReport &report, const TuningOptions &options) {
   if (options.file.empty() || isTuned(report.variants) || report.variants.empty())
     return;
@@ -122,7 +123,7 @@ static void warnOfUntuned(const CompileReport &report, const TuningOptions &opti
   fmt::print(stderr, "{}\n", describeTuning(report.variants, options));
 }
 
-/// Says what does not go together, or nothing.
+/// Returns an error message if options do not go together, else an empty string.
 static std::string checkCheckpoint(const Checkpoint &checkpoint) {
   if (llvm::StringRef(checkpoint.path).ends_with(".gguf") && !checkpoint.quantization.empty())
     return fmt::format("--quantized requires a safetensors file, got \"{}\"", checkpoint.path);
@@ -151,7 +152,7 @@ static int runCompile(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-/// Which part `inspect` shows; with none chosen, what the library holds.
+/// The parts that `inspect` shows. If none is selected, it shows the content of the library.
 struct InspectOptions {
   bool memory = false, schedule = false, cost = false, interface = false, weights = false, manifest = false;
   ViewOptions view;
@@ -159,7 +160,7 @@ struct InspectOptions {
   bool isPart() const { return memory || schedule || cost || interface || weights || manifest; }
 };
 
-/// A line a tensor of the weight file, as the first instruction set stores it.
+/// Prints one line per tensor of the weight file, with its format for the first instruction set.
 static void printWeights(const CompileReport &report) {
   const Variant &variant = report.variants.front();
   uint64_t total = 0;
@@ -221,7 +222,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-/// What `scale` takes of a spec, besides what it takes of an archive.
+/// The options of `scale` for a spec, in addition to those for an archive.
 struct ScaleOptions {
   ClusterOptions cluster;
   std::vector<std::string> extents; // NAME=VALUE
@@ -236,7 +237,8 @@ static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &
   return added;
 }
 
-/// What replicas add up and stages send is predicted, not counted; but what replicas share out takes less memory.
+/// The communication of replicas and pipeline stages is predicted rather than compiled, so the model is compiled
+/// without them. With a sharded optimiser state, the replicas are kept, as they reduce the memory.
 static int runScale(const Graph &graph, CompileOptions options, ScaleOptions scale) {
   scale.cluster.placement.stages = std::exchange(options.lowering.ranks.stages, 1);
   scale.cluster.placement.replicas = options.lowering.ranks.replicas;
@@ -259,7 +261,7 @@ static int runScale(const Graph &graph, CompileOptions options, ScaleOptions sca
   return inspection ? showCosts(*inspection, scale.cluster) : fail(inspection.takeError());
 }
 
-/// How a checkpoint is read whose path is an option of its own.
+/// Adds the options that describe a checkpoint whose path is a separate option.
 static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
       ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
@@ -276,7 +278,7 @@ static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
 static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
   CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
   addModelOptions(*pack, options);
-  pack->get_option("--target")->allow_extra_args(false); // else the file would be one
+  pack->get_option("--target")->allow_extra_args(false); // otherwise the file would be a target
   pack->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
       ->required();
   addCheckpointOptions(*pack, checkpoint);
@@ -288,17 +290,17 @@ static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &che
 static CLI::App *addCheck(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
   CLI::App *check = app.add_subcommand("check", "compare names, shapes and types of a checkpoint with the model's");
   addModelOptions(*check, options);
-  check->get_option("--target")->allow_extra_args(false); // else the file would be one
+  check->get_option("--target")->allow_extra_args(false); // otherwise the file would be a target
   check->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
       ->required();
   addCheckpointOptions(*check, checkpoint);
   return check;
 }
 
-/// Shows a line for each difference.
+/// Prints one line per difference.
 static int runCheck(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
   options.form = EmitForm::Layout;
-  options.targets.resize(1); // whose weights are those of all
+  options.targets.resize(1); // all targets have the same weights
   if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
     llvm::errs() << "error: " << wrong << "\n";
     return 1;
@@ -319,7 +321,7 @@ static int runCheck(const Graph &graph, CompileOptions options, const Checkpoint
   return differences->count == 0 ? 0 : 1;
 }
 
-/// Writes a file a target.
+/// Writes one file per target.
 static int runPack(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
   options.form = EmitForm::Layout;
   if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
@@ -341,21 +343,22 @@ static int runPack(const Graph &graph, CompileOptions options, const Checkpoint 
   return 0;
 }
 
-/// For a command line that has a spec somewhere among its options: every word that is no option and no value of one.
+/// Prepares a parser for a command line that has a spec among its options: it collects all words that are neither
+/// options nor values of options.
 static void prepareSearch(CLI::App &app) {
   app.allow_extras();
   for (CLI::Option *option : app.get_options([](const CLI::Option *) { return true; })) {
-    option->required(false); // what is missing, the generator tells
+    option->required(false); // the generator reports missing options
     if (option->get_positional())
       app.remove_option(option);
     else if (option->get_items_expected_max() > 1)
-      option->allow_extra_args(false); // else the spec would be a value
+      option->allow_extra_args(false); // otherwise the spec would be a value
   }
   for (CLI::App *subcommand : app.get_subcommands([](const CLI::App *) { return true; }))
     prepareSearch(*subcommand);
 }
 
-/// Of these words the one that is the spec, or what compiling made of one.
+/// Returns the word that is the spec, or a compiled library.
 static std::string chooseSpec(const std::vector<std::string> &words) {
   std::vector<std::string> candidates;
   for (const std::string &word : words)
@@ -380,14 +383,14 @@ static void addVersion(CLI::App &app) {
     addVersion(*subcommand);
 }
 
-/// The command line of a generator; with `spec` it is only read, to find the one that it is to be made of.
+/// Runs the command line of a generator. With `spec`, only parses it to find the spec that the generator is built from.
 static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace)(), std::string *spec) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
-  app.require_subcommand(0, 1); // an unknown one is then reported by its name
+  app.require_subcommand(0, 1); // an unknown subcommand is then reported by its name
   CompileOptions options;
   options.name = name;
   options.targets = defaultTargetNames();
-  const char *given = std::getenv("KILN_TUNE_COMMAND"); // by `kiln`, whose generator does not last
+  const char *given = std::getenv("KILN_TUNE_COMMAND"); // set by `kiln`, whose generator is temporary
   options.tuning.command = given ? given : quoteWord(argv[0]) + " tune";
   if (const char *end = std::getenv("KILN_TUNE_COMMAND_END"))
     options.tuning.commandEnd = end;
@@ -489,13 +492,13 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
 
 } // namespace kiln
 
-/// For `kiln`, which has the words of a subcommand and no generator yet: the place of the spec among them. Prints the
-/// help if they ask for it, or what is wrong with them; then there is no place, and the exit status is returned.
+/// Finds the spec among the words of a subcommand, for `kiln`, which has no generator yet. On --help or an error it
+/// prints the text, sets no place, and returns the exit status.
 extern "C" int kiln_find_spec(int argc, char **argv, int *place) {
   std::string spec;
   const int status = kiln::runCommandLine(argc, argv, "NAME", nullptr, &spec);
   *place = -1;
-  for (int i = 1; status == 0 && !spec.empty() && i < argc; ++i) // of equal words the last: that one is no option's
+  for (int i = 1; status == 0 && !spec.empty() && i < argc; ++i) // the last match is no option's value
     if (argv[i] == spec)
       *place = i;
   return status;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FOLDER/KEY.read lists the files that the command read when it last ran; KEY is a hash of the command. The hash of KEY
-// and of what is in these files names the result. So a changed header is another result, and a header that is included
-// for the first time comes with a change of a file of the list. What is not seen: a new header in a folder that is
-// searched before the one in which a header of the same name was found.
+// FOLDER/KEY.read lists the files that the command read when it last ran, where KEY is a hash of the command. The
+// result is named by the hash of KEY and of the contents of these files. So a changed header leads to another result,
+// and a header that is included for the first time implies a change of a listed file. Limitation: a new header is not
+// detected if it is in a folder that is searched before the one in which a header of the same name was found.
 #include "compiler/tools/GeneratorCache.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ namespace kiln {
 
 namespace {
 
-/// FNV-1a of 128 bits (Fowler, Noll and Vo, 1991).
+/// The 128-bit FNV-1a hash (Fowler, Noll and Vo, 1991).
 class Hash {
 public:
   Hash &add(const std::string &bytes) {
     for (char byte : bytes)
       value = (value ^ static_cast<unsigned char>(byte)) * prime;
-    value = (value ^ 0x100 ^ bytes.size()) * prime; // where a part ends
+    value = (value ^ 0x100 ^ bytes.size()) * prime; // marks the end of a part
     return *this;
   }
   std::string text() const {
@@ -48,7 +48,7 @@ std::optional<std::string> readFile(const fs::path &path) {
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Which program a word is, if it is one: another version of the compiler has another size or time.
+/// Identifies the program that a word names, if any: another version of the compiler has another size or time.
 std::string describeProgram(const std::string &word) {
   std::error_code error;
   const fs::path program = findProgram(word);
@@ -58,7 +58,7 @@ std::string describeProgram(const std::string &word) {
                      fs::last_write_time(program, error).time_since_epoch().count());
 }
 
-/// The files behind the colon of a rule of make.
+/// Returns the files after the colon of a make rule.
 std::vector<std::string> filesOfRule(const std::string &rule) {
   std::vector<std::string> files;
   std::string file;
@@ -75,7 +75,7 @@ std::vector<std::string> filesOfRule(const std::string &rule) {
       file += rule[++at];
     else if (c == '\\' && next == '\n')
       finish(), ++at;
-    else if (c == '\n') // another rule
+    else if (c == '\n') // the next rule
       break;
     else if (c == ' ' || c == '\t')
       finish();
@@ -86,7 +86,7 @@ std::vector<std::string> filesOfRule(const std::string &rule) {
   return files;
 }
 
-/// Writes under another name and renames, so that a reader sees all of it or nothing.
+/// Writes to a temporary name and renames the file, so that a reader sees all of it or nothing.
 bool writeFile(const fs::path &path, const std::string &text) {
   const fs::path partial = fmt::format("{}.{}.partial", path.string(), getpid());
   std::error_code error;
@@ -176,7 +176,7 @@ CompiledFile::CompiledFile(const fs::path &cache, std::string suffix, const std:
   hash.add("kiln generator 1").add(this->suffix);
   for (const std::string &word : command)
     hash.add(word);
-  for (const std::string &word : command) // a compiler may be two: ccache g++
+  for (const std::string &word : command) // a compiler may be two words: ccache g++
     if (word.starts_with("-"))
       break;
     else
@@ -186,11 +186,11 @@ CompiledFile::CompiledFile(const fs::path &cache, std::string suffix, const std:
     if (const char *value = std::getenv(name))
       hash.add(name).add(value);
   std::error_code error;
-  hash.add(fs::current_path(error).string()); // relative paths are from here
+  hash.add(fs::current_path(error).string()); // relative paths depend on this folder
   key = hash.text();
 }
 
-/// Empty if one of the files cannot be read.
+/// Returns the path of the result, or an empty path if one of the files cannot be read.
 fs::path CompiledFile::pathOf(const std::vector<std::string> &read) const {
   Hash hash;
   hash.add(key);
@@ -216,7 +216,7 @@ std::optional<fs::path> CompiledFile::find() const {
   std::error_code error;
   if (read.empty() || path.empty() || !fs::is_regular_file(path, error))
     return std::nullopt;
-  fs::last_write_time(path, fs::file_time_type::clock::now(), error); // of its last use
+  fs::last_write_time(path, fs::file_time_type::clock::now(), error); // records the last use
   return path;
 }
 
@@ -227,7 +227,7 @@ std::optional<fs::path> CompiledFile::keep(const fs::path &file, const fs::path 
   std::error_code error;
   std::vector<std::string> read;
   for (const std::string &name : filesOfRule(*text)) {
-    if (name.ends_with(".gch")) // made of the others
+    if (name.ends_with(".gch")) // built from the other files
       continue;
     if (name.find('\n') != std::string::npos || fs::last_write_time(name, error) >= begin || error)
       return std::nullopt;
@@ -248,7 +248,7 @@ std::optional<fs::path> CompiledFile::keep(const fs::path &file, const fs::path 
   return path;
 }
 
-/// Removes what was used least recently, and what a run that was killed left.
+/// Removes the least recently used files, and files that a killed process left.
 void CompiledFile::trim() const {
   const fs::file_time_type longAgo = fs::file_time_type::clock::now() - std::chrono::hours(1);
   std::vector<std::pair<fs::file_time_type, fs::path>> files, lists;
@@ -266,7 +266,7 @@ void CompiledFile::trim() const {
   auto remove = [&](auto &all, std::size_t kept) {
     std::sort(all.begin(), all.end());
     for (std::size_t i = 0; i + kept < all.size(); ++i)
-      fs::remove(all[i].second, error), fs::remove(all[i].second.replace_extension(), error); // X.h of X.h.gch
+      fs::remove(all[i].second, error), fs::remove(all[i].second.replace_extension(), error); // for X.h.gch, also X.h
   };
   remove(files, most);
   remove(lists, 256);

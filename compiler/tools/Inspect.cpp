@@ -71,7 +71,8 @@ llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport 
   return inspection;
 }
 
-/// What this machine does with the target's instructions, within the memory of the model. Nothing if it cannot run it.
+/// Measures the peak rates of this machine with the target's instructions, within the model's memory footprint. Returns
+/// nothing if the machine cannot run the target.
 static std::optional<PeakRates> probe(const Inspection &inspection, unsigned threads) {
   if (!isOfThisMachine(inspection.target))
     return std::nullopt;
@@ -133,7 +134,7 @@ int showInspection(Inspection inspection, const ViewOptions &options) {
   return 0;
 }
 
-/// libNAME.a: NAME.manifest.json beside it.
+/// Returns the path of the manifest: for libNAME.a, NAME.manifest.json in the same folder.
 static std::string manifestOf(llvm::StringRef path) {
   if (!path.ends_with(".a"))
     return path.str();
@@ -187,5 +188,5 @@ static int runInspectArchive(int argc, char **argv) {
 
 } // namespace kiln
 
-/// For `kiln inspect NAME.a`, which has no spec and finds this by its name.
+/// For `kiln inspect NAME.a`, which has no spec and looks up this function by name.
 extern "C" int kiln_inspect_archive(int argc, char **argv) { return kiln::runInspectArchive(argc, argv); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `inspect` says of a library, in words or as a page: the options, and where the parts of an inspection come from.
+// The subcommand `inspect`, which describes a library as text or as a page: its options, and the sources of an
+// inspection.
 #pragma once
 
 #include "compiler/emit/Compile.h"
@@ -11,30 +12,31 @@
 namespace kiln {
 
 struct ViewOptions {
-  std::string page;                 // the file that gets it; empty: words
-  std::string times;                // a table of measurements
-  double operations = 0, bytes = 0; // peak rates of a machine, a second; 0: this one's, measured
-  unsigned threads = 1;             // that these are measured on
+  std::string page;                 // the output file of the page; empty: text
+  std::string times;                // a file with a table of measurements
+  double operations = 0, bytes = 0; // peak rates of a machine, per second; 0: measured on this machine
+  unsigned threads = 1;             // number of threads for that measurement
 };
 
-/// --html, --times, --flops and --bandwidth.
+/// Adds --html, --times, --flops and --bandwidth.
 void addViewOptions(CLI::App &app, ViewOptions &options);
 
-/// Of the targets the first one that this machine runs, else the first one.
+/// Returns the first of the targets that this machine runs, else the first one.
 std::string chooseShown(const std::vector<std::string> &targets);
 
-/// What the compiler made of the graph: the report's manifest and loop nests, and the graph as it was written.
+/// Returns the inspection of a compiled graph: the report's manifest and loop nests, and the graph as it was written.
 llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport &report, const CompileOptions &options,
                                         const std::string &target);
 
-/// What compiling left: libNAME.a beside its NAME.manifest.json, or the manifest. Without a target, the one that this
-/// machine runs is read.
+/// Reads a compiled library: libNAME.a next to its NAME.manifest.json, or the manifest. If `target` is empty, reads the
+/// target that this machine runs.
 llvm::Expected<Inspection> readLibrary(const std::string &path, std::string target);
 
-/// The extents that the table of --times was measured at, if there is one: the steps to show are those of such calls.
+/// Returns the extents at which the table of --times was measured, if there is one: the steps to show are those of such
+/// calls.
 llvm::Expected<std::map<std::string, int64_t>> extentsOfTimes(const ViewOptions &options);
 
-/// Adds the times and shows it; the exit status.
+/// Adds the times and shows the inspection. Returns the exit status.
 int showInspection(Inspection inspection, const ViewOptions &options);
 
 } // namespace kiln

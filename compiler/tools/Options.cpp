@@ -9,7 +9,7 @@
 namespace kiln {
 
 std::string tuningFileOf(const std::string &name) {
-  const char *folder = std::getenv("KILN_SPEC_FOLDER"); // by `kiln` and kiln_add_library
+  const char *folder = std::getenv("KILN_SPEC_FOLDER"); // set by `kiln` and kiln_add_library
   llvm::SmallString<128> path(folder ? folder : "");
   llvm::sys::path::append(path, name + ".tuning");
   return path.str().str();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What several subcommands of a generator share: options, and how they fail.
+// Options and error handling that several subcommands of a generator share.
 #pragma once
 
 #include "compiler/emit/Calls.h"
@@ -12,31 +12,32 @@
 
 namespace kiln {
 
-/// The file that `tune` writes to and that builds look for: NAME.tuning next to the spec, whose folder is in the
+/// Returns the file that `tune` writes and that builds look for: NAME.tuning next to the spec, whose folder is in the
 /// environment as KILN_SPEC_FOLDER; else in the current folder.
 std::string tuningFileOf(const std::string &name);
 
-/// --tuning and --no-tuning.
+/// Adds --tuning and --no-tuning.
 void addTuningOptions(CLI::App &app, TuningOptions &options, bool &isUntuned);
 
-/// After parsing: if no file was named, and none refused, that of the library's name, else that of the model's, where
-/// the tuner writes to (`options.commandFile`), as far as it is there.
+/// Completes the options after parsing: if no file was named or refused, uses that of the library's name, else that of
+/// the model's name, to which the tuner writes (`options.commandFile`), if the file exists.
 void findTuningFile(TuningOptions &options, const std::string &name, bool isUntuned);
 
-/// --machine and --threads.
+/// Adds --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 
-/// --norm-moments, --tf32, --ordered, --weights, --activations, --ranks and all that goes with it.
+/// Adds --norm-moments, --tf32, --ordered, --weights, --activations, --ranks and their related options.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
-/// What was chosen of them, as on a command line, with a space before each.
+/// Returns the selected lowering options as on a command line, with a space before each.
 std::string flagsOf(const LoweringOptions &options);
 
-/// Of the option --extent: what is wrong with NAME=VALUE, or nothing; the values of each name.
+/// For the option --extent: checkExtent returns what is wrong with NAME=VALUE, or an empty string; toExtents returns
+/// the values of each name.
 std::string checkExtent(const std::string &text);
 GivenExtents toExtents(const std::vector<std::string> &texts);
 
-/// Prints the error; the exit status.
+/// Prints the error and returns the exit status.
 int fail(llvm::Error error);
 
 } // namespace kiln

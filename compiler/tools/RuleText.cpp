@@ -9,7 +9,7 @@
 namespace kiln::diagnose {
 namespace {
 
-/// Rules that compare two widths, shapes or numbers: what is wrong, in place of the rule's sentence.
+/// Messages for rules that compare two widths, shapes or numbers, in place of the rule's sentence.
 struct Wrong {
   const char *label, *thing, *what;
 };
@@ -44,7 +44,7 @@ constexpr Wrong wrongs[] = {
     {"tensor_c2", "argument", "wrong element type or shape"},
 };
 
-/// " (spec.cpp:14)" at the end.
+/// Removes " (spec.cpp:14)" from the end of the text and stores it as the place.
 void takePlace(std::string &text, Place &place) {
   if (text.empty() || text.back() != ')')
     return;
@@ -58,7 +58,7 @@ void takePlace(std::string &text, Place &place) {
   text.resize(open);
 }
 
-/// Where a label stands, " [linear_c1]"; npos if there is none.
+/// Returns the position of a label such as " [linear_c1]"; npos if there is none.
 std::size_t findLabel(const std::string &text, std::size_t &end) {
   for (std::size_t at = text.find(" ["); at != std::string::npos; at = text.find(" [", at + 1)) {
     end = at + 2;

@@ -13,7 +13,7 @@
 namespace kiln::diagnose {
 namespace {
 
-/// What is written to a pipe, until its end.
+/// Reads a pipe until its end.
 std::string readAll(int from) {
   std::string text;
   char buffer[1 << 16];
@@ -25,7 +25,8 @@ std::string readAll(int from) {
   return text;
 }
 
-/// Runs a program in the C locale, so that its messages are in English. Its exit status, and what it said.
+/// Runs a program in the C locale, so that its messages are in English. Returns its exit status, and its output in
+/// `said`.
 int run(std::vector<std::string> words, std::string &said) {
   std::vector<char *> arguments;
   for (std::string &word : words)
@@ -70,7 +71,7 @@ std::vector<std::string> includeFolders(const std::vector<std::string> &words) {
 
 int compile(std::vector<std::string> words, const std::string &spec, bool isVerbose, const std::string &hint) {
   const std::vector<Source> sources = readSources(spec, includeFolders(words));
-  // The user's line may be anywhere in a list of instantiations.
+  // The user's line may be at any depth of the instantiations.
   words.insert(words.end(), {"-fdiagnostics-color=never", "-ftemplate-backtrace-limit=0"});
   std::string said;
   const int status = run(words, said);

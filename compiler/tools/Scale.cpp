@@ -58,5 +58,5 @@ static int runScaleArchive(int argc, char **argv) {
 
 } // namespace kiln
 
-/// For `kiln scale NAME.a`, which has no spec and finds this by its name.
+/// For `kiln scale NAME.a`, which has no spec and looks up this function by name.
 extern "C" int kiln_scale_archive(int argc, char **argv) { return kiln::runScaleArchive(argc, argv); }

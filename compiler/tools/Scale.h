@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `scale`: what entries take on many machines, of a spec and of an archive.
+// The subcommand `scale`, which predicts the time and memory of entries on many machines, for a spec or an archive.
 #pragma once
 
 #include "compiler/scale/Library.h"
@@ -10,14 +10,14 @@
 namespace kiln {
 
 struct ClusterOptions {
-  std::string machine; // a file
+  std::string machine; // a file that describes the machine
   Placement placement;
 };
 
-/// --machine, --stages, --microbatches, --interleave, --overlap and --type.
+/// Adds --machine, --stages, --microbatches, --interleave, --overlap and --type.
 void addClusterOptions(CLI::App &app, ClusterOptions &options);
 
-/// Predicts and prints; the exit status.
+/// Prints the prediction and returns the exit status.
 int showCosts(const Inspection &inspection, const ClusterOptions &options);
 
 } // namespace kiln

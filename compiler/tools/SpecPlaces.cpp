@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 namespace kiln::diagnose {
 namespace {
 
-/// The model that the spec gives to KILN_MODEL, without its template arguments.
+/// Returns the model that the spec passes to KILN_MODEL, without its template arguments.
 std::string modelName(const std::vector<Source> &sources) {
   for (const Source &source : sources)
     for (const std::string &line : source.lines)
@@ -26,7 +26,7 @@ std::string modelName(const std::vector<Source> &sources) {
   return "";
 }
 
-/// The line that declares the model.
+/// Returns the line that declares the model.
 Found findModel(const std::vector<Source> &sources) {
   const std::string name = modelName(sources);
   for (const Source &source : sources)
@@ -39,7 +39,8 @@ Found findModel(const std::vector<Source> &sources) {
   return {};
 }
 
-/// The first line at or after the model's with the word, and a parenthesis after it if it is a function.
+/// Returns the first line at or after the model's that contains the word, followed by a parenthesis if it is a
+/// function.
 Found findInModel(const std::vector<Source> &sources, std::string_view word, bool isFunction, int skipped = 0) {
   Found model = findModel(sources);
   if (!model)
@@ -58,7 +59,7 @@ Found findInModel(const std::vector<Source> &sources, std::string_view word, boo
   return {};
 }
 
-/// What the model's function that a rule is about looks like: of which the rule names several faults.
+/// Returns the fault of the model's function, for a rule that names several possible faults.
 std::string faultOf(const std::vector<Source> &sources, const Found &forward) {
   const std::string &line = forward.text();
   const bool isTemplate = contains(line, "auto &") || contains(line, "auto x") || containsWord(line, "template") ||

@@ -22,7 +22,7 @@ static void addMergeOptions(CLI::App &app, std::vector<std::string> &files, std:
   app.add_option("-o,--output", file, "the file that gets the lines of all; may be one of them")->required();
 }
 
-/// Options of `app` that stand before its subcommand would not be read.
+/// Reports an error for options of `app` that precede its subcommand, since they would be ignored.
 static void refuseOptionsBefore(const CLI::App &app, CLI::App &subcommand) {
   subcommand.final_callback([&app, &subcommand] {
     for (const CLI::Option *option : app.get_options())
@@ -151,7 +151,7 @@ void TuneCommand::addRekey(const std::string &name) {
   addLoweringOptions(*rekey, rekeyedLowering);
 }
 
-// What runs.
+// Implementation.
 
 static int mergeFiles(const std::vector<std::string> &files, const std::string &output) {
   TuningDatabase all;
@@ -170,7 +170,7 @@ static int mergeFiles(const std::vector<std::string> &files, const std::string &
 int TuneCommand::runMeasuring(const Graph &graph) {
   measuring.extents = toExtents(extents);
   const Part &part = measuring.part;
-  if (!part.isWhole() && measuredFile->count() == 0) // each a file: all nodes may have one folder
+  if (!part.isWhole() && measuredFile->count() == 0) // one file per part: all nodes may share a folder
     measuring.file = tuningFileOf(fmt::format("{}.{}of{}", measuring.name, part.number, part.count));
   if (isJson)
     measuring.form = DisplayForm::Json;
@@ -186,7 +186,7 @@ int TuneCommand::runCoverage(const Graph &graph) {
   if (!kernels)
     return fail(kernels.takeError());
   fmt::print("{}", printCoverage(*kernels));
-  std::vector<std::string> lacking; // targets that have kernels without a measurement
+  std::vector<std::string> lacking; // targets with kernels that have no measurement
   for (const CoveredKernel &kernel : *kernels)
     if (kernel.summary.choice.provenance != Provenance::Exact && !llvm::is_contained(lacking, kernel.target))
       lacking.push_back(kernel.target);
@@ -300,7 +300,7 @@ int TuneCommand::runRekey(const Graph &graph) {
 }
 
 int TuneCommand::run(Graph (*trace)()) {
-  std::optional<TemporaryFolder> folder; // for programs of another machine
+  std::optional<TemporaryFolder> folder; // programs for another machine
   if (!measuring.runner.script.empty()) {
     llvm::Expected<TemporaryFolder> made = TemporaryFolder::make();
     if (!made)
@@ -331,5 +331,5 @@ int runMerge(int argc, char **argv) {
 
 } // namespace kiln
 
-/// For `kiln tune merge`, which has no spec and finds this by its name.
+/// For `kiln tune merge`, which has no spec and looks up this function by name.
 extern "C" int kiln_tune_merge(int argc, char **argv) { return kiln::runMerge(argc, argv); }

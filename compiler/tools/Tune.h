@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tune` and its subcommands: the options, and what runs.
+// The subcommand `tune` and its own subcommands: their options and implementation.
 #pragma once
 
 #include "compiler/tuner/Coverage.h"
@@ -13,12 +13,12 @@ namespace kiln {
 
 class TuneCommand {
 public:
-  /// Adds `tune` to a generator's command line. `name` is that of the model, `advice` has the command that starts the
+  /// Adds `tune` to a generator's command line. `name` is the model's name; `advice` has the command that starts the
   /// generator's `tune`.
   TuneCommand(CLI::App &app, const std::string &name, const TuningOptions &advice);
 
   bool isChosen() const { return tune->parsed(); }
-  /// Runs what was chosen; the exit status.
+  /// Runs the selected subcommand and returns the exit status.
   int run(Graph (*trace)());
 
 private:
@@ -56,7 +56,7 @@ private:
   std::string mergedFile;
 };
 
-/// `merge FILE... -o FILE` by itself: it needs no model. The exit status.
+/// Runs `merge FILE... -o FILE`, which needs no model. Returns the exit status.
 int runMerge(int argc, char **argv);
 
 } // namespace kiln

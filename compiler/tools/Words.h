@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Words in texts of compilers and of specs.
+// Functions for words in the texts of compilers and specs.
 #pragma once
 
 #include <cctype>
@@ -13,7 +13,7 @@ inline bool isLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Where the word is in the text, not as a part of a longer one.
+/// Returns the position of the word in the text where it is not part of a longer word; npos if there is none.
 inline std::size_t findWord(std::string_view text, std::string_view word, std::size_t from = 0) {
   for (std::size_t at = text.find(word, from); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();

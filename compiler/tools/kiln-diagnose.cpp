@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kiln-diagnose [--verbose] SPEC -- COMPILER WORD...: runs the compiler on a spec, and says the user's first mistake in
-// one line before all else. kiln_add_library puts it before the C++ compiler of generators.
+// kiln-diagnose [--verbose] SPEC -- COMPILER WORD...: runs the compiler on a spec, and prints the user's first mistake
+// in one line before all other output. kiln_add_library uses it as the launcher of the C++ compiler for generators.
 #include "compiler/tools/Diagnose.h"
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// The file that `-o` names.
+/// Returns the file that `-o` names.
 std::string objectOf(const std::vector<std::string> &words) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
     if (words[i] == "-o")
@@ -21,7 +21,7 @@ std::string objectOf(const std::vector<std::string> &words) {
   return "";
 }
 
-/// Whether an object has the call that KILN_MODEL makes.
+/// Whether an object contains the call that KILN_MODEL makes.
 bool callsGenerator(const std::string &object) {
   std::ifstream file(object, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -32,7 +32,7 @@ bool callsGenerator(const std::string &object) {
 
 int main(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  const char *asked = std::getenv("VERBOSE"); // which `cmake --build . --verbose` sets for make
+  const char *asked = std::getenv("VERBOSE"); // `cmake --build . --verbose` sets it for make
   bool isVerbose = asked && *asked;
   if (!words.empty() && words.front() == "--verbose") {
     isVerbose = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads MLIR, runs passes, writes MLIR: for tests and for looking at one stage.
+// Reads MLIR, runs passes and writes MLIR, for tests and for inspecting a single stage.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "targets/passes/Passes.h"
@@ -16,7 +16,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-/// `kiln-pipeline`: all passes in their order, for a target that wants one tile.
+/// Registers `kiln-pipeline`: all passes in their order, for a target that wants one tile.
 static void registerPipeline() {
   struct Options : mlir::PassPipelineOptions<Options> {
     Option<int64_t> tile{*this, "tile", llvm::cl::desc("tile of every weight"), llvm::cl::init(48)};

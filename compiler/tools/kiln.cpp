@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
-// `kiln new DIRECTORY` makes a spec.
+// `kiln SUBCOMMAND spec.cpp ...` compiles the spec with the user's C++ compiler to its generator, and runs that. `kiln
+// new DIRECTORY` creates a spec.
 #include "compiler/new/New.h"
 #include "compiler/tools/Diagnose.h"
 #include "compiler/tools/GeneratorCache.h"
@@ -27,12 +27,12 @@ namespace {
 
 constexpr const char *version = "kiln " KILN_VERSION;
 
-/// Where the headers and the compiler's library are: beside the installed program, else in the build tree.
+/// The location of the headers and the compiler's library: next to the installed program, else in the build tree.
 struct Toolchain {
   std::vector<std::string> includes;
   fs::path libraryFolder;
-  fs::path source;    // of what `kiln new` copies
-  std::string prefix; // where it is installed
+  fs::path source;    // source folder of the files that `kiln new` copies
+  std::string prefix; // installation prefix
 };
 
 Toolchain findToolchain() {
@@ -49,8 +49,8 @@ Toolchain findToolchain() {
           ""};
 }
 
-/// Runs a program and waits; its exit status, or 127 if it could not be started. The program is asked to end when this
-/// one does, also when this one is killed.
+/// Runs a program and waits. Returns its exit status, or 127 if it could not be started. The program gets SIGTERM when
+/// this process ends, even if this process is killed.
 int runProgram(std::vector<std::string> words, bool isSilent = false) {
   std::vector<char *> arguments;
   for (std::string &word : words)
@@ -61,14 +61,14 @@ int runProgram(std::vector<std::string> words, bool isSilent = false) {
     if (isSilent)
       if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0)
         dup2(nowhere, STDOUT_FILENO), dup2(nowhere, STDERR_FILENO);
-    // The parent may have died before the call; its death then sent nothing.
+    // If the parent died before the call, no signal is sent.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent)
       execvp(arguments[0], arguments.data());
     _exit(127);
   }
   if (child < 0)
     return 127;
-  // Ctrl-C is the child's to handle; this program removes its files afterwards.
+  // The child handles Ctrl-C. This program removes its files afterwards.
   std::signal(SIGINT, SIG_IGN);
   int status = 0;
   waitpid(child, &status, 0);
@@ -76,22 +76,22 @@ int runProgram(std::vector<std::string> words, bool isSilent = false) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Whether an object file calls what KILN_MODEL makes of a spec: its `main` gives the model to the compiler. A name
-/// stands in a file's symbols as it is.
+/// Whether an object file contains the call that KILN_MODEL makes: the `main` of a spec passes the model to the
+/// compiler. Symbol tables contain names as plain text.
 bool callsGenerator(const fs::path &object) {
   std::ifstream file(object, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   return bytes.find("_ZN4kiln12runGenerator") != std::string::npos;
 }
 
-/// What stands on a command line after the subcommand.
+/// The words of a command line after the subcommand.
 struct SpecCommand {
-  std::vector<std::string> subcommand; // "tune coverage" are two words
+  std::vector<std::string> subcommand; // "tune coverage" has two words
   std::string spec;
-  std::vector<std::string> rest;  // of the generator
-  std::vector<std::string> flags; // of the C++ compiler: what stands after "--"
+  std::vector<std::string> rest;  // arguments for the generator
+  std::vector<std::string> flags; // flags for the C++ compiler, after "--"
 
-  /// The option's value, of `--name VALUE` and `--name=VALUE`.
+  /// Returns the value of the option in `--name VALUE` or `--name=VALUE`.
   std::string valueOf(const std::string &name) const {
     for (std::size_t i = 0; i < rest.size(); ++i)
       if (rest[i] == name && i + 1 < rest.size())
@@ -103,7 +103,7 @@ struct SpecCommand {
   bool has(const std::string &word) const { return std::find(rest.begin(), rest.end(), word) != rest.end(); }
 };
 
-/// The folder of the cache; empty: generators are not kept.
+/// Returns the folder of the cache; empty if generators are not kept.
 fs::path cacheFolder(const SpecCommand &command) {
   if (command.has("--no-cache"))
     return {};
@@ -111,8 +111,8 @@ fs::path cacheFolder(const SpecCommand &command) {
   return given.empty() ? kiln::defaultCacheFolder() : fs::path(given);
 }
 
-/// Whether the compiler is g++, which takes X.h.gch where it is told to include X.h. (clang refuses one whose headers
-/// have other times, whatever is in them.)
+/// Whether the compiler is g++, which uses X.h.gch when it is told to include X.h. (clang rejects a precompiled header
+/// if the times of its headers differ, even if their contents do not.)
 bool precompilesHeaders(const std::vector<std::string> &compiler) {
   bool isGcc = false;
   for (const std::string &word : compiler) {
@@ -124,11 +124,11 @@ bool precompilesHeaders(const std::vector<std::string> &compiler) {
   return isGcc;
 }
 
-/// The headers of the language, precompiled: what is to be included before the spec, or nothing. `base` is the compiler
-/// with all of its flags.
+/// Precompiles the headers of the language. Returns the file to include before the spec, or nothing. `base` is the
+/// compiler with all of its flags.
 std::optional<fs::path> precompileHeaders(const std::vector<std::string> &base, const fs::path &cache,
                                           const fs::path &temporary) {
-  const kiln::CompiledFile kept(cache, ".h.gch", base, 2); // each of some 50 MB
+  const kiln::CompiledFile kept(cache, ".h.gch", base, 2); // each takes about 50 MB
   std::optional<fs::path> found = kept.find();
   const auto write = [](const fs::path &header) {
     std::error_code error;
@@ -153,11 +153,11 @@ std::optional<fs::path> precompileHeaders(const std::vector<std::string> &base, 
   }
   if (!found)
     return std::nullopt;
-  const fs::path included = fs::path(*found).replace_extension(); // without .gch
+  const fs::path included = fs::path(*found).replace_extension(); // the path without .gch
   return write(included) ? std::optional(included) : std::nullopt;
 }
 
-/// Runs the generator of a spec, with what it must know of the command.
+/// Runs the generator of a spec, and passes it facts about the command in the environment.
 int runGenerator(const fs::path &generator, const SpecCommand &command) {
   std::string end;
   for (const std::string &flag : command.flags)
@@ -173,7 +173,7 @@ int runGenerator(const fs::path &generator, const SpecCommand &command) {
 
 int buildAndRun(SpecCommand command) {
   const bool isVerbose = command.has("--verbose");
-  if (command.subcommand.front() != "compile") // of which the generator has the option, too
+  if (command.subcommand.front() != "compile") // the generator's `compile` has this option too
     std::erase(command.rest, "--verbose");
   const std::string &spec = command.spec;
   if (!fs::is_regular_file(spec)) {
@@ -243,7 +243,7 @@ int buildAndRun(SpecCommand command) {
   return status;
 }
 
-/// A function of the compiler's library, which a program that needs no spec, or has none yet, runs by itself.
+/// Returns a function of the compiler's library, for commands that need no spec or have none yet.
 template <class Function> Function *findInLibrary(const char *name) {
   fs::path file = findToolchain().libraryFolder / "libkiln_compiler.so";
   void *library = dlopen(file.c_str(), RTLD_NOW);
@@ -261,7 +261,7 @@ std::vector<char *> toArguments(std::vector<std::string> &words) {
   return arguments;
 }
 
-/// What needs no spec: the function gets the command and its words.
+/// Runs a function of the compiler's library that needs no spec. It gets the command and its words.
 int runInLibrary(const char *function, const std::string &command, std::vector<std::string> words) {
   auto *run = findInLibrary<int(int, char **)>(function);
   if (!run)
@@ -270,9 +270,9 @@ int runInLibrary(const char *function, const std::string &command, std::vector<s
   return run(static_cast<int>(words.size()), toArguments(words).data());
 }
 
-/// Takes the spec out of the words after a subcommand. Where options stand before it, the compiler's library tells it
-/// from their values; it also prints the help of a subcommand without a spec, and says what is wrong with options. The
-/// exit status if that is all, else nothing.
+/// Removes the spec from the words after a subcommand. If options precede it, the compiler's library separates it from
+/// their values; the library also prints the help of a subcommand without a spec, and reports errors in options.
+/// Returns the exit status if nothing remains to be done.
 std::optional<int> takeSpec(SpecCommand &command) {
   std::size_t at = 0;
   if (command.rest.empty() || command.rest.front().starts_with("-")) {
@@ -294,19 +294,19 @@ std::optional<int> takeSpec(SpecCommand &command) {
   return std::nullopt;
 }
 
-/// Whether `inspect` or `scale` is given what compiling wrote, not a spec.
+/// Whether `inspect` or `scale` gets a compiled library instead of a spec.
 bool isLibrary(const fs::path &path) { return path.extension() == ".a" || path.extension() == ".json"; }
 
-/// Either of a library that is there.
+/// Runs `inspect` or `scale` on an existing library.
 int lookAtLibrary(const std::string &subcommand, const std::string &path, std::vector<std::string> words) {
   words.insert(words.begin(), path);
   return runInLibrary(("kiln_" + subcommand + "_archive").c_str(), "kiln " + subcommand, std::move(words));
 }
 
-/// Writes the project, says how it is built, and builds it if asked to.
+/// Writes the project, prints how to build it, and builds it if `isBuilt`.
 int runNew(kiln::newproject::Options options, bool isBuilt) {
   const Toolchain tools = findToolchain();
-  const std::string folder = options.folder.string(); // as it was typed
+  const std::string folder = options.folder.string(); // as the user typed it
   options.source = tools.source;
   options.prefix = tools.prefix;
   try {
@@ -328,7 +328,7 @@ int runNew(kiln::newproject::Options options, bool isBuilt) {
   return status == 0 ? runProgram(compile) : status;
 }
 
-/// `kiln SUBCOMMAND [OPTIONS] SPEC [OPTIONS] [-- FLAGS]`.
+/// Runs `kiln SUBCOMMAND [OPTIONS] SPEC [OPTIONS] [-- FLAGS]`.
 int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
   SpecCommand command{{chosen.get_name()}, "", {}, {}};
   for (const CLI::App *inner : chosen.get_subcommands([](const CLI::App *) { return true; }))
@@ -358,12 +358,12 @@ int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
 
 int main(int argc, char **argv) {
   CLI::App app("Kiln: a transformer model, written in C++, becomes a static library.");
-  app.require_subcommand(0, 1); // an unknown one is then reported by its name
+  app.require_subcommand(0, 1); // an unknown subcommand is then reported by its name
   app.set_version_flag("--version", version);
   app.footer(
       "kiln SUBCOMMAND --help shows the options of one. Options stand before or after the spec; flags of the C++\n"
       "compiler, which makes the spec a program, after \"--\": kiln compile spec.cpp -o out -- -Iinclude");
-  std::vector<CLI::App *> ofSpecs; // with options that the generator has
+  std::vector<CLI::App *> ofSpecs; // subcommands with the generator's options
   auto addSpec = [&](CLI::App *sub) {
     ofSpecs.push_back(sub);
     return sub;

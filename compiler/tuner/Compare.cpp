@@ -16,7 +16,7 @@ static llvm::Error makeError(const std::string &message) {
 
 namespace {
 
-/// One side of a comparison.
+/// One side of a comparison: the base or the candidate.
 struct Side {
   std::unique_ptr<Caller> caller;
   std::vector<double> samples;
@@ -29,7 +29,7 @@ static double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Long enough for the clock, and to make starting threads small.
+/// Long enough for the resolution of the clock, and to make the time to start threads negligible.
 static constexpr double sampleSeconds = 300e-6;
 
 static llvm::Expected<Comparison> measure(Side &base, Side &candidate, KernelData &data,

@@ -46,12 +46,13 @@ namespace {
 
 double ragged(int64_t extent, int64_t tile) { return double((extent + tile - 1) / tile * tile) / double(extent); }
 
-/// 1 while it fits, growing with what does not.
+/// Returns 1 if the data fits the cache, and a penalty that grows with the excess otherwise.
 double beyond(double bytes, double cache, double penalty) {
   return bytes <= cache ? 1 : 1 + penalty * std::log2(bytes / cache);
 }
 
-/// A register tile of m x n that walks over panels of b: keys m, n, k_block, rows_block, as far as they are there.
+/// Models a GEMM with an m x n register tile that iterates over panels of b. Optional parameters: m, n, k_block,
+/// rows_block.
 class ProductModel {
 public:
   ProductModel(const ProductShape &shape, const MachineModel &machine) : shape(shape), machine(machine) {}
@@ -65,13 +66,13 @@ public:
     int64_t m = get("m", 8), n = get("n", 3 * lanes), depth = std::min(get("k_block", shape.depth), shape.depth);
     int64_t rows = std::min(get("rows_block", shape.rows), shape.rows), vectors = std::max<int64_t>(1, n / lanes);
 
-    // A step of k: two multiply-adds a cycle, two loads a cycle, and sums that wait four cycles for themselves.
+    // A K iteration: two multiply-adds per cycle, two loads per cycle, and accumulators with a latency of four cycles.
     double sums = double(m * vectors);
     double cycles = std::max({sums / 2, double(m + vectors) / 2, 4.0}) / sums;
     if (m * vectors + vectors + 1 > machine.vectorRegisters)
       cycles *= 1.5 + 0.05 * double(m * vectors);
     double cost = cycles * ragged(shape.rows, m) * ragged(shape.columns, n);
-    // Sums of a block are added to those in memory: a load, an add and a store for each.
+    // Partial sums of a K block are accumulated in memory: a load, an add and a store for each.
     cost *= 1 + (depth < shape.depth ? 3.0 : 1.0) / double(depth);
     const double left = shape.leftBits / 8.0, right = shape.rightBits / 8.0; // bytes
     cost *= beyond(left * double(m * depth), double(machine.l1Bytes) / 2, 0.05);

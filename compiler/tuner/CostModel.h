@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tuner foretells of a schedule before it is measured: how full the registers are, how much of the tiles is
-// ragged, what the caches hold. It orders the first candidates and nothing else.
+// The analytic cost model of schedules before measurement: register use, partial tiles, and cache footprints. It only
+// orders the first candidates.
 #pragma once
 
 #include "compiler/schedule/Workload.h"
@@ -9,18 +9,17 @@
 
 namespace kiln {
 
-/// The sizes of a product of matrices, 0: the kernel has none; and the bits of an element of the sums and of the two
-/// operands.
+/// The sizes of a GEMM, 0: the kernel has none; and the element widths of the accumulators and of the two operands.
 struct ProductShape {
   int64_t rows = 0, columns = 0, depth = 0;
   int sumBits = 32, leftBits = 32, rightBits = 32;
 };
 
-/// That of the kernel's largest reduction over two operands.
+/// Returns the sizes of the kernel's largest reduction over two operands.
 ProductShape productShape(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> extents);
 
-/// The model of a strategy's space. Parameters that it does not know cost a little with each step away from their
-/// presets.
+/// Returns the cost model of a strategy's search space. Parameters that the model does not know cost a little for each
+/// step from their default.
 CostModel makeCostModel(llvm::StringRef strategy, const SearchSpace &space, const ProductShape &shape,
                         const MachineModel &machine);
 

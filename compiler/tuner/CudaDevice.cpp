@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// "CAPABILITY BYTES NAME", in the child.
+/// Returns "CAPABILITY BYTES NAME". Runs in a child process.
 static llvm::Expected<std::string> describeGpu() {
   kiln_cuda_driver_t driver = {};
   kiln_error_t error = {};
@@ -34,7 +34,7 @@ static llvm::Expected<std::string> describeGpu() {
 }
 
 llvm::Expected<Machine> findGpu(llvm::StringRef isa) {
-  static constexpr double seconds = 60; // a driver that starts the GPU takes some
+  static constexpr double seconds = 60; // a driver that initialises the GPU takes some seconds
   const JobResult result = runJob({describeGpu, {}}, {seconds, 0});
   if (result.outcome != JobOutcome::Done)
     return llvm::createStringError(result.error);

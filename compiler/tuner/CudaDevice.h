@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU that the CUDA driver finds, as tuning files name it.
+// Describes the GPU that the CUDA driver finds, as tuning files name it.
 #pragma once
 
 #include "compiler/schedule/Machine.h"
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// The first one, for measurements of code for `isa`. Fails without a driver or a GPU, saying why.
+/// Returns the first GPU, for measurements of code for `isa`. Fails with the reason without a driver or a GPU.
 llvm::Expected<Machine> findGpu(llvm::StringRef isa);
 
 } // namespace kiln

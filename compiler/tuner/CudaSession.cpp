@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels on a GPU as the run time runs them: each is a model of the run time, without entries, whose only kernel it
-// is. The data of a workload is copied to the device when it is first used. Short calls are timed as a graph.
+// Runs kernels on a GPU as the runtime library does: each kernel is a runtime model with that kernel and no entries.
+// The data of a workload is copied to the device when it is first used. Short calls are timed as a CUDA graph.
 #include "compiler/tuner/CudaTimer.h"
 #include "compiler/tuner/Session.h"
 
 #include <map>
 
-/// What the run time's functions for the one model of a program refer to. None of those is called here.
+/// Satisfies a reference from functions of the runtime library that serve a program with one model. None is called
+/// here.
 extern "C" __attribute__((weak)) const kiln_descriptor_t kiln_descriptor = {};
 
 namespace kiln {
@@ -18,7 +19,7 @@ llvm::Error toError(kiln_status_t status, const kiln_error_t &error) {
   return status ? llvm::createStringError(error.message) : llvm::Error::success();
 }
 
-/// A model on the first GPU, with one kernel or none.
+/// A model on the first GPU, with at most one kernel.
 class DeviceModel {
 public:
   static llvm::Expected<std::unique_ptr<DeviceModel>> create(const kiln_cuda_module_t *module) {
@@ -74,9 +75,9 @@ private:
   kiln_descriptor_t descriptor = {};
 };
 
-/// A workload's tensors on the device; it is gone when the process ends.
+/// A workload's tensors on the device, which are released when the process ends.
 struct PlacedData {
-  std::vector<std::vector<void *>> tensors;     // the copies of each
+  std::vector<std::vector<void *>> tensors;     // the copies of each tensor
   std::vector<std::vector<uint64_t>> arguments; // of a call, for each rotation
 };
 
@@ -87,14 +88,14 @@ public:
   llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) override;
   std::vector<Rates> probe(const MachineModel &machine, llvm::ArrayRef<int64_t> footprints) override;
 
-  /// The workload's tensors, with the inputs that it has.
+  /// Returns the workload's tensors on the device, with the workload's inputs.
   llvm::Expected<const PlacedData *> place(const KernelData &data);
 
 private:
   llvm::Expected<double> copyRate(int64_t footprint);
   double operationRate();
 
-  std::unique_ptr<DeviceModel> model; // for memory
+  std::unique_ptr<DeviceModel> model; // used to allocate memory
   std::map<const KernelData *, PlacedData> placed;
 };
 
@@ -114,7 +115,7 @@ private:
 
   CudaSession &session;
   LoadedKernel kernel;
-  std::unique_ptr<DeviceModel> model; // of the kernel; before the kernel's data goes
+  std::unique_ptr<DeviceModel> model; // of the kernel; destroyed before `kernel`
   std::unique_ptr<CudaTimer> timer;
   char *scratch;
   int64_t scratchBytes;
@@ -123,7 +124,7 @@ private:
 
 //===- Calls -------------------------------------------------------------===//
 
-/// In the model's stream. The caller has entered its context.
+/// Enqueues a call in the model's stream. The model's context must be current.
 llvm::Error CudaCaller::enqueue(const PlacedData &placed, size_t weights) {
   kiln_cuda_t &cuda = model->cuda();
   kiln_cuda_stream_t stream = {&cuda, cuda.stream, {KILN_OK, ""}};
@@ -145,7 +146,7 @@ llvm::Error CudaCaller::call(KernelData &data) {
   if (!on)
     return on.takeError();
   const std::vector<KernelData::Storage> storage = data.storage();
-  for (auto [tensor, addresses] : llvm::zip_equal(storage, (*on)->tensors)) // what results are poisoned with
+  for (auto [tensor, addresses] : llvm::zip_equal(storage, (*on)->tensors)) // poison the results
     if (tensor.isResult)
       if (llvm::Error error = model->copyIn(addresses[0], tensor.copies[0], tensor.bytes))
         return error;
@@ -160,13 +161,13 @@ llvm::Error CudaCaller::call(KernelData &data) {
 }
 
 llvm::Expected<double> CudaCaller::time(KernelData &data, unsigned repeats) {
-  /// So many calls in a sample are short ones, for which the host's time to launch would count.
+  /// Samples with at least this many calls have short calls, for which the launch overhead of the host would matter.
   static constexpr unsigned manyCalls = 16;
   llvm::Expected<const PlacedData *> on = session.place(data);
   if (!on)
     return on.takeError();
   const bool isRecorded = repeats >= manyCalls;
-  // Graphs run twice: the weights of the first calls must not be what is left of the last ones.
+  // Graphs run twice: the weights of the first calls must not be those that the last calls left in the cache.
   const size_t count = isRecorded ? std::max<size_t>(repeats, data.rotations()) : repeats;
   auto enqueueAll = [&]() -> llvm::Error {
     for (size_t i = 0; i < count; ++i)
@@ -230,7 +231,7 @@ llvm::Expected<std::unique_ptr<Caller>> CudaSession::load(const KernelCode &code
 
 //===- Probes ------------------------------------------------------------===//
 
-/// Bytes a second that are read and written by copies within so much memory.
+/// Returns the bytes per second that are read and written by copies within a memory footprint.
 llvm::Expected<double> CudaSession::copyRate(int64_t footprint) {
   static constexpr int64_t ofRound = int64_t(256) << 20, least = 4096;
   static constexpr int attempts = 5;
@@ -262,7 +263,7 @@ llvm::Expected<double> CudaSession::copyRate(int64_t footprint) {
   return best;
 }
 
-/// Computed, not measured: all lanes for f32 at the highest clock.
+/// Computed, not measured: all f32 lanes at the highest clock.
 double CudaSession::operationRate() {
   static constexpr int clockKilohertz = 13, multiprocessors = 16; // CUdevice_attribute
   kiln_cuda_t &cuda = model->cuda();
@@ -280,7 +281,7 @@ std::vector<Rates> CudaSession::probe(const MachineModel &, llvm::ArrayRef<int64
     llvm::Expected<double> copied = copyRate(footprint);
     if (!copied)
       llvm::consumeError(copied.takeError());
-    const double rate = copied ? *copied : 0; // reading alone is not probed: no slower than with as much written
+    const double rate = copied ? *copied : 0; // reading only is not probed: at least as fast as copying
     rates.push_back({operations, rate, rate});
   }
   return rates;

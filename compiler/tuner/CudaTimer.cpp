@@ -8,7 +8,7 @@ namespace kiln {
 
 namespace {
 
-/// The model's context, current while it lives.
+/// Makes the model's context current while it exists.
 class Entered {
 public:
   explicit Entered(kiln_cuda_t &cuda) : cuda(cuda), status(kiln_cuda_enter(&cuda, &error)) {}
@@ -107,7 +107,7 @@ llvm::Expected<double> CudaTimer::timeRecorded(Enqueue enqueue) {
     return error;
   const auto release = llvm::make_scope_exit([&] { cuGraphExecDestroy(executable); });
   auto launch = [&] { return check(cuGraphLaunch(executable, cuda.stream), "cuGraphLaunch"); };
-  if (llvm::Error error = launch()) // the first one brings the graph to the GPU
+  if (llvm::Error error = launch()) // the first launch uploads the graph to the GPU
     return error;
   return timeEntered(launch);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Times of work on a GPU, by the events of its driver. The functions for that are the tuner's alone: the run time does
-// without them.
+// Times work on a GPU with CUDA events. Only the tuner loads the driver functions for that: the runtime library does
+// not need them.
 #pragma once
 
 #include "compiler/tuner/CudaTiming.h"
@@ -14,7 +14,7 @@ namespace kiln {
 
 class CudaTimer {
 public:
-  /// For the model's context, which must outlive it. Fails if the driver lacks a function.
+  /// Creates a timer for the model's context, which must outlive it. Fails if the driver lacks a function.
   static llvm::Expected<std::unique_ptr<CudaTimer>> create(kiln_cuda_t &cuda);
   ~CudaTimer();
   CudaTimer(const CudaTimer &) = delete;
@@ -22,10 +22,10 @@ public:
 
   using Enqueue = llvm::function_ref<llvm::Error()>;
 
-  /// Seconds from the start of what is enqueued in the model's stream to its end.
+  /// Returns the seconds from the start to the end of the work enqueued in the model's stream.
   llvm::Expected<double> time(Enqueue enqueue);
-  /// The same of work that is recorded as a graph before, and has run once: what the host takes to launch many short
-  /// kernels does not count.
+  /// The same for work that is first captured as a CUDA graph and has run once, which excludes the host's overhead of
+  /// launching many short kernels.
   llvm::Expected<double> timeRecorded(Enqueue enqueue);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the CUDA driver by which work is timed, and recorded as a graph. The run time does without them;
-// benchmarks have them, too.
+// The CUDA driver functions that time work and capture graphs. The runtime library does not need them; benchmarks use
+// them, too.
 #pragma once
 
 #include "runtime/src/cuda_driver.h"

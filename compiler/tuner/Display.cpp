@@ -36,7 +36,7 @@ static std::string describeExtents(const TaskState &task) {
   return fmt::format("{}", fmt::join(sets, " "));
 }
 
-/// The model's time with the best schedules over that with the default ones, as far as it is known.
+/// Returns the ratio of the model's time with the best schedules to that with the default ones, as far as it is known.
 static double tunedShare(const TuneState &state) {
   double tuned = 0, whole = 0;
   for (auto [task, share] : llvm::zip(state.tasks, state.shares)) {
@@ -48,7 +48,7 @@ static double tunedShare(const TuneState &state) {
 
 namespace {
 
-/// What lines and the terminal have in common: the table at the end.
+/// Shared by the line and the terminal display: the final table.
 class TextDisplay : public TuneDisplay {
 public:
   void summary(const TuneState &state, const std::string &file, bool isInterrupted) override {
@@ -107,7 +107,7 @@ private:
   }
 };
 
-/// Rewrites its block in place.
+/// Redraws its block in place.
 class TerminalDisplay : public TextDisplay {
 public:
   void note(const std::string &text) override {
@@ -147,7 +147,7 @@ private:
     llvm::SmallVector<llvm::StringRef> rows;
     llvm::StringRef(text).rtrim('\n').split(rows, '\n');
     erase();
-    // A block that scrolls cannot be rewritten: its last rows count most.
+    // A block that scrolls cannot be redrawn: keep its last rows.
     for (llvm::StringRef row : llvm::ArrayRef(rows).take_back(height)) {
       fmt::print("{}\n", row.take_front(width - 1).str());
       ++lines;
@@ -160,7 +160,7 @@ private:
   std::chrono::steady_clock::time_point drawn{};
 };
 
-/// One object a line.
+/// Prints one JSON object per line.
 class JsonDisplay : public TuneDisplay {
 public:
   void note(const std::string &text) override {

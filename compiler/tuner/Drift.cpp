@@ -9,7 +9,7 @@ namespace kiln {
 llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
                          const TuningDatabase &database, const RunnerOptions &runner,
                          llvm::function_ref<void(const KernelDrift &)> report) {
-  TuningDatabase copy = database; // a task may write
+  TuningDatabase copy = database; // a task may write to its database
   std::string words;
   size_t reported = 0;
   for (const Target *of : allTargets()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time's own thread pool, as a program that embeds a model would pass it. It starts threads, so it is for child
-// processes.
+// The runtime library's thread pool, as a program that embeds a model would pass it. It starts threads, so it must only
+// be used in child processes.
 #pragma once
 
 #include "kiln/runtime.h"
@@ -11,7 +11,7 @@ namespace kiln {
 
 class Executor {
 public:
-  /// One thread: no pool. Where threads cannot be started there are fewer.
+  /// One thread uses no pool. If threads cannot be started there are fewer.
   explicit Executor(unsigned threads) {
     if (threads > 1 && kiln_pool_create(threads, &pool, nullptr) != KILN_OK)
       pool = nullptr;
@@ -20,7 +20,7 @@ public:
   Executor(const Executor &) = delete;
   Executor &operator=(const Executor &) = delete;
 
-  /// Null for one thread.
+  /// Returns null for one thread.
   const kiln_executor_t *get() const { return pool ? kiln_pool_executor(pool) : nullptr; }
   unsigned workers() const { return pool ? get()->workers : 1; }
 

@@ -8,13 +8,13 @@
 
 namespace kiln {
 
-/// No schedule reaches the limit itself.
+/// The fraction of the limit that schedules reach at best.
 static constexpr double reachable = 0.97;
-/// The room of a kernel whose limit is unknown.
+/// The assumed potential of a kernel whose limit is unknown.
 static constexpr double unknownRoom = 0.3;
-/// After so many candidates without a better one, half as much is expected as before.
+/// After this number of candidates without an improvement the expected gain halves.
 static constexpr double patience = 8;
-/// A kernel that no scenario calls, such as a form for few rows, counts as this share of the model.
+/// The assumed share of a kernel that no scenario calls, such as a shape-specialised variant for few rows.
 static constexpr double leastShare = 0.02;
 
 static double timeInModel(const KernelToTune &kernel, const TaskState &task) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each kernel takes of the model's time, and what tuning it further promises of that.
+// Estimates each kernel's share of the model's time, and the expected gain of tuning the kernel further.
 #pragma once
 
 #include "compiler/tuner/Display.h"
@@ -8,11 +8,12 @@
 
 namespace kiln {
 
-/// What a kernel must promise of the model's time to get another turn.
+/// The minimum expected gain, as a share of the model's time, for which a kernel is tuned further.
 constexpr double leastGain = 0.0005;
 
-/// Sets the shares and gains of `state`: the gain is the share of the time, times the room to what the machine allows,
-/// less for every candidate since the last better one; 0 for what is done, not measured yet or left out.
+/// Sets the shares and gains of `state`. A gain is the share of the time, times the distance to the limit of the
+/// machine, decaying with every candidate since the last improvement; 0 for tasks that are done, not measured yet or
+/// left out.
 void estimateGains(TuneState &state, llvm::ArrayRef<KernelToTune> kernels, const std::vector<bool> &isLeftOut);
 
 } // namespace kiln

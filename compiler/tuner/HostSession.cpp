@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls kernels as an entry does: workers with scratch memory of the size that the kernel was said to need.
+// Calls kernels as an entry does: with workers whose scratch memory has the size that the kernel requires.
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/Session.h"
 

@@ -30,16 +30,17 @@ Bytes allocate(int64_t bytes) {
   return memory;
 }
 
-/// A short generator (xorshift64*): arguments of hundreds of megabytes are filled.
+/// A fast generator (xorshift64*), since arguments of hundreds of megabytes are filled.
 class Random {
 public:
   uint32_t next() {
     state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
     return (state * 0x2545f4914f6cdd1dULL) >> 32;
   }
-  /// In [-1, 1).
+  /// Returns a number in [-1, 1).
   float real() { return float(int32_t(next())) * 0x1p-31f; }
-  /// The bits of an f16 or bf16 in (-1, 1): a sign and a fraction below one of the exponents before that of 1.
+  /// Returns the bits of an f16 or bf16 in (-1, 1): a sign and a fraction with one of the eight exponents below that of
+  /// 1.
   uint16_t shortReal(int fractionBits) {
     const uint32_t bits = next(), one = fractionBits == 10 ? 15 : 127;
     return (bits & (0x8000u | ((1u << fractionBits) - 1))) | (one - 1 - (bits >> 16) % 8) << fractionBits;
@@ -75,7 +76,7 @@ struct KernelData::Tensor {
   std::vector<int64_t> shape;
   int64_t elements = 1, bytes = 0;
   std::vector<Bytes> copies, descriptors;
-  std::vector<uint64_t> words; // what a call passes for each copy
+  std::vector<uint64_t> words; // the argument that a call passes for each copy
 
   Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies, const KernelAbi &abi)
       : element(type.getElementType()), shape(shapeOf(type, extents)) {
@@ -103,7 +104,7 @@ struct KernelData::Tensor {
       } else if (mlir::kiln::isShortFloat(element)) {
         uint16_t bits = random.shortReal(element.isF16() ? 10 : 7);
         memcpy(data + 2 * i, &bits, 2);
-      } else if (element.isInteger(16)) { // words of two of i8
+      } else if (element.isInteger(16)) { // two interleaved i8
         auto bits = uint16_t(random.next());
         memcpy(data + 2 * i, &bits, 2);
       } else {
@@ -113,7 +114,7 @@ struct KernelData::Tensor {
     share();
   }
 
-  /// All copies are as the first one is.
+  /// Makes all copies equal to the first one.
   void share() {
     for (size_t i = 1; i < copies.size(); ++i)
       memcpy(copies[i].get(), copies[0].get(), bytes);
@@ -123,16 +124,16 @@ struct KernelData::Tensor {
 };
 
 struct KernelData::Memory {
-  std::vector<Tensor> inputs, results; // parts
-  std::vector<size_t> firstParts;      // of the kernel's arguments, among the inputs
+  std::vector<Tensor> inputs, results; // parts of tensors
+  std::vector<size_t> firstParts;      // the first part of each kernel argument, among the inputs
   std::vector<int64_t> extents;
-  std::vector<std::vector<uint64_t>> arguments; // one list a rotation
+  std::vector<std::vector<uint64_t>> arguments; // one list per rotation
   int64_t footprint = 0;
   bool isStep = false;
   const KernelAbi *abi = nullptr;
 };
 
-/// What words of i8 promise: zeros behind the depth, and 128 times the sums of outputs where there are offsets.
+/// Establishes the invariants of interleaved i8 layouts: zeros after K, and offsets of 128 times the sums of outputs.
 void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> parts) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   if (!layout || !layout.hasWords())
@@ -142,7 +143,7 @@ void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> par
   char *numbers = parts[0].copies[0].get();
   std::vector<int32_t> sums(parts[1].elements);
   for (int64_t i = 0; i < parts[0].bytes; ++i) {
-    const int64_t at = i / word; // of a word
+    const int64_t at = i / word; // index of the interleaved element
     if (at / size % steps * word + i % word >= depth)
       numbers[i] = 0;
     sums[at / size / steps * size + at % size] += 128 * static_cast<signed char>(numbers[i]);
@@ -178,7 +179,7 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
       std::pair<int64_t, int64_t> range{0, 1};
       if (cast<RankedTensorType>(type).getElementType().isInteger(32))
         range = integerRange(kernel, extents.size() + i, extents);
-      else if (memory->inputs.back().element.isInteger(32)) // words
+      else if (memory->inputs.back().element.isInteger(32)) // interleaved i8 or packed i4
         range = {std::numeric_limits<int32_t>::min(), int64_t(1) << 31};
       memory->inputs.back().fill(random, range);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernels of a lowered model a run tunes, and at which extents.
+// Selects the kernels of a lowered model to tune, and their workloads.
 #pragma once
 
 #include "compiler/emit/Calls.h"
@@ -9,18 +9,18 @@ namespace kiln {
 
 struct KernelToTune {
   KernelUse use;
-  std::vector<Workload> workloads; // of all scenarios together, each set of extents once, the largest first
+  std::vector<Workload> workloads; // of all scenarios together, without duplicates, the largest first
 };
 
-/// The kernels whose names match `pattern`, a regular expression (empty: all), in the scenarios of the given extents.
-/// A kernel that no scenario calls is tuned at its upper bounds and counts no calls, unless extents are given: these
-/// say which calls matter. May be none: a target may lack a kernel that others have. `names` gets those of all kernels.
-/// Fails on extents and patterns that are no such.
+/// Returns the kernels whose names match `pattern`, a regular expression (empty: all), in the scenarios of the given
+/// sizes. A kernel that no scenario calls is tuned at its upper bounds with zero calls, unless sizes are given: these
+/// select the calls. The result may be empty, since a target may lack a kernel that others have. `names` receives the
+/// names of all kernels. Fails on invalid sizes or patterns.
 llvm::Expected<std::vector<KernelToTune>> findKernels(mlir::ModuleOp module, const RowVariants &forms,
                                                       const GivenExtents &extents, const std::string &pattern,
                                                       std::vector<std::string> &names);
 
-/// Why nothing is left to tune, on any target, with the names of all kernels.
+/// Returns an error that explains why no target has a kernel to tune, with the names of all kernels.
 llvm::Error noKernelToTune(const std::string &pattern, llvm::ArrayRef<std::string> names);
 
 } // namespace kiln

@@ -27,7 +27,7 @@ LinkedObjects::~LinkedObjects() = default;
 
 llvm::Expected<LinkedObjects> LinkedObjects::link(llvm::ArrayRef<llvm::StringRef> objects,
                                                   llvm::ArrayRef<std::pair<llvm::StringRef, void *>> symbols) {
-  // In place: linking must not start a thread, which would share a measured CPU.
+  // In-place dispatch: linking must not start a thread, which would share a measured CPU.
   auto control = SelfExecutorProcessControl::Create(nullptr, std::make_unique<InPlaceTaskDispatcher>());
   if (!control)
     return control.takeError();
@@ -45,7 +45,7 @@ llvm::Expected<LinkedObjects> LinkedObjects::link(llvm::ArrayRef<llvm::StringRef
     return process.takeError();
   code.addGenerator(std::move(*process));
   for (auto [number, object] : llvm::enumerate(objects)) {
-    const std::string name = std::to_string(number) + ".o"; // initialisers are called by it
+    const std::string name = std::to_string(number) + ".o"; // its initialisers are registered by this name
     if (llvm::Error error = session->layer.add(code, llvm::MemoryBuffer::getMemBufferCopy(object, name)))
       return error;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Relocatable objects linked into this process (LLVM's JITLink), without a thread of its own. What is linked may crash
-// or never return, so it is for child processes.
+// Links relocatable objects into this process (with LLVM's JITLink), without starting a thread. The linked code may
+// crash or hang, so it must only be used in child processes.
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"
@@ -14,13 +14,14 @@ namespace kiln {
 
 class LinkedObjects {
 public:
-  /// Links the objects beside `symbols`, names and addresses, and what this process exports (libc, libm).
+  /// Links the objects against `symbols`, names with addresses, and the exports of this process (libc, libm).
   static llvm::Expected<LinkedObjects> link(llvm::ArrayRef<llvm::StringRef> objects,
                                             llvm::ArrayRef<std::pair<llvm::StringRef, void *>> symbols = {});
   LinkedObjects(LinkedObjects &&);
   ~LinkedObjects();
 
-  /// The address of a global symbol, a hidden one as well. Fails if it, or a symbol that it needs, is nowhere.
+  /// Returns the address of a global symbol, including hidden ones. Fails if it, or a symbol on which it depends, is
+  /// undefined.
   llvm::Expected<void *> lookup(llvm::StringRef symbol);
 
 private:

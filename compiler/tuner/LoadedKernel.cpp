@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-/// What a kernel calls where it cannot go on; the child's end is an outcome.
+/// Called by a kernel that cannot continue; the tuner sees a crashed child process.
 static void stop() { std::abort(); }
 
 template <typename Function> static void *toAddress(Function *function) { return reinterpret_cast<void *>(function); }

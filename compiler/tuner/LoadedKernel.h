@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The object of a kernel linked into this process, beside the run time's own hooks.
+// A kernel's object linked into this process, with the runtime library's own hooks.
 #pragma once
 
 #include "compiler/tuner/LinkedObjects.h"
@@ -10,11 +10,11 @@
 
 namespace kiln {
 
-/// What a kernel's schedule was compiled to.
+/// The compiled code of a kernel's schedule.
 struct KernelCode {
   std::string object;
   std::string symbol;
-  int64_t scratchBytes = 0; // of one worker
+  int64_t scratchBytes = 0; // per worker
 };
 
 class LoadedKernel {
@@ -22,12 +22,12 @@ public:
   /// Links the object. Fails on a hook or function that the process does not have.
   static llvm::Expected<LoadedKernel> load(const KernelCode &code, const KernelAbi &abi);
 
-  /// The address of another symbol of the object. Fails if it has none of that name.
+  /// Returns the address of another symbol of the object. Fails if the object has no such symbol.
   llvm::Expected<void *> find(llvm::StringRef symbol) { return linked.lookup(symbol); }
 
-  /// The most arguments that call() passes.
+  /// The maximum number of arguments that call() passes.
   static constexpr size_t mostArguments = 48;
-  /// Calls the entry; integers and pointers both travel as 64 bits. The result is the kernel's: 0 is success.
+  /// Calls the entry; integers and pointers are both passed as 64 bits. Returns the kernel's status: 0 is success.
   int call(llvm::ArrayRef<uint64_t> arguments) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model as kernels for one target, with their forms for few rows, as compiling makes them.
+// A model lowered to kernels for one target, with their shape-specialised variants, as in compilation.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -31,11 +31,11 @@ struct LoweredModel {
   }
 };
 
-/// Fails if the model does not compile; why has been reported.
+/// Fails if the model does not compile; the reason has been reported.
 llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
                                                          llvm::StringRef target, const LoweringOptions &options);
 
-/// The model for each target that the database has measurements for, and this compiler.
+/// Returns the model for each target that has measurements in the database and that this compiler supports.
 llvm::Expected<std::vector<std::unique_ptr<LoweredModel>>> lowerMeasured(const Graph &graph, const std::string &name,
                                                                          const TuningDatabase &database,
                                                                          const LoweringOptions &options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two processes tell each other through pipes: numbers of 64 bits, and bytes behind their number. Both are
+// The protocol between two processes connected by pipes: 64-bit numbers, and byte strings preceded by their size, both
 // little-endian.
 #pragma once
 
@@ -20,7 +20,7 @@ public:
     write(bytes, count);
   }
   void put(const std::vector<char> &bytes) { put(bytes.data(), bytes.size()); }
-  /// What was put goes on its way.
+  /// Flushes the output.
   void send() { isWhole &= std::fflush(to) == 0; }
 
   std::uint64_t number() {
@@ -34,13 +34,14 @@ public:
     read(result.data(), result.size());
     return result;
   }
-  /// The same, so many of them that are known.
+  /// Reads a byte string of known size.
   void bytes(void *result, std::size_t count) {
     isWhole = number() == count && isWhole;
     read(result, count);
   }
 
-  /// Whether nothing was lost: else the other one is gone, and what is taken is zeros and empty.
+  /// Whether all messages were complete. Otherwise the other process has ended, and reads return zeros and empty
+  /// strings.
   bool isAlive() const { return isWhole; }
 
 private:

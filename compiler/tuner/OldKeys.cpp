@@ -8,7 +8,7 @@ namespace kiln {
 
 using namespace mlir;
 
-/// What keyOf() gave before: the structure of the kernel as the target compiles it.
+/// Returns the structure of an old key: that of the kernel as the target compiles it.
 static std::string oldStructure(func::FuncOp kernel) { return hashText(structureText(kernel), 16); }
 
 RenamedKeys renameStructures(const TuningDatabase &database, const NewStructures &newStructures) {

@@ -26,7 +26,7 @@ std::vector<unsigned> dealKernels(const std::vector<DealtKernel> &kernels, unsig
   std::map<std::string, double> times;
   for (const DealtKernel &kernel : kernels)
     times[kernel.key] += kernel.time;
-  std::vector<std::pair<std::string, double>> cards(times.begin(), times.end()); // by their keys, which decides ties
+  std::vector<std::pair<std::string, double>> cards(times.begin(), times.end()); // sorted by key, which breaks ties
   llvm::stable_sort(cards, [](const auto &a, const auto &b) { return a.second > b.second; });
   std::map<std::string, unsigned> parts;
   for (auto [i, card] : llvm::enumerate(cards)) {
@@ -39,7 +39,7 @@ std::vector<unsigned> dealKernels(const std::vector<DealtKernel> &kernels, unsig
   return numbers;
 }
 
-/// In operations. As a byte takes about as long as ten of them, a kernel takes what it has more of.
+/// Returns the time in units of one operation. A byte takes about as long as ten operations; the larger of both counts.
 static double timeInModel(const KernelToTune &kernel) {
   double time = 0;
   for (const Workload &workload : kernel.workloads) {

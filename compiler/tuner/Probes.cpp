@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops are assembly, so that they are the same whatever this file is compiled for. Twelve chains hide the latency
-// of a multiply-add: two pipes of four or five cycles need ten.
+// The loops are written in assembly, so that they do not depend on the flags with which this file is compiled. Twelve
+// independent chains hide the latency of a multiply-add: two pipes of four or five cycles need ten.
 #include "compiler/tuner/Probes.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-static constexpr long rounds = 50'000; // of the chains: a quarter of a millisecond
+static constexpr long rounds = 50'000; // iterations over the chains: a quarter of a millisecond
 static constexpr int chains = 12, attempts = 15;
 
 #if defined(__x86_64__)
@@ -47,7 +47,7 @@ static constexpr int chains = 12, attempts = 15;
                  : "r"(factor), "r"(term)                                                                              \
                  : KILN_CLOBBERS);                                                                                     \
   }
-/// Reads blocks of eight registers; `bytes` is a multiple of them and not 0.
+/// Reads blocks of eight registers; `bytes` must be a positive multiple of a block.
 #define KILN_READ(LOAD, REGISTER, WIDTH)                                                                               \
   asm volatile("1:\n" LOAD " (%0), %%" REGISTER "0\n" LOAD " 1*" WIDTH "(%0), %%" REGISTER "1\n" LOAD " 2*" WIDTH      \
                "(%0), %%" REGISTER "2\n" LOAD " 3*" WIDTH "(%0), %%" REGISTER "3\n" LOAD " 4*" WIDTH                   \
@@ -80,7 +80,7 @@ static void readAll(const MachineModel &machine, const char *data, int64_t bytes
     KILN_READ("movups", "xmm", "16");
 }
 
-/// Operations of compute().
+/// Returns the number of operations of compute().
 static double operations(const MachineModel &machine) {
   return double(rounds) * chains * machine.vectorBytes / 4 * (machine.hasFusedMultiplyAdd ? 2 : 1);
 }
@@ -91,12 +91,12 @@ static void readAll(const MachineModel &, const char *, int64_t) {}
 static double operations(const MachineModel &) { return 0; }
 #endif
 
-/// The most `amount` that a second of `task`, run once by every worker, did; the first attempt warms up.
+/// Returns the highest rate, in `amount` per second, of `task` run once by every worker; the first attempt warms up.
 static double bestRate(const kiln_executor_t *executor, double amount, const std::function<void(uint32_t)> &task) {
   using Clock = std::chrono::steady_clock;
   double best = 0;
   uint32_t workers = executor ? executor->workers : 1;
-  // A thread that wakes late would leave its task to another; so tasks wait for each other, though not for ever.
+  // A late thread would leave its task to another; therefore tasks wait for each other, up to a deadline.
   std::atomic<uint32_t> arrived = 0;
   const std::function<void(uint32_t)> together = [&](uint32_t index) {
     uint32_t round = arrived.fetch_add(1) / workers;
@@ -129,7 +129,7 @@ double probeOperations(const MachineModel &machine, const kiln_executor_t *execu
 }
 
 static constexpr int64_t block = 4096;
-/// A worker's part in whole blocks, and how often it is gone over so that a round takes long enough to be measured.
+/// A worker's share in whole blocks, and the number of repetitions that makes a round long enough to measure.
 struct Share {
   int64_t bytes, repeats;
   Share(int64_t footprint, const kiln_executor_t *executor)
@@ -167,7 +167,7 @@ double probeCopying(int64_t footprint, const kiln_executor_t *executor) {
 
 static double secondsOf(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-/// What is written costs as a copy does, together with as much that is read.
+/// A write costs as much as in a copy, which includes an equal number of bytes read.
 static double secondsOfBytes(const Work &work, const Rates &rates) {
   double copied = work.bytesWritten + std::min(work.bytesRead, work.bytesWritten);
   return secondsOf(copied, rates.bytesCopied) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the machine does at best, measured in the run that it is compared with: floating point operations of one
+// Measures the machine's peak rates in the run with which they are compared: floating-point operations of one
 // instruction set, and bytes read and copied within a footprint.
 #pragma once
 
@@ -9,20 +9,20 @@
 
 namespace kiln {
 
-/// A second of the machine. 0: unknown.
+/// Rates per second. 0: unknown.
 struct Rates {
-  double operations = 0, bytesRead = 0, bytesCopied = 0; // copied: read and written both count
+  double operations = 0, bytesRead = 0, bytesCopied = 0; // copied: counts bytes read and bytes written
 };
 
-/// The best of several rounds, on all workers of the executor; null: on this thread.
+/// Returns the best of several rounds, on all workers of the executor; null: on this thread.
 double probeOperations(const MachineModel &machine, const kiln_executor_t *executor);
-/// Reading (or copying within) so much memory over and over.
+/// Measures reading (or copying within) a memory footprint repeatedly.
 double probeReading(const MachineModel &machine, int64_t footprint, const kiln_executor_t *executor);
 double probeCopying(int64_t footprint, const kiln_executor_t *executor);
 
-/// The least time that the rates allow for the work.
+/// Returns the minimum time of the work at these rates (roofline).
 double leastSeconds(const Work &work, const Rates &rates);
-/// Whether operations, not bytes, are what bounds the work.
+/// Whether the work is compute-bound rather than memory-bound.
 bool isBoundByOperations(const Work &work, const Rates &rates);
 
 } // namespace kiln

@@ -47,12 +47,12 @@ std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::v
   return extents;
 }
 
-//===- Stored tensors as the interpreter has them ---===//
+//===- Conversion of stored tensors for the interpreter ---===//
 
-/// The data of a tensor's parts.
+/// Returns the data of a tensor's part.
 using Parts = llvm::function_ref<const char *(size_t part)>;
 
-/// An element of i4 in words; `placeOf` is where it lies if so many of the depth are one, `k` where it is along that.
+/// Reads a packed i4 element at `k` along K. `placeOf(n)` is its index in a part with one element per `n` along K.
 static double readGrouped(RankedTensorType type, Parts parts, llvm::function_ref<int64_t(int64_t each)> placeOf,
                           int64_t k) {
   const auto stored = mlir::kiln::getStoredParts(type);
@@ -66,7 +66,7 @@ static double readGrouped(RankedTensorType type, Parts parts, llvm::function_ref
   return (value - zero) * read(1, storage.getGroup());
 }
 
-/// An element of a tensor of tiles; `flat`: its number in row major order.
+/// Reads an element of a tiled tensor; `flat`: its linear index in row-major order.
 static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Parts parts, int64_t flat) {
   int64_t inner = 1, others = 1;
   for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
@@ -94,7 +94,7 @@ static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, P
   return std::make_shared<const verify::Tensor>(std::move(tensor));
 }
 
-/// The tensors among the arguments of a call.
+/// Returns the tensors among the arguments of a call.
 static Tensors argumentsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const KernelData &data) {
   Tensors tensors;
   for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes().drop_front(extents.size())))
@@ -117,11 +117,11 @@ static Tensors resultsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const s
 
 namespace {
 
-/// Elements of a result that differ by more than `slack` from finite ones.
+/// Counts elements of a result that differ by more than `slack` from finite ones.
 struct Differences {
   size_t count = 0, compared = 0;
   int64_t first = 0;
-  double largest = 0; // of all differences
+  double largest = 0; // over all finite differences
 
   Differences(const verify::Tensor &expected, const verify::Tensor &actual, double slack) {
     for (int64_t i = 0; i < expected.size(); ++i) {
@@ -139,7 +139,7 @@ struct Differences {
 
 } // namespace
 
-static constexpr double tolerance = 1e-4; // of the largest number
+static constexpr double tolerance = 1e-4; // relative to the largest number
 static constexpr double mostRoundings = 64;
 
 static double slackOf(const verify::Tensor &expected) {
@@ -152,8 +152,8 @@ static double slackOf(const verify::Tensor &expected) {
   return std::max(tolerance * largest, 0x1p-126);
 }
 
-/// Whether a result of 16 bits is as a kernel's that rounds once on its way, as attention's weights on tensor cores: on
-/// the average by two roundings of it.
+/// Whether a 16-bit result is consistent with a kernel that also rounds an intermediate once, such as attention weights
+/// on tensor cores: the root-mean-square difference is at most two roundings.
 static bool isRoundedTwice(const verify::Tensor &expected, const verify::Tensor &actual) {
   const double rounding = expected.element == ElementType::f16    ? 0x1p-10
                           : expected.element == ElementType::bf16 ? 0x1p-7
@@ -165,10 +165,10 @@ static bool isRoundedTwice(const verify::Tensor &expected, const verify::Tensor 
     const double difference = actual.values[i] - expected.values[i];
     squares += expected.values[i] * expected.values[i], ofDifferences += difference * difference;
   }
-  return ofDifferences <= rounding * rounding * squares; // not for NaN
+  return ofDifferences <= rounding * rounding * squares; // false for NaN
 }
 
-/// `moved`: what the interpreter gives for arguments moved by a rounding.
+/// `moved`: the interpreter's results for arguments perturbed by a rounding.
 static bool isRounding(const Differences &differences, const verify::Tensor &expected, const verify::Tensor &actual,
                        const verify::Tensor &moved) {
   const Differences ofMoved(expected, moved, 0);
@@ -177,7 +177,7 @@ static bool isRounding(const Differences &differences, const verify::Tensor &exp
   return Differences(expected, actual, slackOf(expected) + mostRoundings * ofMoved.largest).count == 0;
 }
 
-/// Throws std::runtime_error where the interpreter cannot run.
+/// Throws std::runtime_error if the interpreter does not support the kernel.
 static ReferenceResult compareResults(func::FuncOp kernel, const std::vector<int64_t> &extents,
                                       const Tensors &arguments, const Tensors &actual) {
   auto interpret = [&](const Tensors &from) { return verify::ModuleInterpreter(nullptr).run(kernel, extents, from); };

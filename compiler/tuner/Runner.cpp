@@ -39,7 +39,7 @@ llvm::Expected<std::unique_ptr<Runner>> Runner::start(const std::string &script,
 
 Runner::~Runner() { stop(); }
 
-/// The beginning of a file of words: what a crash says first tells the most.
+/// Reads the beginning of a log file: the first message of a crash is the most informative.
 static std::string readWords(const std::string &path) {
   static constexpr size_t most = 500;
   auto file = llvm::MemoryBuffer::getFile(path);
@@ -64,14 +64,14 @@ llvm::Error Runner::link(const std::string &script, llvm::ArrayRef<ObjectFile> f
 }
 
 llvm::Error Runner::run(const std::string &script) {
-  std::signal(SIGPIPE, SIG_IGN); // a program that has ended is seen by what it does not take
+  std::signal(SIGPIPE, SIG_IGN); // the end of the program is detected by failed writes
   int in[2], out[2];
   if (pipe(in) != 0 || pipe(out) != 0)
     return llvm::createStringError("no pipe can be made");
   const std::string program = folder + "/program", errors = folder + "/errors";
   child = fork();
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); // as trials that take too long are
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // as for trials that time out
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     const int said = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -89,7 +89,7 @@ llvm::Error Runner::run(const std::string &script) {
   return child > 0 ? llvm::Error::success() : llvm::createStringError("no process can be made");
 }
 
-/// The status of the program, for waitpid().
+/// Ends the program and returns its status, as from waitpid().
 int Runner::stop() {
   int status = 0;
   if (child <= 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program for another machine, which a script of the user's links and runs: on a board by ssh, in an emulator, in an
-// engine of WebAssembly.
+// A program on another machine, which a user-supplied script links and runs: on a board over ssh, in an emulator, or in
+// a WebAssembly engine.
 //
 //   SCRIPT link PROGRAM FILE...   links objects and archives, in that order, to a program
 //   SCRIPT run PROGRAM            runs it; its standard input and output are the script's
@@ -16,8 +16,8 @@
 
 namespace kiln {
 
-/// Removed in the end, with all that is in it. A process that is killed leaves it, so those that may be get one of
-/// their parent's.
+/// A directory that is removed with its contents by the destructor. A process that is killed leaves it in place, so
+/// child processes that may be killed use a directory of their parent.
 class TemporaryFolder {
 public:
   static llvm::Expected<TemporaryFolder> make();
@@ -33,8 +33,8 @@ private:
 
 class Runner {
 public:
-  /// Links the files in the folder, where another program may have been, and starts the program. Fails with what the
-  /// script said. The program ends with this process.
+  /// Links the files in the folder, replacing an earlier program, and starts the program. Fails with the script's
+  /// output. The program ends with this process.
   static llvm::Expected<std::unique_ptr<Runner>> start(const std::string &script, const std::string &folder,
                                                        llvm::ArrayRef<ObjectFile> files);
   /// Ends the program.
@@ -42,9 +42,9 @@ public:
   Runner(const Runner &) = delete;
   Runner &operator=(const Runner &) = delete;
 
-  /// With the program.
+  /// Returns the channel to the program.
   Messages &messages() { return *channel; }
-  /// Fails if the program has ended, with its status and with what it said on its standard error.
+  /// Fails if the program has ended, with its status and its standard error.
   llvm::Error check();
 
 private:
@@ -53,7 +53,7 @@ private:
   llvm::Error run(const std::string &script);
   int stop();
 
-  std::string folder; // with the program and what is said
+  std::string folder; // with the program and logs
   pid_t child = -1;
   std::FILE *from = nullptr, *to = nullptr;
   std::unique_ptr<Messages> channel;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls kernels in a program on another machine (runtime/src/trial.h), and times them by its clock.
+// Calls kernels in a program on another machine (runtime/src/trial.h), and times them with that machine's clock.
 #include "compiler/tuner/Session.h"
 
 #include "runtime/src/trial.h"
@@ -16,7 +16,7 @@ public:
       : target(target), threads(threads), options(std::move(options)) {}
 
   llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) override;
-  /// What that machine does at best is not known.
+  /// The peak rates of that machine are unknown.
   std::vector<Rates> probe(const MachineModel &, llvm::ArrayRef<int64_t> footprints) override {
     return std::vector<Rates>(footprints.size());
   }
@@ -32,7 +32,7 @@ private:
   unsigned threads;
   RunnerOptions options;
   std::vector<KernelCode> codes;
-  std::unique_ptr<Runner> runner; // from the first call on
+  std::unique_ptr<Runner> runner; // created by the first call
 };
 
 class RunnerCaller : public Caller {
@@ -102,7 +102,7 @@ void RunnerSession::put(const KernelData &data) {
   messages.number();
 }
 
-/// The arguments are sent with each call: whoever calls may have changed them.
+/// The arguments are sent with each call, since the caller may have changed them.
 llvm::Error RunnerSession::call(size_t kernel, KernelData &data) {
   if (!runner)
     if (llvm::Error error = start(data))
@@ -122,7 +122,7 @@ llvm::Error RunnerSession::call(size_t kernel, KernelData &data) {
   return status == 0 ? llvm::Error::success() : llvm::createStringError(fmt::format("the kernel returned {}", status));
 }
 
-/// With the arguments of the last call.
+/// Times calls with the arguments of the last call().
 llvm::Expected<double> RunnerSession::time(size_t kernel, unsigned repeats) {
   Messages &messages = runner->messages();
   messages.put(KILN_TRIAL_TIME);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tuning file that a run adds to: read at the beginning, replaced after each measurement, so that a run that is
+// A tuning file to which a run adds: read at the beginning, and replaced after each measurement, so that a run that is
 // killed loses none.
 #pragma once
 
@@ -10,15 +10,15 @@ namespace kiln {
 
 class SavedDatabase {
 public:
-  /// With what the file holds; empty if there is none yet.
+  /// Opens the database with the contents of the file; empty if there is none yet.
   static llvm::Expected<SavedDatabase> open(const std::string &path);
 
   TuningDatabase &database() { return records; }
   const std::string &path() const { return file; }
 
-  /// Replaces the file. False if that fails; then the run has no use for further measurements.
+  /// Replaces the file. Returns false on failure, after which further measurements are useless.
   bool save();
-  /// Why saving failed; empty if it did not.
+  /// Returns the reason why saving failed; empty if it did not.
   const std::string &problem() const { return words; }
 
 private:

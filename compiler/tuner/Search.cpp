@@ -7,14 +7,14 @@
 
 namespace kiln {
 
-/// Spaces up to this size are listed; from larger ones points are drawn.
+/// Spaces up to this size are enumerated; larger ones are sampled.
 static constexpr size_t mostListed = 20'000, drawn = 400;
-/// The distance, as a share of the parameters' ranges, within which points tell of each other. A parameter of few
-/// values counts as one of four, so that a switch does not hide all that is known.
+/// The distance, as a share of the parameters' ranges, within which configurations are informative about each other. A
+/// parameter of few values counts as one of four, so that a binary switch does not separate all measurements.
 static constexpr double reach = 0.25;
-/// How much a measured point weighs against the model, and what a point that nothing is known of is hoped to gain.
+/// The weight of the model relative to one measurement, and the bonus for unexplored configurations.
 static constexpr double modelWeight = 0.5, hope = 0.05;
-/// The logarithm of the cost that a failed point counts as, above the model.
+/// The logarithmic cost of a failed configuration, above the model's.
 static constexpr double failedCost = 1;
 static constexpr size_t elites = 6;
 static constexpr double improvement = 0.005;
@@ -94,7 +94,7 @@ double Search::expectedCost(const Indices &at) const {
   return model(pointOf(at)) + residuals / (weights + modelWeight) - hope / std::sqrt(1 + weights);
 }
 
-/// Children of the best points: a neighbour in one or two parameters, or a mixture of two of them.
+/// Adds children of the best configurations: neighbours in one or two parameters, and crossovers of two of them.
 void Search::addOffspring(std::set<Indices> &pool) {
   std::vector<Sample> sorted = samples;
   llvm::stable_sort(sorted, [](const Sample &a, const Sample &b) { return a.cost < b.cost; });

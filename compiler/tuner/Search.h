@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which point of a search space to measure next. It holds no state but what was measured, so that a resumed run goes on
-// where the last one ended.
+// Proposes the next configuration to measure. Its only state is the measurements, so that a run can be resumed.
 //
-// 1. An analytic model orders all points; the best of them are the first generation.
-// 2. Later generations are the neighbours and crossings of the best measured points, and some points from anywhere.
-//    They are ordered by the model, corrected by what nearby points turned out to cost; a point far from all measured
-//    ones gets a bonus.
+// 1. An analytic model ranks all configurations; the best of them are the first generation.
+// 2. Later generations are neighbours and crossovers of the best measured configurations, and some random ones. They
+// are ranked by the model, corrected by the measured costs of nearby configurations; a configuration far from all
+// measured ones gets a bonus.
 // Measuring stops early on a bad candidate (compiler/tuner/Compare.h), so that generations are halved by racing.
 #pragma once
 
@@ -18,32 +17,34 @@
 
 namespace kiln {
 
-/// The natural logarithm of a point's time relative to the others, as far as it can be foretold.
+/// The predicted natural logarithm of a configuration's time relative to the others.
 using CostModel = std::function<double(const SchedulePoint &)>;
 
 class Search {
 public:
   Search(SearchSpace space, CostModel model, uint64_t seed);
 
-  /// A point's time relative to the default's; nothing for one that failed. Points of other spaces are ignored.
+  /// Records a configuration's time relative to the default's; nullopt if it failed. Configurations of other spaces are
+  /// ignored.
   void record(const SchedulePoint &point, std::optional<double> cost);
 
-  /// Up to `count` legal points that are not recorded, the most promising first; fewer when the space is used up.
+  /// Returns up to `count` legal unrecorded configurations, the most promising first; fewer when the space is
+  /// exhausted.
   std::vector<SchedulePoint> propose(size_t count);
 
-  /// How many points were recorded, and how many have been since the best became more than 0.5 % better.
+  /// Returns the number of recorded configurations, and the number since the best last improved by more than 0.5 %.
   size_t measured() const { return samples.size(); }
   size_t sinceBest() const { return stale; }
-  /// The least cost; 1 before anything is recorded.
+  /// Returns the lowest cost; 1 before anything is recorded.
   double bestCost() const { return best; }
-  /// How many legal points there are; nothing if too many to count.
+  /// Returns the number of legal configurations; nullopt if there are too many to count.
   std::optional<size_t> size() const;
 
 private:
-  using Indices = std::vector<size_t>; // one a parameter: the number of its value
+  using Indices = std::vector<size_t>; // the index of each parameter's value
   struct Sample {
     Indices at;
-    double cost, residual; // the cost's logarithm; what the model did not foretell of it
+    double cost, residual; // the cost's logarithm; its difference from the model
   };
 
   std::optional<Indices> indicesOf(const SchedulePoint &point) const;
@@ -58,7 +59,7 @@ private:
   std::mt19937_64 engine;
   std::vector<Sample> samples;
   std::set<Indices> taken;    // recorded
-  std::vector<Indices> legal; // all of them, if they can be listed
+  std::vector<Indices> legal; // all of them, if they can be enumerated
   bool isListed = false;
   double best = 1;
   size_t stale = 0;

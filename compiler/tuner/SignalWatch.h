@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C and its like, as a question that a run asks: what was measured is saved, and the run ends by itself.
+// Turns Ctrl-C and similar signals into a flag that a run polls: measurements are saved, and the run ends normally.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-/// While it lives, the signals that ask a program to end are only noted. One at a time.
+/// While an instance exists, signals that request termination are only recorded. One instance at a time.
 class SignalWatch {
 public:
   SignalWatch();

@@ -24,7 +24,7 @@ llvm::Expected<Machine> findMachine(const TargetInfo &target) {
   return detectMachine(target.name);
 }
 
-/// "CPUS MACHINE", in a child process.
+/// Returns "CPUS MACHINE" of the runner's machine. Runs in a child process.
 static llvm::Expected<std::string> askMachine(const TargetInfo &target, const RunnerOptions &options) {
   llvm::Expected<std::unique_ptr<Runner>> runner = startTrialProgram(options, target, {}, {});
   if (!runner)

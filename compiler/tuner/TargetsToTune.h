@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which targets a run tunes for: those whose code this machine runs, on its CPU or its GPU, or another machine.
+// Selects the targets to tune: those whose code runs on this machine's CPU or GPU, or on another machine.
 #pragma once
 
 #include "compiler/schedule/Machine.h"
@@ -13,18 +13,19 @@
 
 namespace kiln {
 
-/// What measurements of the target's code are taken on here. Fails where this machine cannot run it, saying why. A
-/// GPU's driver is asked in a child process: one that has started it can have no children that use it.
+/// Returns the machine on which measurements of the target's code are taken. Fails with the reason if this machine
+/// cannot run it. Queries a GPU's driver in a child process: a process that has initialised the driver cannot use it in
+/// children.
 llvm::Expected<Machine> findMachine(const TargetInfo &target);
 
 struct TargetHere {
   const Target *target;
   Machine machine;
-  unsigned threads; // that there are CPUs for
+  unsigned threads; // as many as there are CPUs
 };
 
-/// Of the named targets those that this machine runs, or the one that `runner` is for, if there is one; `note` hears of
-/// each that is left out. May be empty.
+/// Returns those of the named targets that this machine runs, or the one for which `runner` is, if there is one; calls
+/// `note` for each skipped target. May be empty.
 std::vector<TargetHere> findTargets(const std::vector<std::string> &names, const RunnerOptions &runner,
                                     const std::function<void(const std::string &)> &note);
 

@@ -8,17 +8,18 @@
 
 namespace kiln {
 
-/// Below this a candidate is measured again; if it stays there, it is the new incumbent.
+/// Below the first ratio a candidate is measured again; below the second one it becomes the new incumbent.
 static constexpr double promising = 0.99, better = 0.995;
-/// How many of the best are measured beside the default at the end: the best of many is often one that was lucky.
+/// The number of best candidates that are confirmed against the default: the best of many is often a lucky measurement.
 static constexpr size_t mostConfirmed = 4;
-/// A candidate hangs if measuring it takes so many calls of the default, and no less than the limit of the options.
+/// A candidate hangs if measuring it takes as long as this many calls of the default, and at least the limit of the
+/// options.
 static constexpr double mostCalls = 150;
-/// The limit when it is not known yet how long a call takes.
+/// The limit while the time of a call is still unknown.
 static constexpr double firstSeconds = 120;
 
-/// The strategy's space without what this machine has no room for, and without choices that have no effect there. Its
-/// presets stay legal: one that does not fit after all is found when it is measured.
+/// Returns the strategy's search space without configurations that exceed this machine's resources and without
+/// parameters that have no effect there. The default stays legal: if it does not fit, measuring it fails.
 static Schedulable describeFor(const KernelCompiler &compiler, mlir::func::FuncOp kernel, const Machine &machine) {
   Schedulable schedulable = compiler.describe(kernel);
   const SchedulePoint preset = presets(schedulable.space);
@@ -70,7 +71,7 @@ std::optional<Task::Times> Task::recordedTimes(const SchedulePoint &point) const
   return times;
 }
 
-/// The geometric mean over the workloads of the time relative to the default's.
+/// Returns the geometric mean over the workloads of the time relative to the default's.
 double Task::costOf(const Times &times) const {
   double sum = 0;
   for (auto [time, base] : llvm::zip(times, presetTimes))
@@ -78,7 +79,7 @@ double Task::costOf(const Times &times) const {
   return std::exp(sum / double(times.size()));
 }
 
-/// The geometric mean over the workloads.
+/// Returns the geometric mean over the workloads.
 static double meanRatio(const std::vector<Comparison> &comparisons) {
   double sum = 0;
   for (const Comparison &comparison : comparisons)
@@ -99,9 +100,9 @@ void Task::forEachRecord(llvm::function_ref<void(const SchedulePoint &, const st
       break;
     std::string error;
     if (!resolve(schedulable.space, &point, error))
-      continue; // of a space that has changed
+      continue; // recorded for another version of the search space
     std::optional<Times> times = recordedTimes(point);
-    if (times || at->second.outcome != Outcome::Measured) // else it lacks a workload
+    if (times || at->second.outcome != Outcome::Measured) // else a workload is missing
       visit(point, times);
   }
 }
@@ -209,7 +210,7 @@ Task::Step Task::start() {
   return Step::Went;
 }
 
-/// What candidates are compared with must be right itself.
+/// Candidates are compared with the default, so its results must be correct.
 Task::Step Task::checkPreset(const KernelCode &code) {
   auto result = running().check(code);
   if (!result)
@@ -244,7 +245,7 @@ Task::Step Task::measurePreset() {
     comparison.ratio = 1;
   }
   put(preset, comparisons, base);
-  readRecords(); // with what there is at these extents besides the default
+  readRecords(); // with other records at these sizes
   if (incumbent == preset)
     incumbentCode = std::move(code);
   update();
@@ -252,7 +253,7 @@ Task::Step Task::measurePreset() {
   return Step::Went;
 }
 
-/// Compiles the best known if that has not been done; one that another version recorded may not compile any more.
+/// Compiles the incumbent if necessary; one that another version recorded may not compile any more.
 Task::Step Task::prepareIncumbent() {
   if (!incumbentCode.object.empty())
     return Step::Went;
@@ -266,7 +267,7 @@ Task::Step Task::prepareIncumbent() {
 Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code) {
   auto result = running().measure(incumbentCode, code);
   auto cost = [&] { return meanRatio(std::get<std::vector<Comparison>>(*result)); };
-  // The first measurement of a promising one is too good on the average; the second is not.
+  // A low first measurement is biased by selection; a second one is not.
   if (result && std::holds_alternative<std::vector<Comparison>>(*result) && cost() < promising)
     result = running().measure(incumbentCode, code, /*isFinal=*/true);
   if (!result)
@@ -309,7 +310,7 @@ Task::Step Task::advance(size_t count, llvm::function_ref<bool()> isSpent) {
   return Step::Went;
 }
 
-/// The recorded point of least cost.
+/// Returns the recorded configuration of least cost.
 SchedulePoint Task::bestRecorded() const {
   SchedulePoint best = preset;
   double least = 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tuning of one kernel: its search, the candidate that is best so far, and what goes into the tuning file.
+// The tuning of one kernel: its search, the best candidate so far (the incumbent), and its records in the tuning file.
 //
-// Times in the file are on one scale: a candidate's is the incumbent's times the ratio measured in pairs, and so on
-// back to the first measurement of the default. A machine that is slower on another day changes no order.
+// Times in the file are on one scale: a candidate's time is the incumbent's times the ratio measured in pairs, and so
+// on back to the first measurement of the default. A machine that is slower on another day does not change the order.
 #pragma once
 
 #include "compiler/schedule/KernelKey.h"
@@ -13,72 +13,72 @@
 
 namespace kiln {
 
-/// How a task stands, for the display and for choosing the next one.
+/// The state of a task, for the display and for choosing the next one.
 struct TaskState {
   std::string name, strategy;
   std::vector<std::vector<int64_t>> extents;  // of the workloads
-  std::vector<double> defaultTimes;           // seconds, one a workload; none yet: empty
+  std::vector<double> defaultTimes;           // seconds, one per workload; empty if not measured yet
   double defaultSeconds = 0, bestSeconds = 0; // summed over the workloads
   double limitFraction = 0;                   // of the best, over all workloads
   Limit limit = Limit::Unknown;
-  size_t measured = 0, failed = 0; // candidates, in this run and before
+  size_t measured = 0, failed = 0; // candidates, including earlier runs
   std::optional<size_t> size;      // of the space
   size_t sinceBest = 0;
   bool isDone = false; // nothing left to measure
   SchedulePoint best;
 };
 
-/// One candidate that was tried.
+/// One measured candidate.
 struct TrialReport {
   SchedulePoint point;
   Outcome outcome = Outcome::Measured;
   std::string words;                // of a failure
-  std::vector<double> microseconds; // one a workload
-  double cost = 0;                  // of the default's time
+  std::vector<double> microseconds; // one per workload
+  double cost = 0;                  // relative to the default's time
   bool isBest = false;
-  bool isConfirmation = false; // a point measured before, once more beside the default
+  bool isConfirmation = false; // an earlier configuration, measured again against the default
 };
 
 class Task {
 public:
-  /// The first workload is what the analytic model is for. `report` is called after the database has changed and must
-  /// save it before it tells anyone.
+  /// The analytic model is built for the first workload. `report` is called after the database has changed and must
+  /// save it before it displays anything.
   Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> workloads, const Machine &machine,
        int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
        std::function<void(const TrialReport &)> report);
 
-  /// What came of a step.
+  /// The outcome of a step.
   enum class Step { Went, Interrupted, Broken };
 
   /// Probes the machine. Unless the database has the default, compares its results with the interpreter's and measures
-  /// it. Broken: it is wrong, or cannot be measured.
+  /// it. Returns Broken if the results are wrong or cannot be measured.
   Step start();
   /// Compiles up to `count` candidates and measures them until `isSpent`.
   Step advance(size_t count, llvm::function_ref<bool()> isSpent);
-  /// Measures the best ones beside the default once more, thoroughly, until the best is one of those.
+  /// Measures the best candidates against the default again, with all pairs, until the best is one of those.
   Step finish();
-  /// The best recorded point's time as a part of the default's: as recorded, and measured once more.
+  /// The best recorded configuration's time relative to the default's: as recorded, and measured again.
   struct Drift {
     SchedulePoint best;
     double recorded = 1, now = 1; // both 1 if the best is the default
-    std::string failure;          // in place of a time
+    std::string failure;          // instead of a time
   };
-  /// Records nothing. Nothing if the default's time is not recorded.
+  /// Records nothing. Returns nullopt if the default's time is not recorded.
   std::optional<Drift> measureDrift();
-  /// Gives the memory of the workloads back; the next step makes it again.
+  /// Frees the memory of the workloads; the next step allocates it again.
   void rest() { trials.reset(); }
 
   const TaskState &state() const { return current; }
   const std::string &problem() const { return words; }
-  /// Why the default's results were measured without a reference; empty if they had one.
+  /// Returns why the default was measured without a reference; empty if there was one.
   const std::string &unchecked() const { return lacking; }
 
 private:
-  using Times = std::vector<double>; // microseconds, one a workload
+  using Times = std::vector<double>; // microseconds, one per workload
 
   TuningCase caseOf(const SchedulePoint &point, size_t workload) const;
   std::optional<Times> recordedTimes(const SchedulePoint &point) const;
-  /// The candidates that the database has for all workloads, with their times, or that failed.
+  /// Visits the candidates that the database has for all workloads, with their times, and those that failed.
   void forEachRecord(llvm::function_ref<void(const SchedulePoint &, const std::optional<Times> &)> visit) const;
   void readRecords();
   SchedulePoint bestRecorded() const;

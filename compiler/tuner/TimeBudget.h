@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a run may take, from when this is made.
+// The time limit of a run, which starts at construction.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ public:
 
   double seconds() const { return most; }
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-  /// Whether more than this part of it is gone.
+  /// Whether more than this fraction of the time has elapsed.
   bool isSpent(double part) const { return elapsed() > most * part; }
 
 private:

@@ -20,7 +20,7 @@ using namespace mlir;
 
 namespace {
 
-/// Functions of the program that are made for its kernels: main, and kiln_trial_call (runtime/src/trial.h).
+/// Generates the functions of the program that depend on its kernels: main, and kiln_trial_call (runtime/src/trial.h).
 class CallEmitter {
 public:
   CallEmitter(ModuleOp module, const TrialArguments &arguments)
@@ -32,7 +32,7 @@ public:
 
   void emitMain(bool isWasm) {
     auto trialMain = declare("kiln_trial_main", LLVM::LLVMFunctionType::get(i32, {}));
-    // As clang names a main without arguments.
+    // Clang's name for a main without arguments.
     LLVM::LLVMFuncOp main = declare(isWasm ? "__main_void" : "main", trialMain.getFunctionType());
     builder.setInsertionPointToStart(main.addEntryBlock(builder));
     LLVM::ReturnOp::create(builder, loc, LLVM::CallOp::create(builder, loc, trialMain, ValueRange()).getResult());
@@ -80,7 +80,7 @@ private:
     return arguments.abi->functionType(types);
   }
 
-  /// The words of a call in their order.
+  /// Loads the arguments of a call in order.
   SmallVector<KernelArgument> loadArguments(Value words) {
     int32_t next = 0;
     auto load = [&]() -> Value {
@@ -132,7 +132,7 @@ static llvm::Expected<std::string> compileCalls(const TargetInfo &target, size_t
   return compileToObject(*translated, {target.hostTriple, target.hostCpu});
 }
 
-/// With a table of symbols, which linkers ask for.
+/// Builds the runtime archive with a symbol table, which linkers require.
 static llvm::Expected<std::string> makeRuntime(const TargetInfo &target) {
   llvm::Expected<llvm::StringRef> image = runtimeArchive(target.hostTriple);
   if (!image)
@@ -143,7 +143,7 @@ static llvm::Expected<std::string> makeRuntime(const TargetInfo &target) {
   return makeArchive(*members);
 }
 
-/// Under a name of its own, calling the run time by the run time's names.
+/// Renames the kernel uniquely, and its references to the names of the runtime library.
 static llvm::Expected<std::string> renamed(const KernelCode &code, size_t number, const KernelAbi &abi) {
   llvm::Expected<std::string> named = renameKernel(code.object, code.symbol, kernelName(number));
   if (!named)
@@ -151,7 +151,7 @@ static llvm::Expected<std::string> renamed(const KernelCode &code, size_t number
   return renameForModel(*named, "kiln", abi.hookPrefix());
 }
 
-/// In the order that a linker takes them in.
+/// Returns the files in link order.
 static llvm::Expected<std::vector<ObjectFile>> makeFiles(const TargetInfo &target, llvm::ArrayRef<KernelCode> kernels,
                                                          const TrialArguments &arguments) {
   std::vector<ObjectFile> files;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program that calls kernels on another machine is linked from: runtime/src/trial.c with the run time around it,
-// the kernels, and code made for them that calls them by their calling convention.
+// Builds the program that calls kernels on another machine: runtime/src/trial.c with the runtime library, the kernels,
+// and generated code that calls them by their calling convention.
 #pragma once
 
 #include "compiler/object/Object.h"
@@ -11,7 +11,7 @@
 
 namespace kiln {
 
-/// What the kernels of a trial take: extents, and of each tensor the element and the rank.
+/// The arguments of a trial's kernels: sizes, and element type and rank of each tensor.
 struct TrialArguments {
   struct Tensor {
     mlir::Type element;
@@ -22,14 +22,14 @@ struct TrialArguments {
   const KernelAbi *abi = nullptr;
 };
 
-/// How programs get to another machine.
+/// How programs are run on another machine.
 struct RunnerOptions {
-  std::string script; // Runner.h; empty: kernels run on this machine
+  std::string script; // see Runner.h; empty: kernels run on this machine
   std::string folder; // for the program
 };
 
-/// Links the program by the script and starts it. `kernels` may be none: then it tells of its machine alone.
-/// Fails for a target that this build of Kiln has no run time for, and if what answers is another program.
+/// Links the program with the script and starts it. Without `kernels` it only describes its machine. Fails for a target
+/// for which this build of Kiln has no runtime library, and if another program answers.
 llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &options, const TargetInfo &target,
                                                           llvm::ArrayRef<KernelCode> kernels,
                                                           const TrialArguments &arguments);

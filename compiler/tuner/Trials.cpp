@@ -31,7 +31,7 @@ std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigne
   size_t started = 0, finished = 0;
   while (finished < jobs.size()) {
     if (goesOn && !goesOn())
-      return std::nullopt; // the group's end kills them
+      return std::nullopt; // destroying the group kills them
     for (; started < jobs.size() && group.size() < workers; ++started)
       group.start(jobs[started], started);
     if (auto ended = group.wait(tick)) {
@@ -113,14 +113,14 @@ std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const Kerne
             return result->wrong.empty() ? result->unchecked : wrong.str() + result->wrong;
           },
           options.cpus};
-  // A GPU's driver keeps addresses for all memory of all GPUs, and emulators for that of their programs.
+  // GPU drivers reserve address space for the memory of all GPUs, and emulators for that of their programs.
   const bool isHere = target.info().memorySpace == KILN_MEMORY_HOST && options.runner.script.empty();
   const uint64_t mostBytes = isHere ? options.limits.compileBytes : 0;
   auto results = runWhile(job, 1, {options.limits.measureSeconds, mostBytes}, options.goesOn);
   if (!results)
     return std::nullopt;
   const JobResult &result = results->front();
-  if (result.outcome == JobOutcome::TimedOut) // measuring tells whether it is the kernel that hangs
+  if (result.outcome == JobOutcome::TimedOut) // measuring will show whether the kernel hangs
     return "the interpreter " + result.error;
   if (result.outcome != JobOutcome::Done)
     return toFailure(result, Outcome::Crashed);

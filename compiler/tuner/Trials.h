@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Candidates of one kernel, compiled and measured in child processes: whatever a candidate does, the tuner goes on and
-// knows what it was.
+// Compiles and measures candidates of one kernel in child processes, so that the tuner survives any failure of a
+// candidate and can record it.
 #pragma once
 
 #include "compiler/emit/Calls.h"
@@ -15,7 +15,7 @@
 
 namespace kiln {
 
-/// How a candidate ended that gave no time.
+/// The failure of a candidate without a time.
 struct FailedTrial {
   Outcome outcome; // not Measured
   std::string words;
@@ -29,17 +29,17 @@ struct TrialLimits {
 struct TrialOptions {
   CompareOptions compare;
   TrialLimits limits;
-  std::vector<int> cpus; // that measuring is pinned to
+  std::vector<int> cpus; // to which measurements are pinned
   RunnerOptions runner;  // for another machine
   unsigned compileWorkers = 1;
-  std::function<bool()> goesOn; // asked several times a second; false kills what runs
+  std::function<bool()> goesOn; // polled several times a second; false kills running jobs
 };
 
-/// For so many threads, here or on the machine that the script runs programs on. Here they are pinned, to others than
-/// the first CPU if they can be: that one serves most interrupts.
+/// Returns options for this number of threads, here or on the machine of the script. Local threads are pinned, if
+/// possible to CPUs other than the first: that one serves most interrupts.
 TrialOptions makeTrialOptions(unsigned threads, const RunnerOptions &runner);
 
-/// Runs jobs and asks `goesOn` meanwhile; nothing if it said no.
+/// Runs jobs and polls `goesOn`; nullopt if it returned false.
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
                                                const std::function<bool()> &goesOn);
 
@@ -50,19 +50,19 @@ public:
 
   template <typename T> using Result = std::variant<FailedTrial, T>;
 
-  /// Compiles the points, several at a time; nothing if interrupted.
+  /// Compiles the configurations, several at a time; nullopt if interrupted.
   std::optional<std::vector<Result<KernelCode>>> compile(llvm::ArrayRef<SchedulePoint> points);
-  /// Compares a schedule's results with the interpreter's (Reference.h); nothing if interrupted. Gives why there was no
-  /// reference, empty if there was; the words of a wrong schedule complete "the schedule".
+  /// Compares a schedule's results with the interpreter's (Reference.h); nullopt if interrupted. Returns why there was
+  /// no reference, empty if there was one; the text for a wrong schedule completes "the schedule".
   std::optional<Result<std::string>> check(const KernelCode &code);
-  /// Measures a candidate beside the base; nothing if interrupted. `isFinal`: with all pairs that there is time for.
+  /// Measures a candidate against the base; nullopt if interrupted. `isFinal`: with as many pairs as time allows.
   std::optional<Result<std::vector<Comparison>>> measure(const KernelCode &base, const KernelCode &candidate,
                                                          bool isFinal = false);
 
-  /// After so many seconds a measurement has timed out.
+  /// Sets the timeout of a measurement, in seconds.
   void limitMeasuring(double seconds) { options.limits.measureSeconds = seconds; }
 
-  /// What the machine does at best for each workload: its footprint's bytes, this target's operations.
+  /// Measures the machine's peak rates for each workload: bytes within its footprint, operations of this target.
   std::optional<std::vector<Rates>> probe();
 
 private:
@@ -70,7 +70,7 @@ private:
   KernelUse use;
   std::vector<std::vector<int64_t>> workloads;
   TrialOptions options;
-  std::vector<KernelData> data; // one a workload
+  std::vector<KernelData> data; // one per workload
 };
 
 } // namespace kiln

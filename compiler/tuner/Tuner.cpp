@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Lower the model as compiling does, and find out at which extents its kernels run.
-// 2. Check and measure each kernel's default, which says what share of the model's time it takes.
-// 3. Give turns to the kernel that promises the most.
-// 4. Measure every kernel's best once more beside its default.
+// 1. Lower the model as for compilation, and find the sizes at which its kernels run.
+// 2. Check and measure each kernel's default, which determines its share of the model's time.
+// 3. Repeatedly tune the kernel with the largest expected gain.
+// 4. Measure every kernel's best configuration against its default again.
 #include "compiler/tuner/Tuner.h"
 
 #include "compiler/tuner/Gains.h"
@@ -23,12 +23,12 @@ namespace kiln {
 
 namespace {
 
-/// The candidates of a turn; each is compiled by one job, so that this keeps some CPUs busy and others not for long.
+/// Candidates per turn; each is compiled by one job, so that some CPUs are busy and none waits long.
 constexpr size_t turn = 6;
-/// The part of the budget that measuring the best ones again may take.
+/// The fraction of the budget that is reserved for confirming the best configurations.
 constexpr double reserve = 0.08;
 
-/// What the targets of a run have in common.
+/// Shared by the targets of a run.
 struct Run {
   SavedDatabase &saved;
   TuneDisplay &display;
@@ -40,7 +40,7 @@ public:
   TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> kernels, int64_t rotatedBytes,
               TrialOptions trials, double seconds);
 
-  /// False if interrupted, or if a measurement could not be saved.
+  /// Returns false if interrupted, or if a measurement could not be saved.
   bool tune();
 
 private:
@@ -55,7 +55,7 @@ private:
   Run run;
   TimeBudget budget;
   std::vector<KernelToTune> kernels;
-  std::vector<std::unique_ptr<Task>> tasks; // one a kernel
+  std::vector<std::unique_ptr<Task>> tasks; // one per kernel
   std::vector<bool> isLeftOut;
   TuneState state;
 };
@@ -84,14 +84,14 @@ TargetTuner::TargetTuner(const Run &run, const TargetHere &here, std::vector<Ker
   state.gains.assign(tasks.size(), 0);
 }
 
-/// Asked while something is compiled or measured.
+/// Polled while something is compiled or measured.
 bool TargetTuner::goesOn() {
   state.seconds = budget.elapsed();
   run.display.update(state);
   return !run.signals.isAskedToStop() && run.saved.problem().empty();
 }
 
-/// First saves, then tells.
+/// Saves before it displays.
 void TargetTuner::handle(const TrialReport &report) {
   state.seconds = budget.elapsed();
   estimate();
@@ -99,7 +99,7 @@ void TargetTuner::handle(const TrialReport &report) {
     run.display.trial(state, report);
 }
 
-/// Its default is wrong or cannot be measured, so there is nothing to compare with.
+/// Skips a task whose default is wrong or cannot be measured, since candidates cannot be compared with it.
 void TargetTuner::leaveOut(size_t task) {
   run.display.note(fmt::format("leaving out {}: {}", state.tasks[task]->name, tasks[task]->problem()));
   isLeftOut[task] = true;
@@ -144,7 +144,7 @@ bool TargetTuner::search() {
   return true;
 }
 
-/// The largest first, while there is time.
+/// Confirms the largest kernels first, while there is time.
 bool TargetTuner::confirm() {
   std::vector<size_t> order(tasks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -215,7 +215,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     if (kernels->empty())
       continue;
     const int64_t rotated = rotatedWeightBytes(module, here.machine, *here.target);
-    // A GPU's measurements do not depend on the threads of the CPU.
+    // A GPU's measurements do not depend on the number of CPU threads.
     const unsigned threads = here.machine.isGpu() ? 1 : options.threads ? options.threads : here.threads;
     TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated,
                       makeTrialOptions(threads, options.runner), options.budget / double(targets.size()));
@@ -227,7 +227,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   }
   if (!isAny)
     return fail(llvm::toString(noKernelToTune(options.kernels, names)));
-  if (!saved->save()) // a part without a kernel has a file, too, for those who merge
+  if (!saved->save()) // a part without a kernel has a file, too, so that merging finds all files
     return fail(saved->problem());
   return 0;
 }

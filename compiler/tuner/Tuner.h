@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `tune`: measures schedules of the model's kernels on this machine and writes what it finds to a tuning file. It ends
-// when the budget is spent, nothing is left to gain, or on Ctrl-C; a run on the same file goes on where the last one
-// ended.
+// `tune`: measures schedules of the model's kernels on this machine and writes the results to a tuning file. It ends
+// when the budget is spent, no gain is expected, or on Ctrl-C; a run on the same file resumes the last one.
 #pragma once
 
 #include "compiler/emit/Calls.h"
@@ -15,19 +14,19 @@ namespace kiln {
 
 struct TuneOptions {
   std::string name;                 // of the model
-  std::vector<std::string> targets; // those that do not run here are left out
+  std::vector<std::string> targets; // those that do not run here are skipped
   RunnerOptions runner;             // for another machine
   std::string file;                 // the tuning file
   double budget = 600;              // seconds, for all targets together
   unsigned threads = 0;             // 0: as many as there are CPUs
-  GivenExtents extents;             // that the model is called with
+  GivenExtents extents;             // with which the model is called
   std::string kernels;              // a regular expression; empty: all
-  Part part;                        // of these, that this run measures
+  Part part;                        // the part of these kernels that this run measures
   DisplayForm form = DisplayForm::Lines;
   LoweringOptions lowering;
 };
 
-/// The exit status: 0, 1 if nothing could be tuned (which has been said on `errors`), 130 if it was interrupted.
+/// Returns the exit status: 0, 1 if nothing could be tuned (reported on `errors`), or 130 if interrupted.
 int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream &errors);
 
 } // namespace kiln

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Affine expressions, as numbers.
+// Evaluation of affine expressions.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace kiln::verify {
 
-/// Throws std::runtime_error for a dimension or symbol that has no value, and for a division by what is not positive or
-/// of what is negative.
+/// Returns the value of the expression. Throws std::runtime_error for a dimension or symbol that has no value, for a
+/// divisor that is not positive, and for a negative dividend.
 std::int64_t valueOf(mlir::AffineExpr expr, llvm::ArrayRef<std::int64_t> dims, llvm::ArrayRef<std::int64_t> symbols);
 
 } // namespace kiln::verify

@@ -28,13 +28,13 @@ static Tensor evaluate(Op op, ElementType element, ArrayRef<const Tensor *> oper
   return evaluateOp(node, std::span(operands.data(), operands.size()), shape);
 }
 
-/// What ranks have together, where each has the same: so many times as much.
+/// Evaluates an all-reduce where all ranks have the same value: the sum is the value times the number of ranks.
 static Tensor evaluateSum(const Tensor &x, const TensorShape &shape, int64_t ranks) {
   const Tensor count = Tensor::of(x.element, {}, {static_cast<double>(ranks)});
   return evaluate(Op::mul, x.element, {&x, &count}, shape);
 }
 
-/// The same for each of them, one behind another.
+/// Evaluates an all-gather where all ranks have the same value: the result repeats it along a new first axis.
 static Tensor evaluateParts(const Tensor &x, const TensorShape &shape) {
   Attributes first;
   first.axis = 0;
@@ -45,7 +45,7 @@ static Tensor evaluateParts(const Tensor &x, const TensorShape &shape) {
   return evaluate(Op::concat, x.element, parts, shape, first);
 }
 
-/// Of the sum of those of all of them, what the first gets.
+/// Evaluates a reduce-scatter for the first rank: its part of the sum over all ranks.
 static Tensor evaluateFirst(const Tensor &x, const TensorShape &shape, int64_t ranks) {
   Attributes first;
   first.axis = 0;
@@ -56,8 +56,8 @@ static Tensor evaluateFirst(const Tensor &x, const TensorShape &shape, int64_t r
   return evaluateSum(own, shape, ranks);
 }
 
-/// What another stage might send: numbers around 0, other ones in each place. Gradients are small, for weights to stay
-/// so.
+/// Makes up values that another pipeline stage might send: numbers around 0 that differ between elements. Gradients are
+/// small, so that weights stay small.
 static std::vector<Tensor> evaluateReceived(kd::ReceiveOp receive, ArrayRef<TensorShape> shapes) {
   const double size = receive.getWay() == kd::Way::Onward ? 1 : 0x1p-10;
   std::vector<Tensor> received;
@@ -86,7 +86,7 @@ static Tensor transposeLast(const Tensor &x) {
   return evaluate(Op::transpose, x.element, &x, shape, std::move(attributes));
 }
 
-/// Mean of each panel of columns, and the sum of the squared differences from it.
+/// Returns the mean of each panel of columns, and the sum of the squared differences from it.
 static std::vector<Tensor> evaluatePanels(kd::PanelMomentsOp op, const Tensor &x, const TensorShape &shape) {
   const auto width = static_cast<std::int64_t>(op.getWidth());
   TensorShape split = shape, once = shape;
@@ -114,7 +114,8 @@ static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, con
     for (std::int64_t c = 0; c < width; ++c) {
       auto entry = [&](std::int64_t row) { return static_cast<std::int32_t>(table.values[row * width + c]); };
       const auto position = static_cast<std::int64_t>(positions.values[t]);
-      const auto whole = static_cast<std::uint32_t>(position * entry(0) + entry(2)); // of a turn: what wrapping leaves
+      const auto whole = static_cast<std::uint32_t>(position * entry(0) + entry(2)); // in units of 2^-32 of a period,
+                                                                                     // wrapped
       const double rest = static_cast<double>(position) * static_cast<double>(llvm::bit_cast<float>(entry(1)));
       const double value = std::sin(2 * M_PI * 0x1p-32 * (static_cast<double>(whole) + rest));
       result.set(t * width + c, positions.at(t).isDetermined()
@@ -124,7 +125,8 @@ static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, con
   return result;
 }
 
-/// (1 + erf(x / sqrt(2))) / 2, whose slope is at most 0.4. For large negative x a difference of numbers near 1/2.
+/// Evaluates (1 + erf(x / sqrt(2))) / 2, whose slope is at most 0.4. For large negative x this is a difference of
+/// numbers near 1/2.
 static Tensor evaluateNormalCdf(const Tensor &x) {
   const interpreter::Arithmetic arithmetic(x.element);
   Tensor result = Tensor::zeros(x.element, x.shape);
@@ -137,7 +139,7 @@ static Tensor evaluateNormalCdf(const Tensor &x) {
   return result;
 }
 
-/// Each row of the table is a sum of its own.
+/// Each row of the result is a separate sum.
 static Tensor evaluateScatterAdd(const Tensor &indices, const Tensor &rows, const TensorShape &shape) {
   const interpreter::Arithmetic arithmetic(ElementType::f32);
   const std::int64_t width = shape[1];
@@ -177,7 +179,7 @@ static Tensor evaluateDropout(kd::DropoutOp op, ArrayRef<const Tensor *> operand
   return result;
 }
 
-/// A product of whole numbers, times the scale of its row, + the bias.
+/// Evaluates a matrix product of integers, times the scale of each row, plus the bias.
 static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> operands, const TensorShape &shape) {
   Node node = *nodeOf(op);
   const Tensor &scales = *operands.back();
@@ -232,7 +234,7 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
   std::optional<Node> node = nodeOf(op);
   if (!node)
     throw std::runtime_error(op->getName().getStringRef().str() + " is not evaluated");
-  // With moments a norm gives the same, up to the order of its sums.
+  // A norm has the same result with moments, up to the order of its sums.
   if (isa<kd::LayerNormOp>(op))
     operands = operands.take_front(3);
   if (isa<kd::RmsNormOp>(op))

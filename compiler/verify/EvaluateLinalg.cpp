@@ -15,7 +15,7 @@ namespace {
 
 using Loops = SmallVector<std::int64_t>;
 
-/// offset + sum of factors times loops.
+/// offset + the sum of factors times loops.
 struct Linear {
   std::int64_t offset = 0;
   Loops factors;
@@ -27,7 +27,7 @@ struct Linear {
   }
 };
 
-/// Nothing where it is not linear.
+/// Returns the expression as a linear function of the loops, or nothing if it is not linear.
 std::optional<Linear> linearOf(AffineExpr expr, unsigned loops) {
   Linear result{0, Loops(loops, 0)};
   expr = mlir::kiln::withoutPartial(expr);
@@ -58,7 +58,7 @@ std::optional<Linear> linearOf(AffineExpr expr, unsigned loops) {
   return result;
 }
 
-/// Where an operand is read at a point of the loops.
+/// Where an operand is read for given values of the loops.
 class Access {
 public:
   Access(AffineMap map, const Tensor &tensor, ArrayRef<std::int64_t> extents) : map(map), tensor(tensor) {
@@ -92,7 +92,7 @@ public:
     return flat;
   }
 
-  /// The way from one point of the last loop to the next; nothing if that varies.
+  /// Returns the distance between two iterations of the last loop; nothing if it varies.
   std::optional<std::int64_t> step() const {
     return linear ? std::optional(linear->factors.empty() ? 0 : linear->factors.back()) : std::nullopt;
   }
@@ -113,7 +113,7 @@ private:
   std::optional<Linear> linear;
 };
 
-/// A loop alone in a map has the operand's extent.
+/// Returns the extents of the loops. A loop that is a whole result of a map has the operand's extent.
 Loops extentsOf(ArrayRef<AffineMap> maps, ArrayRef<const Tensor *> operands, unsigned count) {
   Loops extents(count, 0);
   for (auto [map, operand] : llvm::zip_equal(maps, operands)) {
@@ -133,7 +133,7 @@ Loops extentsOf(ArrayRef<AffineMap> maps, ArrayRef<const Tensor *> operands, uns
   return extents;
 }
 
-/// All loops but the last; false behind the last point.
+/// Advances all loops except the last; returns false after the last iteration.
 bool advance(Loops &at, ArrayRef<std::int64_t> extents) {
   for (std::size_t loop = extents.size(); loop-- > 1;) {
     if (++at[loop - 1] < extents[loop - 1])
@@ -160,7 +160,7 @@ std::vector<Tensor> evaluateGeneric(linalg::GenericOp op, ArrayRef<const Tensor 
     accesses.emplace_back(map, *tensor, extents);
 
   ScalarProgram program(op, outside);
-  SmallVector<bool> isRead; // an operand may only be there for its shape
+  SmallVector<bool> isRead; // an operand may only be used for its shape
   for (BlockArgument argument : op.getBlock()->getArguments())
     isRead.push_back(!argument.use_empty());
   const std::int64_t last = extents.empty() ? 1 : extents.back();

@@ -19,7 +19,7 @@ static bool hasKilnOps(func::FuncOp kernel) {
       .wasInterrupted();
 }
 
-/// The numbers that a caller of the kernel has: without the bounds of what computed them.
+/// Returns the values without error bounds, as a caller of the kernel has them.
 static SharedTensor asStored(const SharedTensor &tensor) {
   return std::make_shared<const Tensor>(Tensor::of(tensor->element, tensor->shape, tensor->values));
 }

@@ -39,7 +39,7 @@ public:
   std::vector<SharedTensor> run(func::FuncOp function, ArrayRef<SharedTensor> arguments);
 
 private:
-  /// What the block ends with.
+  /// Returns the operands of the block's terminator.
   std::vector<SharedTensor> runBlock(Block &block);
   void runOp(Operation &op);
   void runCall(kd::CallOp call);
@@ -55,13 +55,13 @@ private:
   Tensor given(Tensor value) const { return owner.given ? owner.given(value) : std::move(value); }
 
   TensorShape shapeOf(Type type);
-  /// Gives a value to `to`, which must have its type.
+  /// Sets the value of `to`, which must have the tensor's type.
   void set(Value to, SharedTensor tensor);
   void set(Value to, Tensor tensor) { set(to, share(std::move(tensor))); }
   const SharedTensor &get(Value value);
   Cell scalar(Value value);
   std::string nameOf(StringRef pattern) const;
-  /// The state, in whole.
+  /// Returns the whole state.
   SharedTensor &stateOf(StringRef pattern) { return owner.states[nameOf(pattern) + sequence]; }
   SharedTensor stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count);
 
@@ -69,9 +69,9 @@ private:
   ArrayRef<std::int64_t> extents;
   llvm::DenseMap<Value, SharedTensor> tensors;
   llvm::DenseMap<Value, Cell> scalars;
-  SmallVector<std::int64_t> layers; // of the loops over layers around, the outermost first
-  std::vector<SharedTensor> sent;   // to the next stage
-  std::string sequence;             // which one's states: " of sequence 2"; the first has those of an entry alone
+  SmallVector<std::int64_t> layers; // layers of the enclosing loops, the outermost first
+  std::vector<SharedTensor> sent;   // to the next pipeline stage
+  std::string sequence;             // suffix of state names: " of sequence 2"; empty for the first sequence
 };
 
 TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
@@ -106,7 +106,7 @@ Cell ModuleInterpreter::Frame::scalar(Value value) {
   return found->second;
 }
 
-/// Each "{}" is the layer of one of the repeats around, the outermost first; 0 where there is none any more.
+/// Replaces each "{}" by the layer of an enclosing loop, the outermost first, or by 0 if there are no more loops.
 std::string ModuleInterpreter::Frame::nameOf(StringRef pattern) const {
   std::string name = pattern.str();
   std::size_t depth = 0;
@@ -185,7 +185,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
           sent.push_back(get(value));
       })
       .Case([&](tensor::EmptyOp empty) {
-        // Nothing may depend on what is there.
+        // Nothing may depend on the contents.
         Tensor result = Tensor::zeros(elementTypeOf(empty.getType().getElementType()), shapeOf(empty.getType()));
         if (floating(result.element))
           result.values.assign(result.values.size(), std::numeric_limits<double>::quiet_NaN());
@@ -208,7 +208,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
 
 void ModuleInterpreter::Frame::readDerived(kd::ParameterOp parameter) {
   if (llvm::all_of(parameter->getUsers(), llvm::IsaPred<kd::AssignOp>))
-    return; // it is about to be derived
+    return; // the entry is about to derive it
   const std::string name = nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue());
   if (!owner.derived.contains(name)) {
     auto function = parameter->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(kd::derivesFunctionName);

@@ -17,13 +17,13 @@ ElementType elementTypeOf(Type type) {
   throw std::runtime_error("a tensor requires elements of a type of the language");
 }
 
-/// Constants are read where their values are; sources, loops and states are the caller's.
+/// Whether the op is evaluated from its operands. The caller handles sources such as constants, loops and states.
 static bool isEvaluatedAlone(Op op) {
   const Family family = family_of(op);
   return family != Family::source && family != Family::loop && family != Family::state;
 }
 
-/// Attributes that ops of one kind name alike.
+/// Reads the attributes that have the same names in all ops.
 static void readCommon(Operation *op, Attributes &to) {
   auto integer = [&](StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); };
   auto pair = [&](StringRef name, Pair &pair) {

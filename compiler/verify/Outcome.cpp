@@ -35,7 +35,8 @@ Outcome narrowed(const Outcome &expected, const Outcome &moved) {
   result.zip(moved, [](SharedTensor &tensor, const SharedTensor &other) {
     Tensor narrow = *tensor;
     double most = 0, mean = 0;
-    const bool isShort = short_float(narrow.element); // then another order may round to the next one
+    const bool isShort = short_float(narrow.element); // then another order of operations may round to a neighbouring
+                                                      // value
     const double share = isShort ? std::ldexp(4.0, -info(narrow.element).digits) : 1e-5;
     for (std::size_t i = 0; i < narrow.values.size(); ++i)
       if (std::isfinite(narrow.values[i]) && std::isfinite(narrow.errors[i])) {
@@ -45,7 +46,7 @@ Outcome narrowed(const Outcome &expected, const Outcome &moved) {
     for (std::size_t i = 0; i < narrow.values.size(); ++i) {
       // Numbers below the smallest normal one have few bits.
       const double bound = 64 * most + share * (std::abs(narrow.values[i]) + mean) + 0x1p-126;
-      // Not where the other one is NaN.
+      // Not if the other value is NaN.
       if (std::isfinite(narrow.values[i]) && std::isfinite(bound))
         narrow.errors[i] = std::min(narrow.errors[i], bound);
     }
@@ -79,7 +80,7 @@ std::optional<std::string> findDifference(const Outcome &expected, const Outcome
       auto entry = module.lookupSymbol<func::FuncOp>(call.entry);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         elements += wanted[i]->values.size();
-        auto name = i < entry.getNumResults() // else it is sent
+        auto name = i < entry.getNumResults() // the others are sent values
                         ? entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), kd::nameAttrName)
                         : StringAttr();
         if (auto difference = findDifference(*wanted[i], *got[i], undetermined))

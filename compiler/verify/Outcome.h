@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What calls of a module's entries give, and how far two of them may be from each other.
+// The results of calls of a module's entries, and how far two such results may differ.
 #pragma once
 
 #include "compiler/verify/RandomCalls.h"
@@ -12,24 +12,24 @@ struct Outcome {
   std::vector<std::vector<std::vector<SharedTensor>>> results; // by session and call
   std::vector<std::map<std::string, SharedTensor>> states;     // by session
 
-  /// Calls `function` with each tensor of this one and its counterpart; both have the same.
+  /// Calls `function` with each tensor of this outcome and its counterpart; both outcomes have the same structure.
   void zip(const Outcome &other, llvm::function_ref<void(SharedTensor &, const SharedTensor &)> function);
 };
 
-/// A number moved by a rounding of f32, up or down: constants, weights and inputs so moved show how much a result
-/// depends on such roundings.
+/// Returns the tensor with each float moved up or down by a rounding of f32. Perturbed constants, weights and inputs
+/// show how much a result depends on such roundings.
 Tensor perturbed(const Tensor &tensor);
 
-/// `expected` with the bounds that two evaluations of one arithmetic keep. Bounds of right implementations add up the
-/// worst of every step and say little behind many layers. Two evaluations in f64 differ by roundings of constants to
-/// f32 at most, as a fold does: here by no more than 64 times what `moved`, that is the same with perturbed numbers,
-/// differs anywhere in the tensor.
+/// Returns `expected` with the bounds within which two evaluations in the same arithmetic agree. The bounds of correct
+/// implementations add up the worst case of every operation, and say little after many layers. Two evaluations in f64
+/// differ at most by roundings of constants to f32, as in constant folding: here by no more than 64 times the largest
+/// difference in the tensor to `moved`, which is the same with perturbed numbers.
 Outcome narrowed(const Outcome &expected, const Outcome &moved);
 
-/// The values of one, the bounds of the other.
+/// Returns the values of one with the bounds of the other.
 Outcome withBounds(const Outcome &values, const Outcome &bounds);
 
-/// "\"logits\" of forward: element 17 was 0.5, is 0.25 (tokens=3)", or nothing.
+/// Returns "\"logits\" of forward: element 17 was 0.5, is 0.25 (tokens=3)", or nothing.
 std::optional<std::string> findDifference(const Outcome &expected, const Outcome &actual, const RandomCalls &calls,
                                           mlir::ModuleOp module, std::size_t &elements, std::size_t &undetermined);
 

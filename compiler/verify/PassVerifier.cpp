@@ -27,26 +27,26 @@ public:
   std::string difference, failedPass;
   VerifyCounts counts;
   RandomCalls calls;
-  Outcome expected; // with bounds of right implementations
+  Outcome expected; // with the bounds of correct implementations
   RandomWeights weights;
 
 private:
-  /// `isMoved`: with perturbed constants, weights and inputs.
+  /// Runs all calls. `isMoved`: with perturbed constants, weights and inputs.
   Outcome evaluate(bool isMoved = false);
   std::string nameOf(Pass *pass);
   void compare(const std::string &pass);
   void compareKernel(const std::string &pass, func::FuncOp kernel);
-  /// Runs it and keeps what it throws in `difference`.
+  /// Runs the function, and keeps the message of an exception in `difference`.
   template <class Function> void guarded(const std::string &pass, Function function);
 
   ModuleOp module;
-  Outcome narrow;                 // with bounds of two evaluations of one arithmetic
-  Outcome last;                   // what the last stage gave
-  bool isOtherArithmetic = false; // than the last stage: kernels were changed by themselves
+  Outcome narrow;                 // with the bounds of two evaluations in the same arithmetic
+  Outcome last;                   // results of the last stage
+  bool isOtherArithmetic = false; // since the last stage: passes changed the arithmetic of single kernels
   KernelSamples samples;
-  std::optional<OperationFingerPrint> evaluated, before; // of the module when it ran last; of the op of a nested pass
+  std::optional<OperationFingerPrint> evaluated, before; // the module when it ran last; the op before a nested pass
   llvm::MapVector<Pass *, std::string> names;
-  std::vector<std::string> nested; // the passes on functions since the last on the module
+  std::vector<std::string> nested; // passes on functions since the last pass on the module
 };
 
 PassVerifier::Impl::Impl(ModuleOp module, const VerifyOptions &options)
@@ -96,7 +96,7 @@ Outcome PassVerifier::Impl::evaluate(bool isMoved) {
   return outcome;
 }
 
-/// The name on the command line; a number if it is not the first of its kind.
+/// Returns the name on the command line, with a number if it is not the first pass of that name.
 std::string PassVerifier::Impl::nameOf(Pass *pass) {
   auto [entry, isNew] = names.try_emplace(pass, "");
   if (isNew) {
@@ -117,7 +117,7 @@ template <class Function> void PassVerifier::Impl::guarded(const std::string &pa
   }
 }
 
-/// "the pipeline of passes on functions" is a pass of its own without a name on the command line.
+/// The adaptor that runs passes on functions is itself a pass without a name on the command line.
 static bool isAdaptor(Pass *pass, Operation *op) { return isa<ModuleOp>(op) && pass->getArgument().empty(); }
 
 void PassVerifier::Impl::beforePass(Pass *pass, Operation *op) {
@@ -154,7 +154,7 @@ void PassVerifier::Impl::afterPass(Pass *pass, Operation *op) {
   }
 }
 
-/// Behind a pass on a function the pass that holds it fails, too.
+/// If a pass on a function fails, the adaptor that runs it fails, too.
 void PassVerifier::Impl::afterFailure(Pass *pass, Operation *op) {
   if (difference.empty() && failedPass.empty() && !isAdaptor(pass, op))
     failedPass = nameOf(pass);

@@ -4,12 +4,13 @@
 //
 //   kiln-form-kernels changed "logits" of forward: element 17 was 0.5, is 0.25 (tokens=3)
 //
-// 1. The module as imported is evaluated in f64 with bounds (compiler/interpreter): what a right implementation gives.
-// 2. After each pass that changed something all entries run again, on the same inputs and weights. Each element is
-//    within its bound, or the pass is wrong. Elements without a bound are skipped.
-// 3. Where the stage before was evaluated by the same arithmetic, both agree up to what roundings of constants do.
-// 4. Passes on kernel functions run the kernel by itself, on arguments of a call that was seen before: f32 numbers, so
-//    that the bounds are those of the kernel alone, and tight in the deepest model.
+// 1. The imported module is evaluated in f64 with error bounds (compiler/interpreter), which a correct implementation
+//    keeps.
+// 2. After each pass that changed something all entries run again, on the same inputs and weights. If an element is not
+//    within its bound, the pass is wrong. Elements without a bound are skipped.
+// 3. If the stage before was evaluated in the same arithmetic, both agree up to the roundings of constants.
+// 4. For passes on kernel functions only the kernel runs, on the arguments of a recorded call: f32 numbers, so that the
+//    bounds are those of the kernel by itself, and tight in the deepest model.
 #pragma once
 
 #include <memory>
@@ -21,37 +22,37 @@ namespace kiln::verify {
 
 struct VerifyOptions {
   std::uint64_t seed = 1;
-  /// Scalar operations of a session of calls; larger ones only run with the smallest extents.
+  /// The most scalar operations of a session of calls; larger sessions run only with the smallest extents.
   double mostOperations = 2e7;
 };
 
-/// What was looked at.
+/// Counts of what was checked.
 struct VerifyCounts {
-  std::size_t evaluations = 0; // of all entries
+  std::size_t evaluations = 0; // runs of all entries
   std::size_t kernels = 0;     // kernel functions that a pass changed, evaluated by themselves
   std::size_t elements = 0, undetermined = 0;
 };
 
 class PassVerifier {
 public:
-  /// Evaluates the module, which is as imported: entry functions of kiln ops. The context has no threads.
+  /// Evaluates the imported module, whose entry functions consist of kiln ops. The context has no threads.
   explicit PassVerifier(mlir::ModuleOp module, const VerifyOptions &options = {});
   ~PassVerifier();
 
-  /// From now on, for all passes of this manager, which the verifier outlives. A wrong pass fails.
+  /// Checks all passes that this manager runs from now on. The verifier must outlive the manager. A wrong pass fails.
   void attach(mlir::PassManager &passes);
 
-  /// The sentence; empty if no pass changed anything. Also where the module cannot be evaluated.
+  /// Returns the message, also if the module cannot be evaluated; empty if no pass changed a result.
   const std::string &difference() const;
 
-  /// The pass that failed by itself, with a diagnostic; empty if none did.
+  /// Returns the name of the pass that failed by itself, with a diagnostic; empty if none did.
   const std::string &failedPass() const;
 
   const VerifyCounts &counts() const;
   const RandomCalls &calls() const;
-  /// What the imported module gives, by session and call.
+  /// Returns the results of the imported module, by session and call.
   const std::vector<std::vector<std::vector<SharedTensor>>> &expected() const;
-  /// A weight as the imported module stores it.
+  /// Returns a weight as the imported module stores it.
   SharedTensor weight(const std::string &pattern, const std::string &name);
 
 private:

@@ -27,7 +27,7 @@ std::int64_t whole(Random &random, std::int64_t low, std::int64_t high) {
   return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
 }
 
-/// Numbers in [low, high); of integers most are small, as indices and lengths are.
+/// Draws numbers in [low, high). Most integers are small, as indices and lengths are.
 SharedTensor draw(Random &random, ElementType element, const TensorShape &shape, double low, double high) {
   std::vector<double> values(static_cast<std::size_t>(interpreter::elementCount(shape)));
   for (double &value : values)
@@ -63,7 +63,7 @@ double elements(Type type, ArrayRef<std::int64_t> symbols) {
   return count;
 }
 
-/// As a double: at the largest extents 64 bits may not hold it.
+/// Returns the value as a double: at the largest extents 64 bits may not hold it.
 double numberOf(AffineExpr expr, ArrayRef<std::int64_t> symbols) {
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (binary && expr.getKind() == AffineExprKind::Mul)
@@ -73,7 +73,7 @@ double numberOf(AffineExpr expr, ArrayRef<std::int64_t> symbols) {
   return static_cast<double>(valueOf(expr, {}, symbols));
 }
 
-/// Scalar operations of one op, about.
+/// Returns the approximate number of scalar operations of one op.
 double operationsOf(Operation &op, ArrayRef<std::int64_t> symbols) {
   double most = 0;
   for (Type type : llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes()))
@@ -98,7 +98,7 @@ double operationsOf(Block &block, ArrayRef<std::int64_t> symbols) {
   return sum;
 }
 
-/// Values of the named extents.
+/// Draws values of the symbolic dimensions.
 class Assignments {
 public:
   Assignments(ModuleOp module, std::uint64_t seed) : module(module), random(seed) {
@@ -110,7 +110,7 @@ public:
     });
   }
 
-  /// `reach`: how far above the smallest ones, at most; 0: the smallest.
+  /// Draws values at most `reach` above the smallest ones; 0: the smallest.
   std::vector<std::int64_t> draw(std::int64_t reach) {
     std::vector<std::int64_t> values;
     for (kd::SymbolAttr symbol : symbols)
@@ -138,7 +138,7 @@ public:
       sum += operationsOf(entry.getBody().front(), values);
     return sum;
   }
-  /// "batch=2, tokens=3"
+  /// Returns "batch=2, tokens=3".
   std::string words(ArrayRef<std::int64_t> values) const {
     std::string text;
     for (auto [symbol, value] : llvm::zip_equal(symbols, values))
@@ -147,7 +147,7 @@ public:
   }
 
 private:
-  /// No symbol is below the one that it must not be below; of those one may be raised itself.
+  /// Raises each symbol to the one that is its lower bound, which may itself be raised.
   void raise(std::vector<std::int64_t> &values) const {
     for (std::size_t round = 0; round < symbols.size(); ++round)
       for (auto [i, symbol] : llvm::enumerate(symbols))
@@ -156,7 +156,7 @@ private:
             values[i] = std::max(values[i], values[j]);
   }
 
-  /// The sequences of a batched entry have as many rows each, and not too many together.
+  /// Gives each sequence of a batched entry the same number of rows, with no more in total than the bound allows.
   void shareRows(std::vector<std::int64_t> &values) const {
     if (batch.own < 0)
       return;
@@ -209,7 +209,7 @@ RandomCalls drawCalls(ModuleOp module, std::uint64_t seed, double most) {
   calls.isSmallestOnly = chosen.size() == 1 && largest != chosen[0];
   Random random(seed ^ 0x9e3779b97f4a7c15U);
   for (auto [i, values] : llvm::enumerate(chosen)) {
-    // Positive numbers for what has a logarithm or a root, in every other session.
+    // Every other session has positive numbers, for models with a logarithm or a root.
     const bool isPositive = (seed + i) % 2 == 1;
     calls.sessions.push_back(drawSession(module, values, assignments.words(values), rounds, random, isPositive));
     calls.operations += rounds * assignments.operations(values);
@@ -234,7 +234,7 @@ SharedTensor RandomWeights::get(const std::string &pattern, const std::string &n
     throw std::runtime_error("a parameter requires a weight of the model: got " + pattern);
   const TensorShape &shape = form->second.shape;
   Random random(seed ^ llvm::xxh3_64bits(name));
-  // Vectors are positive: variances, and what scales rows. Matrices leave values as large as they are.
+  // Vectors are positive, since they may be variances or scales of rows. Matrices keep the magnitude of values.
   const double inputs = shape.size() < 2 ? 1 : static_cast<double>(interpreter::elementCount(shape) / shape[0]);
   weight = shape.size() < 2 ? draw(random, form->second.element, shape, 0.1, 1.1)
                             : draw(random, form->second.element, shape, -std::sqrt(3 / inputs), std::sqrt(3 / inputs));

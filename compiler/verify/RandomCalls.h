@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a module is evaluated with: values of its named extents, calls of all entries one after another, random inputs
-// and weights. The same seed gives the same ones on every machine.
+// The calls with which a module is evaluated: values of its symbolic dimensions, calls of all entries one after
+// another, random inputs and weights. The same seed produces the same calls on every machine.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -14,7 +14,7 @@ namespace kiln::verify {
 /// One call of an entry.
 struct EntryCall {
   std::string entry;
-  std::vector<std::int64_t> extents; // of the module's symbols
+  std::vector<std::int64_t> extents; // values of the module's symbols
   std::vector<SharedTensor> inputs;
   std::string words; // "tokens=3, call 2"; empty if there is nothing to tell apart
 };
@@ -23,25 +23,25 @@ struct EntryCall {
 using Session = std::vector<EntryCall>;
 
 struct RandomCalls {
-  std::vector<std::string> symbols; // the named extents of the module
+  std::vector<std::string> symbols; // the symbolic dimensions of the module
   std::vector<Session> sessions;
-  double operations = 0;       // of all calls, about
+  double operations = 0;       // approximate, of all calls
   bool isSmallestOnly = false; // larger extents take too long
 };
 
-/// Sessions with the smallest extents, with some between, and with the largest; the entries twice if there are states.
-/// All but the smallest are left away, or made smaller, where a session would take more than `most` scalar operations.
-/// The module is as imported.
+/// Returns sessions with the smallest extents, with some between, and with the largest. They call the entries twice if
+/// there are states. Sessions that would take more than `most` scalar operations are left out or made smaller, except
+/// for the smallest. The module is as imported.
 RandomCalls drawCalls(mlir::ModuleOp module, std::uint64_t seed, double most);
 
-/// Weights for the parameters of a module as imported, made when they are asked for.
+/// Weights for the parameters of a module as imported, made on demand.
 class RandomWeights {
 public:
   RandomWeights(mlir::ModuleOp module, std::uint64_t seed);
 
   /// Throws std::runtime_error for a name that the module does not have.
   SharedTensor get(const std::string &pattern, const std::string &name);
-  /// The same, with the numbers that stand for it where the module stores it in fewer bits.
+  /// The same, with the values that the stored numbers represent if the module quantises the weight.
   SharedTensor getStored(const std::string &pattern, const std::string &name);
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each op of arith and math does. Functions are those of the library in f64, rounded to f32; a division by zero
-// gives 0 for integers, as everywhere in Kiln.
+// The semantics of each op of arith and math. Functions are those of the library in f64, rounded to f32. A division by
+// zero of integers is 0, as everywhere in Kiln.
 #include "compiler/verify/ScalarOps.h"
 
 #include <cmath>
@@ -42,7 +42,7 @@ std::int64_t floorDivide(std::int64_t a, std::int64_t b) {
   return b == 0 ? 0 : divide(a, b) - (remainder(a, b) != 0 && (a < 0) != (b < 0));
 }
 
-/// NaN where one is.
+/// Return NaN if an operand is NaN.
 float larger(float a, float b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : std::max(a, b);
 }
@@ -112,7 +112,7 @@ Function compareNumbers(arith::CmpFPredicate predicate) {
   return nullptr;
 }
 
-/// Extending the sign keeps the order of unsigned numbers, too.
+/// Sign extension keeps the order of unsigned numbers, too.
 Function compareIntegers(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
   switch (predicate) {
@@ -215,7 +215,7 @@ Function integerFunction(Operation *op) {
       .Case([](arith::CmpIOp compare) { return compareIntegers(compare.getPredicate()); })
       .Case([](arith::SelectOp) { return [](Cell a, Cell b, Cell c) { return a.integer ? b : c; }; })
       .Case<arith::IndexCastOp, arith::ExtUIOp, arith::TruncIOp>([](Operation *cast) -> Function {
-        // i1 is 0 or 1; of wider types only the sign-extended form is known.
+        // i1 is 0 or 1; wider types are only held sign-extended.
         if (isa<arith::ExtUIOp>(cast) && !cast->getOperand(0).getType().isInteger(1))
           return nullptr;
         if (cast->getResult(0).getType().isInteger(1))
@@ -232,7 +232,7 @@ Function integerFunction(Operation *op) {
       .Default([](Operation *) { return Function(); });
 }
 
-/// Short floats are those of f32 that they are; nothing but these two computes with them.
+/// A 16-bit float is held as the f32 of the same value; no ops other than these two compute with it.
 Function shortFloatFunction(Operation *op) {
   return llvm::TypeSwitch<Operation *, Function>(op)
       .Case([](arith::ExtFOp) { return [](Cell a, Cell, Cell) { return a; }; })

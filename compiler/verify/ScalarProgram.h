@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The region of a linalg.generic as a list of steps on registers: f32 arithmetic as a target does it, without fusing,
-// and integers of 8 and 32 bits that wrap. A look-up is clamped to its tensor, as the Halide target has it.
+// The region of a linalg.generic as a list of steps on registers: f32 arithmetic as a target computes it, without
+// fusing, and integers of 8 and 32 bits that wrap. The index of a look-up is clamped to the tensor, as in the Halide
+// target.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,24 @@ namespace kiln::verify {
 
 using interpreter::Tensor;
 
-/// A scalar: an f32, which a shorter float is, too, or an integer, of type index or with its sign extended. i1 is 0
-/// or 1.
+/// A scalar: an f32, which holds shorter floats, too, or an integer of type index or with its sign extended. i1 is 0 or
+/// 1.
 union Cell {
   std::int64_t integer = 0;
   float number;
 };
 
-/// A scalar of a tensor, and back.
+/// Converts an element of a tensor to a scalar, and a scalar to a number.
 Cell toCell(const Tensor &tensor, std::int64_t flat);
 double toNumber(Cell cell, bool isFloating);
 
-/// The value of an arith.constant of a scalar type.
+/// Returns the value of an arith.constant of a scalar type.
 Cell cellOf(mlir::TypedAttr value);
 
-/// One op of arith or math on scalars. Throws std::runtime_error for others.
+/// Evaluates one op of arith or math on scalars. Throws std::runtime_error for others.
 Cell evaluateScalar(mlir::Operation *op, llvm::ArrayRef<Cell> operands);
 
-/// What a region takes from outside.
+/// Callbacks for the values that a region uses from outside.
 struct Outside {
   llvm::function_ref<Cell(mlir::Value)> scalar;
   llvm::function_ref<const Tensor &(mlir::Value)> tensor;
@@ -44,7 +45,7 @@ public:
   /// Throws std::runtime_error for an op that has no scalar meaning here.
   ScalarProgram(mlir::linalg::GenericOp op, const Outside &outside);
 
-  /// The block's arguments stand in registers 0, 1, ...; where a loop's number is wanted, if anywhere.
+  /// The block's arguments are in registers 0, 1, ...; setLoop() sets the registers that hold the index of a loop.
   Cell *arguments() { return registers.data(); }
   void setLoop(unsigned loop, std::int64_t index) {
     for (unsigned reader : loopRegisters[loop])
@@ -61,7 +62,7 @@ private:
     const Tensor *table = nullptr;
     std::vector<unsigned> indices;
     unsigned result = 0, operands[3] = {0, 0, 0};
-    unsigned unused = 0; // bits above the integer's own
+    unsigned unused = 0; // bits of a Cell above the integer's
   };
 
   unsigned registerOf(mlir::Value value, const Outside &outside);

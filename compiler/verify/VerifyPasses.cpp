@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Whether a name is that of a layer, of which a pattern's "{}" stands for the number.
+/// Whether a name matches a pattern, whose "{}" stands for the number of a layer.
 static bool fits(StringRef pattern, StringRef name) {
   while (true) {
     auto [literal, behind] = pattern.split("{}");
@@ -34,7 +34,7 @@ static bool fits(StringRef pattern, StringRef name) {
   }
 }
 
-/// The weights of the graph's parameters, by the name of a layer.
+/// Returns the weights of the graph's parameters by their names for a layer.
 static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, verify::PassVerifier &verifier) {
   return [&graph, &verifier](const std::string &name) -> interpreter::Tensor {
     for (const Parameter &parameter : graph.parameters)
@@ -44,7 +44,7 @@ static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, veri
   };
 }
 
-/// The dimensions of the outputs of weights that are stored as int8, by name.
+/// Returns the output dimensions of the weights that are stored as int8, by name.
 static llvm::StringMap<int64_t> int8Weights(ModuleOp module) {
   llvm::StringMap<int64_t> dims;
   module.walk([&](mlir::kiln::ParameterOp parameter) {
@@ -54,7 +54,7 @@ static llvm::StringMap<int64_t> int8Weights(ModuleOp module) {
   return dims;
 }
 
-/// The imported module beside the interpreter of graphs. `int8`: weights that are multiplied by rows of int8.
+/// Compares the imported module with the interpreter of graphs. `int8`: weights that are multiplied by rows of int8.
 static std::string verifyImport(const Graph &graph, verify::PassVerifier &verifier,
                                 const llvm::StringMap<int64_t> &int8) {
   std::size_t undetermined = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes of the compiler on one graph, checked without a target's code: for fuzzers and reducers.
+// Checks the passes of the compiler on one graph, without a target's code: for fuzzers and reducers.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ struct VerifyPassesOptions {
   // As in LoweringOptions.
   bool normMoments = false;
   StorageChoices weights = {};
-  /// Scalar operations of a session of calls; larger ones only run with the smallest extents.
+  /// The most scalar operations of a session of calls; larger sessions run only with the smallest extents.
   double mostOperations = 2e7;
 };
 
-/// Imports the graph, stores its weights and runs the pipeline with the layouts that the target wants. The interpreter
-/// of graphs, the imported module and the module after each pass are evaluated with inputs and weights that follow from
-/// `seed`.
+/// Imports the graph, sets the storage formats of its weights, and runs the pipeline with the layouts of the target.
+/// The interpreter of graphs, the imported module and the module after each pass are evaluated with inputs and weights
+/// that follow from `seed`.
 ///
-/// Empty if all give the same, up to their roundings. Else a sentence:
+/// Returns an empty string if all results agree, up to their roundings. Otherwise returns a sentence:
 ///   kiln-form-kernels changed "logits" of forward: element 17 was 0.5, is 0.25 (tokens=3)
 ///   kiln-lower-kernels changed result 0 of linear_3 in forward: ...
 ///   kiln-form-kernels left what cannot be evaluated: ...
 ///   the import changed "logits" of forward: ...
-///   kiln-form-kernels failed: ...        with its words
+///   kiln-form-kernels failed: ...        with its message
 ///   the import refused the graph: ...
 std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t seed,
                          const VerifyPassesOptions &options = {});

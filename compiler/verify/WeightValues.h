@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The values of a parameter: those of the weight file, in fewer bits where it is stored so, several side by side.
+// The values of a parameter: those of the weight file, as the storage format represents them, with several sources
+// joined.
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
@@ -8,14 +9,14 @@
 
 namespace kiln::verify {
 
-/// How a parameter is stored, at any stage; null: as it is.
+/// Returns the storage format of a parameter, at any stage; null: it is not quantised.
 mlir::kiln::StorageAttr storageOf(mlir::kiln::ParameterOp parameter);
 
-/// The numbers that a weight's stored ones stand for. Throws std::runtime_error for one that cannot be stored so.
+/// Returns the values that a weight's stored numbers represent. Throws std::runtime_error if it cannot be stored so.
 SharedTensor asStored(const SharedTensor &weight, mlir::kiln::StorageAttr storage);
 
-/// The sources as they are stored, one after another along a dimension. A weight may be seen as a matrix. `shape`: of
-/// the parameter.
+/// Returns the sources as they are stored, one after another along a dimension. A weight may be viewed as a matrix.
+/// `shape`: of the parameter.
 Tensor valueOf(mlir::kiln::ParameterOp parameter, const TensorShape &shape,
                llvm::function_ref<SharedTensor(llvm::StringRef source)> weightOf);
 

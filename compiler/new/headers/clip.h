@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CLIP (Radford et al. 2021) under the names of its published checkpoints: an encoder of texts and one of pictures,
-// whose vectors are near where they fit.
+// CLIP (Radford et al. 2021) with the tensor names of its published checkpoints: a text encoder and an image encoder,
+// whose vectors are similar for texts and pictures that match.
 #pragma once
 
 #include "kiln/dsl.h"
 
 namespace clip {
 
-/// Layers of one of the two.
+/// The layers of one encoder.
 struct Tower {
   std::int64_t layers, width;
   int heads;
   std::int64_t hidden;
-  bool has_quick_gelu = true; // x * sigmoid(1.702 x) in place of gelu
+  bool has_quick_gelu = true; // x * sigmoid(1.702 x) instead of gelu
 };
 
 struct Shape {
@@ -21,7 +21,7 @@ struct Shape {
   std::int64_t vocabulary, positions;
   std::int64_t image, patch;
   std::int64_t joint;    // width of the vectors
-  double epsilon = 1e-5; // last: clang 22 mixes up what stands behind a double in a template argument
+  double epsilon = 1e-5; // last: clang 22 confuses members after a double in a template argument
 };
 
 template <Tower T, double Epsilon> struct Block {
@@ -44,7 +44,7 @@ private:
   }
 };
 
-/// The last row, that of the token which ends a text.
+/// The text encoder. Its result is the row of the token that ends the text.
 template <Shape S> struct Text : kiln::Layer<Text<S>> {
   using kiln::Layer<Text>::Layer;
   kiln::Embedding<S.vocabulary, S.text.width> token{"embeddings.token_embedding"};
@@ -58,13 +58,13 @@ template <Shape S> struct Text : kiln::Layer<Text<S>> {
   }
 };
 
-/// The row of the class token, before the patches.
+/// The image encoder. Its result is the row of the class token, which precedes the patches.
 template <Shape S> struct Vision : kiln::Layer<Vision<S>> {
   using kiln::Layer<Vision>::Layer;
   static constexpr std::int64_t side = S.image / S.patch, width = S.vision.width;
   kiln::Conv2d<3, width, S.patch, kiln::Conv2dOptions{.stride = S.patch}, false> patches{"embeddings.patch_embedding"};
   kiln::Embedding<side * side + 1, width> position{"embeddings.position_embedding"};
-  kiln::LayerNorm<width> first{"pre_layrnorm", S.epsilon}; // so spelt
+  kiln::LayerNorm<width> first{"pre_layrnorm", S.epsilon}; // the spelling of the checkpoints
   kiln::Stack<S.vision.layers, Block<S.vision, S.epsilon>> layers{"encoder.layers"};
   kiln::LayerNorm<width> norm{"post_layernorm", S.epsilon};
 
@@ -76,7 +76,7 @@ template <Shape S> struct Vision : kiln::Layer<Vision<S>> {
   }
 };
 
-/// Vectors of length 1: their product is the cosine between them.
+/// The vectors have length 1, so their dot product is the cosine.
 template <Shape S> struct Clip : kiln::Model {
   static constexpr kiln::Dim length{"tokens", 1, S.positions};
   Text<S> text_model{"text_model"};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log-mel frames of a sound, as Whisper reads them (Radford et al. 2022, 2.2):
+// Computes log-mel frames of a sound, as Whisper reads them (Radford et al. 2022, 2.2):
 //
-//   1. a window of 400 samples every 160, shaped by Hann's curve; the sound is mirrored at both ends
-//   2. the power of its frequencies, by a discrete Fourier transform
-//   3. sums over triangles that are even on a mel scale and have the same area (Slaney 1998)
-//   4. log10, at most 8 below the largest of all; (x + 4) / 4
+//   1. a Hann window of 400 samples every 160 samples; the sound is mirrored at both ends
+//   2. the power spectrum, by a discrete Fourier transform
+//   3. sums with triangular filters that are evenly spaced on a mel scale and have the same area (Slaney 1998)
+//   4. log10, clamped to at most 8 below the maximum; (x + 4) / 4
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,11 @@
 
 namespace log_mel {
 
-inline constexpr std::size_t rate = 16000; // samples a second
+inline constexpr std::size_t rate = 16000; // samples per second
 inline constexpr std::size_t window = 400, step = 160, bands = window / 2 + 1;
 
-/// The power of `x` at the frequencies 0, 1 / 400, ..., 1 / 2, by transforms of 20 numbers of 20 (Cooley, Tukey 1965).
+/// Returns the power of `x` at the frequencies 0, 1 / 400, ..., 1 / 2, with 20 transforms of 20 numbers (Cooley, Tukey
+/// 1965).
 inline std::array<double, bands> power_of(const std::array<double, window> &x) {
   constexpr std::size_t side = 20;
   static const auto roots = [] {
@@ -32,7 +33,7 @@ inline std::array<double, bands> power_of(const std::array<double, window> &x) {
       all[i] = std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(i) / window);
     return all;
   }();
-  std::array<std::complex<double>, window> parts; // of every 20th number
+  std::array<std::complex<double>, window> parts; // transforms of every 20th number
   for (std::size_t part = 0; part < side; ++part)
     for (std::size_t i = 0; i < side; ++i) {
       std::complex<double> sum = 0;
@@ -50,8 +51,8 @@ inline std::array<double, bands> power_of(const std::array<double, window> &x) {
   return power;
 }
 
-/// [bands, bins]: what each bin takes of a band. Triangle i begins at the tip of the one before and ends at the tip of
-/// the one behind; tips are even on a scale that is linear up to 1000 Hz and logarithmic beyond.
+/// Returns the filter weights [bands, bins]. Triangle i begins at the peak of the previous triangle and ends at the
+/// peak of the next one. Peaks are evenly spaced on a scale that is linear up to 1000 Hz and logarithmic above.
 inline std::vector<double> triangles(std::size_t bins) {
   const double top = 15 + 27 * std::log(rate / 2 / 1000.0) / std::log(6.4);
   auto corner = [&](std::size_t i) {
@@ -70,7 +71,7 @@ inline std::vector<double> triangles(std::size_t bins) {
   return weights;
 }
 
-/// The window of a frame, times Hann's curve.
+/// Returns the samples of a frame times the Hann window.
 inline std::array<double, window> window_of(std::span<const float> samples, std::size_t frame) {
   static const auto hann = [] {
     std::array<double, window> all;
@@ -88,7 +89,7 @@ inline std::array<double, window> window_of(std::span<const float> samples, std:
   return x;
 }
 
-/// [bins, samples / 160] of more than 200 samples.
+/// Returns the frames [bins, samples / 160] of more than 200 samples.
 inline std::vector<float> frames(std::span<const float> samples, std::size_t bins) {
   const std::size_t count = samples.size() / step;
   const std::vector<double> weights = triangles(bins);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Phi (Gunasekar et al. 2023) under the names of its published checkpoints: attention and perceptron side by side
-// behind one norm, rotary positions in the first part of each head, biases everywhere.
+// Phi (Gunasekar et al. 2023) with the tensor names of its published checkpoints: attention and MLP in parallel after
+// one norm, partial rotary positions, and biases everywhere.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -14,9 +14,9 @@ struct Shape {
   std::int64_t vocabulary, layers, width;
   int heads, key_value_heads;
   std::int64_t hidden;
-  std::int64_t turned;  // numbers of a head that its position turns
-  std::int64_t context; // tokens that a text may have
-  double base = 10000;  // of the rotary positions
+  std::int64_t turned;  // the number of rotated elements of a head
+  std::int64_t context; // maximum context length
+  double base = 10000;  // base of the rotary positions
   double epsilon = 1e-5;
 };
 
@@ -33,7 +33,7 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
   }
 
 private:
-  /// Of each head of x [tokens, heads * head] the first numbers are turned.
+  /// Rotates the first elements of each head of x [tokens, heads * head].
   template <int Heads, kiln::tensor X> static constexpr auto placed(const X &x, const kiln::tensor auto &angles) {
     constexpr kiln::Dim tokens = X::shape[0];
     if constexpr (S.turned == head)
@@ -67,7 +67,7 @@ template <Shape S> struct Block {
   }
 };
 
-/// The layers below the prefix "model": the last row of the context.
+/// The layers, with the prefix "model". The result is the last row of the context.
 template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
   using kiln::Layer<Decoder>::Layer;
   kiln::Embedding<S.vocabulary, S.width> embed_tokens{"embed_tokens"};
@@ -81,8 +81,8 @@ template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
   }
 };
 
-/// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
-/// that follows. `decode` is `prefill` of one token.
+/// Generates text: every call appends tokens to the context, stores their keys and values in the KV cache, and returns
+/// the logits of the next token. `decode` is `prefill` of one token.
 template <Shape S> struct Writer : kiln::Model {
   static constexpr kiln::Dim tokens{"tokens", 1, std::min<std::int64_t>(S.context, 256)},
       context{"context", tokens, S.context};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A picture from a file as the numbers of a model: channels, rows, columns.
+// Reads a picture from a file as the numbers of a model: channels, rows, columns.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 struct Pixels {
   std::size_t side, channels;
-  double mean[3], deviation[3]; // of each channel, levels being from 0 to 1
+  double mean[3], deviation[3]; // per channel, for levels from 0 to 1
 };
 
-/// A binary PPM of 255 levels: of 3 channels the colours, of 1 their mean. One of another size is stretched, each
-/// number being a mean of the four nearest levels.
+/// Reads a binary PPM with 255 levels. With 3 channels the result has the colours, with 1 channel their mean. A picture
+/// of another size is resized by bilinear interpolation.
 inline std::vector<float> read_picture(const std::string &path, const Pixels &pixels) {
   std::ifstream file(path, std::ios::binary);
   std::string kind;
@@ -36,7 +36,7 @@ inline std::vector<float> read_picture(const std::string &path, const Pixels &pi
     const auto *at = reinterpret_cast<const unsigned char *>(&bytes[(y * width + x) * 3]);
     return (pixels.channels == 3 ? at[channel] : (at[0] + at[1] + at[2]) / 3.0) / 255;
   };
-  auto place = [&](std::size_t i, std::size_t extent) { // in the file, of the middle of a number
+  auto place = [&](std::size_t i, std::size_t extent) { // coordinate in the file of a pixel's centre
     const double at = (static_cast<double>(i) + 0.5) * static_cast<double>(extent) / static_cast<double>(pixels.side);
     return std::clamp(at - 0.5, 0.0, static_cast<double>(extent - 1));
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a checkpoint of Whisper begins a text, and what it does not write: by generation_config.json, else config.json.
+// How a Whisper checkpoint begins a text, and which tokens it must not generate, from generation_config.json, else
+// config.json.
 #pragma once
 
 #include "support/config.h"
@@ -29,7 +30,8 @@ public:
   SpeechRules read() const {
     SpeechRules rules;
     const auto start = find("decoder_start_token_id"), forced = find("forced_decoder_ids");
-    rules.beginning = {token(start ? *start : files.back().at("decoder_start_token_id"))}; // or words about its absence
+    rules.beginning = {
+        token(start ? *start : files.back().at("decoder_start_token_id"))}; // or an error about its absence
     if (const auto languages = find("lang_to_id"))
       for (const auto &[name, number] : languages->members())
         rules.languages.insert(token(number));
@@ -67,7 +69,7 @@ private:
         all.insert(token(number));
     return all;
   }
-  /// Pairs of a place and a token, or null for the language.
+  /// Adds the forced tokens: pairs of a position and a token, or null for the language.
   void add_forced(SpeechRules &rules, const support::Config &forced) const {
     for (const support::Config &pair : forced.elements()) {
       const std::vector<support::Config> both = pair.elements();

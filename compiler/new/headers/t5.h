@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// T5 (Raffel et al. 2020) and its later forms under the names of published checkpoints: an encoder and a decoder
-// without positions but in what attention adds to its scores, which depends on how far a key is from its query.
+// T5 (Raffel et al. 2020) and its later versions with the tensor names of published checkpoints: an encoder and a
+// decoder without position embeddings. Attention adds a bias to its scores that depends on the distance of a key from
+// its query.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -14,20 +15,21 @@ namespace t5 {
 struct Shape {
   std::int64_t vocabulary, layers, decoder_layers, width;
   int heads;
-  std::int64_t head; // width of one
+  std::int64_t head; // width of a head
   std::int64_t hidden;
-  std::int64_t source, target; // tokens that a text may have
-  int buckets;                 // of distances, each with a score of its own for each head
-  // Distances at which a bucket begins, after those of the first ones: in the encoder, where half of the buckets are
-  // for keys behind the query, and in the decoder.
+  std::int64_t source, target; // maximum lengths of the two texts
+  int buckets;                 // buckets of distances; each has a bias for each head
+  // Distances at which the buckets of several distances begin: in the encoder, where half of the buckets are for keys
+  // after the query, and in the decoder.
   int encoder_count, decoder_count;
   std::array<int, 64> encoder_distances, decoder_distances;
-  bool is_gated = false; // perceptrons of gated gelu in place of relu
-  bool is_tied = true;   // the rows of the embedding give the logits
+  bool is_gated = false; // MLPs use gated gelu instead of relu
+  bool is_tied = true;   // the rows of the embedding compute the logits
   double epsilon = 1e-6;
 };
 
-/// [heads, queries, keys] of the parameter `weight` [buckets, heads], for positions of the two in a text.
+/// Computes the biases [heads, queries, keys] from the parameter `weight` [buckets, heads], for the positions of
+/// queries and keys.
 template <Shape S, bool IsDecoder> struct Distances : kiln::Layer<Distances<S, IsDecoder>> {
   using kiln::Layer<Distances>::Layer;
   static constexpr std::int64_t farthest = (IsDecoder ? S.target : S.source) - 1;
@@ -36,19 +38,19 @@ template <Shape S, bool IsDecoder> struct Distances : kiln::Layer<Distances<S, I
 
   template <kiln::tensor Q, kiln::tensor K> constexpr auto forward(const Q &queries, const K &keys) const {
     auto weight = kiln::parameter<kiln::f32, S.buckets, S.heads>(queries, "weight");
-    auto distance = kiln::arange<2 * farthest + 1>(queries) - farthest; // of a key, from its query
+    auto distance = kiln::arange<2 * farthest + 1>(queries) - farthest; // distance of a key from its query
     auto scores = kiln::gather<0>(weight, bucket(distance, std::make_index_sequence<count>()));
     auto place = kiln::reshape<1, K::shape[0]>(keys) - kiln::reshape<Q::shape[0], 1>(queries) + farthest;
     return kiln::transpose<2, 0, 1>(kiln::gather<0>(scores, place));
   }
 
 private:
-  /// The first buckets are of a distance each, later ones of more.
+  /// Returns the bucket of a distance. The first buckets have one distance each, later ones several.
   template <std::size_t... Later>
   static constexpr auto bucket(const kiln::tensor auto &distance, std::index_sequence<Later...>) {
     constexpr auto &begins = IsDecoder ? S.decoder_distances : S.encoder_distances;
     if constexpr (IsDecoder) {
-      auto far = kiln::maximum(0 - distance, 0); // none is behind its query
+      auto far = kiln::maximum(0 - distance, 0); // no key is after its query
       return (kiln::minimum(far, exact) + ... + kiln::cast<kiln::i32>(kiln::less_equal(begins[Later], far)));
     } else {
       auto far = kiln::abs(distance);
@@ -64,17 +66,17 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
   kiln::Linear<S.width, own, false> q{"q"}, k{"k"}, v{"v"};
   kiln::Linear<own, S.width, false> o{"o"};
 
-  /// Of the encoder: `bias` is added to the scores.
+  /// In the encoder: `bias` is added to the scores.
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &bias) const {
     return o(kiln::attention<S.heads>(q(x), k(x), v(x), kiln::scale(1) | kiln::mask(bias)));
   }
-  /// Of the decoder: x are the last rows of the context; keys and values of the others were kept by earlier calls.
+  /// In the decoder: x has the last rows of the context; the KV cache has the keys and values of earlier calls.
   template <kiln::Dim Context>
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &bias, kiln::Cached<Context>) const {
     auto keys = State("keys").template append<Context>(k(x)), values = State("values").template append<Context>(v(x));
     return o(kiln::attention<S.heads>(q(x), keys, values, kiln::causal | kiln::scale(1) | kiln::mask(bias)));
   }
-  /// Keeps keys and values of a memory, which the decoder reads afterwards.
+  /// Stores keys and values of the encoder's result, which the decoder reads afterwards.
   template <kiln::tensor M> constexpr auto forward(const M &memory, kiln::Remember) const {
     Memory("memory_keys").template append<M::shape[0]>(k(memory));
     Memory("memory_values").template append<M::shape[0]>(v(memory));
@@ -131,8 +133,8 @@ template <Shape S> struct DecoderBlock {
   }
 };
 
-/// `encode` reads a source, of which the decoder's layers keep keys and values; `step` adds tokens to the target, and
-/// gives the logits of the token that follows. The first token of a target is the padding's.
+/// `encode` reads a source and stores its keys and values for the decoder's layers; `step` appends tokens to the target
+/// and returns the logits of the next token. The first token of a target is the padding token.
 template <Shape S> struct Translator : kiln::Model {
   static constexpr kiln::Dim source{"source_tokens", 1, S.source}, target{"target_tokens", 1, S.target},
       context{"context", target, S.target};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the programs around a model that reads and does not write have in common: their words on the command line, texts
-// as tokens, results as numbers or as the best of them.
+// Functions that the programs of encoder-only models share: command lines, texts as tokens, and results as numbers or
+// as the best classes.
 #pragma once
 
 #include "support/tokenizer.h"
@@ -19,9 +19,9 @@
 #include <vector>
 
 struct TextOptions {
-  std::string folder;             // of the checkpoint
+  std::string folder;             // folder of the checkpoint
   std::vector<std::string> texts; // or files
-  bool are_ids = false;           // texts are numbers of tokens
+  bool are_ids = false;           // whether texts are token ids
   bool shows_numbers = false;
 };
 
@@ -45,14 +45,14 @@ inline TextOptions text_options(int argc, char **argv) {
   return options;
 }
 
-/// Nothing where texts are numbers.
+/// Returns nothing if texts are token ids.
 inline std::optional<support::Tokenizer> tokenizer_of(const TextOptions &options) {
   if (options.are_ids)
     return std::nullopt;
   return support::load_tokenizer(options.folder);
 }
 
-/// The tokens of a text, with those that the model expects around it; at most `longest`.
+/// Returns the tokens of a text, with the special tokens that the model expects around it; at most `longest`.
 inline std::vector<support::Token> tokens_of(const std::string &text,
                                              const std::optional<support::Tokenizer> &tokenizer, std::size_t longest) {
   std::vector<support::Token> tokens = tokenizer ? tokenizer->before() : support::tokens_of_numbers(text);
@@ -73,7 +73,7 @@ inline void print_numbers(std::span<const float> numbers) {
   std::puts("");
 }
 
-/// The five best scores as probabilities, with names.
+/// Prints the five best scores as probabilities, with names.
 inline void print_best(std::span<const float> scores, const std::function<std::string(std::size_t)> &name) {
   std::vector<std::size_t> order(scores.size());
   for (std::size_t i = 0; i < order.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sound from a WAV file as numbers of [-1, 1).
+// Reads a sound from a WAV file as numbers in [-1, 1).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-/// A file of one channel, `rate` samples a second, 16 bits each; throws std::runtime_error.
+/// Reads a file with one channel, `rate` samples per second and 16 bits per sample; throws std::runtime_error.
 inline std::vector<float> read_wave(const std::string &path, std::size_t rate) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -27,12 +27,13 @@ inline std::vector<float> read_wave(const std::string &path, std::size_t rate) {
   if (!text.starts_with("RIFF") || text.substr(std::min<std::size_t>(8, text.size()), 4) != "WAVE")
     throw std::runtime_error("\"" + path + "\" is no WAV file");
 
-  constexpr std::size_t chunk = 8, first = 12, form = 16; // bytes of a chunk's head, of the file's, of a format
+  constexpr std::size_t chunk = 8, first = 12,
+                        form = 16; // bytes of a chunk's header, of the file's header, of a format chunk
   constexpr std::size_t pcm = 1, extended = 0xFFFE;
   std::string is = "no format";
   for (std::size_t at = first; at + chunk <= bytes.size();) {
     const std::string_view name = text.substr(at, 4);
-    const std::size_t size = std::min(number(at + 4, 4), bytes.size() - at - chunk); // endless in a stream
+    const std::size_t size = std::min(number(at + 4, 4), bytes.size() - at - chunk); // the size is unknown in a stream
     at += chunk;
     if (name == "fmt " && size >= form) {
       const std::size_t kind = number(at, 2), channels = number(at + 2, 2), speed = number(at + 4, 4),

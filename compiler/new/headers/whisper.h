@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whisper (Radford et al. 2022) under the names of its published checkpoints: an encoder of log-mel frames behind two
-// convolutions, and a decoder that writes what was said.
+// Whisper (Radford et al. 2022) with the tensor names of its published checkpoints: an encoder of log-mel frames after
+// two convolutions, and a decoder that generates the transcript.
 #pragma once
 
 #include "kiln/dsl.h"
 
 namespace whisper {
 
-/// Layers of one of the two.
+/// The layers of the encoder or the decoder.
 struct Tower {
   std::int64_t layers;
   int heads;
-  std::int64_t hidden; // of the perceptrons
+  std::int64_t hidden; // width of the MLPs
 };
 
 struct Shape {
   std::int64_t vocabulary, width;
-  std::int64_t bins; // of frequencies in a frame
+  std::int64_t bins; // frequency bins of a frame
   Tower encoder, decoder;
-  std::int64_t source; // rows that the encoder gives, each of two frames
-  std::int64_t target; // tokens that a text may have
+  std::int64_t source; // rows of the encoder's result, each for two frames
+  std::int64_t target; // maximum length of the text
 };
 
 template <Shape S, Tower T> struct Attention : kiln::Layer<Attention<S, T>> {
@@ -28,11 +28,11 @@ template <Shape S, Tower T> struct Attention : kiln::Layer<Attention<S, T>> {
   kiln::Linear<S.width, S.width> q_proj{"q_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
   kiln::Linear<S.width, S.width, false> k_proj{"k_proj"};
 
-  /// Of x to itself; in the decoder with `kiln::cached`.
+  /// Self-attention; in the decoder with `kiln::cached`.
   constexpr auto forward(const kiln::tensor auto &x, const auto &options) const {
     return out_proj(kiln::attention<T.heads>(q_proj(x), k_proj(x), v_proj(x), options));
   }
-  /// Keeps keys and values of the encoder's rows, which the decoder reads afterwards.
+  /// Stores keys and values of the encoder's rows, which the decoder reads afterwards.
   constexpr auto forward(const kiln::tensor auto &rows, const kiln::Remember &) const {
     Memory("memory_keys").template append<S.source>(k_proj(rows));
     Memory("memory_values").template append<S.source>(v_proj(rows));
@@ -47,7 +47,7 @@ private:
   using Memory = kiln::State<kiln::f32, S.source, S.width>;
 };
 
-/// The perceptron that ends a block, with its norm.
+/// The MLP at the end of a block, with its norm.
 template <Shape S, Tower T> struct Ending {
   kiln::LayerNorm<S.width> norm{"final_layer_norm"};
   kiln::Linear<S.width, T.hidden> fc1{"fc1"};
@@ -80,7 +80,7 @@ template <Shape S> struct DecoderBlock {
   }
 };
 
-/// Frames [bins, 2 * source] become rows [source, width]. Their positions are a sinusoid that the checkpoint holds.
+/// Converts frames [bins, 2 * source] to rows [source, width]. The checkpoint contains their sinusoidal positions.
 template <Shape S> struct Encoder : kiln::Layer<Encoder<S>> {
   using kiln::Layer<Encoder>::Layer;
   kiln::Conv1d<S.bins, S.width, 3, kiln::Conv1dOptions{.padding = 1}> conv1{"conv1"};
@@ -95,7 +95,7 @@ template <Shape S> struct Encoder : kiln::Layer<Encoder<S>> {
   }
 };
 
-/// The last row of the context.
+/// The decoder. Its result is the last row of the context.
 template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
   using kiln::Layer<Decoder>::Layer;
   kiln::Embedding<S.vocabulary, S.width> embed_tokens{"embed_tokens"};
@@ -113,8 +113,8 @@ template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
   }
 };
 
-/// `encode` hears a window, of which the decoder's layers keep keys and values; `prefill` adds tokens to the text, and
-/// gives the logits of the token that follows. `decode` is `prefill` of one token.
+/// `encode` reads a window of sound and stores its keys and values for the decoder's layers; `prefill` appends tokens
+/// to the text and returns the logits of the next token. `decode` is `prefill` of one token.
 template <Shape S> struct Whisper : kiln::Model {
   static constexpr kiln::Dim tokens{"tokens", 1, S.target}, context{"context", tokens, S.target};
   Encoder<S> encoder{"model.encoder"};
