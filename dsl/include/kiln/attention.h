@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention: its options, the result, the scores and weights on the way to it, and rotary positions.
+// Attention: its options, its result, its scores and weights as separate operations, and rotary position embeddings.
 #pragma once
 
 #include "kiln/contraction.h"
@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// What attention looks at: `kiln::causal | kiln::lengths(n)`. Absent tensors have the type None.
+/// Options that restrict or scale attention: `kiln::causal | kiln::lengths(n)`. Absent tensors have the type None.
 struct None {};
 template <class Mask = None, class Lengths = None> struct AttentionOptions {
   static constexpr bool has_mask = !std::is_same_v<Mask, None>;
@@ -22,14 +22,14 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
   Lengths lengths{};
 };
 
-/// Query i sees keys 0 .. i + (keys - queries).
+/// Causal mask: query i attends to keys 0 .. i + (keys - queries).
 inline constexpr AttentionOptions<> causal{true};
 /// Multiplies the scores before the mask is added.
 constexpr AttentionOptions<> scale(double factor) { return {false, factor, true}; }
-/// Added to the scaled scores; broadcasts to [..., queries, keys]. With one axis more than the queries it differs by
-/// head and broadcasts to [..., heads, queries, keys].
+/// A mask that is added to the scaled scores. It broadcasts to [..., queries, keys]. A mask with one axis more than the
+/// queries differs by head and broadcasts to [..., heads, queries, keys].
 template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {false, 0, false, mask}; }
-/// i32 [...]: keys at or beyond the length do not count.
+/// Lengths of type i32 [...]: keys at or beyond the length are masked out.
 template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) {
   return {false, 0, false, None(), lengths};
 }
@@ -55,7 +55,7 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
 
 namespace detail {
 
-/// What a mask broadcasts to.
+/// Returns the shape that a mask must broadcast to.
 template <bool ByHead, std::size_t R>
 constexpr auto masked_shape(const Shape<R> &batch, std::int64_t heads, const Dim &queries, const Dim &keys) {
   if constexpr (ByHead)
@@ -64,8 +64,8 @@ constexpr auto masked_shape(const Shape<R> &batch, std::int64_t heads, const Dim
     return appended(appended(batch, queries), keys);
 }
 
-/// The rules of queries, keys and options, and what they become: [..., Tq, H*D] and [..., Tk, G*D] with H a multiple of
-/// G.
+/// Checks the rules of queries [..., Tq, H*D], keys [..., Tk, G*D] (H a multiple of G) and options, and returns the
+/// attributes.
 template <int Heads, int KeyHeads> struct AttentionRules {
   static_assert(Heads >= 1 && KeyHeads >= 1, "kiln: attention requires at least one head [attention_c15]");
 
@@ -112,7 +112,7 @@ template <int Heads, int KeyHeads> struct AttentionRules {
 
   static constexpr Text multiple(int of) { return Text().put("a multiple of ").put(of); }
 
-  /// One rank, one batch and one type for all.
+  /// Checks that all operands have the same rank, batch dimensions and element type.
   template <tensor Q, tensor... Others> static constexpr void check_types(const Q &q, const Others &...others) {
     constexpr auto batch = leading<2>(Q::shape);
     if constexpr (Q::rank < 2 || ((Others::rank < 2) || ...))
@@ -126,9 +126,9 @@ template <int Heads, int KeyHeads> struct AttentionRules {
 
 } // namespace detail
 
-/// softmax(scale q k^T + mask) v for each of `Heads` equal parts of the widths: q [..., Tq, H*D], k [..., Tk, G*D],
-/// v [..., Tk, G*E] -> [..., Tq, H*E]. With fewer heads of keys and values, G, each serves H / G of the queries
-/// (Ainslie et al. 2023).
+/// softmax(scale q k^T + mask) v for each of the `Heads` heads: q [..., Tq, H*D], k [..., Tk, G*D], v [..., Tk, G*E] ->
+/// [..., Tq, H*E]. With G < H key/value heads, each serves H / G query heads (grouped-query attention, Ainslie et al.
+/// 2023).
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, tensor V, class Mask = None, class Lengths = None>
 constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOptions<Mask, Lengths> &options = {},
                          Site site = Site::here()) {
@@ -164,12 +164,12 @@ constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<M
                                                    std::move(attributes));
 }
 
-/// What each query takes of each key, the rows of which add up to 1: [..., H, Tq, Tk].
+/// Attention weights, the softmax of the scores; each row sums to 1: [..., H, Tq, Tk].
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
 constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
                                  Site site = Site::here()) {
   if constexpr (short_float(Q::element)) {
-    // Scores may be beyond the largest f16, and bf16 has too few digits for them: up to the softmax they are f32.
+    // Scores may exceed the largest f16, and bf16 has too few digits for them, so the scores are f32 up to the softmax.
     using Rules = detail::AttentionRules<Heads, KeyHeads>;
     q.tracer->at(site);
     Rules::check_types(q, k);
@@ -192,7 +192,7 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
 
 namespace detail {
 
-/// [..., T, Heads * D] as [..., T, Heads, 2, D / 2].
+/// Views [..., T, Heads * D] as [..., T, Heads, 2, D / 2].
 template <int Heads, std::size_t R> constexpr auto split_heads(const Shape<R> &shape) {
   std::int64_t depth = last(shape).offset / Heads;
   return appended(appended(with_last(shape, Heads), 2), depth / 2);
@@ -200,8 +200,9 @@ template <int Heads, std::size_t R> constexpr auto split_heads(const Shape<R> &s
 
 } // namespace detail
 
-/// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its position (Su et al. 2021, in the pairing of
-/// Llama's checkpoints): x [..., T, Heads * D], angles = sinusoidal<D>(positions, base) [T, D].
+/// Rotary position embedding: rotates each pair (x[i], x[i + D/2]) of each head by the angle of its position (Su et al.
+/// 2021, with the pairing of Llama's checkpoints): x [..., T, Heads * D], angles = sinusoidal<D>(positions, base) [T,
+/// D].
 template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const A &angles, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr Dim width = detail::last(X::shape);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batched entries: NAME_<entry>_batch does for several sequences what calls of the entry would do for each. Along the
-// first axis of an input or a result the rows of the sequences lie one after another; where it is a named extent, each
-// sequence has as many as it says. Two extents are added to the model's: how many sequences a call has, and how many
-// rows they have together.
+// Batched entries: one call of NAME_<entry>_batch computes, for several sequences, what one call of the entry per
+// sequence would compute. The rows of the sequences are concatenated along the first axis of each input and result. If
+// that axis is a symbolic dimension, each sequence has its own value of it. A batched entry adds two symbols to the
+// model's: the number of sequences of a call, and their total number of rows.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace kiln {
 
-/// Of one call of a batched entry.
+/// The largest number of sequences in one call of a batched entry.
 inline constexpr int most_sequences = 256;
 
 namespace detail {
@@ -29,17 +29,17 @@ constexpr Symbol batch_symbol(const char *name, std::int64_t max) {
 
 } // namespace detail
 
-/// What batched entries add to a model's named extents.
+/// The symbols that batched entries add to those of a model.
 struct BatchExtents {
-  Symbol sequences; // absent: the model has no batched entry
-  Symbol own;       // the extent of rows that each sequence has, such as "tokens"; absent: all have fixed ones
-  Symbol rows;      // their sum over the sequences of a call, at most as many as one sequence can have
+  Symbol sequences; // number of sequences; absent if the model has no batched entry
+  Symbol own;       // rows of one sequence, such as "tokens"; absent if every sequence has a fixed number of rows
+  Symbol rows;      // total rows of all sequences of a call, at most the maximum of one sequence
 };
 
-/// What a batched entry is called for several sequences.
+/// Returns the name of the batched form of an entry.
 inline std::string batch_name(const std::string &entry) { return entry + "_batch"; }
 
-/// Rules of a batched entry are checked before.
+/// Requires that the rules of batched entries have been checked.
 constexpr BatchExtents batch_extents(const Graph &graph) {
   BatchExtents extents;
   for (const Entry &entry : graph.entries)
@@ -58,7 +58,7 @@ constexpr BatchExtents batch_extents(const Graph &graph) {
 
 namespace detail {
 
-/// After finish().
+/// Checks the rules of batched entries; called after finish().
 constexpr void check_batches(Tracer &tracer) {
   const Graph &graph = tracer.traced();
   const Entry *first = nullptr;

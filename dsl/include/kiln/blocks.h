@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers made of layers: attention with its projections, the two-layer perceptron, the encoder and decoder blocks of
-// the Transformer, and Stack. Inside, calls pass the caller's site on, so that messages name the caller's line.
+// Composite layers: attention with its projections, the two-layer perceptron, the encoder and decoder blocks of the
+// Transformer, and Stack. Inner calls pass the caller's site on, so that messages name the caller's line.
 #pragma once
 
 #include "kiln/layers.h"
@@ -11,7 +11,7 @@ namespace kiln {
 
 enum class Activation { relu, gelu, gelu_tanh, silu, sigmoid, tanh };
 
-/// Where a block normalises: before a part, x + part(norm(x)), or after it, norm(x + part(x)).
+/// Where a block normalises: before a sublayer, x + part(norm(x)), or after the residual addition, norm(x + part(x)).
 enum class NormOrder { pre, post };
 
 template <Activation A> constexpr auto activate(const tensor auto &x, Site site = Site::here()) {
@@ -29,14 +29,14 @@ template <Activation A> constexpr auto activate(const tensor auto &x, Site site 
     return tanh(x, site);
 }
 
-/// Cross-attention over the `Rows` rows of a memory of which an earlier call kept keys and values: `remember` in place
-/// of a call does (states `memory_keys` and `memory_values`).
+/// Cross-attention over the `Rows` rows of a memory whose keys and values an earlier call stored (states `memory_keys`
+/// and `memory_values`). That earlier call passes `remember` instead of attending.
 template <Dim Rows> struct Remembered {};
 template <Dim Rows> inline constexpr Remembered<Rows> remembered{};
 struct Remember {};
 inline constexpr Remember remember{};
 
-/// q_proj, k_proj, v_proj, attention of `Heads` heads, out_proj.
+/// Multi-head attention with `Heads` heads; parameters q_proj, k_proj, v_proj, out_proj.
 template <std::int64_t Width, int Heads, bool Bias = true, WeightType Weight = f32>
 class MultiHeadAttention : public Named {
 public:
@@ -54,7 +54,7 @@ public:
                             const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
     return (*this)(x, memory, memory, options, site);
   }
-  /// Queries, keys and values from tensors of their own.
+  /// Attention with separate tensors for queries, keys and values.
   template <class Mask = None, class Lengths = None>
   constexpr auto operator()(const tensor auto &queries, const tensor auto &keys, const tensor auto &values,
                             const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
@@ -65,13 +65,13 @@ public:
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
 
-  /// Self-attention that goes on where the last call ended.
+  /// Self-attention with a KV cache: continues the sequence of the previous call.
   template <Dim Context, CacheType Type>
   constexpr auto operator()(const tensor auto &x, const Cached<Context, Type> &cached, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
     return out_proj(attention<Heads>(q_proj(x, site), k_proj(x, site), v_proj(x, site), cached, site), site);
   }
-  /// Cross-attention to what was remembered, of which options may leave out some.
+  /// Cross-attention to the remembered memory; the options may mask some of its rows.
   template <Dim Rows, class Options = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
                             Site site = Site::here()) const {
@@ -81,7 +81,7 @@ public:
     auto v = State<Weight.element, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
-  /// Keeps keys and values of the rows of `memory`.
+  /// Stores the keys and values of the rows of `memory`.
   template <tensor Memory> constexpr void remember(const Memory &memory, Site site = Site::here()) const {
     ScopeGuard guard(*memory.tracer, scope_in(memory.tracer->at(site)));
     constexpr Dim rows = detail::first(Memory::shape);
@@ -89,7 +89,7 @@ public:
     State<Weight.element, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
   }
 
-  /// What each head takes of each key, [..., Heads, Tq, Tk], with the arguments of a call.
+  /// The attention weights of each head, [..., Heads, Tq, Tk], for the same arguments as a call.
   template <class Mask = None, class Lengths = None>
   constexpr auto weights(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
                          Site site = Site::here()) const {
@@ -117,20 +117,20 @@ private:
   Projection q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
 };
 
-/// Attention whose score is a perceptron of one hidden layer: key k has score v . tanh(W q + U k + b) for query q
-/// (Bahdanau et al. 2015, A.1.2). Parameters: q_proj, k_proj, score. `Memory` is the width of what is looked at.
+/// Additive attention: the score of key k for query q is v . tanh(W q + U k + b) (Bahdanau et al. 2015, A.1.2).
+/// Parameters: q_proj, k_proj, score. `Memory` is the width of the memory that is attended to.
 template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden, WeightType Weight = f32>
 class AdditiveAttention : public Named {
 public:
   using Named::Named;
 
-  /// U k + b of each row of memory [..., N, Memory], which is the same for all queries: [..., N, Hidden].
+  /// U k + b for each row of memory [..., N, Memory]: [..., N, Hidden]. The result is the same for all queries.
   constexpr auto keys(const tensor auto &memory, Site site = Site::here()) const {
     ScopeGuard guard(*memory.tracer, scope_in(memory.tracer->at(site)));
     return k_proj(memory, site);
   }
-  /// What each query [..., M, Query] takes of each key [..., N, Hidden]: [..., M, N], rows that add up to 1. A mask,
-  /// which broadcasts to that, is added to the scores.
+  /// The attention weights of queries [..., M, Query] for keys [..., N, Hidden]: [..., M, N]; each row sums to 1. A
+  /// mask that broadcasts to this shape is added to the scores.
   template <tensor Q, tensor K, class Mask = None>
   constexpr auto weights(const Q &query, const K &keys, const Mask &mask = {}, Site site = Site::here()) const {
     Tracer &tracer = *query.tracer;
@@ -151,7 +151,7 @@ public:
     else
       return softmax(add(scores, mask, site), site);
   }
-  /// The rows of memory, weighted for each query: [..., M, Memory].
+  /// The weighted sum of the rows of memory for each query: [..., M, Memory].
   constexpr auto operator()(const tensor auto &query, const tensor auto &memory, Site site = Site::here()) const {
     return matmul(weights(query, keys(memory, site), None(), site), memory, site);
   }
@@ -164,7 +164,7 @@ private:
   Linear<Memory, Hidden, true, WeightOrder::out_in, Weight> k_proj{"k_proj"};
 };
 
-/// fc1, activation, fc2.
+/// Two-layer perceptron: fc1, activation, fc2.
 template <std::int64_t Width, std::int64_t Hidden, Activation A = Activation::gelu, bool Bias = true,
           WeightType Weight = f32>
 class Mlp : public Named {
@@ -187,15 +187,16 @@ private:
 struct BlockOptions {
   NormOrder norm = NormOrder::pre;
   Activation activation = Activation::gelu;
-  bool causal = false;     // of the self-attention; a decoder block's always is
-  WeightType weight = f32; // of all parameters, a storage of the matrices; not last, since clang 22 then takes the
-                           // double before it for 0
+  bool causal = false; // for self-attention in an encoder block; that of a decoder block is always causal
+  // The type of all parameters and the storage format of the matrices. Not the last member, since clang 22 then reads
+  // the double before it as 0.
+  WeightType weight = f32;
   double epsilon = 1e-5;
 };
 
 namespace detail {
 
-/// x + part(norm(x)), or norm(x + part(x)).
+/// Residual connection: x + part(norm(x)), or norm(x + part(x)).
 template <NormOrder Order, std::int64_t Width, WeightType Weight>
 constexpr auto residual(const tensor auto &x, const LayerNorm<Width, Weight> &norm, Site site, auto part) {
   if constexpr (Order == NormOrder::pre)
@@ -215,13 +216,13 @@ constexpr Cached<Context, Type> with_causal(Cached<Context, Type> options, bool)
 
 } // namespace detail
 
-/// self_attn, norm1, mlp, norm2.
+/// Transformer encoder block; members self_attn, norm1, mlp, norm2.
 template <std::int64_t Width, int Heads, std::int64_t Hidden, BlockOptions Options = BlockOptions{}>
 class EncoderBlock : public Named {
 public:
   using Named::Named;
 
-  /// Options are AttentionOptions, or Cached.
+  /// `options` is AttentionOptions or Cached.
   template <class Attended = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Attended &options = {}, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
@@ -244,14 +245,14 @@ private:
   LayerNorm<Width, Options.weight.element> norm2{"norm2", Options.epsilon};
 };
 
-/// self_attn (causal), norm1, cross_attn over `memory`, norm2, mlp, norm3.
+/// Transformer decoder block; members self_attn (causal), norm1, cross_attn over `memory`, norm2, mlp, norm3.
 template <std::int64_t Width, int Heads, std::int64_t Hidden, BlockOptions Options = BlockOptions{}>
 class DecoderBlock : public Named {
 public:
   using Named::Named;
 
-  /// The memory is a tensor, or Remembered; the block's own attention may be Cached. With Remember, x is a memory, of
-  /// which the block keeps what Remembered will read, and which is given on to the next block.
+  /// `memory` is a tensor or Remembered; the block's self-attention may be Cached. With Remember, x is itself the
+  /// memory: the block stores the keys and values that Remembered will read, and passes x on to the next block.
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                             Site site = Site::here()) const {
@@ -268,8 +269,8 @@ public:
       return inform(attend(x, own, site), memory, cross, site);
     }
   }
-  /// A call that gives, beside its result, what each head of the cross-attention takes of each row of the memory:
-  /// [..., Heads, T, rows].
+  /// A call that returns, in addition to its result, the weights of the cross-attention of each head: [..., Heads, T,
+  /// rows].
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto with_weights(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                               Site site = Site::here()) const {
@@ -306,8 +307,9 @@ private:
   LayerNorm<Width, Options.weight.element> norm3{"norm3", Options.epsilon};
 };
 
-/// `Count` layers of one kind, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is any
-/// type with a `forward` that returns the type of its first argument; further arguments are the same for every layer.
+/// `Count` layers of the same type, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is
+/// any type with a `forward` that returns the type of its first argument; further arguments are the same for every
+/// layer.
 template <std::int64_t Count, class Block> class Stack : public Named {
 public:
   using Named::Named;
@@ -316,7 +318,7 @@ public:
     return trace_layers<false>(x, others...);
   }
 
-  /// The pair of that and of what each layer returned, [Count, ...].
+  /// Returns a pair: the result of a call, and the stacked results of all layers, [Count, ...].
   template <tensor X, class... Others> constexpr auto hidden_states(const X &x, const Others &...others) const {
     auto y = trace_layers<true>(x, others...);
     using Stacked = TensorOf<X::element, detail::prepended(Count, X::shape)>;

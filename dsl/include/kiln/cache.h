@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention to a sequence that goes on from call to call: its keys and values are states, of the layer's type or of
-// fewer bits.
+// Self-attention with a KV cache: the keys and values of earlier calls are states, of the layer's element type or
+// quantised.
 #pragma once
 
 #include "kiln/attention.h"
@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// In which type a cache keeps keys and values: that of what is kept, or another float; `kiln::int8`, whole numbers
-/// with a scale for each head of each row.
+/// The element type of a KV cache: by default that of the keys and values, otherwise another float type or
+/// `kiln::int8`, which stores integers with one scale per head and row.
 struct CacheType {
   ElementType element = ElementType::f32;
   bool is_stated = false;
@@ -22,9 +22,8 @@ struct CacheType {
   constexpr bool operator==(const CacheType &) const = default;
 };
 
-/// Self-attention over the `Context` last rows of a sequence that goes on from call to call: those of earlier calls,
-/// whose keys and values are kept (states `keys` and `values`), then the rows of this one. Each sees those up to
-/// itself.
+/// Causal self-attention over the last `Context` rows of a sequence that continues from call to call: the rows of
+/// earlier calls, whose keys and values are cached (states `keys` and `values`), then the rows of this call.
 template <Dim Context, CacheType Type = CacheType()> struct Cached {
   static_assert(floating(Type.element) || Type.element == ElementType::i8,
                 "kiln: a cache requires f32, f16, bf16 or int8 [cache_c1]");
@@ -33,13 +32,13 @@ template <Dim Context, CacheType Type = CacheType()> inline constexpr Cached<Con
 
 namespace detail {
 
-/// All rows of the context, these the last of them, as the state has them.
+/// Appends `rows` to the state and returns all rows of the context in the state's type; `rows` are the last of them.
 template <ElementType E, Dim Context, tensor X>
 constexpr auto kept(const char *name, const X &rows, Site site = Site::here()) {
   return State<E, Context.max(), last(X::shape)>(name).template append<Context>(cast<E>(rows, site), site);
 }
 
-/// The same of whole numbers q and of scales s, one for each head of each row, which stand for q s. Heads come first:
+/// Like kept(), but quantised: integers q with one scale s per head and row, which represent q s. The heads come first:
 /// [Heads, context, depth].
 template <int Heads, Dim Context, tensor X>
 constexpr auto kept_in_int8(const char *name, const char *scale_name, const X &rows, Site site) {
@@ -56,16 +55,16 @@ constexpr auto kept_in_int8(const char *name, const char *scale_name, const X &r
 
 } // namespace detail
 
-/// attention of the last rows of a sequence to all rows up to each: q [T, H*D], k [T, G*D], v [T, G*E]. Keys and values
-/// of the others are kept by the layer that is being traced. What a cache of another type holds is widened where it is
-/// read.
+/// Causal attention of the last rows of a sequence with a KV cache: q [T, H*D], k [T, G*D], v [T, G*E]. The layer that
+/// is being traced owns the cached keys and values of the earlier rows. A cache of a narrower type is widened when it
+/// is read.
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, tensor V, Dim Context, CacheType Type>
 constexpr auto attention(const Q &q, const K &k, const V &v, const Cached<Context, Type> &, Site site = Site::here()) {
   if constexpr (Type.element == ElementType::i8) {
     static_assert(Heads % KeyHeads == 0 && detail::last(K::shape).offset % KeyHeads == 0 &&
                       detail::last(V::shape).offset % KeyHeads == 0,
                   "kiln: a cache of int8 requires heads that divide the width [cache_c2]");
-    constexpr int shared = Heads / KeyHeads; // queries of a head of keys
+    constexpr int shared = Heads / KeyHeads; // query heads per key/value head
     constexpr Dim count = detail::first(Q::shape), width = detail::last(Q::shape);
     auto keys = detail::kept_in_int8<KeyHeads, Context>("keys", "key_scales", k, site);
     auto values = detail::kept_in_int8<KeyHeads, Context>("values", "value_scales", v, site);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices: linear, matmul.
+// Matrix products: linear, matmul.
 #pragma once
 
 #include "kiln/elementwise.h"
 
 namespace kiln {
 
-/// A square root for constant expressions, by Newton's method: exact to the last place or the one before.
+/// Square root for constant expressions, by Newton's method; the error is at most one unit in the last place.
 constexpr double square_root(double x) {
   double root = x > 1 ? x : 1;
   for (double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2)
@@ -43,7 +43,7 @@ constexpr auto linear(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);
   return detail::linear<Order>(x, weight, {x.node, weight.node}, rules::linear_c1);
 }
-/// The same plus a bias [out].
+/// linear() plus a bias [out].
 template <WeightOrder Order = WeightOrder::out_in, tensor X, tensor W, tensor B>
 constexpr auto linear(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
   x.tracer->at(site);
@@ -55,7 +55,7 @@ constexpr auto linear(const X &x, const W &weight, const B &bias, Site site = Si
   return detail::linear<Order>(x, weight, {x.node, weight.node, bias.node}, rules::linear_c1);
 }
 
-/// a [..., M, K] times b [..., K, N], leading extents broadcast.
+/// Matrix product of a [..., M, K] and b [..., K, N]; the leading dimensions broadcast.
 template <tensor A, tensor B> constexpr auto matmul(const A &a, const B &b, Site site = Site::here()) {
   a.tracer->at(site);
   if constexpr (A::rank < 2 || B::rank < 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that are made of others: they have a name in the language, and no node of their own in a graph.
+// Composite operations: the language has a name for them, but a graph has no node for them.
 #pragma once
 
 #include <limits>
@@ -27,7 +27,7 @@ constexpr auto greater_equal(const A &a, const B &b, Site site = Site::here()) {
   return less_equal(b, a, site);
 }
 constexpr auto logical_not(const tensor auto &x, Site site = Site::here()) { return logical_xor(x, 1, site); }
-/// True for NaN, which equals nothing.
+/// True for NaN, which is not equal to anything.
 template <class A, class B>
   requires operands<A, B>
 constexpr auto not_equal(const A &a, const B &b, Site site = Site::here()) {
@@ -41,7 +41,7 @@ constexpr auto operator!=(const A &a, const B &b) {
 
 // --- elementwise
 
-/// |x|; of i32 the least number is its own.
+/// |x|; for i32, |least| wraps around to least.
 template <tensor X> constexpr auto abs(const X &x, Site site = Site::here()) {
   if constexpr (info(X::element).kind == ElementKind::integer)
     return maximum(x, sub(0, x, site), site);
@@ -49,8 +49,8 @@ template <tensor X> constexpr auto abs(const X &x, Site site = Site::here()) {
     return detail::unary<Op::abs>(x, site);
 }
 
-/// The elements, but not below `least` and not above `most`; NaN stays. By choices: the gradient of an element that is
-/// one of the two is all of the result's, where `maximum` would share it.
+/// Limits the elements to [least, most]; NaN stays NaN. This function uses `where` rather than `maximum`: an element
+/// that equals a bound receives the whole gradient of the result, whereas `maximum` would split it.
 constexpr auto clamp(const tensor auto &x, double least, double most, Site site = Site::here()) {
   x.tracer->at(site);
   if (!(least <= most))
@@ -62,13 +62,13 @@ constexpr auto clamp(const tensor auto &x, double least, double most, Site site 
 /// 1 / sqrt(x).
 constexpr auto rsqrt(const tensor auto &x, Site site = Site::here()) { return div(1, sqrt(x, site), site); }
 
-/// x, and slope * x below 0. At 0 the slope is that of the numbers below.
+/// x for x > 0, otherwise slope * x. The derivative at 0 is `slope`.
 constexpr auto leaky_relu(const tensor auto &x, double slope = 0.01, Site site = Site::here()) {
   return where(less(0, x, site), x, mul(x, slope, site), site);
 }
 
-/// x, and alpha (e^x - 1) below 0 (Clevert et al. 2015): with t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which keeps
-/// its digits near 0. At 0 the slope is that of the numbers below.
+/// x for x > 0, otherwise alpha (e^x - 1) (Clevert et al. 2015). With t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which
+/// keeps precision near 0. The derivative at 0 is that of the lower branch.
 constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::here()) {
   auto is_above = less(0, x, site);
   auto t = tanh(mul(where(is_above, 0, x, site), 0.5, site), site);
@@ -78,12 +78,12 @@ constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::her
 
 namespace detail {
 
-/// One number in the extents of a Shape.
+/// A constant, expanded to a Shape.
 template <ElementType E, auto Extents> constexpr auto filled(Tracer *tracer, double value) {
   return emit<TensorOf<E, Extents>>(tracer, Op::expand, {number<E>(tracer, value).node});
 }
 
-/// x to a whole power, by squares, from the highest bit down.
+/// x to an integer power, by repeated squaring from the highest bit down.
 template <tensor X> constexpr auto whole_power(const X &x, int whole, Site site) {
   auto power = x;
   int bit = 64;
@@ -99,9 +99,10 @@ template <tensor X> constexpr auto whole_power(const X &x, int whole, Site site)
 
 } // namespace detail
 
-/// x to a power: by multiplications for a whole number up to 64, a root for 1/2; of a number below 0 all others are
-/// NaN. Where the formula's derivative would be 0 times infinity at 0, powers of 0 have a formula of their own, whose
-/// derivative is the power's there; it reads nothing else, nor does the other one read 0.
+/// x to a constant power: multiplications for integers up to 64 in magnitude, a square root for 1/2. For all other
+/// exponents the result for a negative x is NaN. Where the general formula's derivative would be 0 times infinity at x
+/// = 0, a separate formula computes the powers of 0 and has the right derivative there. Each formula reads only its own
+/// elements of x.
 template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Site::here()) {
   if constexpr (short_float(X::element)) // rounded once
     return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
@@ -130,7 +131,7 @@ template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Sit
   return where(is_zero, 0, power, site);
 }
 
-/// a to the power b, element by element, for a of at least 0; of a number below 0 it is NaN. Powers of 0 as above.
+/// Element-wise a to the power b for a >= 0; NaN for a negative a. Powers of 0 are handled as above.
 template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
   if constexpr (short_float(A::element) && B::element == A::element) { // rounded once
     return cast<A::element>(pow(cast<f32>(a, site), cast<f32>(b, site), site), site);
@@ -148,7 +149,7 @@ template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site si
   }
 }
 
-/// What is left of a / b, with the sign of a, as % in C; of i32. a where b is 0.
+/// The i32 remainder of a / b with the sign of a, as % in C. The result is a where b is 0.
 template <class A, class B>
   requires operands<A, B>
 constexpr auto remainder(const A &a, const B &b, Site site = Site::here()) {
@@ -163,17 +164,17 @@ constexpr auto remainder(const A &a, const B &b, Site site = Site::here()) {
 
 namespace detail {
 
-/// The same elements in the extents of a Shape.
+/// Reshapes x to a Shape.
 template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
   return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
 }
 
-/// x, repeated to fill the extents of a Shape.
+/// Expands x to a Shape.
 template <auto Extents, tensor X> constexpr auto repeated(const X &x) {
   return emit<TensorOf<X::element, Extents>>(x.tracer, Op::expand, {x.node});
 }
 
-/// A reduced tensor with the axis again, of extent 1.
+/// Inserts the reduced axis again, with size 1.
 template <int Axis, std::size_t R> constexpr auto with_unit_axis(const Shape<R> &reduced) {
   Shape<R + 1> result;
   for (std::size_t i = 0, j = 0; i < R + 1; ++i)
@@ -193,7 +194,7 @@ constexpr auto constant_of(const tensor auto &context, std::vector<double> value
 
 } // namespace detail
 
-// Where an operation of short floats is made of others that add, they work in f32, and the result is rounded once.
+// Composite operations that accumulate compute 16-bit floats in f32 and round the result once.
 
 /// x / max(sqrt(sum of squares), epsilon) along the axis.
 template <int Axis = -1, tensor X>
@@ -204,7 +205,8 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   if constexpr (short_float(X::element))
     return cast<X::element>(l2_normalize<Axis>(cast<f32>(x, site), epsilon, site), site);
   else {
-    // The root has no derivative at 0: a row of zeros is divided by epsilon, whose gradient is none of the root's.
+    // The square root has no derivative at 0: a row of zeros is divided by epsilon, and no gradient goes through the
+    // root.
     auto squares = sum<Axis>(mul(x, x, site), site);
     auto is_zero = equal(squares, 0, site);
     auto root = where(is_zero, 0, sqrt(where(is_zero, 1, squares, site), site), site);
@@ -213,9 +215,9 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   }
 }
 
-/// The Count largest elements along the axis, largest first, and their i32 indices; of equal ones the first, which have
-/// all of the gradient. In as many passes, each of which hides what it found: where fewer elements are above the lowest
-/// number, other indices mean nothing.
+/// The Count largest elements along the axis in descending order, and their i32 indices. Among equal elements the first
+/// one is chosen, and it receives the whole gradient. The operation makes Count passes, each of which masks the element
+/// that it found: if fewer than Count elements are above the lowest value, the remaining indices are meaningless.
 template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr int axis = detail::normal_axis(Axis, X::rank);
@@ -223,7 +225,7 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
   if (Count < 1 || extent.min() < Count)
     x.tracer->fail(rules::topk_c1, Count, extent);
   constexpr double lowest = floating(X::element) ? -std::numeric_limits<double>::infinity() : -2147483648.0;
-  // [n, 1, ...], to be compared with the one that was found.
+  // [n, 1, ...], to be compared with the index that was found.
   constexpr auto column = detail::with_axis_extent(detail::ones<(X::rank > axis ? X::rank - axis : 1)>(), 0, extent);
   auto places = detail::viewed<column>(positions<axis>(x, site));
   auto step = [&](const auto &left) {
@@ -247,7 +249,8 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
 }
 
 namespace detail {
-/// What of matrices [..., M, N] `keeps(columns, rows)`, of i32 [N] and [M, 1], is true of, and zeros.
+/// Keeps the elements of matrices [..., M, N] for which `keeps(columns, rows)` is true, with i32 [N] and [M, 1], and
+/// sets the others to zero.
 template <int Diagonal, tensor X> constexpr auto triangle(const X &x, auto keeps, Site site) {
   x.tracer->at(site);
   if constexpr (X::rank < 2) {
@@ -260,12 +263,12 @@ template <int Diagonal, tensor X> constexpr auto triangle(const X &x, auto keeps
 }
 } // namespace detail
 
-/// Zeros above the diagonal of matrices [..., M, N]: what is in column j of row i stays if j <= i + Diagonal.
+/// Lower triangle of matrices [..., M, N]: keeps column j of row i if j <= i + Diagonal, zeros elsewhere.
 template <int Diagonal = 0, tensor X> constexpr auto tril(const X &x, Site site = Site::here()) {
   return detail::triangle<Diagonal>(
       x, [&](const auto &columns, const auto &rows) { return less_equal(columns, rows, site); }, site);
 }
-/// Zeros below the diagonal: what is in column j of row i stays if j >= i + Diagonal.
+/// Upper triangle: keeps column j of row i if j >= i + Diagonal, zeros elsewhere.
 template <int Diagonal = 0, tensor X> constexpr auto triu(const X &x, Site site = Site::here()) {
   return detail::triangle<Diagonal>(
       x, [&](const auto &columns, const auto &rows) { return less_equal(rows, columns, site); }, site);
@@ -273,7 +276,7 @@ template <int Diagonal = 0, tensor X> constexpr auto triu(const X &x, Site site 
 
 // --- moving elements
 
-/// The axis with Before elements more in front of it and After behind, of one value.
+/// Pads the axis with Before elements before it and After elements after it, all of one value.
 template <int Axis, std::int64_t Before, std::int64_t After, tensor X>
 constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
   x.tracer->at(site);
@@ -295,7 +298,7 @@ constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
                         more(std::integral_constant<std::int64_t, After>()));
 }
 
-/// The elements of a fixed axis in the opposite order.
+/// Reverses the elements of a fixed axis.
 template <int Axis, tensor X> constexpr auto flip(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr int axis = detail::normal_axis(Axis, X::rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations on images and signals that are made of others, as those of derived.h.
+// Composite operations on images and signals, like those of derived.h.
 #pragma once
 
 #include "kiln/derived.h"
@@ -8,20 +8,21 @@
 namespace kiln {
 
 namespace detail {
-/// x, viewed as `Parts`, less its mean and over its deviation, which `over(values, then)` has: the means of values,
-/// after `then`, as they are broadcast to Parts.
+/// Normalises x, viewed as `Parts`, by its mean and standard deviation. `over(values, then)` computes the means of
+/// values, applies `then`, and broadcasts the result to Parts.
 template <auto Parts, tensor X, tensor W, tensor B>
 constexpr auto normalized(const X &x, const W &weight, const B &bias, double epsilon, const auto &over, Site site) {
   auto parts = viewed<Parts>(x);
   auto middle = over(parts, [](const auto &mean) { return mean; });
-  auto off = sub(middle, parts, site); // another difference than the result's, so that neither is stored for both
+  auto off = sub(middle, parts,
+                 site); // not the difference that the result uses, so that neither of them is stored for both uses
   auto scale = over(mul(off, off, site), [&](const auto &mean) { return rsqrt(add(mean, epsilon, site), site); });
   return viewed<X::shape>(add(mul(mul(sub(parts, middle, site), scale, site), weight, site), bias, site));
 }
 
-/// group_norm of an image whose extents but the last are `Rows`, [..., pixels]. Means of equally many are added up axis
-/// by axis. Vectors go along the channels of a group, or, if these are few, along all channels, each of which then has
-/// its group's mean.
+/// group_norm of an image whose dimensions except the last are `Rows`, [..., pixels]. Means over equally many elements
+/// are computed axis by axis. The kernels vectorise along the channels of a group or, if a group has few channels,
+/// along all channels, each of which then holds the mean of its group.
 template <std::int64_t Groups, auto Rows, tensor X, tensor W, tensor B>
 constexpr auto group_norm_of(const X &x, const W &weight, const B &bias, double epsilon, Site site) {
   constexpr Dim channels = last(X::shape), width = channels.offset / Groups;
@@ -50,8 +51,8 @@ constexpr auto group_norm_of(const X &x, const W &weight, const B &bias, double 
 }
 } // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon) * weight + bias of an image [..., H, W, C], with mean and variance of each of
-/// Groups equal parts of the channels over the whole image (Wu and He 2018).
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias for an image [..., H, W, C]; mean and variance are those of
+/// each of `Groups` equal groups of channels over the whole image (Wu and He 2018).
 template <std::int64_t Groups, tensor X, tensor W, tensor B>
 constexpr auto group_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5, Site site = Site::here()) {
   x.tracer->at(site);
@@ -77,7 +78,7 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
   }
 }
 
-/// group_norm of every channel by itself (Ulyanov et al. 2016).
+/// group_norm with one channel per group (Ulyanov et al. 2016).
 template <tensor X, tensor W, tensor B>
 constexpr auto instance_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5,
                              Site site = Site::here()) {
@@ -89,7 +90,7 @@ struct Conv1dOptions {
 };
 
 namespace detail {
-/// A signal [..., T, C] as an image of one row, a weight [O, C / groups, k] as one of a row.
+/// Views a signal [..., T, C] as an image of one row; as_row_weight does so for a weight [O, C / groups, k].
 template <tensor X> constexpr auto as_row(const X &x) {
   return viewed<appended(appended(appended(leading<2>(X::shape), 1), last(X::shape, 2)), last(X::shape))>(x);
 }
@@ -102,7 +103,7 @@ template <tensor Y> constexpr auto as_signal(const Y &y) {
 constexpr Conv2dOptions of_row(const Conv1dOptions &options) {
   return {Pair(1, options.stride), Pair(0, options.padding), Pair(1, options.dilation), options.groups};
 }
-/// Tells and is false if x is no signal, or the weight none of one.
+/// Returns false and reports an error unless x is a signal and the weight is that of a 1-d convolution.
 template <tensor X, tensor W> constexpr bool check_signal(const X &x, const W &weight) {
   constexpr bool fits = X::rank >= 2 && W::rank == 3;
   if constexpr (!fits)
@@ -111,7 +112,7 @@ template <tensor X, tensor W> constexpr bool check_signal(const X &x, const W &w
 }
 } // namespace detail
 
-/// conv2d along one axis: x [..., T, C], weight [O, C / groups, k] -> [..., T', O].
+/// 1-d convolution: x [..., T, C], weight [O, C / groups, k] -> [..., T', O].
 template <Conv1dOptions Options = Conv1dOptions{}, tensor X, tensor W>
 constexpr auto conv1d(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);
@@ -139,7 +140,7 @@ struct ConvTranspose2dOptions {
 
 namespace detail {
 
-/// Stride - 1 zeros after each element of an axis but the last, and More after that.
+/// Inserts Stride - 1 zeros between the elements of an axis, and appends More zeros.
 template <int Axis, int Stride, int More, tensor X> constexpr auto spread(const X &x, Site site) {
   if constexpr (Stride == 1 && More == 0)
     return x;
@@ -152,7 +153,8 @@ template <int Axis, int Stride, int More, tensor X> constexpr auto spread(const 
   }
 }
 
-/// [In, Out / groups, kh, kw] as the weight [Out, In / groups, kh, kw] of a convolution with the kernel turned round.
+/// Turns [In, Out / groups, kh, kw] into the weight [Out, In / groups, kh, kw] of a convolution with the flipped
+/// kernel.
 template <int Groups, tensor W> constexpr auto turned(const W &weight, Site site) {
   constexpr std::int64_t in = W::shape[0].offset / Groups, out = W::shape[1].offset;
   constexpr std::int64_t rows = W::shape[2].offset, columns = W::shape[3].offset;
@@ -170,9 +172,9 @@ template <tensor W> constexpr bool is_fixed_weight(int groups) {
 
 } // namespace detail
 
-/// What conv2d with these options and this weight takes from a gradient back to its image: x [..., H, W, C], weight
-/// [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1, ..., O].
-/// Computed as a convolution of x with zeros between its elements.
+/// Transposed convolution, the gradient of conv2d with respect to its image for these options and this weight: x [...,
+/// H, W, C], weight [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding +
+/// 1, ..., O]. It is computed as a convolution of x with zeros inserted between its elements.
 template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W>
 constexpr auto conv_transpose2d(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents as types: a Dim is a fixed number, or a polynomial offset + factor * s0 * s1 over named run-time extents. It
-// is a structural type, so it serves as a template argument and two Dims are equal exactly when their members are.
+// Dimensions as types: a Dim is a fixed number, or a polynomial offset + factor * s0 * s1 of symbolic dimensions. It is
+// a structural type, so it serves as a template argument, and two Dims are equal exactly when their members are.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace kiln {
 
-/// A named run-time extent with inclusive bounds. The empty name means absent.
+/// A symbolic dimension: a name with inclusive bounds. The empty name means absent.
 struct Symbol {
   static constexpr std::size_t capacity = 24;
   char name[capacity]{};
-  char least[capacity]{}; // the name of another extent that it is at least as large as; empty: none
+  char least[capacity]{}; // the name of another symbol that is a lower bound; empty: none
   std::int64_t min = 0, max = 0;
 
   constexpr bool present() const { return name[0] != 0; }
   constexpr bool operator==(const Symbol &) const = default;
 };
 
-/// Why an extent is none. It counts as a fixed extent of 1, so that a model is traced to where it is used, which says
-/// so.
+/// Why a dimension is invalid. An invalid dimension counts as 1, so that tracing continues to the place that uses it,
+/// which reports the error.
 enum class Flaw : std::uint8_t { none, bounds, product, sum, least, size };
 
 constexpr const char *rule_of(Flaw flaw) {
@@ -34,14 +34,14 @@ constexpr const char *rule_of(Flaw flaw) {
 struct Dim {
   std::int64_t offset = 0;
   std::int64_t factor = 0; // 0 for a fixed extent
-  Symbol symbols[2]{};     // sorted by name; absent ones last and counted as 1
-  Flaw flaw = Flaw::none;  // with one, the symbols are what it came from
+  Symbol symbols[2]{};     // sorted by name; absent ones last, counted as 1
+  Flaw flaw = Flaw::none;  // if set, the symbols are those of the operands
 
-  /// What an extent may be; kernels index with 32 bits.
+  /// The largest dimension, since kernels index with 32 bits.
   static constexpr std::int64_t largest = 2147483647;
 
   constexpr Dim() = default;
-  /// A fixed extent.
+  /// A fixed dimension.
   constexpr Dim(std::int64_t extent) : offset(extent) {
     if (extent < -largest || extent > largest) {
       symbols[0].max = extent;
@@ -49,7 +49,7 @@ struct Dim {
     }
   }
   constexpr Dim(int extent) : Dim(std::int64_t{extent}) {}
-  /// A run-time extent `name` in [min, max].
+  /// A dynamic dimension `name` in [min, max].
   template <std::size_t N> constexpr Dim(const char (&name)[N], std::int64_t min, std::int64_t max) : factor(1) {
     static_assert(N > 1 && N <= Symbol::capacity, "kiln: a dimension's name requires 1 to 23 characters [dim_c1]");
     for (std::size_t i = 0; i < N; ++i)
@@ -61,7 +61,7 @@ struct Dim {
     else if (max > largest)
       become(Flaw::size);
   }
-  /// A run-time extent `name` in [least, max], where `least` is another named extent; a call checks it.
+  /// A dynamic dimension `name` in [least, max], where `least` is another named dimension. Each call checks the bound.
   template <std::size_t N>
   constexpr Dim(const char (&name)[N], const Dim &least, std::int64_t max) : Dim(name, least.min(), max) {
     if (least.flaw != Flaw::none)
@@ -78,9 +78,9 @@ struct Dim {
   constexpr int degree() const { return symbols[0].present() + symbols[1].present(); }
   constexpr bool operator==(const Dim &) const = default;
 
-  /// Whether it is a run-time extent itself, nothing added or multiplied.
+  /// Whether the dimension is a single symbol with nothing added or multiplied.
   constexpr bool named() const { return offset == 0 && factor == 1 && degree() == 1; }
-  /// Whether it was declared to be at least `other`, which is a named extent, too.
+  /// Whether the dimension was declared to be at least `other`, which is a named dimension, too.
   constexpr bool declared_at_least(const Dim &other) const {
     if (!named() || !other.named())
       return false;
@@ -90,7 +90,7 @@ struct Dim {
     return true;
   }
 
-  /// Whether two extents have a sum, a product of the form offset + factor * s0 * s1.
+  /// Whether the sum, or the product, of two dimensions has the form offset + factor * s0 * s1.
   static constexpr bool addable(const Dim &a, const Dim &b) { return a.fixed() || b.fixed() || a.same_symbols(b); }
   static constexpr bool multipliable(const Dim &a, const Dim &b) {
     return a.fixed() || b.fixed() || (a.offset == 0 && b.offset == 0 && a.degree() + b.degree() <= 2);
@@ -129,7 +129,7 @@ private:
     offset = 1;
     factor = 0;
   }
-  /// What two extents have no sum or product of.
+  /// The invalid result of two dimensions without a valid sum or product.
   static constexpr Dim flawed(Flaw what, const Dim &a, const Dim &b) {
     Dim result = a.flaw != Flaw::none ? a : b;
     if (a.flaw == Flaw::none && b.flaw == Flaw::none) {
@@ -139,7 +139,7 @@ private:
     }
     return result;
   }
-  /// What two extents gave, if it is an extent: all numbers within 32 bits.
+  /// Returns the result of an operation on a and b if all of its values fit into 32 bits, otherwise an invalid Dim.
   constexpr Dim checked(const Dim &a, const Dim &b) const {
     if (a.flaw != Flaw::none || b.flaw != Flaw::none)
       return flawed(Flaw::none, a, b);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole language: what a model's specification includes.
+// The whole language: the header that a model spec includes.
 #pragma once
 
 #include "kiln/model.h"

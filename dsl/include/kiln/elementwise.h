@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise operations, and what every operation is made with. An operation checks its constraints, then appends one
-// node; a broken rule is recorded and the function still yields the type that it should have had.
+// Elementwise operations, and the helpers of all operations. An operation checks its constraints, then appends one
+// node. If a rule is broken, the operation records the error and still returns the type that the result should have
+// had.
 #pragma once
 
 #include "kiln/shapes.h"
@@ -31,7 +32,7 @@ template <tensor X, tensor... Others> constexpr Text typed(const X &x, const Oth
   return text;
 }
 
-/// The attributes of an operation along an axis, which is a mistake if it is out of range.
+/// Returns the attributes of an operation along an axis; an axis out of range is an error.
 template <int Axis, tensor X> constexpr Attributes along(const X &x, const char *rule) {
   if (!axis_within(Axis, X::rank))
     x.tracer->fail(rule, Text().put("axis ").put(Axis).put(" of ").put(typed(x).data()).data());
@@ -40,7 +41,7 @@ template <int Axis, tensor X> constexpr Attributes along(const X &x, const char 
   return attributes;
 }
 
-/// Whether a constant of the type can be that number. Floating-point types round it.
+/// Whether a constant of the type can represent the number. Floating-point types round it.
 constexpr bool holds(ElementType element, double value) {
   if (floating(element))
     return true;
@@ -58,7 +59,7 @@ template <ElementType E> constexpr Tensor<E> number(Tracer *tracer, double value
   return emit<Tensor<E>>(tracer, Op::constant, {}, std::move(attributes));
 }
 
-/// Both as tensors: a number has the other's element type.
+/// Returns both operands as tensors: a number takes the other operand's element type.
 template <tensor A, tensor B> constexpr auto as_tensors(const A &a, const B &b) { return std::pair{a, b}; }
 template <tensor A, scalar B> constexpr auto as_tensors(const A &a, B b) {
   return std::pair{a, number<A::element>(a.tracer, static_cast<double>(b))};
@@ -81,7 +82,7 @@ template <tensor A, tensor B> constexpr void check_broadcast(const A &a, const B
     a.tracer->fail(rules::broadcast_c2, typed(a, b).data());
 }
 
-/// What two operands may be and what comes of them follows from the operation's family.
+/// The operation's family determines the valid operand types and the result type.
 template <Op O, class Left, class Right> constexpr auto elementwise(const Left &left, const Right &right, Site site) {
   traced_by(left, right)->at(site);
   auto [a, b] = as_tensors(left, right);
@@ -121,8 +122,8 @@ concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tens
   constexpr auto name(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::name>(x, site); }
 #include "kiln/ops.def"
 
-/// The elements as numbers of type E: a boolean is 0 or 1; to i32 and i8 the fraction is cut off, and numbers beyond
-/// its range become the nearest one that f32 has within it.
+/// Converts the elements to type E: a boolean becomes 0 or 1; conversion to i32 and i8 truncates, and saturates at the
+/// nearest value within the range that f32 can represent.
 template <ElementType E, tensor X> constexpr auto cast(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!floating(E) && E != i32 && E != i8)
@@ -147,7 +148,7 @@ constexpr auto where(const C &condition, const A &left, const B &right, Site sit
   using Result = TensorOf<decltype(a)::element, detail::broadcast(C::shape, both)>;
   return detail::emit<Result>(condition.tracer, Op::where, {condition.node, a.node, b.node});
 }
-/// Of two numbers nothing says the type.
+/// A `where` of two numbers is an error, since nothing determines the type.
 template <tensor C, scalar A, scalar B> constexpr auto where(const C &condition, A, B, Site site = Site::here()) {
   condition.tracer->at(site);
   condition.tracer->fail(rules::where_c2, "numbers");
@@ -155,11 +156,11 @@ template <tensor C, scalar A, scalar B> constexpr auto where(const C &condition,
 }
 template <class A, class B>
   requires operands<A, B>
-constexpr auto operator==(const A &a, const B &b) { // no friend: it would compete with itself in the opposite order
+constexpr auto operator==(const A &a, const B &b) { // not a friend: it would be ambiguous with its own reversed form
   return equal(a, b, Site());
 }
 
-/// The identity, but in entries that train: there each element is 0 with the probability p, and else x / (1 - p)
+/// The identity, except in training entries: there each element is 0 with probability p, and otherwise x / (1 - p)
 /// (Srivastava et al. 2014, section 10).
 constexpr auto dropout(const tensor auto &x, double probability, Site site = Site::here()) {
   x.tracer->at(site);
@@ -170,14 +171,14 @@ constexpr auto dropout(const tensor auto &x, double probability, Site site = Sit
   return detail::unary<Op::dropout>(x, site, std::move(attributes));
 }
 
-/// The identity, for whose gradients it is a constant.
+/// The identity; its gradient is zero.
 constexpr auto stop_gradient(const tensor auto &x, Site site = Site::here()) {
   return detail::unary<Op::stop_gradient>(x, site);
 }
 
-/// The parameter `kept`, but in entries that train or give gradients `value`. A step of training adds rate (target -
-/// kept) to the parameter, an entry of gradients gives kept - target as its gradient. Of a parameter that is frozen it
-/// is the parameter everywhere.
+/// The parameter `kept`; in training and gradient entries, `value`. A training step adds rate (target - kept) to the
+/// parameter; a gradient entry returns kept - target as its gradient. If the parameter is frozen, the result is the
+/// parameter in every entry.
 template <tensor Kept, tensor Value, tensor Target>
 constexpr auto running_average(const Kept &kept, const Value &value, const Target &target, double rate,
                                Site site = Site::here()) {

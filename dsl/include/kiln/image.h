@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations on images. An image is [..., height, width, channels]: the channels of a pixel lie together, as files and
-// cameras give them, and so that a grid of features is a list of rows for attention without moving anything. Weights
-// are those of PyTorch. PyTorch's images [..., channels, height, width] take one transpose at the model's entrance.
+// Operations on images. An image is [..., height, width, channels]: the channels of a pixel are contiguous, as files
+// and cameras provide them, and a feature map is a list of rows for attention without a copy. Weights have PyTorch's
+// layout. PyTorch's images [..., channels, height, width] take one transpose at the model's input.
 #pragma once
 
 #include "kiln/elementwise.h"
@@ -15,13 +15,13 @@ struct Conv2dOptions {
 };
 
 struct Pool2dOptions {
-  Pair stride = 0; // 0: the kernel
+  Pair stride = 0; // 0: same as the kernel
   Pair padding = 0;
 };
 
 namespace detail {
 
-/// floor((extent + 2 padding - dilation (kernel - 1) - 1) / stride) + 1: how many windows an axis has.
+/// floor((extent + 2 padding - dilation (kernel - 1) - 1) / stride) + 1: the number of windows along an axis.
 constexpr Dim window_count(const Dim &extent, int kernel, int stride, int padding, int dilation) {
   if (stride < 1 || extent.factor % stride != 0)
     return Dim(1);
@@ -38,7 +38,7 @@ constexpr Dim window_columns(const Dim &extent, const Window &w) {
   return window_count(extent, w.kernel.width, w.stride.width, w.padding.width, w.dilation.width);
 }
 
-/// The image that a window makes of an image; extents of 1 where its rules are broken.
+/// Returns the shape of the image that a window produces; broken rules yield dimensions of 1.
 template <std::size_t R> constexpr auto windowed(const Shape<R> &image, const Window &window, Dim channels) {
   Shape<(R < 3 ? 3 : R)> result;
   for (std::size_t i = 0; i + 3 < R; ++i)
@@ -50,7 +50,7 @@ template <std::size_t R> constexpr auto windowed(const Shape<R> &image, const Wi
   return result;
 }
 
-/// The rules of a window on an image of rank 3 or more.
+/// Checks the rules of a window on an image of rank 3 or more.
 template <Window W, tensor X> constexpr void check_window(const X &x) {
   auto least = [](const Pair &pair) { return pair.height < pair.width ? pair.height : pair.width; };
   if (least(W.kernel) < 1) {
@@ -133,13 +133,13 @@ constexpr Window pool_window(Pair kernel, Pool2dOptions options) {
 } // namespace detail
 
 /// y[..., i, j, o] = sum over a, b, c of x[..., i stride + a dilation - padding, j ..., c] weight[o, c, a, b]; x is 0
-/// outside of its extents. Of `groups` equal parts of the channels each output sees its own.
+/// outside of its bounds. With `groups` > 1 each output channel reads only the input channels of its group.
 template <Conv2dOptions Options = Conv2dOptions{}, tensor X, tensor W>
 constexpr auto conv2d(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);
   return detail::conv2d<Options>(x, weight, {x.node, weight.node});
 }
-/// The same plus a bias [outputs].
+/// conv2d plus a bias [outputs].
 template <Conv2dOptions Options = Conv2dOptions{}, tensor X, tensor W, tensor B>
 constexpr auto conv2d(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
   x.tracer->at(site);
@@ -151,7 +151,7 @@ constexpr auto conv2d(const X &x, const W &weight, const B &bias, Site site = Si
   return detail::conv2d<Options>(x, weight, {x.node, weight.node, bias.node});
 }
 
-/// The largest element of each window, NaN if there is one; the padding does not count.
+/// The largest element of each window, or NaN if the window has one; padding is ignored.
 template <Pair Kernel, Pool2dOptions Options = Pool2dOptions{}, tensor X>
 constexpr auto max_pool2d(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
@@ -163,7 +163,7 @@ constexpr auto avg_pool2d(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   return detail::pool<Op::avg_pool2d, detail::pool_window(Kernel, Options)>(x);
 }
-/// avg_pool2d to an image of these extents; `<1>` is the mean over the image.
+/// avg_pool2d to an image of this size; `<1>` is the mean over the image.
 template <Pair Extents, tensor X> constexpr auto adaptive_avg_pool2d(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr Dim height = detail::last(X::shape, 3), width = detail::last(X::shape, 2);
@@ -179,8 +179,8 @@ template <Pair Extents, tensor X> constexpr auto adaptive_avg_pool2d(const X &x,
   return detail::pool<Op::avg_pool2d, detail::pool_window(kernel, {})>(x);
 }
 
-/// The image at other extents: an element between the centres of four of x is their mean by distance, as
-/// torch.nn.functional.interpolate(mode="bilinear", align_corners=False) has it.
+/// Resizes the image: each element is interpolated bilinearly between four elements of x, as
+/// torch.nn.functional.interpolate(mode="bilinear", align_corners=False) does.
 template <Pair Extents, tensor X> constexpr auto resize_bilinear(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (X::rank < 3)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers: objects with a name that own parameters. Calling a layer traces its `forward` in a scope of that name below
-// the caller's, so the name of a parameter is its call path: "h.{}.attn.c_attn.weight".
+// Layers: named objects that own parameters. Calling a layer traces its `forward` in a scope of that name below the
+// caller's scope, so the name of a parameter is its call path: "h.{}.attn.c_attn.weight".
 //
-// A layer keeps the scope of its first call: called again, or from another layer that got it by reference, it has the
-// same parameters.
+// A layer keeps the scope of its first call. A second call, or a call from another layer that holds a reference to it,
+// uses the same parameters.
 #pragma once
 
 #include "kiln/ops.h"
 
 namespace kiln {
 
-/// What a layer is called, and where: the base of every layer.
+/// The base of every layer: its name and its scope.
 class Named {
 public:
   constexpr Named() = default;
@@ -21,7 +21,7 @@ protected:
   /// The scope of this layer, opened at the first call.
   constexpr int scope_in(Tracer &tracer, std::int64_t copies = 0) const {
     // A trace owns its model and calls it through const functions; g++ 12 cannot read a mutable member in a constant
-    // expression.
+    // expression, hence the const_cast.
     if (scope < 0)
       const_cast<int &>(scope) = tracer.child(name, copies);
     return scope;
@@ -33,14 +33,14 @@ private:
 };
 
 namespace detail {
-/// The first tensor among arguments, or what else stands there.
+/// Returns the first tensor among the arguments, or the last argument if there is none.
 template <class First, class... Rest> constexpr auto first_tensor(const First &first, const Rest &...rest) {
   if constexpr (tensor<First> || sizeof...(Rest) == 0)
     return first;
   else
     return first_tensor(rest...);
 }
-/// What a layer of the language does with arguments that none of its functions takes.
+/// Reports a call of a layer with arguments that none of its overloads accepts.
 template <class... Given> constexpr auto refuse_call(const Given &...given) {
   refuse<rules::layer_c8, Given...>();
   if constexpr (sizeof...(Given) > 0)
@@ -56,8 +56,8 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
   }
 }
 
-/// The parameter of a layer of which the caller chooses the type. Biases are given its element type alone: they are
-/// stored as they are.
+/// A parameter of a layer whose weight type the caller chooses. Biases use only its element type: they are never
+/// quantised.
 template <WeightType Weight, Dim... Extents>
 constexpr auto weight(const tensor auto &context, const char *leaf, const Initial &initial, Site site) {
   static_assert(floating(Weight.element), "kiln: a layer requires weights of a floating-point type [layer_c5]");
@@ -65,13 +65,13 @@ constexpr auto weight(const tensor auto &context, const char *leaf, const Initia
 }
 } // namespace detail
 
-/// The base of a layer of one's own: `struct Attention : kiln::Layer<Attention> { using Layer::Layer; ... forward(...)
+/// The base of a user-defined layer: `struct Attention : kiln::Layer<Attention> { using Layer::Layer; ... forward(...)
 /// const }`.
 template <class Self> class Layer : public Named {
 public:
   using Named::Named;
 
-  /// What gives a name to a layer that did not inherit the constructor.
+  /// Chosen if a name is passed to a layer that did not inherit the constructor.
   template <std::size_t Size> constexpr Layer(const char (&)[Size]) {
     static_assert(
         detail::never<Self, Layer<char[Size]>>,
@@ -114,8 +114,8 @@ public:
   }
 };
 
-/// conv2d of an image [..., height, width, In] by a kernel of these extents: parameters weight [Out, In / groups,
-/// kernel height, kernel width] and bias.
+/// conv2d of an image [..., height, width, In] with a kernel of this size: parameters weight [Out, In / groups, kernel
+/// height, kernel width] and bias.
 template <std::int64_t In, std::int64_t Out, Pair Kernel, Conv2dOptions Options = Conv2dOptions{}, bool Bias = true,
           WeightType Weight = f32>
 class Conv2d : public Named {
@@ -124,7 +124,7 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
-    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // conv2d rejects other values
     constexpr Initial initial = Initial::fan_in(In / groups * Kernel.height * Kernel.width);
     auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", initial, site);
     if constexpr (Bias)
@@ -146,7 +146,7 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
-    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // conv1d rejects other values
     constexpr Initial initial = Initial::fan_in(In / groups * Kernel);
     auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", initial, site);
     if constexpr (Bias)
@@ -169,8 +169,8 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(x.tracer->at(site)));
-    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
-    // PyTorch's reading of this shape: of its second axis, and the kernel.
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // conv_transpose2d rejects other values
+    // PyTorch computes the fan-in of this shape from its second axis and the kernel.
     constexpr Initial initial = Initial::fan_in(Out / groups * Kernel.height * Kernel.width);
     auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", initial, site);
     if constexpr (Bias)
@@ -200,12 +200,12 @@ public:
 private:
   double epsilon;
 };
-/// Each channel by itself.
+/// Normalises each channel separately.
 template <std::int64_t Width, WeightType Weight = f32> using InstanceNorm2d = GroupNorm<Width, Width, Weight>;
 
 namespace detail {
 
-/// Over all axes but the last.
+/// The mean over all axes except the last.
 template <tensor X> constexpr auto mean_of_rows(const X &x, Site site) {
   if constexpr (X::rank < 2)
     return x;
@@ -213,7 +213,7 @@ template <tensor X> constexpr auto mean_of_rows(const X &x, Site site) {
     return mean_of_rows(mean<0>(x, site), site);
 }
 
-/// Times the extents of the axes from Axis on, but for the last.
+/// Multiplies n by the sizes of the axes from Axis on, except the last.
 template <int Axis, tensor X, tensor N> constexpr auto times_rows(const X &x, const N &n, Site site) {
   if constexpr (Axis + 1 >= X::rank)
     return n;
@@ -224,7 +224,7 @@ template <int Axis, tensor X, tensor N> constexpr auto times_rows(const X &x, co
                                 site);
 }
 
-/// n / (n - 1) of the variance of n rows, as of a sample.
+/// Converts the variance of n rows to the sample variance: multiplies it by n / (n - 1).
 template <tensor X, tensor V> constexpr auto sample_variance(const X &x, const V &variance, Site site) {
   auto others = maximum(sub(times_rows<0>(x, constant<f32>(x, {1}, site), site), 1, site), 1, site);
   return add(variance, div(variance, cast<X::element>(others, site), site), site);
@@ -232,10 +232,10 @@ template <tensor X, tensor V> constexpr auto sample_variance(const X &x, const V
 
 } // namespace detail
 
-/// (x - mean) / sqrt(variance + epsilon) * weight + bias for each channel of [..., Width] (Ioffe and Szegedy 2015): the
-/// four parameters of torch.nn.BatchNorm2d. Mean and variance are running_mean and running_var, and in entries that
-/// train those of all rows of x, towards which the two move by the momentum. Behind a convolution it costs nothing of
-/// its own.
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias for each channel of [..., Width] (Ioffe and Szegedy 2015),
+/// with the four parameters of torch.nn.BatchNorm2d. Mean and variance are running_mean and running_var. In training
+/// entries they are those of all rows of x, and the running values move towards them by the momentum. After a
+/// convolution the inference form is folded into it and costs nothing.
 template <std::int64_t Width, WeightType Weight = f32> class BatchNorm2d : public Named {
 public:
   constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5, double momentum = 0.1)
@@ -266,10 +266,10 @@ private:
   double epsilon, momentum;
 };
 
-/// torch.nn.BatchNorm1d, of [..., Width] as well: a signal has its channels last.
+/// torch.nn.BatchNorm1d, also over [..., Width]: the channels of a signal come last.
 template <std::int64_t Width, WeightType Weight = f32> using BatchNorm1d = BatchNorm2d<Width, Weight>;
 
-/// Rows of a table [Rows, Width]: parameter weight.
+/// Looks up rows of a table [Rows, Width]: parameter weight.
 template <std::int64_t Rows, std::int64_t Width, WeightType Weight = f32> class Embedding : public Named {
 public:
   using Named::Named;
@@ -288,14 +288,14 @@ public:
   }
 };
 
-/// Scores of every row of an embedding: x E^T, the output layer that shares the input's weights.
+/// Scores of every row of an embedding: x E^T, an output layer with tied weights.
 template <tensor X, std::int64_t Rows, std::int64_t Width, WeightType Weight>
 constexpr auto logits(const X &x, const Embedding<Rows, Width, Weight> &embedding, Site site = Site::here()) {
   auto weight = embedding.weight(x, site);
   return detail::linear<WeightOrder::out_in>(x, weight, {x.node, weight.node}, rules::logits_c1);
 }
 
-/// Parameters weight and bias.
+/// layer_norm with parameters weight and bias.
 template <std::int64_t Width, WeightType Weight = f32> class LayerNorm : public Named {
 public:
   constexpr explicit LayerNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
@@ -313,7 +313,7 @@ private:
   double epsilon;
 };
 
-/// Parameter weight.
+/// rms_norm with parameter weight.
 template <std::int64_t Width, WeightType Weight = f32> class RmsNorm : public Named {
 public:
   constexpr explicit RmsNorm(const char *name, double epsilon = 1e-6) : Named(name), epsilon(epsilon) {}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Learning rates that follow from the number of a step, for the programs of C and C++ that train. */
+/* Learning rate schedules, for C and C++ programs that train. */
 #ifndef KILN_LEARNING_RATE_H
 #define KILN_LEARNING_RATE_H
 
 #include <math.h>
 #include <stdint.h>
 
-/* Half a cosine from the highest to the lowest rate over the steps, 1 .. steps (Loshchilov and Hutter 2017, equation
- * 5), of which the first warm_up rise to it in a line. */
+/* Cosine decay from the highest to the lowest rate over the steps, 1 .. steps (Loshchilov and Hutter 2017, equation
+ * 5), with a linear rise during the first warm_up steps. */
 static inline float kiln_cosine_rate(float highest, float lowest, int32_t step, int32_t steps, int32_t warm_up) {
   const double part = steps > 0 && step < steps ? (double)step / steps : 1;
   const double rate = lowest + 0.5 * ((double)highest - lowest) * (1 + cos(3.141592653589793 * part));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses: numbers, made of other operations, that training makes small.
+// Losses: scalars, composed of other operations, that training minimises.
 #pragma once
 
 #include "kiln/derived.h"
@@ -28,7 +28,7 @@ template <tensor X> constexpr auto total_mean(const X &x, Site site) {
 template <tensor X, tensor Y>
 inline constexpr bool are_alike = X::element == Y::element && X::shape == Y::shape && floating(X::element);
 
-/// Whether the targets [...] are of logits [..., V].
+/// Whether targets [...] match logits [..., V].
 template <tensor Logits, tensor Targets> constexpr bool are_targets() {
   if constexpr (Logits::rank != Targets::rank + 1 || Targets::element != i32 || !floating(Logits::element)) {
     return false;
@@ -43,12 +43,12 @@ template <tensor Logits, tensor Targets> constexpr bool are_targets() {
 } // namespace detail
 
 struct CrossEntropyOptions {
-  std::int64_t ignore = -1;   // targets that do not count, as those that are no class do not
-  double label_smoothing = 0; // the part of the target that is spread over all classes (Szegedy et al. 2016, section 7)
+  std::int64_t ignore = -1;   // this target is ignored, as are those outside of [0, V)
+  double label_smoothing = 0; // weight of the uniform distribution in the target (Szegedy et al. 2016, section 7)
 };
 
-/// The mean of -log softmax(logits)[target] over the targets that count; 0 if none does. logits [..., V], targets i32
-/// [...].
+/// The mean of -log softmax(logits)[target] over the targets that are not ignored; 0 if all are ignored. logits [...,
+/// V], targets i32 [...].
 template <CrossEntropyOptions Options = CrossEntropyOptions{}, tensor Logits, tensor Targets>
 constexpr auto cross_entropy(const Logits &logits, const Targets &targets, Site site = Site::here()) {
   Tracer &tracer = *logits.tracer;
@@ -92,8 +92,8 @@ template <tensor X, tensor Y> constexpr auto mse(const X &x, const Y &y, Site si
   }
 }
 
-/// The mean of log(1 + e^x) - x y: of logits x and targets y in [0, 1], -y log sigmoid(x) - (1 - y) log(1 -
-/// sigmoid(x)).
+/// The mean of log(1 + e^x) - x y for logits x and targets y in [0, 1], which equals -y log sigmoid(x) - (1 - y) log(1
+/// - sigmoid(x)).
 template <tensor X, tensor Y> constexpr auto binary_cross_entropy(const X &x, const Y &y, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!detail::are_alike<X, Y>) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model's type to its Graph, and the figures that follow from it: parameters, bytes of weights, operations. All
-// of it is constexpr; a model that breaks a rule does not compile, and the error says which layer, rule, extents and
-// line.
+// Traces a model's type to its Graph, and computes figures of the graph: parameters, bytes of weights, operations.
+// Everything is constexpr; a model that breaks a rule does not compile, and the error names the layer, rule, dimensions
+// and line.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@
 
 namespace kiln {
 
-/// The base of a model: a struct of layers with a `forward`. A model may name what goes in and out:
-/// `static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};`. Inputs are arg0, arg1, ... otherwise, and
-/// outputs are output, or output0, output1, ...
-/// `static constexpr kiln::Names variables{"head.*"};` names the weights that may be written between calls.
+/// The base of a model: a struct of layers with a `forward`. A model may name its inputs and outputs: `static constexpr
+/// kiln::Names inputs{"tokens"}, outputs{"logits"};`. Otherwise inputs are arg0, arg1, ... and outputs are output, or
+/// output0, output1, ... `static constexpr kiln::Names variables{"head.*"};` names the weights that may be written
+/// between calls.
 ///
 /// A model with several entries has a `static constexpr auto entries()` in place of the names, after its functions:
 /// `return std::tuple{kiln::entry("encode", &M::encode, {"source"}, {"memory"}), ...};`.
@@ -33,55 +33,55 @@ template <class Function> struct EntryPoint {
   const char *name;
   Function function;
   Names inputs, outputs;
-  int sequences = 0; // of a batched one
+  int sequences = 0; // batched entry: the largest number of sequences
   Training training{};
 
-  /// The same, to be called for up to `most` sequences at once, too, each with states and extents of its own:
-  /// NAME_<entry>_batch. Rows of the sequences lie one after another along the first axis of inputs and results.
+  /// Returns the entry with a batched form, NAME_<entry>_batch, for up to `most` sequences per call, each with its own
+  /// states and dimensions. The rows of the sequences are concatenated along the first axis of inputs and results.
   constexpr EntryPoint batched(int most) const {
     return {name, function, inputs, outputs, most != 0 ? most : -1, training};
   }
 
-  /// Of one that trains: gradients are made smaller where their norm, that of all together, is above `norm`.
+  /// Clips gradients (training entries): scales them down if the norm of all gradients together exceeds `norm`.
   constexpr EntryPoint clipped(double norm) const {
     EntryPoint changed = *this;
     changed.training.clip = norm != 0 ? norm : -1;
     return changed;
   }
-  /// Parameters that match one of the patterns stay as they are; nothing is computed for them.
+  /// Freezes the parameters that match one of the patterns; nothing is computed for them.
   constexpr EntryPoint frozen(Names patterns) const {
     EntryPoint changed = *this;
     changed.training.frozen = patterns;
     return changed;
   }
-  /// Of a stack's layers only what goes from one to the next is kept for the gradients; what is inside them is computed
-  /// a second time (Chen et al. 2016).
+  /// Gradient checkpointing: only the values that pass between the layers of a stack are stored for the gradients; the
+  /// values inside the layers are recomputed (Chen et al. 2016).
   constexpr EntryPoint checkpointed() const {
     EntryPoint changed = *this;
     changed.training.recomputes = true;
     return changed;
   }
-  /// What the layers of stacks and the steps of loops keep for the gradients is rounded to the type, f32 or bf16; what
-  /// goes on from one to the next is not.
+  /// Rounds the values that layers of stacks and iterations of loops store for the gradients to the type, f32 or bf16.
+  /// The values that pass from one layer or iteration to the next are not rounded.
   constexpr EntryPoint activations(ElementType type) const {
     EntryPoint changed = *this;
     changed.training.activations = type;
     return changed;
   }
-  /// A call takes the inputs of so many micro-batches, along a new first axis, and computes one after another: the loss
-  /// and the gradients are the means of theirs, other results are stacked.
+  /// Gradient accumulation: a call takes the inputs of several micro-batches along a new first axis and computes one
+  /// after another. The loss and the gradients are means over the micro-batches; other results are stacked.
   constexpr EntryPoint accumulated(int micro_batches) const {
     EntryPoint changed = *this;
     changed.training.micro_batches = micro_batches != 0 ? micro_batches : -1;
     return changed;
   }
-  /// Keeps a moving average of the parameters: decay times that of the step before, and the rest of what they are now.
+  /// Keeps an exponential moving average of the parameters: decay * average + (1 - decay) * parameter after each step.
   constexpr EntryPoint averaged(double decay) const {
     EntryPoint changed = *this;
     changed.training.average = decay != 0 ? decay : -1;
     return changed;
   }
-  /// Such parameters have no weight decay.
+  /// Disables weight decay for the parameters that match one of the patterns.
   constexpr EntryPoint without_decay(Names patterns) const {
     EntryPoint changed = *this;
     changed.training.undecayed = patterns;
@@ -94,25 +94,25 @@ constexpr EntryPoint<Function> entry(const char *name, Function function, Names 
   return {or_empty(name), function, inputs, outputs};
 }
 
-/// An entry whose first result is a loss, an f32 without axes, and that also gives the gradients of the loss by all
-/// parameters that it depends on, each as a result "grad_h_mlp_weight" for "h.{}.mlp.weight", of the parameter's shape;
-/// those of the layers of a stack are along a new first axis.
+/// An entry whose first result is a loss, an f32 scalar, and that also returns the gradients of the loss with respect
+/// to all parameters that it depends on. Each gradient is a result such as "grad_h_mlp_weight" for "h.{}.mlp.weight",
+/// with the parameter's shape; the gradients of the layers of a stack are stacked along a new first axis.
 template <class Function>
 constexpr EntryPoint<Function> gradients(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
   return {or_empty(name), function, inputs, outputs, 0, Training{Update::give}};
 }
 
-/// An entry that makes a step of training: it computes the loss, its first result, and then changes the parameters that
-/// the loss depends on by their gradients. Behind the function's own inputs it has `learning_rate`, f32, and `step`,
-/// i32, 1 at first; with clipping it gives the gradients' norm as `grad_norm`. A loss or norm that is not finite is a
-/// status, and changes nothing. The optimiser's state lies at the beginning of the arena.
+/// An entry that performs a training step: it computes the loss, its first result, and then updates the parameters that
+/// the loss depends on. After the function's own inputs it has the inputs `learning_rate`, f32, and `step`, i32, 1 at
+/// first; with clipping it returns the gradients' norm as `grad_norm`. If the loss or the norm is not finite, the call
+/// returns an error status and changes nothing. The optimiser state is stored at the beginning of the arena.
 template <class Function, class Optimizer>
 constexpr EntryPoint<Function> train(const char *name, Function function, Names inputs, Names outputs,
                                      Optimizer optimizer) {
   return {or_empty(name), function, inputs, outputs, 0, optimizer.training()};
 }
 
-/// Several results of a forward.
+/// Groups several results of a forward function.
 constexpr auto outputs(const tensor auto &...results) { return std::tuple{results...}; }
 
 namespace detail {
@@ -161,7 +161,7 @@ template <class... Results> inline constexpr int result_count<std::tuple<Results
 template <class Result> inline constexpr bool is_result = tensor<Result>;
 template <class... Results> inline constexpr bool is_result<std::tuple<Results...>> = (tensor<Results> && ...);
 
-/// Of the results of an entry of gradients.
+/// Checks that the first result of a gradient entry is a loss.
 template <tensor Loss> constexpr void check_loss(Tracer &tracer, const Loss &loss) {
   if (Loss::rank != 0 || Loss::element != f32)
     tracer.fail(rules::gradients_c1, typed(loss).data());
@@ -226,9 +226,9 @@ template <class M, class Result, class... Inputs> inline constexpr bool is_entry
 template <class M>
 concept has_forward = requires { &M::forward; };
 
-// Whether a model has members of these names, whatever they are: two bases with one make it ambiguous. So a model
-// without any is told from one whose function is private, a template, or broken itself. Of a model that is broken
-// nothing is said, since the compiler has said why.
+// Whether a model has members of these names, whatever they are: two bases with the same member make the name
+// ambiguous. This distinguishes a model without `forward` from one whose function is private, a template, or
+// ill-formed. If the model is ill-formed, nothing is reported, since the compiler has reported the error.
 struct OtherNames {
   int forward, entries, of_no_model;
 };
@@ -242,8 +242,8 @@ concept names_entries = can_be_asked<M> && !requires { &WithOther<M>::entries; }
 template <class M>
 concept lacks_forward = (can_be_asked<M> || std::is_final_v<M>) && !names_forward<M>;
 
-/// A model as a constant, which can be copied in a constant expression unless a member of it is mutable. g++ says so of
-/// a read in the trace, clang nowhere, since the trace owns its model.
+/// A model as a constant, which a constant expression can copy unless it has a mutable member. g++ reports such a
+/// member when the trace reads it; clang never does, since the trace owns its model.
 template <class M> inline constexpr M untouched{};
 template <class M> constexpr bool is_made() {
   M made{};
@@ -258,7 +258,7 @@ concept has_mutable_members = std::is_trivially_destructible_v<M> && std::is_cop
   typename std::bool_constant<is_made<M>()>;
 } && !requires { typename std::bool_constant<is_copied<M>(untouched<M>)>; };
 
-/// What is no const member function, and so has no parameters to read.
+/// Fallback for an entry that is not a const member function.
 template <class M, class Function> constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
   static_assert(is_entry<Function>,
                 "kiln: an entry requires a const member function of the model that is no template [model_c10]");
@@ -302,7 +302,7 @@ template <class M> constexpr Text mistake() {
 
 namespace error {
 
-/// Instantiated for every model; its assertion is the place where a wrong model stops.
+/// Instantiated for every model; its assertion stops the compilation of an invalid model.
 template <class M> struct Check {
   static constexpr Text mistake = detail::mistake<M>();
   static constexpr bool passed = Refusal<detail::as_message<mistake.size()>(mistake)>::passed;
@@ -318,7 +318,7 @@ template <class M> constexpr Graph trace() {
   return detail::in_order(tracer.take());
 }
 
-/// How many numbers the checkpoint of a model has; tied weights count once.
+/// The number of parameters in a model's checkpoint; tied weights count once.
 template <class M> constexpr std::int64_t parameters() {
   Graph graph = trace<M>();
   std::int64_t total = 0;
@@ -327,7 +327,7 @@ template <class M> constexpr std::int64_t parameters() {
   return total;
 }
 
-/// Bytes of those numbers.
+/// The number of bytes of these parameters.
 template <class M> constexpr std::int64_t weight_bytes() {
   Graph graph = trace<M>();
   std::int64_t total = 0;
@@ -336,7 +336,7 @@ template <class M> constexpr std::int64_t weight_bytes() {
   return total;
 }
 
-/// The value of a named extent.
+/// The value of a symbolic dimension.
 struct Extent {
   const char *name;
   std::int64_t value;
@@ -433,8 +433,8 @@ private:
 
 } // namespace detail
 
-/// Additions and multiplications of the contractions (linear, matmul, conv2d, attention; nothing skipped for a mask) of
-/// one call of the entry of that number: `flops<Gpt2>({{"tokens", 128}})`.
+/// Additions and multiplications of the contractions (linear, matmul, conv2d, attention; masked elements count) in one
+/// call of the entry of that number: `flops<Gpt2>({{"tokens", 128}})`.
 template <class M> constexpr std::int64_t flops(std::initializer_list<Extent> extents = {}, int entry = 0) {
   Graph graph = trace<M>();
   return detail::FlopCounter(graph, extents).region(graph.entries[entry].region);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that move elements and do not change them.
+// Operations that move elements without changing them.
 #pragma once
 
 #include "kiln/elementwise.h"
 
 namespace kiln {
 
-/// The same elements, row major, under other extents: `reshape<B, T, 12, 64>(x)`.
+/// Reshapes x, row-major: `reshape<B, T, 12, 64>(x)`.
 template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   using Result = Tensor<X::element, Extents...>;
@@ -17,7 +17,7 @@ template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site
   return detail::emit<Result>(x.tracer, Op::reshape, {x.node});
 }
 
-/// `x` broadcast to the extents: `expand<B, 64>(x)`.
+/// Broadcasts `x` to this shape: `expand<B, 64>(x)`.
 template <Dim... Extents, tensor X> constexpr auto expand(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   using Result = Tensor<X::element, Extents...>;
@@ -26,7 +26,7 @@ template <Dim... Extents, tensor X> constexpr auto expand(const X &x, Site site 
     x.tracer->fail(rules::expand_c1, X::shape, Result::shape);
   return detail::emit<Result>(x.tracer, Op::expand, {x.node});
 }
-/// Zeros of the given extents; any tensor of the trace serves as `context`.
+/// Zeros of the given shape; `context` is any tensor of the trace.
 template <ElementType E, Dim... Extents> constexpr auto zeros(const tensor auto &context, Site site = Site::here()) {
   return expand<Extents...>(detail::number<E>(context.tracer, 0), site);
 }
@@ -62,7 +62,7 @@ template <int Axis, std::size_t R, std::size_t S> constexpr bool concat_fits(con
   return true;
 }
 
-/// The type of concat. Where extents have no sum, `sums` is false and the first stands.
+/// The result type of concat. If the dimensions have no sum, `sums` is false and the type is that of the first operand.
 template <int Axis, class First, class... Rest> struct Concat {
   using type = First;
   static constexpr bool sums = true;
@@ -88,7 +88,7 @@ template <int Axis, class First, class Next, class... Rest> struct Concat<Axis, 
 
 } // namespace detail
 
-/// The operands one after the other along the axis.
+/// Concatenates the operands along the axis.
 template <int Axis, tensor First, tensor... Rest> constexpr auto concat(const First &first, const Rest &...rest) {
   Tracer *tracer = first.tracer;
   [[maybe_unused]] auto check = [&](const auto &next) {
@@ -136,7 +136,7 @@ template <int Axis, Dim Extent, tensor X> constexpr auto last(const X &x, Site s
   return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
 }
 
-/// The axis of `table` replaced by the axes of the i32 `indices`.
+/// Replaces the axis of `table` by the axes of the i32 `indices`.
 template <int Axis = 0, tensor Table, tensor Indices>
 constexpr auto gather(const Table &table, const Indices &indices, Site site = Site::here()) {
   table.tracer->at(site);

@@ -17,7 +17,7 @@ constexpr bool same_text(const char *a, const char *b) {
   return *a == *b;
 }
 
-/// A name that is not given is an empty one, which rules refuse.
+/// Returns an empty name for a null one; the rules reject empty names.
 constexpr const char *or_empty(const char *name) { return name ? name : ""; }
 
 /// Names of an entry's inputs or outputs, or patterns of names, at most 16.
@@ -29,12 +29,12 @@ struct Names {
   constexpr Names() = default;
   constexpr Names(std::initializer_list<const char *> names) {
     for (const char *name : names)
-      if (count++ < capacity) // more are a mistake that the entry tells
+      if (count++ < capacity) // the entry reports a surplus of names
         items[count - 1] = or_empty(name);
   }
 
-  /// `outputs(a, b)` in a function of a model, where `outputs` is its Names and not kiln::outputs, of which it does the
-  /// work.
+  /// Makes `outputs(a, b)` work in a function of a model, where `outputs` is the Names member, which hides
+  /// kiln::outputs.
   template <class... Results> constexpr auto operator()(const Results &...results) const {
     return std::tuple<Results...>{results...};
   }
@@ -43,7 +43,7 @@ struct Names {
 namespace detail {
 
 // clang-format off
-inline constexpr const char *keywords[] = { // of C11 and C++20
+inline constexpr const char *keywords[] = { // keywords of C11 and C++20
   "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
   "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
   "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
@@ -55,7 +55,8 @@ inline constexpr const char *keywords[] = { // of C11 and C++20
   "wchar_t", "while", "xor", "xor_eq"};
 // clang-format on
 
-/// Whether a name can stand in C and in C++. Names with a leading underscore belong to the implementation.
+/// Whether a name is an identifier in C and in C++. Names with a leading underscore are reserved for the
+/// implementation.
 constexpr bool is_identifier(const char *name) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (!letter(*name))
@@ -69,7 +70,8 @@ constexpr bool is_identifier(const char *name) {
   return true;
 }
 
-/// Whether a name can stand in a weight file, the manifest and a string of the headers; braces are for a stack's index.
+/// Whether a name is valid in a weight file, the manifest and a string of the headers; braces are reserved for a
+/// stack's index.
 constexpr bool is_printable(const char *name) {
   for (const char *c = name; *c; ++c)
     if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '{' || *c == '}')
@@ -84,16 +86,16 @@ constexpr bool has_dot(const char *name) {
   return false;
 }
 
-/// Whether a name is of the form of a pattern, in which each * stands for any characters.
+/// Whether a name matches a pattern, in which each * stands for any characters.
 constexpr bool matches(const char *pattern, const char *name) {
   if (*pattern == '*')
     return matches(pattern + 1, name) || (*name && matches(pattern, name + 1));
   return *pattern == *name && (!*name || matches(pattern + 1, name + 1));
 }
 
-/// How many characters are to be changed, added or left out so that a name is of the form of a pattern.
+/// Edit distance: the number of characters to change, add or remove so that the name matches the pattern.
 constexpr int distance(const char *pattern, const char *name) {
-  std::vector<int> least{0}; // by the length of the name's beginning
+  std::vector<int> least{0}; // indexed by the length of the name's prefix
   for (const char *c = name; *c; ++c)
     least.push_back(least.back() + 1);
   for (; *pattern; ++pattern) {
@@ -115,7 +117,7 @@ constexpr int distance(const char *pattern, const char *name) {
   return least.back();
 }
 
-/// Continues a hash of a text (Fowler, Noll and Vo's).
+/// Continues an FNV-1a hash with a text.
 constexpr std::uint64_t hashed(std::uint64_t hash, const char *text) {
   for (; *text; ++text)
     hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;

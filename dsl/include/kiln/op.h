@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations as an enumeration, and what is known of each without its meaning: name, family, operands, attributes.
-// It all comes from ops.def, where a new operation begins.
+// The operations as an enumeration, and their properties apart from the semantics: name, family, operands, attributes.
+// Everything comes from ops.def; a new operation starts with a row there.
 #pragma once
 
 #include <cstddef>
@@ -15,28 +15,28 @@ enum class Op : std::uint8_t {
 #include "kiln/ops.def"
 };
 
-/// Operations of one family have the same rules of types, and are evaluated and lowered in one place.
+/// Operations of one family have the same type rules, and are evaluated and lowered in one place.
 enum class Family : std::uint8_t {
   source,
-  lookup,      // elements of tables by index, and indices themselves
+  lookup,      // table elements by index, and indices
   contraction, // sums of products over an axis
   convolution,
   attention,
-  unary,      // of floating-point elements; the result's type is the operand's
-  binary,     // of numbers; operands broadcast
-  comparison, // of numbers; operands broadcast; the result is boolean
-  logic,      // of booleans; operands broadcast
+  unary,      // floating-point; the result type is that of the operand
+  binary,     // numbers; operands broadcast
+  comparison, // numbers; operands broadcast; the result is boolean
+  logic,      // booleans; operands broadcast
   selection,
   conversion, // to another element type
   norm,       // along an axis, which the result keeps
-  reduction,  // along an axis, which the result does not have
-  image,      // of [..., height, width, channels]
-  movement,   // elements as they are, elsewhere
+  reduction,  // along an axis, which the result drops
+  image,      // [..., height, width, channels]
+  movement,   // moves elements without changing them
   loop,
   state,
 };
 
-/// Which of graph.h's Attributes an operation has.
+/// The fields of graph.h's Attributes that an operation uses.
 enum class Fields : std::uint32_t {
   none = 0,
   index = 1 << 0,
@@ -47,13 +47,13 @@ enum class Fields : std::uint32_t {
   base = 1 << 5,
   weight_order = 1 << 6,
   permutation = 1 << 7,
-  kernel = 1 << 8, // of the window; these, too:
+  kernel = 1 << 8, // fields of the window, up to dilation
   stride = 1 << 9,
   padding = 1 << 10,
   dilation = 1 << 11,
   groups = 1 << 12,
-  heads = 1 << 13,  // key_value_heads, scale, causal, has_mask, has_lengths
-  states = 1 << 14, // reverse
+  heads = 1 << 13,  // and key_value_heads, scale, causal, has_mask, has_lengths
+  states = 1 << 14, // and reverse
   probability = 1 << 15,
   rate = 1 << 16,
 };
@@ -85,13 +85,13 @@ inline constexpr OpInfo rows[] = {
 
 inline constexpr std::size_t op_count = sizeof(detail::op_table::rows) / sizeof(OpInfo);
 
-/// Whether the number is one of an operation: of a graph that somebody wrote by hand, it may not be.
+/// Whether the number is a valid operation; in a hand-written graph it may not be.
 constexpr bool is_known(Op op) { return static_cast<std::size_t>(op) < op_count; }
 constexpr const OpInfo &info(Op op) { return detail::op_table::rows[static_cast<std::size_t>(op)]; }
 constexpr const char *name_of(Op op) { return is_known(op) ? info(op).name : "unknown"; }
 constexpr Family family_of(Op op) { return info(op).family; }
 
-/// The operation of a name; op_count as a number if there is none.
+/// Returns the operation of this name, or op_count as an Op if there is none.
 constexpr Op find_op(std::string_view name) {
   std::size_t i = 0;
   while (i < op_count && name != detail::op_table::rows[i].name)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings a traced graph into its final order. C++ does not say in which order `f(x) + g(x)` calls f and g, and
-// compilers differ, so nodes, regions and parameters are numbered anew:
-// 1. every entry's results are followed depth first, operands in their order, without recursion, which constant
-//    expressions limit;
-// 2. a node is numbered after its operands, a loop after what its body captures and after its body;
-// 3. a parameter and a scope are numbered with their first node. What no result depends on is left out.
+// Brings a traced graph into its final order. C++ does not specify in which order `f(x) + g(x)` calls f and g, and
+// compilers differ, so nodes, regions and parameters are renumbered:
+// 1. The results of every entry are followed depth first, operands in their order. The traversal is iterative, since
+// constant expressions limit recursion.
+// 2. A node is numbered after its operands, a loop after its captures and its body.
+// 3. A parameter and a scope are numbered with their first node. Values that no result depends on are dropped.
 #pragma once
 
 #include <utility>
@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  /// Numbers a region and everything below it.
+  /// Numbers a region and all regions nested in it.
   constexpr int visit(int old) {
     int id = static_cast<int>(to.regions.size());
     to.regions.push_back({});
@@ -60,7 +60,7 @@ private:
     return id;
   }
 
-  /// Depth first with a list of what is to be done: a node to begin, or ~node to place after all that it depends on.
+  /// Depth-first traversal with a worklist: an entry is a node to visit, or ~node to number after its dependencies.
   constexpr void follow(int root, int old_region, int region) {
     std::vector<int> todo{root};
     while (!todo.empty()) {
@@ -77,7 +77,7 @@ private:
     }
   }
 
-  /// What another region holds is passed over: it has its number already.
+  /// Skips nodes of other regions, which already have numbers.
   constexpr void begin(int node, int region, std::vector<int> &todo) {
     if (seen[node] || home[node] != region)
       return;
@@ -90,7 +90,7 @@ private:
       todo.push_back(operands[i - 1]);
   }
 
-  /// What a body takes from around it, first needed first done.
+  /// Pushes the captures of a body so that the first one used is processed first.
   constexpr void add_captures(int region, std::vector<int> &todo) const {
     for (int result : from.regions[region].results)
       if (home[result] != region)
@@ -161,11 +161,11 @@ private:
   }
 
   Graph from, to;
-  std::vector<int> home;                    // by old node: its region
-  std::vector<int> number;                  // by old node: its new number
-  std::vector<char> seen;                   // by old node
-  std::vector<int> scope, parameter, state; // by old number: the new one
-  std::vector<int> last_child;              // by new scope
+  std::vector<int> home;                    // indexed by old node: its region
+  std::vector<int> number;                  // indexed by old node: its new number
+  std::vector<char> seen;                   // indexed by old node
+  std::vector<int> scope, parameter, state; // indexed by old number: the new one
+  std::vector<int> last_child;              // indexed by new scope
 };
 
 constexpr Graph in_order(Graph graph) { return Ordering(std::move(graph)).run(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recurrent layers under PyTorch's names: "rnn.weight_ih_l0", "rnn.bias_hh_l1_reverse". The projections of the inputs
-// are computed for all steps at once, those of the state step by step.
+// Recurrent layers with PyTorch's parameter names: "rnn.weight_ih_l0", "rnn.bias_hh_l1_reverse". The input projections
+// of all steps are computed at once, those of the state step by step.
 #pragma once
 
 #include <array>
@@ -10,8 +10,9 @@
 
 namespace kiln {
 
-// A cell: `gates` rows of weights for each unit, `states` tensors of which the first one is the output, and `next`, the
-// states that follow from the projected input and the projected output of the step before, [..., gates * Hidden] each.
+// A cell has `gates`, the rows of weights per unit; `states`, the number of state tensors, of which the first is the
+// output; and `next`, which computes the next states from the projected input and the projected previous output, [...,
+// gates * Hidden] each.
 
 /// h' = A(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990).
 template <Activation A = Activation::tanh> struct ElmanCell {
@@ -36,8 +37,8 @@ struct LstmCell {
   }
 };
 
-/// r, z, n = the three parts of W_ih x + b_ih and of W_hh h + b_hh; r = sigmoid(r_x + r_h), z = sigmoid(z_x + z_h),
-/// n = tanh(n_x + r n_h); h' = (1 - z) n + z h (Cho et al. 2014, with the reset gate behind the projection).
+/// r, z, n = the three parts of W_ih x + b_ih and of W_hh h + b_hh; r = sigmoid(r_x + r_h), z = sigmoid(z_x + z_h), n =
+/// tanh(n_x + r n_h); h' = (1 - z) n + z h (Cho et al. 2014, with the reset gate after the projection).
 struct GruCell {
   static constexpr int gates = 3, states = 1;
   template <std::int64_t Hidden>
@@ -51,15 +52,15 @@ struct GruCell {
 
 struct RecurrentOptions {
   int layers = 1;
-  bool bidirectional = false; // a second pass from the last step to the first; outputs lie side by side
+  bool bidirectional = false; // adds a pass from the last step to the first; the outputs are concatenated
   bool bias = true;
-  WeightType weight = f32; // of all parameters, and of the sequence; a storage of the matrices
+  WeightType weight = f32; // type of all parameters and of the sequence; storage format of the matrices
 };
 
-/// What a recurrent layer returns: `auto [outputs, last] = lstm(x);`.
+/// The result of a recurrent layer: `auto [outputs, last] = lstm(x);`.
 template <class Outputs, class State> struct Recurrence {
-  Outputs outputs; // of the last layer, [steps, ..., directions * Hidden]
-  State last;      // of each layer and direction, [layers * directions, ..., Hidden]; a tuple (h, c) for an LSTM
+  Outputs outputs; // outputs of the last layer, [steps, ..., directions * Hidden]
+  State last; // last state of each layer and direction, [layers * directions, ..., Hidden]; a tuple (h, c) for an LSTM
 };
 
 template <class Outputs, class State> Recurrence(Outputs, State) -> Recurrence<Outputs, State>;
@@ -80,10 +81,10 @@ template <int Layer, bool Reverse> struct RecurrentNames {
   static constexpr auto bias_ih = make("bias_ih"), bias_hh = make("bias_hh");
 };
 
-/// A tuple of `Count` times the same type.
+/// A tuple of `Count` elements of type X.
 template <class X, std::size_t Count> using Repeated = decltype(std::tuple_cat(std::declval<std::array<X, Count>>()));
 
-/// The state that is to stand: the next one where the sequence goes on.
+/// Selects the next state where the sequence continues, and the previous state elsewhere.
 template <class State, std::size_t... I>
 constexpr auto kept(const tensor auto &on, const State &next, const State &state, std::index_sequence<I...>) {
   return std::tuple{where(on, std::get<I>(next), std::get<I>(state))...};
@@ -91,9 +92,9 @@ constexpr auto kept(const tensor auto &on, const State &next, const State &state
 
 } // namespace detail
 
-/// Layers of a cell over x [steps, ..., In], by default from a state of zeros. `initial` is a state of the form of
-/// Recurrence::last. `lengths`, i32 [...], ends each sequence: outputs behind its end are 0, the last state is that of
-/// its end, and the reverse pass begins there.
+/// Stacked layers of a cell over x [steps, ..., In]; the default initial state is zero. `initial` is a state of the
+/// form of Recurrence::last. `lengths`, i32 [...], ends each sequence: outputs past its end are 0, the last state is
+/// that of its end, and the reverse pass starts there.
 template <class Cell, std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>
 class Recurrent : public Named {
 public:
@@ -107,7 +108,7 @@ public:
     ScopeGuard guard(tracer, scope_in(tracer));
     if constexpr (X::rank < 2)
       tracer.fail(rules::recurrent_c1, detail::typed(x).data());
-    if constexpr (X::element != Options.weight.element) { // as if it were, so that the types below fit
+    if constexpr (X::element != Options.weight.element) { // traced as if it were, so that the types below match
       tracer.fail(rules::recurrent_c7, detail::typed(x).data());
       return (*this)(TensorOf<Options.weight.element, X::shape>(x.tracer, x.node), initial, lengths, site);
     } else {
@@ -127,15 +128,15 @@ private:
   static constexpr int directions = Options.bidirectional ? 2 : 1;
   static constexpr std::int64_t passes = std::int64_t{Options.layers} * directions;
   static_assert(Options.layers >= 1, "kiln: a recurrent layer requires at least one layer [recurrent_c4]");
-  static constexpr int most_layers = 64; // each is a loop of its own, traced one inside the other's template
+  static constexpr int most_layers = 64; // each is a separate loop, traced inside the template of the previous one
   static_assert(Options.layers <= most_layers, "kiln: a recurrent layer requires at most 64 layers [recurrent_c6]");
 
-  /// The state of one pass.
+  /// The shape of the state of one pass.
   template <tensor X> static constexpr auto shape = detail::with_last(detail::without_axis(X::shape, 0), Hidden);
   template <tensor X> using State = TensorOf<Options.weight.element, shape<X>>;
   template <tensor X> using States = TensorOf<Options.weight.element, detail::prepended(passes, shape<X>)>;
 
-  /// The initial states of all passes, a tuple of `Cell::states`; None for zeros.
+  /// Returns the initial states of all passes, a tuple of `Cell::states`; None for zeros.
   template <tensor X, class Initial> static constexpr auto start(const X &x, const Initial &initial) {
     if constexpr (std::is_same_v<Initial, None>) {
       return None();
@@ -150,8 +151,8 @@ private:
     }
   }
 
-  /// boolean [steps, ..., 1]: whether a sequence has that step; None without lengths. These are looked up in 0 ..
-  /// steps, as indices are, so that a call with others is refused.
+  /// Returns boolean [steps, ..., 1]: whether a sequence has that step; None without lengths. The lengths index a table
+  /// of 0 .. steps, so that a call with lengths out of range fails the index check.
   template <tensor X, class Lengths> static constexpr auto goes_on(const X &x, const Lengths &lengths, Site site) {
     if constexpr (std::is_same_v<Lengths, None>) {
       return lengths;
@@ -177,11 +178,11 @@ private:
     }
   }
 
-  /// x W^T + b for parameters of this layer.
+  /// Computes x W^T + b with parameters of this layer.
   template <std::int64_t Width>
   constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) const {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    constexpr Initial initial = Initial::fan_in(Hidden); // all of them
+    constexpr Initial initial = Initial::fan_in(Hidden); // for both weights and both biases
     auto w = detail::weight<Options.weight, rows, Width>(x, weight, initial, site);
     if constexpr (Options.bias)
       return linear(x, w, detail::weight<Options.weight.element, rows>(x, bias, initial, site), site);
@@ -207,7 +208,7 @@ private:
       return std::tuple{one(std::get<I>(initial))...};
   }
 
-  /// One layer in one direction: scan's last states and outputs.
+  /// Runs one layer in one direction; returns the scan's last states and outputs.
   template <int Layer, bool Reverse, tensor X>
   constexpr auto pass(const X &x, const auto &initial, const auto &on, Site site) const {
     using Name = detail::RecurrentNames<Layer, Reverse>;
@@ -236,7 +237,7 @@ private:
     }
   }
 
-  /// The layers from this one on: the outputs, and the last states of all passes in order.
+  /// Runs the layers from this one on; returns the outputs, and the last states of all passes in order.
   template <int Layer>
   constexpr auto layers(const tensor auto &x, const auto &initial, const auto &on, Site site) const {
     auto [last, outputs] = pass<Layer, false>(x, initial, on, site);
@@ -258,7 +259,7 @@ private:
     }
   }
 
-  /// From states by pass to states stacked over the passes.
+  /// Converts states per pass to states stacked over the passes.
   template <std::size_t... I> static constexpr auto stacked(const auto &states, std::index_sequence<I...>) {
     auto one = [&](auto number) {
       auto raise = []<tensor S>(const S &state) {
@@ -271,7 +272,7 @@ private:
   }
 };
 
-/// One step of a cell, for a loop of one's own: x [..., In] and the state, [..., Hidden] or a tuple of them, give the
+/// One step of a cell, for a user-written loop: x [..., In] and the state, [..., Hidden] or a tuple of them, yield the
 /// next state. Parameters weight_ih, weight_hh, bias_ih, bias_hh.
 template <class Cell, std::int64_t In, std::int64_t Hidden, WeightType Weight = f32>
 class RecurrentStep : public Named {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Compile errors whose text is computed: of a wrong model, and of calls that no function of the language takes, where
-// the compiler's own words would be a list of templates. `kiln compile` reads these texts in the compiler's output.
+// Compile errors whose text is computed, for invalid models and for calls that no function of the language accepts,
+// where the compiler's own message would be a list of templates. `kiln compile` reads these texts in the compiler's
+// output.
 #pragma once
 
 #include <concepts>
@@ -26,13 +26,13 @@ namespace error {
 
 template <Message Text> inline constexpr bool none = Text.size() == 0;
 
-/// The text letter by letter: all that clang before 22 prints whole of a template argument.
+/// The text as single characters, the only form of a template argument that clang before 22 prints completely.
 template <char... Letters> struct Spelled {
   static_assert(sizeof...(Letters) == 0, "kiln: the model breaks a rule; the next note spells it");
   static constexpr bool passed = true;
 };
 
-/// Its instantiation is the error, unless the text is empty.
+/// Instantiating this template is the error, unless the text is empty.
 template <Message Text> struct Refusal {
 #if (defined(__clang__) && __clang_major__ >= 22) || (defined(__cpp_static_assert) && __cpp_static_assert >= 202306L)
 #if defined(__clang__)
@@ -56,7 +56,7 @@ template <Message Text> struct Refusal {
 
 namespace detail {
 
-/// False, but only where the template that asks is instantiated.
+/// False, but dependent, so that an assertion fails only when its template is instantiated.
 template <class...> inline constexpr bool never = false;
 
 template <std::size_t Size> constexpr Message<Size> as_message(const Text &text) {
@@ -66,7 +66,7 @@ template <std::size_t Size> constexpr Message<Size> as_message(const Text &text)
   return copy;
 }
 
-/// What a C++ type is in the language's words: "f32[tokens 1..64, 8]", "a number", "a layer".
+/// Describes a C++ type in the terms of the language: "f32[tokens 1..64, 8]", "a number", "a layer".
 template <class X> constexpr Text described() {
   Text text;
   if constexpr (requires { X::element, X::rank, X::sound; })
@@ -102,7 +102,7 @@ template <const char *const &Rule, class... Given> constexpr Text refusal_text()
   return text;
 }
 
-/// Stops the compilation with the rule and what was given. The error's place is the call that led here.
+/// Stops the compilation with the rule and the argument types. The error's location is the call that led here.
 template <const char *const &Rule, class... Given> constexpr void refuse() {
   constexpr Text text = refusal_text<Rule, Given...>();
   static_assert(error::Refusal<as_message<text.size()>(text)>::passed);

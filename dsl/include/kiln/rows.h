@@ -26,7 +26,7 @@ template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X
   return emit<Result>(x.tracer, O, {x.node}, std::move(attributes));
 }
 
-/// The maximum, as the value of what argmax is the index of: the gradient is that element's.
+/// The maximum; its gradient goes only to the element that argmax selects.
 template <int Axis, tensor X> constexpr auto first_max(const X &x, Site site) {
   return reduce<Op::max, Axis, X::element>(x, site, true);
 }
@@ -93,12 +93,12 @@ template <int Axis = -1, tensor X> constexpr auto max(const X &x, Site site = Si
 template <int Axis = -1, tensor X> constexpr auto sum(const X &x, Site site = Site::here()) {
   return detail::reduce<Op::sum, Axis, X::element>(x, site);
 }
-/// i32; the first of equal maxima.
+/// i32; the index of the first maximum.
 template <int Axis = -1, tensor X> constexpr auto argmax(const X &x, Site site = Site::here()) {
   return detail::reduce<Op::argmax, Axis, i32>(x, site);
 }
 
-/// Each element with the sum of those before it along the axis, added in their order.
+/// Inclusive prefix sum along the axis, added in order.
 template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (X::element == boolean)
@@ -107,9 +107,9 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
                                                       detail::along<Axis>(x, rules::reduction_c1));
 }
 
-/// A draw from softmax(x) along the axis, i32: argmax(x - log(-log(uniform))), for independent numbers in (0, 1) that
-/// the caller gives, broadcastable with x (Gumbel 1954; Maddison et al. 2014). Hard attention is a gather of what it
-/// draws.
+/// Samples from softmax(x) along the axis, i32: argmax(x - log(-log(uniform))), for independent uniform numbers in (0,
+/// 1) that the caller supplies, broadcastable with x (Gumbel 1954; Maddison et al. 2014). Hard attention gathers the
+/// sampled elements.
 template <int Axis = -1, tensor X, tensor U>
 constexpr auto gumbel_max(const X &x, const U &uniform, Site site = Site::here()) {
   return argmax<Axis>(sub(x, log(sub(0.0, log(uniform, site), site), site), site), site);

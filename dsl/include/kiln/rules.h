@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rule texts of dsl/SPEC.md, one for each labelled constraint. The trace and the compiler's verifiers print these
-// very strings, followed by the values that break the rule.
+// strings, followed by the values that break the rule.
 #pragma once
 
 namespace kiln::rules {
 
-// Extents, tensors, names.
+// Dimensions, tensors, names.
 inline constexpr const char *dim_c1 = "a dimension's name requires 1 to 23 characters [dim_c1]";
 inline constexpr const char *dim_c2 = "a dimension requires bounds 1 <= min <= max [dim_c2]";
 inline constexpr const char *dim_c3 = "a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]";

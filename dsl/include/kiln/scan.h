@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop over time: a step that is traced once, on a slice of the sequences and the state of the step before.
+// A loop over time: the body is traced once, on a slice of the sequences and the state of the previous iteration.
 #pragma once
 
 #include <tuple>
@@ -23,14 +23,14 @@ template <class X> constexpr auto as_tuple(const X &x) {
   else
     return x;
 }
-/// The tensor of the tuple if `Like` is a tensor, else the tuple.
+/// Returns the only tensor of the tuple if `Like` is a tensor, otherwise the tuple.
 template <class Like, class Tuple> constexpr auto as_given(const Tuple &tuple) {
   if constexpr (tensor<Like>)
     return std::get<0>(tuple);
   else
     return tuple;
 }
-/// The tuple of the function's results, called in order.
+/// Applies the function to each element in order, and returns the tuple of the results.
 template <class Function, class Tuple> constexpr auto transformed(Function &&function, const Tuple &tuple) {
   return std::apply([&](const auto &...x) { return std::tuple<decltype(function(x))...>{function(x)...}; }, tuple);
 }
@@ -62,12 +62,12 @@ template <tensor X> constexpr X state_argument(const X &x) {
 
 } // namespace detail
 
-/// Runs `step(state, x)` for every index of the first axis of the sequences `xs`: x is the slice there, the state is
-/// `initial` at first, then what the step returned before. The step returns a std::pair of the next state and the
-/// outputs. The result is the pair of the last state and of the outputs, stacked along a new first axis.
+/// Runs `step(state, x)` for every index of the first axis of the sequences `xs`: x is the slice at the index; the
+/// state is `initial` at first, then the one that the previous step returned. The step returns a std::pair of the next
+/// state and the outputs. The result is a pair of the last state and the outputs, stacked along a new first axis.
 ///
-/// The state, the sequences and the outputs are a tensor or a std::tuple of tensors each. `Direction::reverse` goes
-/// from the last index to the first. A projection of all steps belongs before the loop, where it is one contraction.
+/// The state, the sequences and the outputs are each a tensor or a std::tuple of tensors. `Direction::reverse` iterates
+/// from the last index to the first. Compute a projection of all steps before the loop, where it is one GEMM.
 template <Direction D = Direction::forward, class State, class Sequences, class Step>
 constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site site = Site::here()) {
   using detail::as_given, detail::as_tuple, detail::transformed, detail::typed;

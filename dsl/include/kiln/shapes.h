@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shape rules of the operations: pure functions on Shapes, evaluated where types are formed. Every function yields
-// a shape even when its rule is broken, so that one mistake gives one message.
+// The shape rules of the operations: pure functions on Shapes, evaluated where types are formed. Every function returns
+// a shape even if its rule is broken, so that one mistake produces one message.
 #pragma once
 
 #include "kiln/tensor.h"
@@ -18,7 +18,7 @@ template <std::size_t R> constexpr Dim last(const Shape<R> &shape, std::size_t f
 
 template <std::size_t R> constexpr Dim first(const Shape<R> &shape) { return R > 0 ? shape[0] : Dim(1); }
 
-/// The shape with its last extent replaced; [extent] for a scalar.
+/// Replaces the last dimension; [extent] for a scalar.
 template <std::size_t R> constexpr auto with_last(const Shape<R> &shape, Dim extent) {
   Shape<(R == 0 ? 1 : R)> result;
   for (std::size_t i = 0; i < R; ++i)
@@ -66,7 +66,7 @@ template <int Count> constexpr auto ones() {
   return shape;
 }
 
-/// Everything but the last `Count` extents.
+/// The shape without the last `Count` dimensions.
 template <std::size_t Count, std::size_t R> constexpr auto leading(const Shape<R> &shape) {
   Shape<(R < Count ? 0 : R - Count)> result;
   for (std::size_t i = 0; i < result.size(); ++i)
@@ -76,7 +76,7 @@ template <std::size_t Count, std::size_t R> constexpr auto leading(const Shape<R
 
 constexpr bool broadcasts(const Dim &a, const Dim &b) { return a == b || a == Dim(1) || b == Dim(1); }
 
-/// Extents aligned at the last, as NumPy does.
+/// Aligns the shapes at the last dimension, as NumPy does.
 template <std::size_t A, std::size_t B> constexpr bool broadcasts(const Shape<A> &a, const Shape<B> &b) {
   for (std::size_t i = 1; i <= A && i <= B; ++i)
     if (!broadcasts(a[A - i], b[B - i]))
@@ -152,10 +152,11 @@ constexpr std::int64_t greatest_divisor(std::int64_t a, std::int64_t b) {
   return a < 0 ? -a : a;
 }
 
-/// A number of elements as a product that has one form only: a constant, run-time extents, and sums offset + factor *
-/// s0 * s1 whose numbers have no common divisor. A sum of a square, T * T - 4, is the product of two others.
+/// The canonical form of a number of elements as a product: a constant, symbols, and sums offset + factor * s0 * s1
+/// whose coefficients have no common divisor. A sum that is a difference of squares, T * T - 4, is split into its two
+/// factors.
 template <std::size_t Rank> struct Factors {
-  std::uint64_t constant = 1; // of what is no shape it may wrap
+  std::uint64_t constant = 1; // may wrap for an invalid shape
   Symbol symbols[2 * Rank + 1];
   Dim sums[2 * Rank + 1];
   std::size_t symbol_count = 0, sum_count = 0;
@@ -194,9 +195,9 @@ private:
       sums[sum_count++] = part;
     }
   }
-  /// The whole square root, 0 if there is none.
+  /// Returns the integer square root, or 0 if `square` is not a perfect square.
   static constexpr std::int64_t root(std::int64_t square) {
-    std::int64_t low = 0, high = 46341; // whose square is beyond the largest extent
+    std::int64_t low = 0, high = 46341; // 46341^2 exceeds the largest dimension
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
       if (middle * middle <= square)
@@ -208,7 +209,7 @@ private:
   }
 };
 
-/// Whether two lists hold the same, in any order.
+/// Whether two lists have the same elements in any order.
 template <class Item> constexpr bool same_items(const Item *a, std::size_t a_count, Item *b, std::size_t b_count) {
   for (std::size_t i = 0; i < a_count && a_count == b_count; ++i) {
     std::size_t j = i;
@@ -223,7 +224,7 @@ template <class Item> constexpr bool same_items(const Item *a, std::size_t a_cou
   return a_count == b_count;
 }
 
-/// Whether two shapes have as many elements for every value of the named extents.
+/// Whether two shapes have the same number of elements for every value of the symbols.
 template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A> &a, const Shape<B> &b) {
   const Factors<A> left(a);
   Factors<B> right(b);
@@ -232,7 +233,7 @@ template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A>
          same_items(left.sums, left.sum_count, right.sums, right.sum_count);
 }
 
-/// Whether [start, start + extent) lies within `whole` for every value of the named extents.
+/// Whether [start, start + extent) is within `whole` for every value of the symbols.
 constexpr bool slice_within(const Dim &whole, std::int64_t start, const Dim &extent) {
   if (start < 0)
     return false;
@@ -242,7 +243,7 @@ constexpr bool slice_within(const Dim &whole, std::int64_t start, const Dim &ext
   return left.flaw == Flaw::none && left.min() >= start;
 }
 
-/// Whether a >= b for every value of the named extents.
+/// Whether a >= b for every value of the symbols.
 constexpr bool at_least(const Dim &a, const Dim &b) { return a.declared_at_least(b) || slice_within(a, 0, b); }
 
 } // namespace kiln::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that begin a computation: parameters, constants, table rows, positions.
+// Operations without tensor operands: parameters, constants, table rows, positions.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,7 @@
 namespace kiln {
 
 namespace detail {
-/// Of parameters, constants and states, which a caller states no extents of.
+/// Checks that parameters, constants and states have fixed dimensions, since a caller does not supply any for them.
 template <class Result> constexpr void check_fixed(Tracer *tracer) {
   for (const Dim &dim : Result::shape)
     if (!dim.fixed())
@@ -19,8 +19,9 @@ template <class Result> constexpr void check_fixed(Tracer *tracer) {
 }
 } // namespace detail
 
-/// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`. Its type is an
-/// element type, or a storage: `kiln::int8` is a tensor of f32. `initial`: what NAME_initialise_weights makes of it.
+/// The parameter `leaf` of the layer that is being traced; `context` is any tensor of the trace. `Type` is an element
+/// type or a storage format: with `kiln::int8` the tensor is f32. `initial` is the value that NAME_initialise_weights
+/// sets.
 template <WeightType Type, Dim... Extents>
 constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context, const char *leaf,
                                                      const Initial &initial, Site site = Site::here()) {
@@ -37,7 +38,7 @@ constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context,
 
 namespace detail {
 
-/// The number of elements; 0 of what is no shape.
+/// The number of elements; 0 for an invalid shape.
 template <class Result> constexpr std::int64_t fixed_count() {
   std::int64_t count = Result::sound ? 1 : 0;
   for (const Dim &dim : Result::shape)
@@ -60,7 +61,7 @@ template <class Result> constexpr Result constant(Tracer *tracer, std::vector<do
   return emit<Result>(tracer, Op::constant, {}, std::move(attributes));
 }
 
-/// Numbers in a row, or rows of them: arrays of C, std::array, std::vector, std::span.
+/// Numbers in a row, or rows of them: C arrays, std::array, std::vector, std::span.
 template <class Values>
 concept numbers = scalar<Values> || requires(const Values &values) {
   std::begin(values) != std::end(values);
@@ -77,7 +78,7 @@ constexpr void collect(std::vector<double> &into, const auto &values) {
       collect(into, value);
 }
 
-/// What the function gives for each index of the shape, in order.
+/// Evaluates the function at each index of the shape, in order.
 template <class Result, std::size_t... Axis>
 constexpr std::vector<double> computed(const auto &function, std::index_sequence<Axis...>) {
   std::vector<double> values;
@@ -98,12 +99,12 @@ template <class Function, std::size_t... Axis> constexpr bool takes_indices(std:
 
 } // namespace detail
 
-/// A constant of the given extents, row major; any tensor of the trace serves as `context`.
+/// A constant of this shape, row-major; `context` is any tensor of the trace.
 template <ElementType E, Dim... Extents>
 constexpr auto constant(const tensor auto &context, std::initializer_list<double> values, Site site = Site::here()) {
   return detail::constant<Tensor<E, Extents...>>(context.tracer, std::vector<double>(values), site);
 }
-/// Of an array, or of an array of arrays, which holds the elements row by row.
+/// A constant from an array, or from an array of arrays, which contains the elements row by row.
 template <ElementType E, Dim... Extents, class Values>
   requires(detail::numbers<Values> && !scalar<Values>)
 constexpr auto constant(const tensor auto &context, const Values &values, Site site = Site::here()) {
@@ -111,7 +112,7 @@ constexpr auto constant(const tensor auto &context, const Values &values, Site s
   detail::collect(all, values);
   return detail::constant<Tensor<E, Extents...>>(context.tracer, std::move(all), site);
 }
-/// Of a function that the compiler can evaluate: element [i, j] is function(i, j).
+/// A constant from a constexpr function: element [i, j] is function(i, j).
 template <ElementType E, Dim... Extents, class Function>
   requires(detail::takes_indices<Function>(std::make_index_sequence<sizeof...(Extents)>()))
 constexpr auto constant(const tensor auto &context, const Function &function, Site site = Site::here()) {
@@ -133,7 +134,7 @@ constexpr auto embedding(const I &indices, const Table &table, Site site = Site:
     tracer->fail(rules::embedding_c4, detail::typed(table).data());
   int source = indices.node;
   if (tracer->node(source).attributes.at_end)
-    source = tracer->node(source).operands[0]; // the last of some positions
+    source = tracer->node(source).operands[0]; // the last ones of a range of positions
   const Node &positions = tracer->node(source);
   if (positions.op == Op::positions && !detail::at_least(Table::shape[0], positions.shape[0]))
     tracer->fail(rules::embedding_c3, Table::shape[0], positions.shape[0]);
@@ -141,7 +142,7 @@ constexpr auto embedding(const I &indices, const Table &table, Site site = Site:
   return detail::emit<TensorOf<Table::element, shape>>(tracer, Op::embedding, {indices.node, table.node});
 }
 
-/// 0, 1, 2, ... along an axis of `x`: i32 [extent].
+/// 0, 1, 2, ... along an axis of `x`: i32 [size of the axis].
 template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   auto attributes = detail::along<Axis>(x, rules::positions_c1);
@@ -149,18 +150,18 @@ template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site sit
   return detail::emit<Tensor<i32, extent>>(x.tracer, Op::positions, {x.node}, std::move(attributes));
 }
 
-/// 0, 1, 2, ... below an extent: i32 [Extent]; any tensor of the trace serves as `context`.
+/// 0, 1, 2, ..., Extent - 1: i32 [Extent]; `context` is any tensor of the trace.
 template <Dim Extent> constexpr auto arange(const tensor auto &context, Site site = Site::here()) {
   return positions<0>(zeros<i32, Extent>(context, site), site);
 }
 
-/// The positions of an axis of `x` when its elements are the last of `Whole`: i32 [n] = Whole - n, ..., Whole - 1.
+/// The positions of an axis of `x` whose elements are the last of `Whole`: i32 [n] = Whole - n, ..., Whole - 1.
 template <Dim Whole, int Axis = -1, tensor X> constexpr auto positions_in(const X &x, Site site = Site::here()) {
   constexpr Dim extent = X::rank == 0 ? Dim(1) : X::shape[detail::normal_axis(Axis, X::rank)];
   return last<0, extent>(arange<Whole>(x, site), site);
 }
 
-/// Sines and cosines of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
+/// Sinusoidal position encoding of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
 template <std::int64_t Width, tensor P>
 constexpr auto sinusoidal(const P &positions, double base = 10000, Site site = Site::here()) {
   positions.tracer->at(site);

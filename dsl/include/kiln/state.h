@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors that live between calls, in the arena: key-value caches, the states of a decoder.
+// Tensors that persist between calls, in the arena: KV caches, the states of a decoder.
 #pragma once
 
 #include "kiln/elementwise.h"
 
 namespace kiln {
 
-/// A tensor of fixed extents that keeps its value from one call to the next: the state `name` of the layer that is
-/// being traced, shared by all entries. It lies at the beginning of the arena, so each arena is a session of its own;
-/// zeros begin one.
+/// A tensor of fixed shape that keeps its value from one call to the next: the state `name` of the layer that is being
+/// traced, shared by all entries. It is stored at the beginning of the arena, so each arena is a separate session; a
+/// session starts with zeros.
 template <ElementType E, Dim... Extents> class State {
 public:
   constexpr explicit State(const char *name) : name(or_empty(name)) {}
@@ -17,17 +17,17 @@ public:
   static constexpr Shape<sizeof...(Extents)> shape{{Extents...}};
   static_assert(sizeof...(Extents) > 0, "kiln: a state requires at least one extent [state_c4]");
 
-  /// The value that the call began with; any tensor of the trace serves as `context`.
+  /// The value at the start of the call; `context` is any tensor of the trace.
   constexpr auto read(const tensor auto &context, Site site = Site::here()) const {
     return begin<detail::first(shape)>(context, site);
   }
-  /// Its first rows, which an earlier call appended or stored.
+  /// The first `Rows` rows, which earlier calls appended or stored.
   template <Dim Rows> constexpr auto read(const tensor auto &context, Site site = Site::here()) const {
     return begin<Rows>(context, site);
   }
 
-  /// `rows` become the last ones of the first `Rows`, which are the result: [n, ...] -> [Rows, ...]. The rows before
-  /// them are those of earlier calls.
+  /// Appends `rows` so that they are the last of the first `Rows` rows, and returns these: [n, ...] -> [Rows, ...]. The
+  /// preceding rows are those of earlier calls.
   template <Dim Rows, tensor X> constexpr auto append(const X &rows, Site site = Site::here()) const {
     Tracer &tracer = *rows.tracer;
     tracer.at(site);
@@ -45,7 +45,7 @@ public:
     return result;
   }
 
-  /// `value` is what the next call begins with; reads of this one are not changed.
+  /// Sets the value for the next call; reads in the current call still see the old value.
   template <tensor X> constexpr void store(const X &value, Site site = Site::here()) const {
     Tracer &tracer = *value.tracer;
     tracer.at(site);

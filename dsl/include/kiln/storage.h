@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a spec says of a weight's type: the element type of its tensor, or, for one of f32, in which fewer bits the
-// library stores it.
+// The type of a weight as a spec states it: the element type of its tensor, or, for an f32 tensor, the narrower format
+// in which the library stores it.
 #pragma once
 
 #include <string_view>
@@ -10,12 +10,13 @@
 
 namespace kiln {
 
-/// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated. Members of
-/// one byte: of a template argument with padding clang 22 takes doubles behind it for 0, or crashes.
+/// The storage format of an f32 weight (dsl/SPEC.md, Stored weights). A weight without a stated format has that of the
+/// build. The members are single bytes: in a template argument with padding, clang 22 reads the doubles after it as 0,
+/// or crashes.
 struct Storage {
-  ElementType element = ElementType::f32; // of the numbers in memory; those of i8 have a scale for each output
-  std::uint8_t group = 0;                 // of i4: how many numbers of an output, one after the other, have one scale
-  bool has_zero = false;                  // of i4: whether a number of each group stands for 0
+  ElementType element = ElementType::f32; // type of the stored numbers; i8 has one scale per output
+  std::uint8_t group = 0; // i4: group size, the number of consecutive values of an output that share a scale
+  bool has_zero = false;  // i4: whether each group has a zero point
   bool is_stated = false;
 
   constexpr Storage() = default;
@@ -44,14 +45,14 @@ inline constexpr StorageName storage_names[] = {{"f32", Storage(ElementType::f32
                                                 {"int4_zero", Storage(ElementType::i4, 32, true)}};
 } // namespace detail
 
-/// "int8"; "none" of one that is not stated, "unknown" of one that somebody wrote by hand.
+/// Returns "int8", "none" for an unstated format, or "unknown" for a hand-written one.
 constexpr const char *name_of(const Storage &storage) {
   for (const detail::StorageName &row : detail::storage_names)
     if (row.storage == storage)
       return row.name;
   return storage.is_stated ? "unknown" : "none";
 }
-/// The storage of a name; one that is not stated if there is none.
+/// Returns the storage format of this name, or an unstated one if there is none.
 constexpr Storage find_storage(std::string_view name) {
   for (const detail::StorageName &row : detail::storage_names)
     if (row.name == name)
@@ -75,17 +76,17 @@ template <int Group, bool HasZero> constexpr Storage storage_in_groups() {
 }
 } // namespace detail
 
-/// A weight of f32 whose numbers are stored as f16 or bf16, or as f32 whatever the build says.
+/// An f32 weight that is stored as f16 or bf16, or as f32 regardless of the build's default.
 template <ElementType E> inline constexpr Storage stored = detail::storage_as<E>();
-/// A weight of f32 that is stored as whole numbers of 8 bits, with a scale for each output.
+/// An f32 weight that is quantised to 8-bit integers with one scale per output.
 inline constexpr Storage int8 = Storage(ElementType::i8);
-/// A weight of f32 that is stored as whole numbers of 4 bits, with a scale for each group of each output.
+/// An f32 weight that is quantised to 4-bit integers with one scale per group of each output.
 template <int Group = 32> inline constexpr Storage int4 = detail::storage_in_groups<Group, false>();
-/// The same with a number for each group that stands for 0.
+/// The same with a zero point per group.
 template <int Group = 32> inline constexpr Storage int4_zero = detail::storage_in_groups<Group, true>();
 
-/// The type of a weight as a template argument: `kiln::f16`, a tensor of f16; `kiln::int8`, a tensor of f32 that is
-/// stored so.
+/// The type of a weight as a template argument: `kiln::f16` is an f16 tensor; `kiln::int8` is an f32 tensor that is
+/// stored as int8.
 struct WeightType {
   ElementType element = ElementType::f32;
   Storage storage;

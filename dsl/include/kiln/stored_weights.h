@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights can be stored in fewer bits: those that nothing reads but contractions and look-ups, whose kernels
-// decode them.
+// Determines which weights can be quantised: those that only contractions and look-ups read, since their kernels
+// dequantise.
 #pragma once
 
 #include "kiln/graph.h"
@@ -27,7 +27,7 @@ constexpr bool reads_matrix(const Graph &graph, const Node &node, std::size_t op
 
 namespace detail {
 
-/// A use of a parameter that is stored in fewer bits, by what cannot decode it.
+/// A use of a quantised parameter by an operation that cannot dequantise it.
 struct Misreading {
   int parameter = -1; // none
   Op reader = Op::result;

@@ -31,7 +31,7 @@ concept scalar = std::is_arithmetic_v<X>;
 
 namespace detail {
 
-/// A tensor as an operand, and the line of the operator, which has no default argument: the conversion has one.
+/// A tensor operand with the line of the operator. An operator has no default arguments, but this conversion has one.
 template <class Reference> struct Located {
   Reference x;
   Site site;
@@ -39,7 +39,8 @@ template <class Reference> struct Located {
   constexpr Located(Reference x, Site site = Site::here()) : x(x), site(site) {}
 };
 
-/// The operand of an operator; in place of what is none, any tensor, so that this stays the only error.
+/// Returns the operand of an operator. If the operand is invalid, returns another tensor, so that there is only one
+/// error.
 template <class B, class Other> constexpr auto operand(const Other &other, const B &b) {
   if constexpr (tensor<B> || scalar<B>) {
     return b;
@@ -62,7 +63,7 @@ template <ElementType E, Dim... Ds> struct Tensor {
   int node;
 
   constexpr Tensor(Tracer *tracer, int node) : tracer(tracer), node(node) {}
-  /// Passing a tensor of another type is a mistake that names both (tensor_c2).
+  /// Passing a tensor of another type is an error that names both types (tensor_c2).
   template <ElementType E2, Dim... D2s>
   constexpr Tensor(const Tensor<E2, D2s...> &other) : tracer(other.tracer), node(other.node) {
     Text got, expected;
@@ -71,7 +72,7 @@ template <ElementType E, Dim... Ds> struct Tensor {
     tracer->fail(rules::tensor_c2, got.data(), expected.data());
   }
 
-  // What C++ offers and a trace has no answer to: `if (x)`, `!x`, `x && y`, `x ? a : b`, and `x[0]`.
+  // C++ syntax that a trace cannot support: `if (x)`, `!x`, `x && y`, `x ? a : b`, and `x[0]`.
   template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
     static_assert(detail::never<Bool>, "kiln: a condition: a tensor has no value while the model is traced; expected "
                                        "kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]");
@@ -83,8 +84,8 @@ template <ElementType E, Dim... Ds> struct Tensor {
     return *this;
   }
 
-  // The operators. They are friends, so that an operand of this very type is converted to its Located form; a template
-  // that deduced both operands would not know the line.
+  // The operators are friends, so that an operand of exactly this type is converted to its Located form; a template
+  // that deduces both operands would not know the line.
 #define KILN_OPERATOR(symbol, function)                                                                                \
   template <class B> friend constexpr auto operator symbol(detail::Located<const Tensor &> a, const B &b) {            \
     return function(a.x, detail::operand<B>(a.x, b), a.site);                                                          \
@@ -125,7 +126,7 @@ template <ElementType E, auto Extents, std::size_t... I> struct Expand<E, Extent
 
 } // namespace detail
 
-/// The Tensor whose extents are the elements of a Shape.
+/// The Tensor type with this Shape.
 template <ElementType E, auto Extents> using TensorOf = typename detail::Expand<E, Extents>::type;
 
 } // namespace kiln

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// At most 1023 characters; what does not fit is dropped.
+/// At most 1023 characters; the rest is dropped.
 class Text {
 public:
   constexpr Text &put(const char *text) {
@@ -34,7 +34,7 @@ public:
     return *this;
   }
   constexpr Text &put(int number) { return put(static_cast<std::int64_t>(number)); }
-  /// Six decimals.
+  /// Prints six decimals.
   constexpr Text &put(double number) {
     bool negative = number < 0;
     double size = negative ? -number : number;
@@ -63,7 +63,7 @@ public:
       put(dim.offset > 0 ? "+" : "").put(dim.offset);
     return put(" ").put(dim.min()).put("..").put(dim.max());
   }
-  /// Anything that lists Dims or numbers: "[2, 3]".
+  /// Prints any list of Dims or numbers: "[2, 3]".
   template <class List>
     requires requires(const List &list) { list.begin() != list.end(); }
   constexpr Text &put(const List &list) {
@@ -81,7 +81,7 @@ public:
   constexpr bool empty() const { return length == 0; }
 
 private:
-  /// What was to be an extent: "tokens 8..1", "batch by source", "context from 1", "4000000000".
+  /// Prints an invalid dimension: "tokens 8..1", "batch by source", "context from 1", "4000000000".
   constexpr Text &put_flawed(const Dim &dim) {
     const Symbol &first = dim.symbols[0], &second = dim.symbols[1];
     put(first.name).put(first.present() && second.present() ? " and " : "").put(second.name);

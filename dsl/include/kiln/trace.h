@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The builder behind a trace. Every operation appends one node to the current region, under the current scope, so a
-// trace is linear in the model. It runs in a constant expression and at run time alike.
+// The graph builder. Every operation appends one node to the current region, under the current scope, so tracing is
+// linear in the size of the model. It works in constant expressions and at run time.
 //
-// A mistake does not stop the trace: the first one is kept as a Text, the operation yields the type that it should have
-// had, and model.h turns the text into a compile error.
+// A mistake does not stop the trace: the first one is kept as a Text, the operation returns the type that the result
+// should have had, and model.h turns the text into a compile error.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Site {
   static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 };
 
-/// A list of extents as a template argument.
+/// A list of dimensions as a template argument.
 template <std::size_t Rank> struct Shape {
   Dim dims[Rank == 0 ? 1 : Rank]{};
 
@@ -39,7 +39,7 @@ template <std::size_t Rank> struct Shape {
 };
 
 namespace detail {
-/// Whether a tensor can have these extents: the run time's tables hold six, kernels index with 32 bits.
+/// Whether a tensor can have this shape: the runtime's tables hold six dimensions, kernels index with 32 bits.
 template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
   std::int64_t count = 1;
   for (const Dim &dim : shape) {
@@ -65,13 +65,13 @@ public:
   /// The graph so far; order.h brings it into its final order.
   constexpr Graph take() { return std::move(graph); }
 
-  /// Where the next operations stand in the caller's source; an unknown site leaves the last one.
+  /// Sets the source line of the next operations; an unknown site keeps the previous one.
   constexpr Tracer &at(Site where) {
     if (where.line != 0)
       site = where;
     return *this;
   }
-  /// Nowhere: what is checked next has no line of its own.
+  /// Clears the site: the next checks have no source line.
   constexpr void at_none() { site = {}; }
   constexpr Site where() const { return site; }
 
@@ -105,7 +105,7 @@ public:
     graph.regions[region].arguments.push_back(id);
     return id;
   }
-  /// Checks extents where they enter a trace.
+  /// Checks the dimensions of a tensor that enters the trace.
   template <std::size_t Rank> constexpr void declare(const Shape<Rank> &shape) {
     check_extents(shape);
     for (const Dim &dim : shape)
@@ -113,7 +113,7 @@ public:
         if (symbol.present())
           check_bounds(symbol);
   }
-  /// Checks an extent that the tensors of the trace must have already, as finish() finds out.
+  /// Checks dimensions whose symbols other tensors of the trace must have, which finish() verifies.
   template <std::size_t Rank> constexpr void borrow(const Shape<Rank> &shape) {
     check_extents(shape);
     for (const Dim &dim : shape)
@@ -121,8 +121,8 @@ public:
         if (symbol.present())
           borrowed.push_back({symbol, site, scope});
   }
-  /// What can be checked only of a whole model. A template, since clang 22 instantiates what a plain function calls too
-  /// late for a constant expression.
+  /// Runs the checks that need the whole model. A template, since clang 22 instantiates the callees of a plain function
+  /// too late for a constant expression.
   template <class = void> constexpr void finish() {
     auto has = [&](const char *name) {
       for (const Symbol &known : symbols)
@@ -156,10 +156,10 @@ public:
   constexpr void result(int node) { graph.regions[region].results.push_back(node); }
   constexpr const Node &node(int id) const { return graph.nodes[id]; }
   constexpr const Graph &traced() const { return graph; }
-  /// The extents' names that the model has, after finish().
+  /// The symbols of the model, after finish().
   constexpr const std::vector<Symbol> &extents() const { return symbols; }
 
-  /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
+  /// Returns the parameter `leaf` of the current scope; a repeated request returns the same one.
   template <std::size_t Rank>
   constexpr int parameter(const char *leaf, const WeightType &type, const Shape<Rank> &shape,
                           const Initial &initial = {}) {
@@ -186,7 +186,7 @@ public:
     return use(id);
   }
 
-  /// Makes variables of the parameters whose names match one of the patterns, after finish().
+  /// Marks the parameters whose names match one of the patterns as variables, after finish().
   constexpr void make_variables(const Names &patterns) {
     if (patterns.count > Names::capacity)
       return fail(rules::model_c15, patterns.count);
@@ -205,7 +205,7 @@ public:
     }
   }
 
-  /// Makes variables of the parameters that an entry changes, after finish().
+  /// Marks the parameters that an entry updates as variables, after finish().
   constexpr void make_trained_variables() {
     for (const Entry &entry : graph.entries) {
       check_training(entry);
@@ -225,7 +225,7 @@ public:
     }
   }
 
-  /// The state `leaf` of the current scope: the same one whenever it is asked for.
+  /// Returns the state `leaf` of the current scope; a repeated request returns the same one.
   template <std::size_t Rank> constexpr int state(const char *leaf, ElementType element, const Shape<Rank> &shape) {
     if (home_of(scope) != region || in_scan())
       fail(rules::state_c1, leaf);
@@ -246,7 +246,7 @@ public:
     changes.push_back({});
     return id;
   }
-  /// Notes that the entry reads, appends to or replaces a state.
+  /// Records that the entry reads, appends to or replaces a state.
   constexpr void change(int state, Op op) {
     int entry = region;
     while (enclosing[entry] >= 0)
@@ -265,7 +265,7 @@ public:
   }
   constexpr void effect(int node) { graph.regions[region].effects.push_back(node); }
 
-  /// Opens a region and returns its number; the second form is a stack's body, the first any other.
+  /// Opens a region and returns its number. The second overload opens the body of a stack, the first any other region.
   constexpr int open() { return open(-1, 1); }
   constexpr int open(int stack_scope, std::int64_t count) {
     int id = static_cast<int>(graph.regions.size());
@@ -301,9 +301,9 @@ public:
     paths.push_back(detail::hashed(detail::hashed(paths[scope], name), copies > 0 ? ".{}." : "."));
     return id;
   }
-  /// How many layers a scope stands for.
+  /// Returns how many layers a scope stands for.
   constexpr std::int64_t copies(int of) const { return graph.copies(of); }
-  /// Makes `to` the current scope and returns the former.
+  /// Makes `to` the current scope and returns the previous one.
   constexpr int enter(int to) { return std::exchange(scope, to); }
 
 private:
@@ -311,7 +311,7 @@ private:
     int region = -1, node = -1;
   };
   struct Change {
-    int entry = -1; // its region
+    int entry = -1; // the region of the entry
     bool read = false, appended = false, stored = false;
   };
 
@@ -343,7 +343,7 @@ private:
       fail(rules::parameter_c3, "an empty one");
     check_name(leaf);
   }
-  /// Whether "a.b" of the model and "b" of a layer "a" are two of one name. Without dots, layer_c1 has told it.
+  /// Reports a name clash such as "a.b" of the model and "b" of a layer "a". Without dots, layer_c1 has reported it.
   template <class Leaf> constexpr void check_paths(const std::vector<Leaf> &leaves) {
     std::vector<std::uint64_t> hashes;
     for (const auto &leaf : leaves)
@@ -381,8 +381,8 @@ private:
     return same;
   }
 
-  /// The region around the current one that is the body of the innermost stack around `owner`, or else of the entry;
-  /// -1 if the stack is not around.
+  /// Returns the enclosing region that is the body of the innermost stack around `owner`, or that of the entry if there
+  /// is no such stack; -1 if the current region is not inside that stack.
   constexpr int home_of(int owner) const {
     while (owner > 0 && graph.scopes[owner].copies == 0)
       owner = graph.scopes[owner].parent;
@@ -392,7 +392,7 @@ private:
     return home;
   }
 
-  /// Whether the current region is the body of a scan, or of a stack inside of one.
+  /// Whether the current region is the body of a scan, or of a stack nested in one.
   constexpr bool in_scan() const {
     for (int at = region; enclosing[at] >= 0; at = enclosing[at])
       if (graph.regions[at].scope < 0)
@@ -400,8 +400,8 @@ private:
     return false;
   }
 
-  /// A parameter's node belongs to the innermost stack that owns it, or else to the entry, so that a body captures what
-  /// its owner holds.
+  /// A parameter's node belongs to the innermost stack that owns it, or otherwise to the entry, so that a body captures
+  /// the parameters of its owner.
   constexpr int use(int parameter) {
     int home = home_of(graph.parameters[parameter].scope);
     if (home < 0) {
@@ -446,7 +446,7 @@ private:
     check_patterns(given.frozen);
     check_patterns(given.undecayed);
   }
-  /// Of parameters that an entry does not train, or that have no weight decay.
+  /// Checks the patterns of the frozen parameters, or of those without weight decay.
   constexpr void check_patterns(const Names &patterns) {
     if (patterns.count > Names::capacity)
       return fail(rules::train_c11, patterns.count);
@@ -458,7 +458,7 @@ private:
         fail(rules::train_c10, with_nearest(patterns.items[i]).data());
     }
   }
-  /// A pattern that matches no parameter, and the one whose name comes nearest to it.
+  /// Returns a pattern that matches no parameter, with the parameter name that is nearest to it.
   constexpr Text with_nearest(const char *pattern) const {
     Text text, best;
     int least = -1;
@@ -493,10 +493,10 @@ private:
   int scope = 0;
   int region = -1;
   bool dotted = false;              // a name has a dot
-  std::vector<std::uint64_t> paths; // by scope: its path, hashed
-  std::vector<int> enclosing;       // by region
-  std::vector<Use> uses;            // by parameter: where it was last used
-  std::vector<Change> changes;      // by state: what the last entry did to it
+  std::vector<std::uint64_t> paths; // indexed by scope: the hash of its path
+  std::vector<int> enclosing;       // indexed by region
+  std::vector<Use> uses;            // indexed by parameter: where it was last used
+  std::vector<Change> changes;      // indexed by state: how the last entry changed it
   struct Borrowed {
     Symbol symbol;
     Site site;
@@ -506,7 +506,7 @@ private:
   std::vector<Borrowed> borrowed;
 };
 
-/// Makes a scope current for the time of a block; the line, too, is afterwards what it was.
+/// Makes a scope current for the duration of a block, and restores the scope and the line afterwards.
 class ScopeGuard {
 public:
   constexpr ScopeGuard(Tracer &tracer, int scope) : tracer(tracer), former(tracer.enter(scope)), site(tracer.where()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimisers, and what entries that compute gradients have beside what their functions say.
+// Optimisers, and the inputs, gradients and states that training entries have in addition to those of their functions.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// w -= learning_rate b with b = momentum b + g; g has weight_decay w added.
+/// SGD: w -= learning_rate b with b = momentum b + g; weight_decay w is added to g.
 struct Sgd {
   double momentum = 0, weight_decay = 0;
   constexpr Training training() const {
@@ -20,7 +20,7 @@ struct Sgd {
   }
 };
 
-/// Kingma and Ba 2015, algorithm 1; g has weight_decay w added.
+/// Adam (Kingma and Ba 2015, algorithm 1); weight_decay w is added to g.
 struct Adam {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
   constexpr Training training() const {
@@ -28,8 +28,8 @@ struct Adam {
   }
 };
 
-/// The same with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2): w also loses learning_rate
-/// weight_decay w.
+/// Adam with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2): learning_rate weight_decay w is
+/// subtracted from w.
 struct AdamW {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
   constexpr Training training() const {
@@ -49,7 +49,7 @@ constexpr void mark_parameters(const Graph &graph, int region, std::vector<int> 
   }
 }
 
-/// Whether a region or one inside of it reads or writes states.
+/// Whether a region or one nested in it reads or writes states.
 constexpr bool has_states(const Graph &graph, int region) {
   for (int number : graph.regions[region].nodes) {
     const Node &node = graph.nodes[number];
@@ -59,7 +59,7 @@ constexpr bool has_states(const Graph &graph, int region) {
   return false;
 }
 
-/// Whether an entry of its kind, by what it does with gradients, takes the options that it has.
+/// Whether the options of an entry are valid for its kind of update.
 constexpr bool fits_its_kind(const Training &given) {
   const bool is_changing = given.changes_parameters(), has_gradients = given.update != Update::none;
   return (is_changing || (given.clip == 0 && given.average == 0 && given.undecayed.count == 0)) &&
@@ -67,7 +67,7 @@ constexpr bool fits_its_kind(const Training &given) {
                             given.activations == ElementType::f32));
 }
 
-/// A number of an entry's options that is beyond what they take.
+/// An option of an entry whose value is out of range.
 struct Mistake {
   const char *rule = nullptr; // none
   double value = 0;
@@ -107,7 +107,7 @@ constexpr bool matches_one(const Names &patterns, const char *name) {
 
 } // namespace detail
 
-/// Whether a region or one inside of it drops elements.
+/// Whether a region or one nested in it uses dropout.
 constexpr bool has_dropout(const Graph &graph, int region) {
   for (int number : graph.regions[region].nodes) {
     const Node &node = graph.nodes[number];
@@ -117,7 +117,7 @@ constexpr bool has_dropout(const Graph &graph, int region) {
   return false;
 }
 
-/// A number that an entry takes behind its function's inputs.
+/// A scalar input of an entry after the inputs of its function.
 struct TrainingInput {
   const char *name;
   ElementType element;
@@ -147,8 +147,8 @@ inline std::string gradient_name(const std::string &parameter) {
   return name;
 }
 
-/// The parameters whose gradients an entry computes, in the graph's order: all floats that it reads and that are not
-/// frozen.
+/// The parameters whose gradients an entry computes, in the graph's order: all floating-point parameters that it reads
+/// and that are not frozen.
 inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &entry) {
   std::vector<int> result;
   if (entry.training.update == Update::none)
@@ -162,7 +162,7 @@ inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &ent
   return result;
 }
 
-/// By which part a parameter that is a running average goes towards its target in a step; 0 for all others.
+/// The rate at which a parameter that is a running average moves towards its target in a step; 0 for all others.
 inline double running_rate(const Graph &graph, int parameter) {
   for (const Node &node : graph.nodes)
     if (node.op == Op::running_average && graph.nodes[node.operands[0]].attributes.index == parameter)
@@ -170,7 +170,7 @@ inline double running_rate(const Graph &graph, int parameter) {
   return 0;
 }
 
-/// What an optimiser keeps of a parameter: names of states are such a word, a colon and the parameter's.
+/// The optimiser states of a parameter; a state's name is this word, a colon and the parameter's name.
 inline std::vector<std::string> kept_moments(const Graph &graph, const Training &training, int parameter) {
   std::vector<std::string> kept;
   const bool is_optimised = running_rate(graph, parameter) == 0;
@@ -186,7 +186,7 @@ inline std::string moment_name(const std::string &moment, const std::string &par
   return moment + ":" + parameter;
 }
 
-/// The shape of such a gradient: of a parameter in stacks with the numbers of their layers before it.
+/// The shape of a parameter's gradient: for a parameter in stacks, the numbers of layers come first.
 constexpr std::vector<std::int64_t> gradient_shape(const Graph &graph, const Parameter &parameter) {
   std::vector<std::int64_t> shape(parameter.shape.begin(), parameter.shape.end());
   for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)

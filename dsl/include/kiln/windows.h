@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention within windows of an image (Liu et al. 2021, Swin): cutting an image into windows, shifting it, the bias by
-// relative position, and which positions of a shifted window belong together. Images have fixed extents [..., height,
-// width, channels].
+// Windowed attention (Swin, Liu et al. 2021): partitioning an image into windows, the cyclic shift, the relative
+// position bias, and the mask of a shifted window. Images have fixed dimensions [..., height, width, channels].
 #pragma once
 
 #include "kiln/blocks.h"
@@ -10,8 +9,8 @@
 
 namespace kiln {
 
-/// The axis turned: element i becomes element i + By, and what falls off the end comes in at the beginning
-/// (torch.roll).
+/// Cyclic shift of the axis (torch.roll): element i becomes element i + By, and elements past the end re-enter at the
+/// beginning.
 template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr int axis = detail::normal_axis(Axis, X::rank);
@@ -28,7 +27,7 @@ template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, S
 
 namespace detail {
 
-/// [..., H, W, C] as [..., H / Size, Size, W / Size, Size, C].
+/// Views [..., H, W, C] as [..., H / Size, Size, W / Size, Size, C].
 template <std::int64_t Size, std::size_t R> constexpr auto window_axes(const Shape<R> &image) {
   auto shape = appended(appended(leading<3>(image), last(image, 3).offset / Size), Size);
   return appended(appended(appended(shape, last(image, 2).offset / Size), Size), last(image));
@@ -41,7 +40,7 @@ template <std::size_t R> constexpr auto swapped_axes(Shape<R> shape) {
   return shape;
 }
 
-/// Changes places of the second and third of the last five axes.
+/// Swaps the second and third of the last five axes.
 template <tensor X> constexpr auto swap_window_axes(const X &x, Site site) {
   return [&]<int... Outer>(std::integer_sequence<int, Outer...>) {
     constexpr int first = sizeof...(Outer);
@@ -49,7 +48,7 @@ template <tensor X> constexpr auto swap_window_axes(const X &x, Site site) {
   }(std::make_integer_sequence<int, X::rank - 5>());
 }
 
-/// Whether the image has fixed extents that windows of this size cut evenly.
+/// Whether the image has fixed dimensions that are multiples of the window size.
 template <tensor X> constexpr bool is_cut_by(std::int64_t size) {
   if constexpr (X::rank < 3)
     return false;
@@ -60,7 +59,7 @@ template <tensor X> constexpr bool is_cut_by(std::int64_t size) {
 
 } // namespace detail
 
-/// [..., H, W, C] -> [..., windows, Size * Size, C], row by row.
+/// Partitions an image: [..., H, W, C] -> [..., windows, Size * Size, C], row by row.
 template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!detail::is_cut_by<X>(Size)) {
@@ -76,7 +75,7 @@ template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Sit
   }
 }
 
-/// The image [..., Height, Width, C] of windows [..., windows, Size * Size, C].
+/// Reassembles the image [..., Height, Width, C] from windows [..., windows, Size * Size, C].
 template <std::int64_t Size, Dim Height, Dim Width, tensor X>
 constexpr auto from_windows(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
@@ -92,8 +91,8 @@ constexpr auto from_windows(const X &x, Site site = Site::here()) {
   }
 }
 
-/// The bias of each head between the positions of a window: table [(2 Size - 1)^2, Heads] -> [Heads, Size^2, Size^2].
-/// The row for two positions is (rows between them + Size - 1) * (2 Size - 1) + columns between them + Size - 1.
+/// Relative position bias of each head within a window: table [(2 Size - 1)^2, Heads] -> [Heads, Size^2, Size^2]. The
+/// table row for two positions is (row difference + Size - 1) * (2 Size - 1) + column difference + Size - 1.
 template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Table &table, Site site = Site::here()) {
   table.tracer->at(site);
   constexpr bool countable = Size >= 1 && Size <= 1024;
@@ -102,7 +101,8 @@ template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Ta
   if constexpr (!countable || Table::rank != 2 || !(detail::first(Table::shape) == Dim(side * side)))
     table.tracer->fail(rules::relative_bias_c1, detail::typed(table).data(),
                        Text().put(side * side).put(" rows").data());
-  // The row for two positions is the difference of a number that each has. Constants stay small: traces are counted.
+  // The table row is computed as a difference of one number per position. This keeps constants small, since constexpr
+  // evaluation steps are limited.
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i)
     numbers.push_back(static_cast<double>(i / size * side + i % size));
@@ -112,8 +112,8 @@ template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Ta
   return transpose<2, 0, 1>(gather<0>(table, rows, site), site);
 }
 
-/// 0 between positions of a window that were neighbours before the image was shifted by `Shift`, -100 between the
-/// others: f32 [windows, Size^2, Size^2].
+/// Attention mask of a shifted image: 0 between positions of a window that were neighbours before the image was shifted
+/// by `Shift`, -100 between all others: f32 [windows, Size^2, Size^2].
 template <std::int64_t Size, std::int64_t Shift, Dim Height, Dim Width>
 constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) {
   context.tracer->at(site);
@@ -124,7 +124,7 @@ constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) 
   } else {
     constexpr std::int64_t count = Size * Size, height = Height.offset, width = Width.offset,
                            windows = height / Size * (width / Size);
-    // Rows and columns fall into three parts each: windows that are whole, and what met in the last ones.
+    // Rows and columns have three regions each: the complete windows, and the two parts that the last window joins.
     auto parts = [](std::int64_t extent, double by) {
       std::vector<double> result;
       for (std::int64_t at = 0; at < extent; ++at)
@@ -140,8 +140,8 @@ constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) 
   }
 }
 
-/// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted
-/// by `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
+/// Multi-head attention within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted by
+/// `Shift` up and left, with a relative position bias: qkv, proj, relative_position_bias_table.
 template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0, WeightType Weight = f32>
 class WindowAttention : public Named {
 public:
@@ -172,7 +172,8 @@ public:
   }
 
 private:
-  /// The bias as a mask by head of windows with `Outer` axes around them: [1 ..., windows or 1, Heads, Size^2, Size^2].
+  /// Returns the bias as a per-head mask of windows with `Outer` leading axes: [1 ..., windows or 1, Heads, Size^2,
+  /// Size^2].
   template <int Outer, std::int64_t Height, std::int64_t Width>
   static constexpr auto with_shift(const tensor auto &bias, Site site) {
     constexpr std::int64_t count = Size * Size, windows = Shift == 0 ? 1 : Height / Size * (Width / Size);
@@ -192,8 +193,8 @@ private:
   Linear<Channels, Channels, true, WeightOrder::out_in, Weight> proj{"proj"};
 };
 
-/// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image
-/// is not shifted.
+/// A Swin block on an image [..., H, W, Channels], pre-norm: norm1, attn, norm2, mlp. A window as large as the image is
+/// not shifted.
 template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels,
           WeightType Weight = f32>
 class SwinBlock : public Named {
@@ -218,7 +219,7 @@ private:
   Mlp<Channels, Hidden, Activation::gelu, true, Weight> mlp{"mlp"};
 };
 
-/// Four neighbours of an image become one position with twice the channels: norm, reduction.
+/// Merges 2 x 2 neighbouring positions of an image into one with twice the channels: norm, reduction.
 template <std::int64_t Channels, WeightType Weight = f32> class PatchMerging : public Named {
 public:
   using Named::Named;
