@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What the run time uses of it on macOS (README.md). */
+/* The macOS declarations of this header that the runtime uses (README.md). */
 #ifndef KILN_DARWIN_ERRNO_H
 #define KILN_DARWIN_ERRNO_H
 

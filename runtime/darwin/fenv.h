@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What the run time uses of it on macOS (README.md), of arm64 alone. */
+/* The macOS declarations of this header that the runtime uses (README.md), only for arm64. */
 #ifndef KILN_DARWIN_FENV_H
 #define KILN_DARWIN_FENV_H
 

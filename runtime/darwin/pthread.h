@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What the run time uses of it on macOS (README.md): the size of each type is that of the system. */
+/* The macOS declarations of this header that the runtime uses (README.md); the types have the system's sizes. */
 #ifndef KILN_DARWIN_PTHREAD_H
 #define KILN_DARWIN_PTHREAD_H
 

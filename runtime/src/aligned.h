@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Aligned memory of the C library, which Windows takes back by a function of its own. */
+/* Aligned memory from the C library; Windows releases it with a separate function. */
 #ifndef KILN_ALIGNED_H
 #define KILN_ALIGNED_H
 

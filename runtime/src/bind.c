@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Binds a weight file to a model: every tensor is checked against the model's weights, by name, type and shape, before
- * the first byte is packed; the new packed copy takes the place of the old one only when it is complete. */
+/* Binds a weight file to a model: every tensor is checked against the model's weights, by name, type and shape,
+ * before the first byte is packed; the new packed weights replace the old ones only when they are complete. */
 #include "internal.h"
 
 #include <string.h>
@@ -61,14 +61,14 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
   return KILN_OK;
 }
 
-/* That all copies of all weights stay within the packed copy: otherwise the compiler made a mistake. */
+/* Checks that all copies of all weights are within the packed weights; otherwise the compiler has a bug. */
 static kiln_status_t check_placements(const kiln_model_t *model, kiln_error_t *error) {
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
     const kiln_placement_t *placement = &model->role.placements[i];
     uint32_t first;
     const uint64_t copies = kiln_own_copies(model, weight, &first), bytes = kiln_pack_bytes(weight, placement);
-    if (copies == 0 && weight->copies > 0) /* another stage has it */
+    if (copies == 0 && weight->copies > 0) /* another pipeline stage has it */
       continue;
     if (copies == 0 || bytes == 0 ||
         placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
@@ -78,7 +78,7 @@ static kiln_status_t check_placements(const kiln_model_t *model, kiln_error_t *e
   return KILN_OK;
 }
 
-/* An index of a slice, along its axis, as one of the whole tensor. */
+/* Converts an index of a slice, along its axis, to that in the whole tensor. */
 static int64_t index_in_file(const kiln_packing_t *packing, int64_t index) {
   const kiln_section_t *section = packing->shard->sections;
   for (; index >= (int64_t)section->extent; ++section)
@@ -86,7 +86,7 @@ static int64_t index_in_file(const kiln_packing_t *packing, int64_t index) {
   return (int64_t)kiln_section_first(packing->shard, section, packing->rank) + index;
 }
 
-/* Why a weight cannot be stored as its placement says: its first element of which that is so. */
+/* Reports why a weight cannot be stored in its placement's format: its first element that cannot be represented. */
 static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {
   const kiln_weight_t *weight = packing->weight;
   const kiln_placement_t *placement = packing->placement;
@@ -116,7 +116,7 @@ kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, const kiln_tensor_
              : refuse_value(packing, tensor, error);
 }
 
-/* Packs what the model has of tensors that were checked to a packed copy, which is zero, since padding must be. */
+/* Packs the tensors that the model needs, which were checked, into zeroed packed weights; padding must be zero. */
 static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
                                   kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;

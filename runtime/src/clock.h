@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* A clock that only goes on. */
+/* A monotonic clock. */
 #ifndef KILN_CLOCK_H
 #define KILN_CLOCK_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What host code of a library for several processes calls: they do something together, by the communicators of the
- * call. */
+/* The collectives that entry-point glue of a parallel library calls, by means of the call's communicators. */
 #include "internal.h"
 
 #include <string.h>
@@ -10,7 +9,7 @@ static const char *name_of(uint32_t kind) {
   return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
-/* The own part of an all-gather goes to its place; on a GPU the communicator has it from wherever it is. */
+/* Copies the own part of an all-gather to its place; on a GPU the communicator takes it from any address. */
 static const void *place_part(const kiln_together_t *together, const kiln_communicator_t *communicator,
                               const void *from, void *to, uint64_t bytes) {
   char *const place = (char *)to + communicator->rank * bytes;
@@ -21,7 +20,7 @@ static const void *place_part(const kiln_together_t *together, const kiln_commun
   return place;
 }
 
-/* With what the communicator said. */
+/* Reports a failure with the communicator's message. */
 static int32_t fail(kiln_together_t *together, const kiln_group_t *group, const kiln_begun_t *begun,
                     const kiln_error_t *said) {
   const kiln_communicator_t *communicator = group->communicator;
@@ -31,7 +30,7 @@ static int32_t fail(kiln_together_t *together, const kiln_group_t *group, const 
       (unsigned long long)begun->event.bytes, said->message[0] ? said->message : "no words from the communicator");
 }
 
-/* The oldest that was begun. */
+/* Finishes the oldest pending collective. */
 static void finish_one(const kiln_frame_t *frame, kiln_group_t *group) {
   kiln_error_t said = {KILN_OK, ""};
   kiln_begun_t *begun = &group->begun[group->oldest];
@@ -61,7 +60,7 @@ void kiln_poll_collectives(const kiln_frame_t *frame) {
   }
 }
 
-/* The group, with room for one more to be begun; null: a status is the call's already, or Kiln made a mistake. */
+/* Returns the group, with room for one more collective; null: the call has failed already, or Kiln has a bug. */
 static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32_t kind) {
   kiln_together_t *together = frame->together;
   if (!together || number >= KILN_GROUPS || !name_of(kind))
@@ -76,7 +75,7 @@ static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32
   return together->failed.status ? NULL : group;
 }
 
-/* What there is to say of it is *event. */
+/* *event describes the collective. */
 static int32_t begin(const kiln_frame_t *frame, uint32_t number, kiln_collective_t *collective,
                      const kiln_event_t *event) {
   kiln_error_t said = {KILN_OK, ""};
@@ -114,7 +113,7 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
   return begin(frame, number, &collective, &event);
 }
 
-/* What is begun on a track of its own in a trace, if there is one. */
+/* The event of a collective, which has its own track in a trace, if the call is traced. */
 static kiln_event_t event_of(const kiln_frame_t *frame, uint32_t kind, uint64_t bytes, const char *layer,
                              int64_t number) {
   if (!frame->tracing)
@@ -122,7 +121,7 @@ static kiln_event_t event_of(const kiln_frame_t *frame, uint32_t kind, uint64_t 
   return (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, number, 0, bytes, -1, 0};
 }
 
-/* The stage that a move goes to or comes from. */
+/* Returns the stage that a transfer goes to or comes from. */
 static uint32_t peer_of(uint32_t kind, uint32_t way, uint32_t stage, uint32_t stages) {
   if (way == KILN_WAY_ACROSS)
     return stages - 1 - stage;
@@ -144,7 +143,7 @@ int32_t kiln_begin_move(const kiln_frame_t *frame, uint32_t kind, uint32_t way, 
   return begin(frame, KILN_GROUP_STAGES, &collective, &event);
 }
 
-/* Where the sum for the own part lies; without a communicator, of which words are said later, anywhere. */
+/* Returns the address of the sum for the own part; without a communicator, which is reported later, any address. */
 static void *own_part(const kiln_frame_t *frame, uint32_t number, void *at, uint64_t bytes) {
   const kiln_communicator_t *communicator =
       frame->together && number < KILN_GROUPS ? frame->together->groups[number].communicator : NULL;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Binds weights that no file has: elements are computed as they are packed, so that a model of any size needs no more
- * memory than it has. */
+/* Binds weights that no file contains: elements are computed as they are packed, so that a model of any size needs
+ * no additional memory. */
 #include "internal.h"
 #include "selftest.h"
 
 #include <string.h>
 
-/* Whether an earlier weight is of the same tensor: one that is packed twice. */
+/* Whether an earlier weight refers to the same tensor, which is then packed twice. */
 static bool is_known(const kiln_descriptor_t *descriptor, uint32_t index) {
   for (uint32_t i = 0; i < index; ++i)
     if (strcmp(descriptor->weights[i].name, descriptor->weights[index].name) == 0)
@@ -14,7 +14,7 @@ static bool is_known(const kiln_descriptor_t *descriptor, uint32_t index) {
   return false;
 }
 
-/* Adds the tensor of a copy; its name goes to `name`. Returns where the next one goes. */
+/* Adds the tensor of a copy and writes its name to `name`. Returns the place of the next name. */
 static char *add(kiln_tensors_t *table, kiln_computed_t *computed, const kiln_weight_t *weight, uint32_t copy,
                  const kiln_form_t *form, char *name) {
   kiln_tensor_t *tensor = &table->tensors[table->count++];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* From an element type of a weight file to that of a weight. To f32 each number stays the same: bits are moved and
- * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. To f16 and bf16
- * numbers are rounded. */
+/* Converts the element types of weight files to those of weights. Conversion to f32 is exact: bits are moved and
+ * integers converted, so that the processor's floating-point modes, such as flush-to-zero, do not matter. Conversion
+ * to f16 and bf16 rounds. */
 #include "convert.h"
 
 #include <string.h>
@@ -16,13 +16,14 @@ const char *kiln_convert_sources_text(uint32_t to) {
   return kiln_convert_is_float(to) ? "F32, F16 or BF16" : kiln_safetensors_dtype_text(to);
 }
 
-/* An f16 of sign, 5 bits of exponent and 10 of fraction; a NaN keeps its fraction. */
+/* Widens an f16 with a sign, 5 exponent bits and 10 fraction bits; a NaN keeps its fraction. */
 static inline uint32_t widen_f16(uint16_t half) {
   const int32_t magnitude = half & 0x7FFF, rebias = (127 - 15) << 23;
-  const float fraction = (float)magnitude * 0x1p-24f; /* of a subnormal, which f32 has as a normal number */
+  const float fraction = (float)magnitude * 0x1p-24f; /* the value of a subnormal, which is a normal f32 */
   int32_t subnormal;
   memcpy(&subnormal, &fraction, sizeof subnormal);
-  /* Of infinities and NaN the exponent is the last one here as there. Masks, not branches: they become vectors. */
+  /* Infinities and NaN have the largest exponent in both formats. Masks instead of branches, so that the loop
+   * vectorises. */
   const int32_t normal = (magnitude << 13) + rebias + (-(magnitude >= 0x7C00) & rebias);
   const int32_t is_subnormal = -(magnitude < 0x400);
   return (uint32_t)(half & 0x8000) << 16 | (uint32_t)((subnormal & is_subnormal) | (normal & ~is_subnormal));
@@ -30,7 +31,7 @@ static inline uint32_t widen_f16(uint16_t half) {
 
 static inline uint32_t widen_bf16(uint16_t half) { return (uint32_t)half << 16; }
 
-/* A loop that compilers make vectors of. */
+/* A loop that compilers vectorise. */
 static inline __attribute__((always_inline)) void widen(float *restrict to, const char *restrict from, size_t count,
                                                         uint32_t (*widen_one)(uint16_t)) {
   for (size_t i = 0; i < count; ++i) {
@@ -57,8 +58,8 @@ void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, s
     kiln_convert_widen(to, tensor->data + first * (tensor->dtype == KILN_F32 ? 4 : 2), count, tensor->dtype);
 }
 
-/* Half of the last place is added, less a bit where the place is even, and what is behind the place cut off. Below the
- * normal numbers the sum with 0.5, whose last place is that of an f16 there, is rounded instead. */
+/* Rounds to nearest even: adds half a unit in the last place, minus one bit if the last place is even, and
+ * truncates. Below the normal numbers it rounds the sum with 0.5, whose last place is that of an f16 subnormal. */
 static inline uint16_t narrow_f16(float value) {
   uint32_t bits, sum_bits;
   memcpy(&bits, &value, sizeof bits);

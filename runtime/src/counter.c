@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Weights and inputs for self-tests and timings. Weights are computed as they are read, so that a model of any size
- * needs no more memory than it has. */
+/* Weights and inputs for self-tests and benchmarks. Weights are computed as they are read, so that a model of any
+ * size needs no additional memory. */
 #include "selftest.h"
 
 #include "internal.h"

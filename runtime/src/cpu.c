@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
- * XGETBV; of Arm and RISC-V what Linux says. No __builtin_cpu_supports: it would bring in a static constructor. */
+/* Detects CPU features: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
+ * XGETBV; on Arm and RISC-V from Linux. It does not use __builtin_cpu_supports, which would add a static
+ * constructor. */
 #include "cpu.h"
 #include "model.h"
 
@@ -26,7 +27,7 @@ enum {
   LEAF1_V2 = LEAF1_SSE3 | LEAF1_SSSE3 | LEAF1_CMPXCHG16B | LEAF1_SSE4_1 | LEAF1_SSE4_2 | LEAF1_POPCNT,
   LEAF1_V3 = LEAF1_FMA | LEAF1_MOVBE | LEAF1_OSXSAVE | LEAF1_AVX | LEAF1_F16C,
 };
-/* CPUID leaf 7.0, ebx unless said otherwise */
+/* CPUID leaf 7.0, ebx unless stated otherwise */
 #define LEAF7_BMI1 (1u << 3)
 #define LEAF7_AVX2 (1u << 5)
 #define LEAF7_BMI2 (1u << 8)
@@ -44,7 +45,7 @@ enum { EXTENDED1_LAHF = 1 << 0, EXTENDED1_LZCNT = 1 << 5 };
 enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
 /* AT_HWCAP of aarch64 */
 enum { ARM_ASIMD = 1 << 1, ARM_ASIMDDP = 1 << 20 };
-/* AT_HWCAP of riscv64: a bit a letter */
+/* AT_HWCAP of riscv64: one bit per letter */
 enum {
   RISCV_GC =
       1 << ('i' - 'a') | 1 << ('m' - 'a') | 1 << ('a' - 'a') | 1 << ('f' - 'a') | 1 << ('d' - 'a') | 1 << ('c' - 'a'),
@@ -70,7 +71,7 @@ kiln_cpu_t kiln_cpu_detect(void) {
 #elif defined(__aarch64__) && defined(__linux__)
   cpu.arm_capabilities = getauxval(AT_HWCAP);
 #elif defined(__aarch64__) && defined(__APPLE__)
-  cpu.arm_capabilities = ARM_ASIMD | ARM_ASIMDDP; /* each has them */
+  cpu.arm_capabilities = ARM_ASIMD | ARM_ASIMDDP; /* all Apple CPUs have them */
 #elif defined(__riscv) && defined(__linux__)
   cpu.riscv_capabilities = getauxval(AT_HWCAP);
 #elif defined(__wasm__)

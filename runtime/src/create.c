@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Makes the archive's model. Apart, so that what knows of no archive can use the rest of the run time. */
+/* Creates the archive's model. A separate file, so that code without an archive can use the rest of the runtime. */
 #include "internal.h"
 
 kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {

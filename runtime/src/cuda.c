@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A model on a GPU: finds driver and device, takes a context of the device or the caller's, and holds there what is the
- * same in all calls. The context is current in a thread only within a function of the model. */
+/* A model on a GPU: finds driver and device, uses the device's primary context or the caller's, and stores data
+ * there that all calls share. The context is current in a thread only within a function of the model. */
 #include "cuda_model.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ void kiln_cuda_leave(kiln_cuda_t *cuda) {
   cuda->driver.cuCtxPopCurrent_v2(&context);
 }
 
-/* The caller's context, or the device that the options name. */
+/* Uses the caller's context, or the device that the options name. */
 static kiln_status_t find_device(kiln_cuda_t *cuda, const kiln_options_t *options, kiln_error_t *error) {
   int count = 0, major = 0, minor = 0, version = 0;
   kiln_status_t status;
@@ -79,7 +79,7 @@ static kiln_status_t place_constants(const kiln_model_t *model, kiln_cuda_t *cud
   return KILN_CUDA_CALL(cuda, error, cuStreamSynchronize, cuda->stream);
 }
 
-/* What needs the context. */
+/* The part of the initialisation that needs the context. */
 static kiln_status_t fill(const kiln_model_t *model, kiln_cuda_t *cuda, const kiln_options_t *options,
                           kiln_error_t *error) {
   kiln_status_t status = kiln_cuda_enter(cuda, error);
@@ -93,7 +93,7 @@ static kiln_status_t fill(const kiln_model_t *model, kiln_cuda_t *cuda, const ki
   return status;
 }
 
-/* One block: the state, the hash table, the addresses of an entry's arguments. */
+/* Allocates one block for the state, the hash table and the addresses of an entry's arguments. */
 static kiln_status_t allocate_state(kiln_model_t *model, kiln_error_t *error) {
   const uint64_t state = KILN_ARENA_ROUND(sizeof(kiln_cuda_t));
   const uint64_t kernels = KILN_ARENA_ROUND(kiln_cuda_kernels_bytes(model->variant));
@@ -117,7 +117,7 @@ static kiln_status_t allocate_state(kiln_model_t *model, kiln_error_t *error) {
   return KILN_OK;
 }
 
-/* What the context holds. Errors change nothing: of a context that is lost, this is all that can be freed. */
+/* Releases the objects of the context. Errors are ignored: if the context is lost, nothing else can be freed. */
 static void empty_context(kiln_model_t *model, kiln_cuda_t *cuda) {
   if (cuda->stream) {
     cuda->driver.cuStreamSynchronize(cuda->stream);

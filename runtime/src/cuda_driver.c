@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Finds the CUDA driver when a model is created, and gives its errors words. */
+/* Finds the CUDA driver when a model is created, and translates its errors to text. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda_driver.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names one after the other, in the order of the table, so that nothing needs a relocation. */
+/* The names are concatenated in the order of the table, so that no relocation is needed. */
 #define KILN_CUDA_NAME(symbol, ...) #symbol "\0"
 static const char required_names[] = KILN_CUDA_REQUIRED(KILN_CUDA_NAME);
 static const char optional_names[] = KILN_CUDA_OPTIONAL(KILN_CUDA_NAME);
@@ -15,7 +15,7 @@ static const char optional_names[] = KILN_CUDA_OPTIONAL(KILN_CUDA_NAME);
 
 _Static_assert(sizeof(void *) == sizeof(void (*)(void)), "a symbol's address is that of a function");
 
-/* Fills the table from `entry` on; returns the first name that the library lacks, or null. */
+/* Fills the table from `entry` on; returns the first missing name, or null. */
 static const char *find_functions(void *library, const char *names, char **entry) {
   const char *missing = NULL;
   for (const char *name = names; *name; name += strlen(name) + 1, *entry += sizeof(void *)) {
@@ -42,10 +42,10 @@ static kiln_status_t find_all(kiln_cuda_driver_t *driver, const char *path, kiln
 }
 
 kiln_status_t kiln_cuda_driver_open(kiln_cuda_driver_t *driver, kiln_error_t *error) {
-  const char *path = secure_getenv("KILN_CUDA_DRIVER"); /* none in a program with its owner's rights */
+  const char *path = secure_getenv("KILN_CUDA_DRIVER"); /* null in a set-user-ID program */
   if (!path || !*path)
     path = "libcuda.so.1";
-  /* What started threads must not go away, so it stays after the last dlclose. */
+  /* A library that has started threads must not be unloaded, so it stays after the last dlclose. */
   driver->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!driver->library) {
     const char *reason = dlerror();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The part of the CUDA driver's interface that the run time calls, in declarations of its own: building Kiln, or a
- * program with a model of Kiln, needs no CUDA toolkit, and running it on a machine without a driver is no error. Names
- * are those of the library's symbols, numbers those of the driver's ABI, which are the same in all versions. */
+/* The part of the CUDA driver API that the runtime calls, declared here: building Kiln, or a program with a Kiln
+ * model, needs no CUDA toolkit, and running it on a machine without a driver is no error. The names are those of the
+ * library's symbols, the numbers those of the driver's ABI, which are the same in all versions. */
 #ifndef KILN_CUDA_DRIVER_H
 #define KILN_CUDA_DRIVER_H
 
@@ -20,7 +20,8 @@ typedef struct CUgraph_st *kiln_cuda_recording_t;
 typedef struct CUgraphExec_st *kiln_cuda_executable_t;
 typedef uint64_t kiln_cuda_address_t;
 
-/* What launches that begin early are for: images for so much, and drivers since 12.3, whose graphs keep them so. */
+/* Requirements of programmatic dependent launch: compute capability, and drivers since 12.3, whose graphs preserve
+ * it. */
 enum { KILN_CUDA_EARLY_CAPABILITY = 90, KILN_CUDA_EARLY_VERSION = 12030 };
 /* CUresult. */
 enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
@@ -44,12 +45,12 @@ enum {
   KILN_CUDA_MAP_SWIZZLED_128 = 3,
   KILN_CUDA_MAP_L2_128 = 2,
   KILN_CUDA_MAP_ZEROS = 0,
-  KILN_CUDA_MAP_BYTES = 128 /* of a CUtensorMap, and what it is aligned to */
+  KILN_CUDA_MAP_BYTES = 128 /* size and alignment of a CUtensorMap */
 };
 /* CUjit_option. */
 enum { KILN_CUDA_ERROR_LOG = 5, KILN_CUDA_ERROR_LOG_BYTES = 6 };
 
-/* CUDA_MEMCPY2D: bytes of a row, rows apart by a pitch. */
+/* CUDA_MEMCPY2D: rows of bytes, separated by a pitch. */
 typedef struct kiln_cuda_area_t {
   size_t x, y;
   int memory;
@@ -70,7 +71,7 @@ typedef struct kiln_cuda_launch_attribute_t {
   union {
     char bytes[64];
     unsigned cluster[3];
-    int is_early; /* it begins when those before it let it, and waits for them itself */
+    int is_early; /* programmatic stream serialisation: may begin early, and waits for preceding kernels itself */
   } value;
 } kiln_cuda_launch_attribute_t;
 typedef struct kiln_cuda_launch_t {
@@ -124,7 +125,7 @@ typedef struct kiln_cuda_launch_t {
   X(cuLaunchKernel, kiln_cuda_entry_t function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,               \
     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes, kiln_cuda_queue_t stream,       \
     void **parameters, void **extra)
-/* Of drivers since CUDA 11.4, 11.8 and 12.0; null in those before. */
+/* Functions of drivers since CUDA 11.4, 11.8 and 12.0; null in older ones. */
 #define KILN_CUDA_OPTIONAL(X)                                                                                          \
   X(cuGraphInstantiateWithFlags, kiln_cuda_executable_t *executable, kiln_cuda_recording_t graph,                      \
     unsigned long long flags)                                                                                          \
@@ -133,7 +134,7 @@ typedef struct kiln_cuda_launch_t {
     const uint64_t *pitches, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion,   \
     int fill)
 
-/* The driver, opened. A table a model, since a program has no state but that of its models. */
+/* The opened driver. Each model has a table, since a program has no global state. */
 typedef struct kiln_cuda_driver_t {
 #define KILN_CUDA_POINTER(symbol, ...) int (*symbol)(__VA_ARGS__);
   KILN_CUDA_REQUIRED(KILN_CUDA_POINTER)
@@ -142,16 +143,16 @@ typedef struct kiln_cuda_driver_t {
   void *library;
 } kiln_cuda_driver_t;
 
-/* Opens libcuda.so.1, or what the environment's KILN_CUDA_DRIVER names, and starts it. KILN_NO_DEVICE: there is none,
- * it is too old, or it does not start. */
+/* Opens libcuda.so.1, or the file that the environment variable KILN_CUDA_DRIVER names, and initialises it.
+ * KILN_NO_DEVICE: there is none, it is too old, or initialisation fails. */
 kiln_status_t kiln_cuda_driver_open(kiln_cuda_driver_t *driver, kiln_error_t *error);
-/* One that was not opened is fine. The library stays in the process, which may have threads of it. */
+/* Accepts a driver that was not opened. The library stays loaded, since the process may have threads of it. */
 void kiln_cuda_driver_close(kiln_cuda_driver_t *driver);
 
 /* "CUDA_ERROR_INVALID_VALUE"; never null. */
 const char *kiln_cuda_error_name(const kiln_cuda_driver_t *driver, int result);
 const char *kiln_cuda_error_text(const kiln_cuda_driver_t *driver, int result);
-/* Whether the context is of no use after this CUresult. */
+/* Whether the context is unusable after this CUresult. */
 bool kiln_cuda_error_is_final(int result);
 
 #ifdef __cplusplus

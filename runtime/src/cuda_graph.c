@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Calls that record themselves: the first with given extents and pointers becomes a graph, which those after it launch.
- * Work is recorded in a stream of its own, so that what other threads do in theirs neither gets into a recording nor
- * spoils it. */
+/* CUDA graph capture of calls: the first call with given dimensions and pointers becomes a graph, which later ones
+ * launch. Work is captured in a separate stream, so that concurrent work in other streams neither enters a capture
+ * nor invalidates it. */
 #include "cuda_model.h"
 
 #include <string.h>
 
-/* The recording of a call; a free one has no executable and was never used. */
+/* The graph of a call; a free slot has no executable and was never used. */
 typedef struct graph_t {
   kiln_cuda_executable_t executable;
-  uint64_t used;  /* the number of the launch that was its last */
-  uint64_t key[]; /* of what: FIXED_WORDS, then extents and arguments, then zeros */
+  uint64_t used;  /* number of the launch that used it last */
+  uint64_t key[]; /* FIXED_WORDS, then dimensions and arguments, then zeros */
 } graph_t;
 /* Entry, arena, packed weights, stream. */
 enum { FIXED_WORDS = 4 };
 
 typedef struct recorder_t {
   kiln_cuda_recorder_t head;
-  pthread_mutex_t lock; /* held while a recording is looked up, made or launched */
+  pthread_mutex_t lock; /* held while a graph is looked up, captured or launched */
   kiln_cuda_queue_t queue;
   uint64_t launches, graph_bytes;
-  uint64_t graphs[]; /* KILN_MAX_CAPTURED_CALLS, and behind them one for the key of a call */
+  uint64_t graphs[]; /* KILN_MAX_CAPTURED_CALLS, and one more for the key of a call */
 } recorder_t;
 
 static recorder_t *recorder_of(const kiln_cuda_t *cuda) { return (recorder_t *)(void *)cuda->recorder; }
@@ -30,7 +30,7 @@ static graph_t *graph_at(recorder_t *recorder, uint32_t index) {
 }
 
 static void forget(const kiln_cuda_t *cuda, graph_t *graph) {
-  if (graph->executable) /* one that runs goes when it is done */
+  if (graph->executable) /* destroyed after a running launch has finished */
     cuda->driver.cuGraphExecDestroy(graph->executable);
 }
 
@@ -43,7 +43,7 @@ static void empty(kiln_cuda_t *cuda) {
   pthread_mutex_destroy(&recorder->lock);
 }
 
-/* Makes `graph` that of the call, without an executable. */
+/* Initialises `graph` with the key of the call, without an executable. */
 static void describe(const kiln_cuda_request_t *request, const kiln_cuda_stream_t *stream, void *const *arguments,
                      graph_t *graph) {
   const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
@@ -59,7 +59,7 @@ static void describe(const kiln_cuda_request_t *request, const kiln_cuda_stream_
     *key++ = (uintptr_t)arguments[i];
 }
 
-/* The recording of the call, or one without an executable in place of that which was not launched for longest. */
+/* Returns the graph of the call, or the least recently launched slot, reset to this key without an executable. */
 static graph_t *find(const kiln_cuda_request_t *request, const kiln_cuda_stream_t *stream, void *const *arguments) {
   recorder_t *recorder = recorder_of(stream->cuda);
   graph_t *call = graph_at(recorder, KILN_MAX_CAPTURED_CALLS), *oldest = graph_at(recorder, 0);
@@ -81,7 +81,7 @@ static kiln_status_t record(const kiln_cuda_request_t *request, kiln_cuda_stream
   kiln_error_t *error = &stream->error;
   kiln_cuda_stream_t recording = {cuda, recorder_of(cuda)->queue, {KILN_OK, ""}};
   kiln_cuda_recording_t graph = NULL;
-  kiln_status_t status = kiln_cuda_kernels_load(cuda, error); /* while work is recorded, none may be loaded */
+  kiln_status_t status = kiln_cuda_kernels_load(cuda, error); /* kernels cannot be loaded during capture */
   if (status ||
       (status = KILN_CUDA_CALL(cuda, error, cuStreamBeginCapture_v2, recording.queue, KILN_CUDA_CAPTURE_THREAD_LOCAL)))
     return status;
@@ -102,7 +102,7 @@ static kiln_status_t run(const kiln_cuda_request_t *request, kiln_cuda_stream_t 
   kiln_status_t status = KILN_CUDA_CALL(cuda, &stream->error, cuStreamIsCapturing, stream->queue, &is_capturing);
   if (status)
     return status;
-  if (is_capturing) /* the caller records */
+  if (is_capturing) /* the caller is capturing */
     return kiln_cuda_run_body(request, stream, arguments);
   pthread_mutex_lock(&recorder->lock);
   graph_t *graph = find(request, stream, arguments);
@@ -114,7 +114,7 @@ static kiln_status_t run(const kiln_cuda_request_t *request, kiln_cuda_stream_t 
   return status;
 }
 
-/* Bytes of a recording for the entry that has most extents and arguments. */
+/* Size of a slot for the entry with the most dimensions and arguments. */
 static uint64_t graph_bytes(const kiln_descriptor_t *descriptor) {
   uint64_t most = 0;
   for (uint32_t i = 0; i < descriptor->entry_count; ++i) {
@@ -124,7 +124,7 @@ static uint64_t graph_bytes(const kiln_descriptor_t *descriptor) {
   return sizeof(graph_t) + (FIXED_WORDS + most) * sizeof(uint64_t);
 }
 
-/* Makes the recorder, which the model gets when it is whole. */
+/* Creates the recorder; the model receives it only when it is complete. */
 static kiln_status_t start(kiln_model_t *model, kiln_error_t *error) {
   kiln_cuda_t *cuda = model->device;
   const uint64_t each = graph_bytes(model->descriptor);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A model's kernels as the driver has assembled them, for the caller to keep: the next start loads them as they are.
- * An image begins with a digest of all that it depends on and of its own bytes; the code of each kernel of the variant
- * follows, in their order, of each form of it, with its size and the number of its PTX before it. Both are rounded up
- * to blocks. */
+/* A model's kernels as the driver has assembled them, which the caller can store: the next start loads them without
+ * assembling. An image begins with a digest of all that it depends on and of its own bytes. The code of each kernel
+ * of the variant follows, in order; each form of a kernel is preceded by its size and its PTX index. Both are
+ * rounded up to blocks. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "clock.h"
 #include "cuda_model.h"
@@ -28,7 +28,7 @@ static uint64_t digest(uint64_t hash, const void *data, size_t bytes) {
   return hash;
 }
 
-/* Of the PTX of both forms. */
+/* Digest of the PTX of both forms. */
 static uint64_t digest_of_texts(uint64_t hash, const kiln_cuda_module_t *module) {
   for (; module; module = module->mapped)
     for (uint32_t i = 0; i < module->image_count; ++i)
@@ -36,7 +36,7 @@ static uint64_t digest_of_texts(uint64_t hash, const kiln_cuda_module_t *module)
   return hash;
 }
 
-/* The digest of an image whose bytes behind the head are `code`: of those, of the GPU, the driver and the PTX. */
+/* Digest of an image with `code` after its header: of the code, the GPU, the driver and the PTX. */
 static uint64_t image_digest(const kiln_cuda_t *cuda, const kiln_variant_t *variant, const void *code, size_t bytes) {
   int machine[] = {(int)cuda->capability, 0};
   cuda->driver.cuDriverGetVersion(&machine[1]);
@@ -52,7 +52,7 @@ static kiln_status_t refuse(kiln_error_t *error) {
                         "driver, got another");
 }
 
-/* Past the code, which may have been written by anybody. Null: it does not fit, or is of no image of the module. */
+/* Parses untrusted code and returns its end. Null: it does not fit, or names no image of the module. */
 static const char *next_code(const char *at, size_t bytes, const kiln_cuda_module_t *module, kiln_cuda_code_t *code) {
   code_head_t head;
   if (bytes < BLOCK)
@@ -64,7 +64,7 @@ static const char *next_code(const char *at, size_t bytes, const kiln_cuda_modul
   return at + BLOCK + in_blocks(head.bytes);
 }
 
-/* Loads a kernel out of what lies from *at on, and goes past it. */
+/* Loads a kernel from the code at *at, and advances past it. */
 static kiln_status_t load_kernel(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const char **at, const char *end,
                                  kiln_error_t *error) {
   kiln_cuda_code_t codes[KILN_CUDA_FORMS] = {{NULL, 0}};
@@ -74,7 +74,7 @@ static kiln_status_t load_kernel(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, 
   return kiln_cuda_kernel_load_code(cuda, kernel, codes, error);
 }
 
-/* Loads all kernels out of what follows the head. */
+/* Loads all kernels from the code after the header. */
 static kiln_status_t load_all(kiln_cuda_t *cuda, const kiln_variant_t *variant, const char *at, size_t bytes,
                               kiln_error_t *error) {
   const char *end = at + bytes;
@@ -133,7 +133,7 @@ static int link_text(kiln_cuda_t *cuda, kiln_cuda_form_t *form, const char *text
   return cuda->driver.cuLinkComplete(form->link, &form->code, &form->code_bytes);
 }
 
-/* Assembles the form, as cuda_kernel.c does. The link has the code until it is let go. */
+/* Assembles the form, as cuda_kernel.c does. The link owns the code until it is destroyed. */
 static kiln_status_t assemble_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, kiln_error_t *error) {
   const kiln_cuda_module_t *module = form->module;
   const char *symbol = "";
@@ -148,7 +148,7 @@ static kiln_status_t assemble_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bo
                                                                     : kiln_cuda_check(cuda, result, symbol, error);
 }
 
-/* Loads a kernel that no call has needed yet from what is assembled here. */
+/* Assembles a kernel, and loads it from the result if no call has needed it yet. */
 static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
   kiln_cuda_code_t codes[KILN_CUDA_FORMS] = {{NULL, 0}};
   const int64_t begin = kiln_nanoseconds();
@@ -164,7 +164,7 @@ static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kil
   return status ? status : kiln_cuda_kernel_load_code(cuda, kernel, codes, error);
 }
 
-/* The forms' code with its heads; where to is null, their bytes alone. */
+/* Concatenates the forms' code with its headers; if `to` is null, only returns the size. */
 static size_t join_kernel(const kiln_cuda_kernel_t *kernel, char *to) {
   size_t bytes = 0;
   for (uint32_t i = 0; i < KILN_CUDA_FORMS && kernel->forms[i].module; ++i) {
@@ -179,7 +179,7 @@ static size_t join_kernel(const kiln_cuda_kernel_t *kernel, char *to) {
   return bytes;
 }
 
-/* Joins the code of all kernels. */
+/* Concatenates the code of all kernels. */
 static kiln_status_t join(const kiln_model_t *model, kiln_error_t *error) {
   kiln_cuda_t *cuda = model->device;
   const kiln_variant_t *variant = model->variant;
@@ -198,7 +198,7 @@ static kiln_status_t join(const kiln_model_t *model, kiln_error_t *error) {
   return KILN_OK;
 }
 
-/* With the lock on loading. */
+/* Requires the lock on loading. */
 static kiln_status_t make(const kiln_model_t *model, kiln_error_t *error) {
   kiln_cuda_t *cuda = model->device;
   kiln_status_t status = kiln_cuda_enter(cuda, error);
@@ -215,7 +215,7 @@ static kiln_status_t make(const kiln_model_t *model, kiln_error_t *error) {
   return status;
 }
 
-/* Unless it was made before or there is nothing new. */
+/* Creates the image unless it exists or nothing is new. */
 static kiln_status_t make_once(const kiln_model_t *model, const void **image, size_t *bytes, kiln_error_t *error) {
   kiln_cuda_t *cuda = model->device;
   kiln_status_t status = KILN_OK;

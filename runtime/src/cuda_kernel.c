@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Kernels on a GPU: which image of each fits, and their loading, in which the driver assembles PTX. That takes parts of
- * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
- * address of their constant data, in a hash table that is made once and has room to spare. */
+/* Kernels on a GPU: chooses the image of each kernel and loads it; the driver assembles the PTX then. Since that
+ * takes a noticeable part of a second, a kernel is loaded before it first runs and not at create, unless the caller
+ * requests it. Kernels are found by the address of their constant data, in an open-addressing hash table that is
+ * built once. */
 #define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "clock.h"
 #include "cuda_model.h"
 
 #include <string.h>
 
-/* What of the assembler's words is asked for. */
+/* The size of the assembler's error log. */
 enum { LOG_BYTES = 512 };
 
 static uint64_t slot_count(const kiln_variant_t *variant) {
@@ -27,7 +28,7 @@ uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
   return slot_count(variant) * sizeof(kiln_cuda_kernel_t) + functions * sizeof(kiln_cuda_entry_t);
 }
 
-/* The kernel's slot, or the free one where it belongs. */
+/* Returns the kernel's slot, or the free slot where it belongs. */
 static kiln_cuda_kernel_t *find_slot(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module) {
   /* The upper half of a product, which depends on all bits of the address. */
   uint64_t at = ((uint64_t)(uintptr_t)module * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
@@ -100,7 +101,8 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *modu
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
-/* The best image that fits; of one in a newer PTX than the driver knows, the next. is_optional: it may know none. */
+/* Loads the best supported image; if its PTX is newer than the driver supports, the next one. is_optional: there may
+ * be none. */
 static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, kiln_error_t *error) {
   const kiln_cuda_module_t *module = form->module;
   const int64_t begin = kiln_nanoseconds();
@@ -130,7 +132,7 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_form_t *form, ui
   if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, form->loaded, function->name)) ||
       function->shared_bytes == 0)
     return status;
-  /* Without leave a block has 48 KiB, of which static memory, which only the code tells of, is a part. */
+  /* By default a block has 48 KiB of shared memory, including static memory, whose size only the code tells. */
   return KILN_CUDA_CALL(cuda, error, cuFuncSetAttribute, *entry, KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES,
                         (int)function->shared_bytes);
 }
@@ -141,7 +143,7 @@ static kiln_status_t load_code(kiln_cuda_t *cuda, kiln_cuda_form_t *form, const 
   return KILN_CUDA_CALL(cuda, error, cuModuleLoadDataEx, &form->loaded, code->code, 0, NULL, NULL);
 }
 
-/* code null: assembles the PTX. */
+/* If code is null, assembles the PTX. */
 static kiln_status_t load_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional,
                                const kiln_cuda_code_t *code, kiln_error_t *error) {
   kiln_status_t status = code ? load_code(cuda, form, code, error) : load_image(cuda, form, is_optional, error);
@@ -158,7 +160,7 @@ static void unload(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel) {
   }
 }
 
-/* All forms: which one a call takes depends on its tensors, and in a call that is captured nothing is loaded. */
+/* Loads all forms: which one a call uses depends on its tensors, and during capture nothing can be loaded. */
 kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const kiln_cuda_code_t *codes,
                                          kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
@@ -174,7 +176,7 @@ kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *
   return status;
 }
 
-/* Loading while work is recorded would end the recording. */
+/* Loading a kernel would invalidate a capture in progress. */
 static kiln_status_t check_capture(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
                                    kiln_error_t *error) {
   int is_capturing = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Memory of a GPU outside of calls: packed weights, and what a caller asks for. Copies go through the model's own
- * stream, never the legacy one, for which all others would wait, and are done when the function returns. */
+/* GPU memory outside of calls: packed weights and caller-requested allocations. Copies use the model's own stream,
+ * never the legacy stream, which synchronises with all others, and are complete when the function returns. */
 #include "cuda_model.h"
 
 kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void **memory, kiln_error_t *error) {
@@ -11,7 +11,7 @@ kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void
     return status;
   status = KILN_CUDA_CALL(cuda, error, cuMemAlloc_v2, &address, bytes ? (size_t)bytes : 1);
   kiln_cuda_leave(cuda);
-  *memory = kiln_cuda_pointer(address); /* 256-byte aligned, says the driver's manual */
+  *memory = kiln_cuda_pointer(address); /* 256-byte aligned according to the driver's manual */
   return status;
 }
 
@@ -48,7 +48,7 @@ kiln_status_t kiln_cuda_copy(const kiln_model_t *model, kiln_copy_t kind, void *
   if (status)
     return status;
   status = enqueue(cuda, kind, to, from, (size_t)bytes, error);
-  /* After a failure, too: the caller may free its memory then. */
+  /* Synchronises after a failure, too, since the caller may then free its memory. */
   kiln_status_t done = KILN_CUDA_CALL(cuda, status ? NULL : error, cuStreamSynchronize, cuda->stream);
   kiln_cuda_leave(cuda);
   return status ? status : done;

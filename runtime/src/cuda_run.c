@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A call on a GPU. The body runs on the host and enqueues kernels and copies in a stream. With tensors on the device
- * that is all, so that a caller may capture the call in a graph; with tensors of the host, they are copied to the end
- * of the arena before and from there after it, through pinned memory of the model, and the call waits for its stream.
- */
+/* A call on a GPU. The body runs on the host and enqueues kernels and copies in a stream. With device tensors that
+ * is all, so that a caller may capture the call in a graph. Host tensors are copied to the end of the arena before
+ * and from there after it, through pinned memory of the model, and the call waits for its stream. */
 #include "cuda_model.h"
 
 #include <string.h>
 
-/* What a body returns that could not go on; the stream has the words. */
+/* The return value of a body that failed; the stream has the error. */
 enum { FAILED = 1 };
 
 static kiln_status_t launch(kiln_cuda_stream_t *stream, const kiln_cuda_form_t *form, uint32_t index,
@@ -34,7 +33,8 @@ static kiln_status_t launch(kiln_cuda_stream_t *stream, const kiln_cuda_form_t *
   return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernelEx, &launch, form->functions[index], parameters, NULL);
 }
 
-/* The kernel, loaded; null: the call is to fail. is_function: whether what is to be launched is one of the module's. */
+/* Returns the loaded kernel; null: the call fails. is_function: whether the index is that of a function of the
+ * module. */
 static const kiln_cuda_kernel_t *prepare(kiln_cuda_stream_t *stream, const kiln_cuda_module_t *module, bool is_function,
                                          uint32_t function) {
   if (stream->error.status)
@@ -52,14 +52,14 @@ int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, ui
                      uint32_t blocks_y, uint32_t blocks_z, void **parameters) {
   kiln_cuda_stream_t *stream = worker->cuda;
   const uint32_t blocks[] = {blocks_x, blocks_y, blocks_z};
-  if (!stream->error.status && (blocks_x == 0 || blocks_y == 0 || blocks_z == 0)) /* the driver takes no empty grid */
+  if (!stream->error.status && (blocks_x == 0 || blocks_y == 0 || blocks_z == 0)) /* the driver rejects an empty grid */
     return 0;
   const kiln_cuda_kernel_t *kernel = prepare(stream, module, function < module->function_count, function);
   return kernel && !launch(stream, &kernel->forms[KILN_CUDA_PLAIN], function, blocks, parameters) ? 0 : FAILED;
 }
 
-/* Whether copies can have the tensor: pitches of 16 bytes, from a multiple of 16 on, and something in it. What else the
- * driver refuses is not there either. */
+/* Encodes a tensor map. False: TMA does not support the tensor: pitches and address must be multiples of 16 bytes,
+ * and it must not be empty; or the driver rejects it for another reason. */
 static bool encode(const kiln_cuda_t *cuda, const kiln_cuda_map_t *map, char *encoded) {
   static const uint32_t steps[] = {1, 1, 1};
   uint64_t unaligned = (uintptr_t)map->address % 16;
@@ -117,7 +117,7 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
   KILN_CUDA_CALL(stream->cuda, &stream->error, cuMemcpy2DAsync_v2, &copy, stream->queue);
 }
 
-/* Of a traced call: a kernel's end is when it has run. */
+/* For a traced call: a kernel ends when it has finished on the GPU. */
 static void wait_for_kernels(kiln_worker_t *worker) {
   kiln_cuda_stream_t *stream = worker->cuda;
   if (!stream->error.status)
@@ -156,8 +156,8 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   return stream->error.status;
 }
 
-/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none, nor of a traced call,
- * nor of what several ranks do together, which a graph would not wait for. */
+/* Runs the body or its graph. Batched calls, which seldom repeat, traced calls, and calls with collectives, for
+ * which a graph would not wait, do not use a graph. */
 static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
   return stream->cuda->recorder && !request->sequences && !request->call->trace && !request->model->descriptor->sharding
              ? stream->cuda->recorder->run(request, stream, arguments)
@@ -168,13 +168,13 @@ static uint64_t argument_bytes(const kiln_argument_t *argument, const int64_t *e
   return kiln_safetensors_stored_bytes(argument->dtype, (uint64_t)kiln_argument_elements(argument, extents));
 }
 
-/* Where the arguments lie behind the scratch; those before `inputs` are the call's to read. */
+/* The location of the arguments after the scratch; the first `inputs` bytes are inputs. */
 typedef struct staging_t {
   char *begin;
   uint64_t inputs, bytes;
 } staging_t;
 
-/* Says where each argument goes, and copies the inputs to the pinned memory. */
+/* Lays out the arguments and copies the inputs to the pinned memory. */
 static kiln_status_t stage(const kiln_cuda_request_t *request, kiln_cuda_t *cuda, void *const *arguments,
                            staging_t *staging, kiln_error_t *error) {
   const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
@@ -205,7 +205,7 @@ static void unstage(const kiln_cuda_request_t *request, const kiln_cuda_t *cuda,
              (size_t)argument_bytes(&entry->arguments[i], request->extents));
 }
 
-/* Inputs, body, outputs, in the stream. */
+/* Enqueues the copies of the inputs, the body, and the copies of the outputs. */
 static kiln_status_t enqueue_staged(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
                                     const staging_t *staging) {
   kiln_cuda_t *cuda = stream->cuda;
@@ -221,7 +221,7 @@ static kiln_status_t enqueue_staged(const kiln_cuda_request_t *request, kiln_cud
                         kiln_cuda_address(staging->begin + staging->inputs), (size_t)outputs, stream->queue);
 }
 
-/* With the lock on the pinned memory. */
+/* Requires the lock on the pinned memory. */
 static kiln_status_t run_staged(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
                                 void *const *arguments) {
   kiln_cuda_t *cuda = stream->cuda;
@@ -230,14 +230,14 @@ static kiln_status_t run_staged(const kiln_cuda_request_t *request, kiln_cuda_st
   if (status || (status = stage(request, cuda, arguments, &staging, &stream->error)))
     return status;
   status = enqueue_staged(request, stream, &staging);
-  /* After a failure, too: the next call writes to the pinned memory. */
+  /* Synchronises after a failure, too, since the next call writes to the pinned memory. */
   kiln_status_t done = KILN_CUDA_CALL(cuda, status ? NULL : &stream->error, cuStreamSynchronize, stream->queue);
   if (!status && !(status = done))
     unstage(request, cuda, &staging, arguments);
   return status;
 }
 
-/* With tensors of the host. */
+/* Runs a call with host tensors. */
 static kiln_status_t run_from_host(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
                                    void *const *arguments) {
   kiln_cuda_t *cuda = stream->cuda;

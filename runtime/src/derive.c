@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Computes what follows from weights only, such as the scales of batch norms, as soon as these are bound: a call of a
- * body that is no entry's, which writes packed weights. */
+/* Computes derived weights, such as the scales of batch norms, as soon as the weights are bound: calls a body that
+ * belongs to no entry and writes packed weights. */
 #include "internal.h"
 
 kiln_status_t kiln_derive_prepare(const kiln_model_t *model, void **arena, kiln_error_t *error) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What a program with a choice of devices calls: a model made with options. */
+/* Creates a model with options, for programs with a choice of devices. */
 #include "internal.h"
 
-/* Of a library that is not for several. */
+/* Checks the options of a library without parallelism. */
 static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t count, kiln_error_t *error) {
   if (kiln_descriptor.sharding || (count <= 1 && number == 0))
     return KILN_OK;
@@ -11,7 +11,7 @@ static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t c
                         member, member, number, count);
 }
 
-/* Options of a later version, or an uninitialised struct. */
+/* Rejects options of a later version, or an uninitialised struct. */
 static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *error) {
   kiln_status_t status;
   if (!options)

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* How the tensors of a file differ from the weights of a model: all of it, one after the other, and in words as far as
- * a message holds it. */
+/* The differences between the tensors of a file and the weights of a model: an iteration over all of them, and a
+ * message with as many as fit. */
 #include "internal.h"
 
 #include <string.h>
 
-/* What files have that no model needs: counters of PyTorch's batch norms, and constants that older ones wrote. */
+/* Whether it is a tensor that no model needs: counters of PyTorch's batch norms, and constants that older versions
+ * wrote. */
 static bool is_ignored(const kiln_tensor_t *tensor) {
   static const char *const names[] = {".num_batches_tracked", ".position_ids"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
-    const size_t length = strlen(names[i]), skipped = tensor->name_length + 1 == length; /* without a dot before it */
+    const size_t length = strlen(names[i]),
+                 skipped = tensor->name_length + 1 == length; /* at the start of a name, without the dot */
     if (tensor->name_length + skipped >= length &&
         memcmp(tensor->name + tensor->name_length + skipped - length, names[i] + skipped, length - skipped) == 0)
       return true;
@@ -17,7 +19,7 @@ static bool is_ignored(const kiln_tensor_t *tensor) {
   return false;
 }
 
-/* Whether a weight before it has its name: of what is packed twice, the second one. */
+/* Whether an earlier weight has its name: the second weight of a tensor that is packed twice. */
 static bool is_again(const kiln_descriptor_t *descriptor, uint32_t index) {
   for (uint32_t i = 0; i < index; ++i)
     if (strcmp(descriptor->weights[i].name, descriptor->weights[index].name) == 0)
@@ -29,7 +31,7 @@ void kiln_differences_begin(kiln_differences_t *walk, const kiln_model_t *model,
   *walk = (kiln_differences_t){.model = model, .table = table};
 }
 
-/* What a tensor that the model has a weight for is; *weight's is true otherwise. */
+/* Compares the tensor of a copy of *weight with it; false if they do not differ. */
 static bool differs(kiln_differences_t *walk, kiln_difference_t *found) {
   const kiln_weight_t *weight = found->weight;
   kiln_weight_name(weight, walk->copy, &walk->name);
@@ -74,7 +76,7 @@ static char character_of(const kiln_name_t *name, size_t at) {
   return name->parts[part][at];
 }
 
-/* How much of two names is not alike at their beginnings and ends; SIZE_MAX: they have little in common. */
+/* The length of the part between the common prefix and suffix of two names; SIZE_MAX: they have little in common. */
 static size_t distance(const kiln_name_t *name, const kiln_tensor_t *tensor) {
   const size_t length = name->lengths[0] + name->lengths[1] + name->lengths[2], other = tensor->name_length;
   const size_t shorter = length < other ? length : other, longer = length < other ? other : length;
@@ -94,7 +96,7 @@ const kiln_tensor_t *kiln_nearest(const kiln_tensors_t *table, const kiln_weight
     const kiln_tensor_t *tensor = &table->tensors[i];
     if (tensor->is_used || is_ignored(tensor))
       continue;
-    /* Of two that are as near, one of the shape that is wanted. */
+    /* Prefers the matching shape among equally near names. */
     size_t apart = distance(name, tensor);
     if (apart != SIZE_MAX)
       apart = 2 * apart + !kiln_weight_has_shape(weight, tensor);
@@ -106,13 +108,13 @@ const kiln_tensor_t *kiln_nearest(const kiln_tensors_t *table, const kiln_weight
   return nearest;
 }
 
-/* A message that is made of pieces. */
+/* A message that is composed of pieces. */
 typedef struct message_t {
   char text[sizeof((kiln_error_t *)0)->message];
   size_t length;
 } message_t;
 
-/* Appends a text if it fits, and leaves so much room. */
+/* Appends a text if it fits and leaves `reserved` bytes. */
 static bool append(message_t *message, const char *text, size_t reserved) {
   const size_t length = strlen(text);
   if (message->length + length + reserved >= sizeof message->text)
@@ -125,7 +127,7 @@ static bool append(message_t *message, const char *text, size_t reserved) {
 /* Room for ", and 4294967295 more". */
 enum { REST_BYTES = 21, ITEM_BYTES = 256 };
 
-/* " (nearest ...)" for a tensor that is missing, or nothing. */
+/* Prints " (nearest ...)" for a missing tensor, or nothing. */
 static void print_nearest(char item[ITEM_BYTES], const kiln_differences_t *walk, const kiln_difference_t *found) {
   const kiln_tensor_t *nearest =
       found->kind == KILN_DIFFERS_MISSING ? kiln_nearest(walk->table, found->weight, found->name) : NULL;
@@ -151,7 +153,7 @@ static void print_item(char item[ITEM_BYTES], const kiln_difference_t *found, co
                     kiln_safetensors_dtype_text(tensor->dtype), kiln_convert_sources_text(weight->dtype));
 }
 
-/* Appends differences while they fit: those that are the first of their kinds, or the others. How many. */
+/* Appends differences while they fit: either the first of each kind, or the others. Returns their number. */
 static uint32_t append_items(message_t *message, kiln_differences_t walk, bool of_first, uint32_t shown) {
   bool is_seen[KILN_DIFFERENCE_KINDS] = {false};
   char item[ITEM_BYTES];
@@ -171,7 +173,7 @@ static uint32_t append_items(message_t *message, kiln_differences_t walk, bool o
   return shown;
 }
 
-/* Of several. */
+/* Prints a message about several differences. */
 static void print_all(message_t *message, const kiln_differences_t *walk, const uint32_t counts[KILN_DIFFERENCE_KINDS],
                       uint32_t all) {
   static const char kinds[KILN_DIFFERENCE_KINDS][17] = {"missing", "of another shape", "of another type", "unexpected"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Weights that lie in the archive. A file of its own: only archives that have them define the table. */
+/* Weights that are embedded in the archive. A separate file, since only archives with embedded weights define the
+ * table. */
 #include "internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
+/* Maps and writes weight files. The mapping of a safetensors file lives only while weights are bound, since they are
  * packed into the model's own memory; that of a packed file is the model's memory. */
 #define _DEFAULT_SOURCE /* fsync, readlink, fchmod, fchown, pread */
 #include "file.h"
@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What is read or written at a time, at most. */
+/* The maximum number of bytes of a read or write call. */
 enum { MOVED_BYTES = 1 << 30 };
-/* The longest path of Linux, and as many symbolic links as it follows. */
+/* The longest path and the maximum number of symbolic links in Linux. */
 enum { PATH_BYTES = 4096, MOST_LINKS = 40 };
 
-/* KILN_FILE_ERROR, with what errno says. */
+/* Returns KILN_FILE_ERROR with the text of errno. */
 static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path) {
   char reason[64];
   return kiln_file_error(error, action, path, strerror_r(errno, reason, sizeof reason) == 0 ? reason : "unknown error");
@@ -35,8 +35,8 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
   kiln_status_t status = KILN_OK;
   struct stat facts;
   int descriptor;
-  do /* a system whose files lie elsewhere may interrupt it */
-    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
+  do                                                            /* network file systems may interrupt it */
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that opening a pipe does not block */
   while (descriptor < 0 && errno == EINTR);
   *file = (kiln_file_t){"", 0, path, descriptor, NULL};
   if (descriptor < 0)
@@ -47,7 +47,8 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
     status = kiln_file_error(error, "read", path, "not a regular file");
   } else if ((uint64_t)facts.st_size > SIZE_MAX) {
     status = kiln_file_error(error, "map", path, "too large");
-  } else if (facts.st_size > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
+  } else if (facts.st_size >
+             0) { /* an empty file cannot be mapped: its image stays empty, and is rejected as malformed */
     const char *map = kiln_pages_of_file(descriptor, (size_t)facts.st_size, is_written);
     if (!map) {
       status = fail(error, "map", path);
@@ -120,7 +121,7 @@ kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, ui
   return KILN_OK;
 }
 
-#if defined(__wasi__) /* no locks, and no process but this one */
+#if defined(__wasi__) /* no locks, and no other processes */
 static bool lock(int descriptor) {
   (void)descriptor;
   return false;
@@ -129,7 +130,7 @@ static bool lock(int descriptor) {
 static bool lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
 #endif
 
-/* Whether nobody writes the file any more: a process that was killed left it, whose number this one has now. */
+/* Whether the file has no writer: it was left by a killed process with the same id as this one. */
 static bool is_left(const char *part) {
   const int descriptor = open(part, O_WRONLY | O_CLOEXEC);
   if (descriptor < 0)
@@ -139,7 +140,7 @@ static bool is_left(const char *part) {
   return is_free;
 }
 
-/* Makes the file that is written next to another one; -1 with errno if it cannot be. */
+/* Creates the temporary file; -1 with errno on failure. */
 static int create_part(const char *part, unsigned mode) {
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   int descriptor = open(part, flags, mode);
@@ -162,8 +163,8 @@ kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
   return result ? fail(error, "write", output->path) : KILN_OK;
 }
 
-/* Where a path leads: the path itself, or what the symbolic link there names, or the one there, and so on, whether or
- * not there is a file. Gives false with errno if there is no such place. */
+/* Follows the symbolic links at a path, whether or not the final file exists. Returns false with errno if there is
+ * no target. */
 static bool follow_links(const char *path, char target[PATH_BYTES]) {
   char link[PATH_BYTES];
   size_t length = strlen(path);
@@ -174,11 +175,11 @@ static bool follow_links(const char *path, char target[PATH_BYTES]) {
   for (int links = 0;; ++links) {
     const ssize_t bytes = readlink(target, link, sizeof link);
     if (bytes < 0)
-      return errno == EINVAL || errno == ENOENT; /* no link, or nothing yet */
+      return errno == EINVAL || errno == ENOENT; /* not a link, or nonexistent */
     errno = ELOOP;
     if (links == MOST_LINKS)
       return false;
-    /* A relative one begins where the link is. */
+    /* A relative link is relative to its own folder. */
     length = bytes > 0 && link[0] == '/' ? 0 : (size_t)(kiln_base_name(target) - target);
     errno = ENAMETOOLONG;
     if (length + (size_t)bytes >= PATH_BYTES)
@@ -188,7 +189,7 @@ static bool follow_links(const char *path, char target[PATH_BYTES]) {
   }
 }
 
-/* What a file has that another one takes the place of. */
+/* The attributes of the file that is replaced. */
 typedef struct former_t {
   bool is_there;
   struct stat facts;
@@ -201,34 +202,34 @@ static kiln_status_t look_at(const char *target, former_t *former, kiln_error_t 
   return former->is_there || errno == ENOENT ? KILN_OK : fail(error, "create", target);
 }
 
-#if defined(__wasi__) /* no modes */
+#if defined(__wasi__) /* no file modes */
 static bool keep_mode(int descriptor, const former_t *former) {
   (void)descriptor, (void)former;
   return true;
 }
 #else
-/* Gives a new file mode, owner and group of the former one. Where the group cannot be kept another one gets no rights.
- */
+/* Gives a new file the mode, owner and group of the previous one. If the group cannot be kept, the group gets no
+ * rights. */
 static bool keep_mode(int descriptor, const former_t *former) {
   const struct stat *facts = &former->facts;
   unsigned mode = facts->st_mode & 07777;
   if (!former->is_there)
     return true;
-  /* Only a privileged process changes the owner. */
+  /* Only a privileged process can change the owner. */
   if (fchown(descriptor, facts->st_uid, facts->st_gid) != 0 && fchown(descriptor, (uid_t)-1, facts->st_gid) != 0)
     mode &= ~070u;
   return fchmod(descriptor, mode) == 0;
 }
 #endif
 
-/* Writes `part`, which then takes the place of `target`. */
+/* Writes `part`, and renames it to `target`. */
 static kiln_status_t write_part(const char *part, const char *target, kiln_write_t write_all, const void *context,
                                 kiln_error_t *error) {
   former_t former;
   kiln_status_t status = look_at(target, &former, error);
   if (status)
     return status;
-  /* What nobody else may read of the former file nobody may read meanwhile. */
+  /* While it is written, the file must not be readable by anyone who could not read the previous one. */
   const int descriptor = create_part(part, former.is_there ? 0600 : 0666);
   const kiln_output_t output = {descriptor, part};
   if (descriptor < 0)
@@ -238,7 +239,7 @@ static kiln_status_t write_part(const char *part, const char *target, kiln_write
     status = fail(error, "write", part);
   if (!status)
     status = kiln_file_keep(&output, error);
-  if (close(descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
+  if (close(descriptor) != 0 && errno != EINTR && !status) /* an interrupted close has still closed the file */
     status = fail(error, "write", part);
   if (!status && rename(part, target) != 0)
     status = fail(error, "create", target);

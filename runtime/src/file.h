@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Memory of the system, and files, pages.c and file.c. */
+/* System memory and files, pages.c and file.c. */
 #ifndef KILN_FILE_H
 #define KILN_FILE_H
 
@@ -9,15 +9,15 @@
 extern "C" {
 #endif
 
-/* Memory of the system, zero: null if there is none. That of an open file from its first byte on, or a copy of it; what
- * is written there stays the process's own. */
+/* Allocate zeroed system memory, or map (or copy) an open file from its first byte; null on failure. is_written: the
+ * mapping is private and writable. */
 char *kiln_pages_allocate(size_t bytes);
 char *kiln_pages_of_file(int descriptor, size_t bytes, bool is_written);
 void kiln_pages_release(void *memory, size_t bytes);
-/* A number that no other process has at the time. */
+/* A number that no other process has at the same time. */
 long kiln_process(void);
 
-/* Whether what stands before it in a path is no part of a file's name; on Windows it may be a drive. */
+/* Whether the character ends the folder part of a path; on Windows also that of a drive. */
 static inline bool kiln_is_separator(char character) {
 #if defined(_WIN32)
   return character == '/' || character == '\\' || character == ':';
@@ -25,42 +25,44 @@ static inline bool kiln_is_separator(char character) {
   return character == '/';
 #endif
 }
-/* The name of a file without its folders (rename.c). */
+/* Returns the name of a file without its folders (rename.c). */
 const char *kiln_base_name(const char *path);
 
 typedef struct kiln_file_t {
   const void *image;
   size_t bytes;
-  const char *path;                      /* for messages; the caller's */
-  intptr_t handle;                       /* of the open file; -1: nobody else changes the image */
-  const struct kiln_allocator_t *copied; /* whose memory the image is; null: pages of the file */
+  const char *path;                      /* for messages; owned by the caller */
+  intptr_t handle;                       /* of the open file; -1: no other process can change the image */
+  const struct kiln_allocator_t *copied; /* allocator of the image; null: pages of the file */
 } kiln_file_t;
-/* is_written: what is written to the map stays the process's own; else it is for reading. The file stays open. Whoever
- * cuts it meanwhile takes pages from the map, whose reading then ends the process: what must be consistent is read by
- * kiln_file_read. */
+/* Maps a file. is_written: the mapping is private and writable; else it is read-only. The file stays open. If
+ * another process truncates it meanwhile, reading the lost pages ends the process: data that must be consistent are
+ * read by kiln_file_read. */
 kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error);
-/* Bytes of the file from an offset on, by the system and not from the map; KILN_FILE_ERROR: it has no such bytes. */
+/* Reads bytes of the file at an offset by a system call, not from the mapping; KILN_FILE_ERROR: there are no such
+ * bytes. */
 kiln_status_t kiln_file_read(const kiln_file_t *file, uint64_t offset, void *to, size_t bytes, kiln_error_t *error);
-/* KILN_FILE_ERROR if the file is shorter than its map by now. */
+/* Returns KILN_FILE_ERROR if the file is now shorter than its mapping. */
 kiln_status_t kiln_file_check(const kiln_file_t *file, kiln_error_t *error);
-/* Closes the file, whose map stays. */
+/* Closes the file and keeps the mapping. */
 void kiln_file_close(kiln_file_t *file);
-/* Closes it, and the image is gone. */
+/* Closes the file and unmaps the image. */
 void kiln_file_unmap(kiln_file_t *file);
-/* Bytes of the file were read: the pages that hold them no longer count as memory of the process, nor do their
- * neighbours. What is needed again is read again. */
+/* Releases the pages of bytes that were read, and neighbouring pages, so that they no longer count as memory of the
+ * process. Bytes that are needed again are read again. */
 void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end);
 
 typedef struct kiln_output_t {
-  intptr_t handle; /* a descriptor, or a HANDLE of Windows */
+  intptr_t handle; /* a file descriptor, or a Windows HANDLE */
   const char *path;
 } kiln_output_t;
 typedef kiln_status_t (*kiln_write_t)(const void *context, const kiln_output_t *output, kiln_error_t *error);
-/* Writes a file next to the one at the path, which then takes its place: another process may have mapped that, and a
- * program that ends meanwhile leaves it whole. Symbolic links are followed, and the new file has the mode of the one
- * that it replaces, which must be a regular file. */
+/* Writes a temporary file next to the path, then renames it to the path: another process may have mapped the old
+ * file, and a program that ends meanwhile leaves it intact. Symbolic links are followed, and the new file has the
+ * mode of the one that it replaces, which must be a regular file. */
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write, const void *context, kiln_error_t *error);
-/* For `write`; and what was written so far comes to the disk, as all of it does before the function returns. */
+/* For `write`. kiln_file_keep flushes the data so far to disk, as happens to all data before kiln_file_replace
+ * returns. */
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error);
 kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error);
 

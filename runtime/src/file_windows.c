@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Files and pages of Windows, as file.c and pages.c have them for POSIX; paths are UTF-8. A file that is mapped cannot
- * be replaced or removed here. */
+/* Windows versions of file.c and pages.c; paths are UTF-8. On Windows a mapped file cannot be replaced or removed. */
 #include "file.h"
 #include "status.h"
 
@@ -9,10 +8,10 @@
 #include <windows.h>
 
 enum { PATH_UNITS = 4096, REASON_UNITS = 256 };
-/* What is read or written at a time, at most. */
+/* The maximum number of bytes of a read or write call. */
 enum { MOVED_BYTES = 1 << 30 };
 
-/* KILN_FILE_ERROR, with the system's words for a number of GetLastError. */
+/* Returns KILN_FILE_ERROR with the system's text of a GetLastError code. */
 static kiln_status_t fail_for(kiln_error_t *error, const char *action, const char *path, DWORD number) {
   wchar_t wide[REASON_UNITS];
   char reason[3 * REASON_UNITS + 1];
@@ -29,7 +28,7 @@ static kiln_status_t fail(kiln_error_t *error, const char *action, const char *p
   return fail_for(error, action, path, GetLastError());
 }
 
-/* The path in UTF-16; false with an error of the system's. */
+/* Converts the path to UTF-16; false with a system error. */
 static bool widen(const char *path, wchar_t wide[PATH_UNITS]) {
   if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, PATH_UNITS) > 0)
     return true;
@@ -38,19 +37,19 @@ static bool widen(const char *path, wchar_t wide[PATH_UNITS]) {
   return false;
 }
 
-/* Memory of an open file; null with an error of the system's. */
+/* Maps an open file; null with a system error. */
 static void *map_handle(HANDLE file, size_t bytes, bool is_written) {
   HANDLE mapping = CreateFileMappingW(file, NULL, is_written ? PAGE_WRITECOPY : PAGE_READONLY, 0, 0, NULL);
   if (!mapping)
     return NULL;
   void *memory = MapViewOfFile(mapping, is_written ? FILE_MAP_COPY : FILE_MAP_READ, 0, 0, bytes);
   const DWORD number = GetLastError();
-  CloseHandle(mapping); /* the view keeps it */
+  CloseHandle(mapping); /* the view keeps it alive */
   SetLastError(number);
   return memory;
 }
 
-/* While it is open nobody else writes to it. */
+/* The open handle prevents others from writing to the file. */
 kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   wchar_t wide[PATH_UNITS];
@@ -66,7 +65,8 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
     status = kiln_file_error(error, "read", path, "not a regular file");
   } else if (!GetFileSizeEx(handle, &bytes)) {
     status = fail(error, "read", path);
-  } else if (bytes.QuadPart > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
+  } else if (bytes.QuadPart >
+             0) { /* an empty file cannot be mapped: its image stays empty, and is rejected as malformed */
     const void *map = map_handle(handle, (size_t)bytes.QuadPart, is_written);
     if (!map) {
       status = fail(error, "map", path);
@@ -125,7 +125,7 @@ void kiln_pages_release(void *memory, size_t bytes) {
     VirtualFree(memory, 0, MEM_RELEASE);
 }
 
-/* Pages that are unlocked without being locked leave the process's working set. */
+/* VirtualUnlock on pages that are not locked removes them from the working set. */
 void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end) {
   (void)file;
   VirtualUnlock((void *)begin, (size_t)(end - begin));
@@ -146,8 +146,7 @@ kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
   return FlushFileBuffers((HANDLE)output->handle) ? KILN_OK : fail(error, "write", output->path);
 }
 
-/* Makes the file that is written next to another one, which nobody else opens meanwhile. One that a process left which
- * was killed can be removed. */
+/* Creates the temporary file, opened exclusively. A leftover file of a killed process can be removed. */
 static HANDLE create_part(const wchar_t *part) {
   for (int turn = 0;; ++turn) {
     HANDLE handle = CreateFileW(part, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
@@ -156,20 +155,20 @@ static HANDLE create_part(const wchar_t *part) {
   }
 }
 
-/* Where links at a path lead, and whether there is a file, which must be a regular one. Where there is none the path
- * stays. Of a link that leads to nothing Windows does not say where that is. */
+/* Resolves the links at a path; *is_there: whether there is a file, which must be a regular one. If there is none,
+ * the path is unchanged. Windows does not tell the target of a dangling link. */
 static kiln_status_t find_target(const char *path, wchar_t wide[PATH_UNITS], bool *is_there, kiln_error_t *error) {
   const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   wchar_t target[PATH_UNITS];
   *is_there = false;
   if (!widen(path, wide))
     return fail(error, "create", path);
-  /* Without GENERIC_READ: a device is not opened. Folders can be. */
+  /* Without GENERIC_READ, so that a device is not opened; folders can be opened, too. */
   HANDLE handle = CreateFileW(wide, 0, shared, NULL, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
   if (handle == INVALID_HANDLE_VALUE) {
     const DWORD number = GetLastError(), attributes = GetFileAttributesW(wide);
     return attributes == INVALID_FILE_ATTRIBUTES || number != ERROR_FILE_NOT_FOUND
-               ? KILN_OK /* what is wrong shows when it is created */
+               ? KILN_OK /* creating the file will report the error */
                : kiln_file_error(error, "write", path, "a link to a file that does not exist");
   }
   *is_there = true;
@@ -179,12 +178,12 @@ static kiln_status_t find_target(const char *path, wchar_t wide[PATH_UNITS], boo
   CloseHandle(handle);
   if (!is_regular)
     return kiln_file_error(error, "write", path, "not a regular file");
-  if (units > 0 && units < PATH_UNITS) /* a file system that knows no final paths has no links */
+  if (units > 0 && units < PATH_UNITS) /* a file system without final paths has no links */
     memcpy(wide, target, (units + 1) * sizeof *wide);
   return KILN_OK;
 }
 
-/* ".PID.part" goes behind a path; false if there is no room. */
+/* Appends ".PID.part" to a path; false if there is no room. */
 static bool name_part(const wchar_t *path, wchar_t part[PATH_UNITS]) {
   char ending[32];
   const size_t length = (size_t)lstrlenW(path),
@@ -213,7 +212,7 @@ kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const 
   if (!status)
     status = kiln_file_keep(&output, error);
   CloseHandle(handle);
-  /* ReplaceFileW keeps attributes and access rights of the one that is there. */
+  /* ReplaceFileW keeps attributes and access rights of the existing file. */
   if (!status && !(is_there ? ReplaceFileW(target, part, NULL, 0, NULL, NULL)
                             : MoveFileExW(part, target, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)))
     status = fail(error, "create", path);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* States without subnormal numbers, which would slow every later call down. */
+/* Flushes subnormal numbers in states, which would slow down every later call. */
 #include "model.h"
 
-/* 2^-100 without its sign, as dsl/include/kiln/graph.h says; what is smaller has smaller bits, NaN larger ones. */
+/* The bits of 2^-100, see dsl/include/kiln/graph.h. Smaller magnitudes have smaller bits, NaN has larger ones. */
 enum { LEAST_F32 = 27 << 23, LEAST_BF16 = 27 << 7 };
 
 void kiln_flush_f32(void *values, uint64_t bytes) {

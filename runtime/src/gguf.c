@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Checks a GGUF image of version 2 or 3 and indexes its tensors by the model's names.
- *   1. Of a file, copy its beginning, as much as the header turns out to take: both walks must read the same bytes,
- *      whoever writes to the file meanwhile.
- *   2. Walk metadata and tensors once to check them, to count, and to find where data begin.
+/* Validates a GGUF image of version 2 or 3 and indexes its tensors by the model's names.
+ *   1. For a file, copy its beginning up to the end of the header: both passes must read the same bytes, even if
+ *      another program writes to the file meanwhile.
+ *   2. Walk metadata and tensors once to validate them, to count, and to find the start of the data.
  *   3. Allocate the table, its matrices and names; walk the tensors again to fill it.
- *   4. Sort by offset: tensors must not overlap. Sort by name: two of one name are refused.
- * Of the metadata only the alignment counts, and whether the file is one of several. */
+ *   4. Sort by offset: tensors must not overlap. Sort by name: duplicates are rejected.
+ * The only metadata used are the alignment and whether the file is one of several. */
 #include "published.h"
 
 #include <string.h>
@@ -14,12 +14,12 @@
 #error "GGUF files are little-endian, and are not swapped"
 #endif
 
-/* In messages. */
+/* The name in messages. */
 #define DOCUMENT "GGUF file"
 enum { DEFAULT_ALIGNMENT = 32, GGUF_RANK = 4, NESTED_ARRAYS = 8 };
-/* What is copied of a file at first, and how many times as much if that is not enough. */
+/* Bytes that are copied of a file at first, and the growth factor if that is not enough. */
 enum { FIRST_BYTES = 1 << 20, MORE_TIMES = 4, MOST_BYTES = 1 << 30 };
-/* Types of metadata. */
+/* Metadata types. */
 enum { U16 = 2, U32 = 4, STRING = 8, ARRAY = 9 };
 static const uint8_t value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 enum { VALUE_TYPES = sizeof value_bytes };
@@ -30,22 +30,22 @@ typedef struct text_t {
 } text_t;
 
 typedef struct walk_t {
-  const char *begin, *next, *end; /* of what is walked, the file's first bytes */
-  const kiln_file_t *file;        /* null: memory that stays */
+  const char *begin, *next, *end; /* the walked part: the file's first bytes */
+  const kiln_file_t *file;        /* null: memory that stays valid */
   const char *image;              /* the file's bytes */
-  uint64_t bytes;                 /* of it */
-  bool is_cut;                    /* the header goes on where the walk ends, and not the file */
+  uint64_t bytes;                 /* size of image */
+  bool is_cut;                    /* the walked part ends within the header */
   const char *data;               /* null in the first pass */
   uint64_t alignment, count;
   const kiln_renames_t *renames;
   kiln_error_t *error;
   kiln_tensors_t table; /* only counted in the first pass */
   kiln_gguf_matrix_t *matrices;
-  char *names; /* where the next name goes */
+  char *names; /* place of the next name */
   size_t name_bytes;
 } walk_t;
 
-/* Whether the file has bytes that the walk has not. */
+/* Whether the file has these bytes beyond the walked part. */
 static bool is_cut(walk_t *walk, uint64_t count, uint64_t bytes) {
   const uint64_t left = walk->bytes - (uint64_t)(walk->next - walk->begin);
   return walk->is_cut = count <= left / bytes;
@@ -62,7 +62,7 @@ static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what
   return KILN_OK;
 }
 
-/* count things of so many bytes, which nobody wants. */
+/* Skips `count` items of this size. */
 static kiln_status_t skip(walk_t *walk, uint64_t count, uint64_t bytes, const char *what) {
   if (count > (uint64_t)(walk->end - walk->next) / bytes)
     return is_cut(walk, count, bytes)
@@ -85,13 +85,13 @@ static bool equals(const text_t *text, const char *other) {
   return text->length == strlen(other) && memcmp(text->text, other, text->length) == 0;
 }
 
-/* Of an array: how many elements, of which type. */
+/* Reads the element type and the number of elements of an array. */
 static kiln_status_t take_array(walk_t *walk, uint32_t *element, uint64_t *count, const char *what) {
   const kiln_status_t status = take(walk, element, sizeof *element, what);
   return status ? status : take(walk, count, sizeof *count, what);
 }
 
-/* Elements that are no arrays. */
+/* Skips elements that are not arrays. */
 static kiln_status_t skip_elements(walk_t *walk, uint32_t element, uint64_t count, const char *what) {
   kiln_status_t status = KILN_OK;
   text_t text;
@@ -108,7 +108,7 @@ static kiln_status_t skip_elements(walk_t *walk, uint32_t element, uint64_t coun
 
 static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
   static const char what[] = "a value in its metadata";
-  uint64_t left[NESTED_ARRAYS] = {1}; /* arrays to come, the innermost level last */
+  uint64_t left[NESTED_ARRAYS] = {1}; /* remaining arrays of each nesting level, innermost last */
   kiln_status_t status;
   if (type != ARRAY)
     return skip_elements(walk, type, 1, what);
@@ -198,7 +198,7 @@ static kiln_status_t read_name(walk_t *walk, text_t *name) {
   return status;
 }
 
-/* Extents, the innermost of which stands first in the file; *elements: their product. */
+/* Reads the dimensions, of which the file stores the innermost first; *elements: their product. */
 static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t *tensor, uint64_t *elements) {
   const int shown = kiln_shown(name->length);
   kiln_status_t status = take(walk, &tensor->rank, sizeof tensor->rank, "the rank of a tensor");
@@ -212,7 +212,7 @@ static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t 
     uint64_t extent;
     if ((status = take(walk, &extent, sizeof extent, "the shape of a tensor")))
       return status;
-    /* So that no number of bytes overflows. */
+    /* Ensures that no byte count overflows. */
     if (extent == 0 || extent > (uint64_t)(INT64_MAX / 4) / *elements)
       return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
                             "tensor \"%.*s\" requires extents from 1 on and less than 2^61 elements, got extent %llu",
@@ -223,7 +223,7 @@ static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t 
   return KILN_OK;
 }
 
-/* What the model makes of a tensor whose type is read. */
+/* Computes the model's view of a tensor whose type is supported. */
 static kiln_status_t describe(walk_t *walk, const text_t *name, const kiln_rename_t *rename, kiln_tensor_t *tensor,
                               kiln_gguf_matrix_t *matrix, uint64_t elements) {
   const kiln_gguf_type_t *type = matrix->type;
@@ -315,7 +315,7 @@ static kiln_status_t check_overlaps(kiln_tensors_t *table, kiln_error_t *error) 
   return kiln_tensors_sort_by_name(table, DOCUMENT, error);
 }
 
-/* Makes a table of a file whose first bytes are walked. */
+/* Creates a table of a file from its first bytes. */
 static kiln_status_t open_walk(walk_t *walk, const kiln_allocator_t *allocator, kiln_tensors_t *table) {
   void *memory;
   kiln_status_t status = read_header(walk);
@@ -370,7 +370,7 @@ kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames
   return open_walk(&walk, allocator, table);
 }
 
-/* With copies of so many of the first bytes. */
+/* Uses a copy of the first `length` bytes. */
 static kiln_status_t open_copy(const kiln_file_t *file, size_t length, const kiln_renames_t *renames,
                                const kiln_allocator_t *allocator, kiln_tensors_t *table, bool *is_more,
                                kiln_error_t *error) {
@@ -392,7 +392,7 @@ kiln_status_t kiln_gguf_open_file(const kiln_file_t *file, const kiln_renames_t 
   kiln_status_t status = KILN_OK;
   bool is_more = true;
   memset(table, 0, sizeof *table);
-  if (file->handle == -1) /* nobody else writes to it */
+  if (file->handle == -1) /* no other process can write to it */
     return kiln_gguf_open(file->image, file->bytes, renames, allocator, table, error);
   for (size_t length = FIRST_BYTES; is_more; length *= MORE_TIMES) {
     if (length > MOST_BYTES)

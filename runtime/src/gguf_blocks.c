@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The element types of GGUF files that are read, in runs of 32 numbers. Scales are f16. The products of a number are
- * exact in f32, whatever their order; the one difference, of Q4_K, is rounded once. */
+/* The supported element types of GGUF files, decoded in runs of 32 values. Scales are f16. The products for a value
+ * are exact in f32 in any order; the single difference of Q4_K is rounded once. */
 #include "published.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static float half_at(const unsigned char *at) {
   return value;
 }
 
-/* Scale, then elements j and j + 16 in the halves of a byte. */
+/* A scale, then elements j and j + 16 in the nibbles of a byte. */
 static void decode_q4_0(const unsigned char *block, size_t run, float *to) {
   const float scale = half_at(block);
   (void)run;
@@ -21,7 +21,7 @@ static void decode_q4_0(const unsigned char *block, size_t run, float *to) {
   }
 }
 
-/* Scale, then bytes. */
+/* A scale, then bytes. */
 static void decode_q8_0(const unsigned char *block, size_t run, float *to) {
   const float scale = half_at(block);
   (void)run;
@@ -29,8 +29,9 @@ static void decode_q8_0(const unsigned char *block, size_t run, float *to) {
     to[i] = (float)(signed char)block[2 + i] * scale;
 }
 
-/* Eight runs: a scale and a scale of what is taken off, for all; six bits of each for each run, the high two of the
- * last four runs' beside the first four's; then two runs in the halves of 32 bytes. */
+/* Eight runs: a common scale, and a common scale of the minimums; a 6-bit scale and a 6-bit minimum for each run,
+ * with the high two bits of the last four runs stored next to those of the first four; then pairs of runs in the
+ * nibbles of 32 bytes. */
 static void decode_q4_k(const unsigned char *block, size_t run, float *to) {
   const unsigned char *const six = block + 4, *const bytes = block + 16 + run / 2 * 32;
   const unsigned shift = run % 2 * 4;
@@ -47,8 +48,8 @@ static void decode_q4_k(const unsigned char *block, size_t run, float *to) {
     to[i] = step * (float)(bytes[i] >> shift & 15) - offset;
 }
 
-/* Eight runs, four in each half: the low four bits of 128 elements, in 64 bytes, for each half; the high two, in 32; a
- * signed scale of 16 elements; one of all. */
+/* Eight runs, four in each half of the block: for each half, the low four bits of 128 elements in 64 bytes; then the
+ * high two bits, in 32 bytes each; a signed scale for every 16 elements; and a common scale. */
 static void decode_q6_k(const unsigned char *block, size_t run, float *to) {
   const size_t half = run / 4, quarter = run % 4;
   const unsigned char *const low = block + half * 64 + quarter % 2 * 32, *const high = block + 128 + half * 32;
@@ -88,7 +89,7 @@ static const unsigned char *row_of(const kiln_tensor_t *tensor, uint64_t row) {
   return (const unsigned char *)tensor->data + kiln_rotary_row(matrix->rows, matrix->heads, row) * row_bytes;
 }
 
-/* Part of a row. */
+/* Decodes part of a row. */
 static void read_row(const kiln_gguf_type_t *type, const unsigned char *row, float *to, size_t column, size_t count) {
   if (!type->decode) {
     kiln_convert_widen(to, (const char *)row + column * type->bytes, count, type->dtype);
@@ -119,11 +120,12 @@ static void read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t 
 }
 
 static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
-  (void)is_centred; /* it always is */
+  (void)is_centred; /* Q4_0 always has a zero point of 8 */
   return ((const kiln_gguf_matrix_t *)tensor->parts)->type->id == Q4_0 && group == 32 && tensor->rank == 2;
 }
 
-/* Words 0 and 1 are of the low halves of the bytes, 2 and 3 of the high ones; k and k + 4 share a byte of a word. */
+/* Words 0 and 1 come from the low nibbles of the bytes, 2 and 3 from the high ones; k and k + 4 share a byte of a
+ * word. */
 static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
                         signed char *zeros) {
   const size_t bytes = 18, groups = part->depth / 32;

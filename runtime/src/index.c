@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Opens a checkpoint of several safetensors files, whose index, a JSON file beside them, says where each tensor is:
+/* Opens a checkpoint of several safetensors files. Its index, a JSON file in the same folder, maps tensors to files:
  *
  *   {"metadata": {...}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", ...}}
  *
- *   1. Walk the index to check it and to count; allocate a table of its names, walk again to fill it, sort it.
- *   2. Map each file that it names, once. Each tensor of a file must be one that the index says is there, and each that
- *      it says is there must be.
- *   3. Hand the table on as that of one file. */
+ *   1. Walk the index to validate it and to count; allocate a table of its names, walk again to fill it, sort it.
+ *   2. Map each file once. The tensors of a file must be exactly those that the index assigns to it.
+ *   3. Return the table like that of a single file. */
 #include "internal.h"
 
 #include <string.h>
 
-/* In messages. */
+/* The name in messages. */
 #define DOCUMENT "index of weight files"
-/* As of a header of one file. */
+/* The same limit as for the header of a file. */
 #define INDEX_LIMIT 100000000u
-/* Linux's limits, of a path and of a name, with the byte that ends them. */
+/* Linux's limits of a path and of a name, with the terminator. */
 enum { PATH_BYTES = 4096, NAME_BYTES = 256 };
 
-/* A file of the checkpoint; they stay mapped until all is packed. */
+/* A file of the checkpoint; all files stay mapped until everything is packed. */
 typedef struct part_t {
   struct part_t *next;
   kiln_file_t file;
@@ -33,11 +32,11 @@ typedef struct index_t {
   size_t folder_length;
   kiln_tensors_t table;
   size_t room; /* bytes of escaped names and files */
-  char *names; /* where the next of them goes; null in the counting pass */
+  char *names; /* place of the next one; null in the counting pass */
   part_t *parts;
 } index_t;
 
-/* Whether a text names a file beside the index, and nothing else. */
+/* Whether a text is a plain name of a file in the index's folder. */
 static bool is_plain(const char *name, size_t length) {
   if (length == 0 || length >= NAME_BYTES || (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.'))))
     return false;
@@ -83,7 +82,7 @@ static kiln_status_t read_weight_map(index_t *index) {
   return kiln_json_expect(json, '}', "',' or '}' in weight_map");
 }
 
-/* One pass. What is beside weight_map counts for nothing. */
+/* One pass. Members other than weight_map are ignored. */
 static kiln_status_t read_index(index_t *index) {
   kiln_json_t *json = &index->json;
   bool has_map = false;
@@ -133,7 +132,7 @@ static bool is_of(const kiln_tensor_t *entry, const kiln_tensor_t *of) {
   return entry->file_length == of->file_length && memcmp(entry->file, of->file, of->file_length) == 0;
 }
 
-/* Fills the entries of the file that `of` is in, whose tensors these are. */
+/* Fills the entries of the file that contains `of`, whose tensors these are. */
 static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
   const int file_shown = kiln_shown(of->file_length);
@@ -166,7 +165,7 @@ static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, co
   return KILN_OK;
 }
 
-/* Maps the file that the entry is in. */
+/* Maps the file that contains the entry. */
 static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
   kiln_tensors_t tensors;
@@ -196,7 +195,7 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
 
 static kiln_status_t open_parts(index_t *index) {
   kiln_status_t status = read_names(index);
-  /* A file fills all of its entries, so that the next one without data is of another file. */
+  /* A file fills all of its entries, so the next entry without data belongs to another file. */
   for (size_t i = 0; !status && i < index->table.count; ++i)
     if (!index->table.tensors[i].data)
       status = open_part(index, &index->table.tensors[i]);
@@ -215,7 +214,7 @@ kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t
     kiln_file_unmap(&file);
     return status;
   }
-  /* It is walked twice. */
+  /* Copies the index, since it is walked twice. */
   if ((status = kiln_file_own(&file, &model->allocator, error)))
     return status;
   const char *text = file.image;

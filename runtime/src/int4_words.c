@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Matrices of GPTQ and AWQ files. Of a model's matrix [outputs, inputs] the file has the transposed one, 4 bits an
- * element, eight in a word of 32:
+/* Matrices of GPTQ and AWQ files. The file stores the transpose of the model's matrix [outputs, inputs], with 4 bits
+ * per element and eight elements in a 32-bit word:
  *
  *   GPTQ  words [inputs / 8][outputs], the first input in the lowest bits
  *   AWQ   words [inputs][outputs / 8], outputs 0 2 4 6 1 3 5 7 from the lowest bits on
  *
- * and for each group of inputs a scale and what stands for 0 of each output, the latter eight in a word, too. */
+ * and for each group of inputs a scale and a zero point per output, the latter also eight in a word. */
 #include "published.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static inline uint32_t word_at(const char *words, uint64_t index) {
   return word;
 }
 
-/* Where AWQ's word has one of its eight outputs. */
+/* The bit offset of one of the eight outputs in an AWQ word. */
 static inline unsigned bit_of_output(uint64_t output) { return (unsigned)(output % 8 / 2 + output % 2 * 4) * 4; }
 
 static inline int element_at(const kiln_int4_t *matrix, uint64_t output, uint64_t input) {
@@ -26,14 +26,14 @@ static inline int element_at(const kiln_int4_t *matrix, uint64_t output, uint64_
   return (int)(word & 15);
 }
 
-/* What stands for 0, within 4 bits as its writer had it. */
+/* The zero point, reduced to 4 bits as its writer did. */
 static inline int zero_at(const kiln_int4_t *matrix, uint64_t output, uint64_t group) {
   const uint32_t word = word_at(matrix->zeros, group * (matrix->outputs / 8) + output / 8);
   const unsigned bit = matrix->is_awq ? bit_of_output(output) : (unsigned)(output % 8 * 4);
   return (int)(((word >> bit) + matrix->more) & 15);
 }
 
-/* The groups were checked, but another program may write to a mapped file meanwhile. */
+/* The groups were checked, but another program may write to a mapped file meanwhile, hence the bound. */
 static inline uint64_t group_of(const kiln_int4_t *matrix, uint64_t input) {
   const uint64_t group = matrix->groups ? word_at(matrix->groups, input) : input / matrix->group;
   return group < matrix->group_count ? group : 0;
@@ -77,13 +77,13 @@ static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_cent
   return true;
 }
 
-/* The first four elements of a word go to the low halves of its bytes, the others to the high ones. */
+/* Spreads four elements of a word to the low nibbles of its bytes. */
 static inline uint32_t spread(uint32_t half) {
   half = (half | half << 8) & 0x00FF00FF;
   return (half | half << 4) & 0x0F0F0F0F;
 }
 
-/* Eight inputs of an output, the first in the lowest bits. */
+/* Returns eight inputs of an output, the first in the lowest bits. */
 static inline uint32_t inputs_at(const kiln_int4_t *matrix, uint64_t output, uint64_t input) {
   uint32_t word = 0;
   if (!matrix->is_awq)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What the runtime's own files share, in parts. Every name keeps the kiln_ prefix, since the emitter renames all of
- * them to the model's when it makes an archive. Nothing here is seen by a user. */
+/* The interfaces between the runtime's own files. Every name has the kiln_ prefix, since the emitter renames all of
+ * them to the model's when it creates an archive. Nothing here is visible to users. */
 #ifndef KILN_INTERNAL_H
 #define KILN_INTERNAL_H
 
@@ -18,7 +18,7 @@ extern "C" {
 
 /* computed.c */
 
-/* What the elements of a tensor are computed from, by a form that is given them as parts. */
+/* The parameters from which a form computes the elements of a tensor; they are the tensor's `parts`. */
 typedef struct kiln_computed_t {
   uint64_t key, seed;
   float number;
@@ -32,7 +32,7 @@ kiln_status_t kiln_bind_computed(kiln_model_t *model, const kiln_form_t *form, k
 
 /* counter.c */
 
-/* Elements of an input of a call with these extents, computed from its name and a seed. */
+/* Fills an input of a call with these dimensions with elements computed from its name and a seed. */
 void kiln_counter_fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to,
                        uint64_t count);
 /* Binds weights that are computed from their names. */
@@ -43,26 +43,26 @@ kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error);
 /* A traced call. */
 typedef struct kiln_tracing_t {
   const kiln_trace_t *trace;
-  kiln_event_t event; /* of the kernel that runs */
-  /* Waits for the kernels that worker 0 has launched; null: they are done when they return. */
+  kiln_event_t event; /* of the running kernel */
+  /* Waits for the kernels that worker 0 has launched; null: kernels are synchronous. */
   void (*wait)(kiln_worker_t *worker);
   kiln_worker_t *worker;
 } kiln_tracing_t;
-/* Of an entry; null if the call is not traced, else *tracing. */
+/* Initialises *tracing for a call of an entry and returns it; null if the call is not traced. */
 kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call, const kiln_entry_t *entry);
-/* Around a task of the kernel that runs. */
+/* Called around a task of the running kernel. */
 void kiln_trace_begin_task(const kiln_tracing_t *tracing, kiln_event_t *event, int64_t task, uint32_t worker);
 void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *event);
 
 /* run.c */
 
-/* The value of an extent, and the elements of an argument, with the extents of a call. */
+/* The value of a dimension, and the number of elements of an argument, for the dimensions of a call. */
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents);
 int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents);
-/* Calls an entry, or what is after the last one, of whose extents it is known that they are right. */
+/* Runs an entry, or the body after the last entry, with dimensions that have been checked. */
 kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                                const kiln_extents_t *extents, void *const *arguments);
-/* Runs the body of an entry: its result as a status. */
+/* Runs the body of an entry and returns its result as a status. */
 kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The part of JSON that weight files need: punctuation, strings and whole numbers, read in place, and values that
- * nobody wants. Strict: UTF-8 and escapes are checked, and whatever is not wanted is an error that says where it
- * stands. */
+/* The part of JSON that weight files need, parsed in place: punctuation, strings, integers, and skipped values.
+ * Strict: UTF-8 and escapes are validated, and unexpected text is an error that states its position. */
 #include "json.h"
 #include "status.h"
 
@@ -62,7 +61,7 @@ kiln_status_t kiln_json_read_integer(kiln_json_t *json, const char *what, int64_
 
 static bool is_surrogate(uint32_t code) { return code >= 0xD800 && code <= 0xDFFF; }
 
-/* Length of the UTF-8 sequence at text, 0 if it is none. */
+/* Length of the UTF-8 sequence at text, 0 if it is invalid. */
 static size_t utf8_length(const unsigned char *text, size_t available) {
   unsigned char lead = text[0];
   if (lead < 0x80)
@@ -114,7 +113,7 @@ static bool read_unit(kiln_json_t *json, uint32_t *unit) {
   return true;
 }
 
-/* Reads what follows a backslash into utf8; its length, 0 if it is no escape. */
+/* Decodes the escape after a backslash to utf8; returns its length, 0 if it is invalid. */
 static size_t read_escape(kiln_json_t *json, char utf8[4]) {
   static const char escapes[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
   if (json->next == json->end)
@@ -143,7 +142,7 @@ static size_t read_escape(kiln_json_t *json, char utf8[4]) {
   return 1;
 }
 
-/* Reads one character of a string, escaped or not; its length as UTF-8, 0 if it is none. */
+/* Reads one character of a string, escaped or not; returns its length in UTF-8, 0 if it is invalid. */
 static size_t read_character(kiln_json_t *json, char utf8[4]) {
   if (json->next == json->end || (unsigned char)*json->next < 0x20)
     return 0;
@@ -208,7 +207,7 @@ const char *kiln_json_string_place(const kiln_json_string_t *string, char **room
   return placed;
 }
 
-/* At least one digit. */
+/* Skips at least one digit. */
 static bool skip_digits(kiln_json_t *json) {
   const char *start = json->next;
   while (json->next != json->end && *json->next >= '0' && *json->next <= '9')
@@ -235,7 +234,7 @@ static bool skip_number(kiln_json_t *json) {
   return skip_digits(json);
 }
 
-/* A value that is neither an object nor an array. */
+/* Skips a value that is neither an object nor an array. */
 static kiln_status_t skip_scalar(kiln_json_t *json, const char *what) {
   static const char words[3][6] = {"true", "false", "null"};
   kiln_json_string_t text;
@@ -258,7 +257,7 @@ static kiln_status_t skip_name(kiln_json_t *json) {
 }
 
 kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what) {
-  uint64_t objects = 0; /* a bit for each value around this one, the innermost the lowest: whether it is an object */
+  uint64_t objects = 0; /* one bit per enclosing value, the innermost lowest: whether it is an object */
   int depth = 0;
   kiln_status_t status;
   for (;;) {

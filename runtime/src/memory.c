@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Memory where a model's arena is, which is the host's unless the variant has a backend. */
+/* Memory in the model's memory space, which is the host's unless the variant has a backend. */
 #include "internal.h"
 
 #include <string.h>

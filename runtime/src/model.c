@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
+/* The life cycle of a model: chooses the code for this CPU, stores the allocator and the packed weights, releases
+ * them. */
 #include "aligned.h"
 #include "internal.h"
 
@@ -17,7 +18,7 @@ static void release_default(void *self, void *memory) {
 
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error) {
-  /* aligned_alloc wants a multiple of the alignment, and nothing wants zero bytes. */
+  /* aligned_alloc requires a multiple of the alignment; zero bytes are rounded up, too. */
   uint64_t rounded = KILN_ARENA_ROUND(bytes ? bytes : 1);
   *memory = NULL;
   if (rounded >= bytes && rounded <= SIZE_MAX)
@@ -38,7 +39,7 @@ kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kil
   uint64_t bytes = model->role.packed_bytes;
   void *memory;
   kiln_status_t status;
-  /* Fresh pages are zero already. */
+  /* Fresh pages are already zero. */
   if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX &&
       (*packed = kiln_pages_allocate((size_t)bytes))) {
     *kind = KILN_PACKED_PAGES;
@@ -81,7 +82,7 @@ kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed
   return kiln_error_clear(error);
 }
 
-/* Makes model->variant the first one that runs here. */
+/* Sets model->variant to the first one that runs on this machine. */
 static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, const kiln_options_t *options,
                                     kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
@@ -98,7 +99,7 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
         return kiln_error_clear(error);
     }
   }
-  if (status) /* a device's, with words */
+  if (status) /* a device's status, with a message */
     return status;
   if (options->device == KILN_CUDA)
     return kiln_error_set(error, KILN_NO_DEVICE, "model \"%.*s\" requires a target cuda to run on a GPU, got none",
@@ -107,7 +108,7 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
                         KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
 }
 
-/* Of a variant that was chosen. */
+/* Sets the role for the chosen variant. */
 static kiln_model_t *take_role(kiln_model_t *model) {
   model->role = (kiln_role_t){.bodies = model->variant->bodies,
                               .placements = model->variant->placements,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Stores a weight in the layout that its kernels read, at the speed of memory. kiln_placement_t in model.h defines the
- * layouts. Two things make it so fast: the packed copy is written past the caches, since nobody reads it soon and a
- * cache would fetch each line before it is overwritten; and where a layout transposes, whole lines are read and turned
- * in blocks on the stack. */
+/* Stores a weight in the layout that its kernels read, at memory bandwidth. kiln_placement_t in model.h defines the
+ * layouts. Two techniques make it fast: the packed weights are written with non-temporal stores, since they are not
+ * read soon and a cache would fetch each line before it is overwritten; and where a layout transposes, whole lines
+ * are read and transposed in blocks on the stack. */
 #include "internal.h"
 
 #include <string.h>
@@ -10,16 +10,16 @@
 #include <emmintrin.h>
 #endif
 
-/* A transposed block: a line of f32 of each row, of a tile or a part of it. */
+/* A transposed block: one cache line of f32 from each row of a tile, or of a part of a tile. */
 enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 /* Runs of rows are stored at least three lines at a time. */
 enum { RUN_BYTES = 192 };
-/* What is converted at a time: a line of f16 of each row. */
+/* The size of a converted piece: one cache line of f16 from each row. */
 enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
-/* Pages of a mapped file are given back so many bytes at a time. */
+/* Pages of a mapped file are released in chunks of this size. */
 enum { READ_BYTES = 1 << 20 };
 
-/* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
+/* memcpy with non-temporal stores, which do not read a line before they overwrite it: twice memcpy's rate (M-0929). */
 static inline void stream(char *to, const char *from, size_t bytes) {
 #if defined(__SSE2__)
   size_t head = -(uintptr_t)to % sizeof(__m128i);
@@ -33,7 +33,7 @@ static inline void stream(char *to, const char *from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 
-/* After stream(), before another thread may look. */
+/* Must be called after stream() before another thread reads the data. */
 static inline void finish_stream(void) {
 #if defined(__SSE2__)
   _mm_sfence();
@@ -41,7 +41,7 @@ static inline void finish_stream(void) {
 }
 
 #if defined(__SSE2__)
-/* Four rows and columns of four bytes each: to[column * rows + row] = from[row * columns + column]. */
+/* Transposes four rows and columns of 4-byte elements: to[column * rows + row] = from[row * columns + column]. */
 static inline void transpose_four(char *to, size_t rows, const char *from, size_t columns) {
   __m128i in[4], low[2], high[2];
   for (int i = 0; i < 4; ++i)
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void transpose_block(char *block, c
       memcpy(block + (column * rows + row) * bytes, from + (row * columns + column) * bytes, bytes);
 }
 
-/* The same of four bytes each. */
+/* The same for 4-byte elements. */
 static void transpose_words(char *block, const char *from, size_t rows, size_t columns, size_t count) {
   transpose_block(block, from, rows, columns, count, 4);
 }
@@ -86,12 +86,12 @@ static void transpose_words(char *block, const char *from, size_t rows, size_t c
 static inline __attribute__((always_inline)) void transpose(char *to, const char *from, size_t rows, size_t columns,
                                                             size_t tile, const size_t bytes) {
   _Alignas(64) char block[BLOCK_COLUMNS * BLOCK_ROWS * 4];
-  /* Blocks begin where lines do, if all rows lie alike. */
+  /* Blocks start at cache lines, if all rows have the same alignment. */
   size_t count = BLOCK_COLUMNS - (uintptr_t)from / bytes % BLOCK_COLUMNS;
   for (size_t first = 0; first < columns; first += count, count = BLOCK_COLUMNS) {
     if (count > columns - first)
       count = columns - first;
-    /* The walk along many rows at once defeats the hardware's prefetch. */
+    /* The access pattern across many rows defeats the hardware prefetcher. */
     if (columns - first > 2 * BLOCK_COLUMNS)
       for (size_t row = 0; row < rows; ++row)
         __builtin_prefetch(from + (row * columns + first + BLOCK_COLUMNS) * bytes);
@@ -115,7 +115,7 @@ void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end) {
   }
 }
 
-/* How many elements from n on lie in one tile, and where they begin. */
+/* Returns how many elements from n on are in one tile, and the address of the first. */
 static size_t run_of(const kiln_tiling_t *tiling, size_t n, size_t extent, char **to) {
   size_t within = (n + tiling->shift) % tiling->tile, left = tiling->tile - within;
   *to = tiling->packed + ((n + tiling->shift - within) * tiling->depth + within) * tiling->bytes;
@@ -175,13 +175,13 @@ void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows
     (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
 }
 
-/* The tensor's first elements were read. */
+/* Notes that the tensor's first `elements` elements were read. */
 static void pass_elements(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, uint64_t elements) {
   if (tiling->reader)
     kiln_pack_pass(tiling, tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, elements));
 }
 
-/* Reads all of the matrix. */
+/* Computes the scales of the columns, for which it reads the whole matrix. */
 static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   memset(tiling->scales, 0, columns * sizeof *tiling->scales);
   for (size_t row = 0; row < rows; ++row) {
@@ -189,11 +189,11 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
     pass_elements(tiling, tensor, (row + 1) * columns);
   }
   if (tiling->reader)
-    tiling->reader->kept = tensor->data; /* it is read again */
+    tiling->reader->kept = tensor->data; /* it is read a second time */
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
-/* `word` rows side by side, zeros for those behind the last one. Inlined for each width of words. */
+/* Interleaves `word` rows (VNNI layout), zero-padded. Inlined for each interleaving factor. */
 static inline __attribute__((always_inline)) void interleave(char *words, const signed char *numbers, size_t rows,
                                                              size_t columns, const size_t word) {
   for (size_t row = 0; row < rows; row += word, words += columns * word)
@@ -202,7 +202,7 @@ static inline __attribute__((always_inline)) void interleave(char *words, const 
         words[column * word + i] = (char)(row + i < rows ? numbers[(row + i) * columns + column] : 0);
 }
 
-/* Numbers of int8, the outputs along the columns; `first`: of the outputs. `words` is room for them and more. */
+/* Packs int8 values, outputs along the columns; `first`: the first output. `words` is a large enough buffer. */
 static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *words, size_t depth, size_t outputs,
                          size_t first) {
   if (part.word == 1) {
@@ -221,9 +221,9 @@ static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *w
   kiln_pack_matrix(&part, words, (depth + part.word - 1) / part.word, outputs);
 }
 
-/* The same of elements that are widened, rounded or stored in fewer bits on their way, a piece of the matrix at a time.
- * Where rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What becomes
- * fewer bits is turned before, as f32. */
+/* Packs elements that are widened, rounded or quantised, one piece of the matrix at a time. If rows become columns
+ * of tiles, a piece consists of whole tiles, if possible, and of whole cache lines of the file. Values to be
+ * quantised are transposed before, as f32. */
 static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
@@ -272,7 +272,7 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
   return true;
 }
 
-/* reader: as of a tiling. */
+/* reader: see kiln_tiling_t. */
 static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reader, const kiln_weight_t *weight,
                  const kiln_placement_t *placement) {
   const kiln_tiling_t tiling = {.packed = packed,
@@ -320,7 +320,7 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
   kiln_reader_t reader = {tensor->source, tensor->data};
-  /* What has a form is not read in the order of the file. */
+  /* A tensor with a form is not read in the order of the file. */
   const bool is_packed = pack(packed, tensor, reader.file && !tensor->form ? &reader : NULL, weight, placement);
   if (reader.file)
     kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Stores a weight as int4 in groups: words of eight elements of the depth, scales and zeros, each in tiles as if it
- * were a weight of its own with a shorter depth. A tensor that is such int4 already stays as it is. */
+/* Stores a weight as group-wise int4: words of eight elements along K, scales and zeros, each tiled like a separate
+ * weight with a smaller K. A tensor that is already int4 in this format is stored unchanged. */
 #include "internal.h"
 
 #include <string.h>
 
-/* What is converted at a time: elements of the depth, which are whole groups, and outputs. */
+/* The size of a converted piece: elements along K, which are whole groups, and outputs. */
 enum { PIECE_DEPTH = 128, PIECE_OUTPUTS = KILN_GROUP_COLUMNS, LEAST_GROUP = 32 };
 
-/* Outputs along the columns, as quantising wants them. */
+/* Transposes so that outputs are along the columns, as quantisation requires. */
 static void turn(float *to, const float *from, size_t rows, size_t columns) {
   for (size_t row = 0; row < rows; ++row)
     for (size_t column = 0; column < columns; ++column)
       to[column * rows + row] = from[row * columns + column];
 }
 
-/* A part of the weight: `each` elements of the depth are one of `bytes`, at `offset` of the weight's. */
+/* Packs a component of the weight: one item of `bytes` for `each` elements along K, at `offset` from the weight's
+ * start. */
 static void pack_part(const kiln_tiling_t *tiling, uint64_t offset, size_t each, size_t bytes, size_t depth_first,
                       const void *data, size_t depth, size_t outputs) {
   kiln_tiling_t part = *tiling;
@@ -31,7 +32,7 @@ bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t
          tensor->form->has_groups(tensor, placement->group, placement->zeros == 0);
 }
 
-/* That none of these f16 is infinite or NaN. */
+/* Whether none of these f16 is infinite or NaN. */
 static bool are_finite(const char *scales, size_t count) {
   for (size_t i = 0; i < count; ++i)
     if ((scales[2 * i + 1] & 0x7C) == 0x7C)

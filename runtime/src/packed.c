@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Packed files: the packed weights of one variant, as they lie in memory, behind a page that says whose they are.
- * Binding one checks that page and maps the file, so it is ready at once and its pages are shared by processes. Any
- * bits are safe as weights, so no more of the file is looked at. */
+/* Packed files: the packed weights of one variant in their memory layout, after a header page that identifies them.
+ * Binding checks that page and maps the file, so it takes no time and processes share the pages. Any bits are safe
+ * as weights, so the rest of the file is not validated. */
 #include "internal.h"
 
 #include <stddef.h>
@@ -11,21 +11,21 @@
 #error "packed files are little-endian, and are not swapped"
 #endif
 
-/* Of the form that this file describes. */
+/* The version of the file format. */
 enum { VERSION = 1 };
-/* What is copied from a device at a time. */
+/* The size of a piece that is copied from a device. */
 enum { PIECE_BYTES = 1 << 20 };
 
 static const char magic[16] = "kiln packed\n";
 
-/* The file's first bytes; zeros follow, up to KILN_PACKED_HEAD_BYTES. */
+/* The file's header; zeros follow, up to KILN_PACKED_HEAD_BYTES. */
 typedef struct head_t {
   char magic[sizeof magic];
   uint32_t version, head_bytes;
   uint64_t packed_bytes;
   uint64_t digest[4];
   char target[64],
-      model[384]; /* filled up with zeros, and cut, for messages: the digest has all of them but a rank and a stage */
+      model[384]; /* zero-padded, and truncated, for messages: the digest covers both, except rank and stage */
 } head_t;
 _Static_assert(sizeof(head_t) == 512, "the head has no padding");
 
@@ -41,7 +41,7 @@ static head_t make_head(const kiln_model_t *model) {
   return head;
 }
 
-/* Whose file it is, and whether it is whole. */
+/* Checks that the file belongs to this model and is complete. */
 static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *file, kiln_error_t *error) {
   const head_t wanted = make_head(model);
   const unsigned long long bytes = KILN_PACKED_HEAD_BYTES + wanted.packed_bytes;
@@ -80,7 +80,7 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   return KILN_OK;
 }
 
-/* The weights of a file that was checked, in memory of the model's; the file is unmapped. */
+/* Copies the weights of a checked file to memory of the model, and unmaps the file. */
 static kiln_status_t bind_copy(kiln_model_t *model, kiln_file_t *file, kiln_error_t *error) {
   char *packed;
   kiln_packed_t kind;
@@ -108,7 +108,7 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
   return kiln_packed_replace(model, (char *)file.image + KILN_PACKED_HEAD_BYTES, KILN_PACKED_FILE, error);
 }
 
-/* Packed weights of a device's memory. */
+/* Writes packed weights from device memory. */
 static kiln_status_t write_from_device(const kiln_model_t *model, const kiln_output_t *output, kiln_error_t *error) {
   const uint64_t all = model->role.packed_bytes;
   void *piece;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The same for a system without pages, as WebAssembly's: files are read, and memory is the C library's. */
+/* The same for a system without pages, such as WebAssembly: files are read into memory of the C library. */
 #include "file.h"
 #include "model.h"
 
@@ -24,7 +24,7 @@ char *kiln_pages_of_file(int descriptor, size_t bytes, bool is_written) {
       at += (size_t)got;
     } else if (got == 0 || errno != EINTR) {
       if (got == 0)
-        errno = EIO; /* shorter than it was */
+        errno = EIO; /* the file has been truncated */
       free(memory);
       memory = NULL;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Where a weight lies in the packed copy, as its kiln_placement_t says. */
+/* Computes the location of a weight in the packed weights from its kiln_placement_t. */
 #include "internal.h"
 
 uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim) {
@@ -13,7 +13,7 @@ uint64_t kiln_word_of(const kiln_placement_t *placement) {
   return placement->dtype == KILN_I8 && placement->group > 0 ? placement->group : 1;
 }
 
-/* Of elements that end there; 0 if it makes no sense. */
+/* Bytes of an int8 weight whose elements end at `end`; 0 if the placement is invalid. */
 static uint64_t bytes_of_int8(const kiln_placement_t *placement, uint64_t end, uint64_t outputs) {
   const uint64_t scales = placement->scales, sums = placement->zeros, scales_end = scales + outputs * sizeof(float);
   const uint32_t word = placement->group;
@@ -27,7 +27,7 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
   const uint64_t tile = placement->tile, scales = placement->scales;
   uint64_t elements = placement->shift + kiln_elements_beside(weight, weight->rank), outputs = 0;
   if (tile > 0) {
-    /* Tiles along the first dimension or, of a matrix, the second. */
+    /* Tiles along the first dimension or, for a matrix, the second. */
     if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
       return 0;
     outputs = ((uint64_t)weight->shape[placement->dim] + placement->shift + tile - 1) / tile * tile;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The bundled thread pool. A loop is published as one atomic word, (generation, first task, tasks left), of the tasks
- * that nobody has taken: whoever shortens it owns the task at that end, so fast threads take more, and a thread that
- * comes late finds nothing left, or fails to take because the generation moved on. The caller and every second thread
- * take from the front, the others from the back. Each end stands for a half of the loop and goes through it upwards:
- * what a thread has in its caches of one loop is what it needs in the next, and what a task asks for ahead of time is
- * what its thread comes to. Threads look for work in a short spin, then sleep. Nobody has to wake for a loop to end:
- * the caller takes part, and returns when the last task is done.
+/* The bundled thread pool. A loop is published as one atomic word, (generation, first task, tasks left), of the
+ * tasks that are not yet taken: a thread that shortens it owns the task at that end, so fast threads take more, and
+ * a late thread finds no tasks, or fails to take one because the generation has changed. The caller and every second
+ * thread take from the front, the others from the back. Each end covers half of the loop in ascending order: a
+ * thread's caches hold data of one loop that it needs in the next, and prefetches of a task target the thread's next
+ * task. Threads spin briefly for work, then sleep. No thread must wake for a loop to end: the caller takes part, and
+ * returns when the last task is done.
  *
- * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
- * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
+ * The loop's fields are never mixed: they are written only when no task of the previous loop is left, so a thread
+ * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking a task from the older word. */
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
 #include "aligned.h"
 #include "clock.h"
@@ -17,10 +17,10 @@
 
 #include <stdatomic.h>
 
-/* Longer than the gap between two calls in a loop, so that threads stay awake while there is work to come; between so
- * many rounds a thread gives way, should its CPU be wanted. */
+/* Longer than the gap between two calls in a loop, so that threads stay awake while more work is expected. After
+ * every SPIN_ROUNDS rounds a thread yields, in case its CPU is needed. */
 enum { SPIN_NANOSECONDS = 500000, SPIN_ROUNDS = 64 };
-/* As many as the word counts; a longer loop runs in parts. */
+/* The largest count that the word can hold; a longer loop runs in parts. */
 enum { MOST_TASKS = 0xFFFF };
 
 typedef void (*task_t)(void *context, uint32_t index, uint32_t worker);
@@ -33,17 +33,17 @@ typedef struct thread_t {
 
 struct kiln_pool_t {
   kiln_executor_t executor;
-  kiln_lock_t turn; /* held by the thread whose loop runs */
+  kiln_lock_t turn; /* held by the thread whose loop is running */
 
-  _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | first task << 16 | tasks that nobody has taken */
+  _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | first task << 16 | tasks not yet taken */
   _Atomic(task_t) task;
   _Atomic(void *) context;
-  atomic_uint base;                /* the number of task 0 in the caller's loop */
+  atomic_uint base;                /* index of task 0 in the caller's loop */
   atomic_uint count;               /* tasks of the loop */
   atomic_int caller_cpu;           /* -1: unknown */
   _Alignas(64) atomic_uint undone; /* tasks that have not finished */
 
-  _Alignas(64) kiln_lock_t lock; /* for going to sleep and waking */
+  _Alignas(64) kiln_lock_t lock; /* for sleeping and waking */
   kiln_condition_t work, finished;
   atomic_uint sleepers;      /* threads that wait for work, or are about to */
   atomic_bool caller_sleeps; /* or is about to */
@@ -69,11 +69,12 @@ static int current_cpu(void) {
 #endif
 }
 
-/* A thread that is woken often starts on the CPU of the caller that woke it, and the two take turns there for
- * milliseconds while another CPU idles, so that short loops gain nothing from two threads (M-0930). So a thread of the
- * pool stays off the caller's CPU while it sleeps, and moves when it finds itself there. */
+/* A thread that is woken often starts on the CPU of the caller that woke it, and the two alternate there for
+ * milliseconds while another CPU idles, so that short loops gain nothing from two threads (M-0930). So a thread of
+ * the pool excludes the caller's CPU while it sleeps, and moves if it finds itself there. */
 #if defined(__linux__)
-/* Leaves `cpu` out of those that this thread may use, which `allowed` keeps; false if nothing changed. */
+/* Excludes `cpu` from the affinity of this thread, and saves the previous one in `allowed`; false if nothing
+ * changed. */
 static bool avoid_cpu(int cpu, cpu_set_t *allowed) {
   if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof *allowed, allowed) != 0)
     return false;
@@ -90,12 +91,12 @@ static void leave_cpu(int cpu) {
 
 static uint32_t count_of(uint64_t left) { return (uint32_t)left & MOST_TASKS; }
 static bool has_work(kiln_pool_t *pool) { return count_of(atomic_load(&pool->left)) != 0; }
-/* What an idle thread waits for. */
+/* The condition that ends an idle thread's wait. */
 static bool is_wanted(kiln_pool_t *pool) { return has_work(pool) || atomic_load(&pool->is_closing); }
-/* What the caller waits for. */
+/* The condition that ends the caller's wait. */
 static bool is_done(kiln_pool_t *pool) { return atomic_load(&pool->undone) == 0; }
 
-/* Whether the condition came true within the time for spinning. */
+/* Whether the condition becomes true within the spin time. */
 static bool spin_until(kiln_pool_t *pool, bool (*is_true)(kiln_pool_t *)) {
   if (is_true(pool))
     return true;
@@ -108,13 +109,13 @@ static bool spin_until(kiln_pool_t *pool, bool (*is_true)(kiln_pool_t *)) {
   return false;
 }
 
-/* The task that is the n-th to be taken from an end, which stands for the `own` tasks from `start` on: these upwards,
- * then those that the other end has left, downwards. */
+/* Returns the n-th task to be taken from an end that owns `own` tasks from `start` on: first these, ascending, then
+ * the remaining tasks of the other end, descending. */
 static uint32_t task_of(uint32_t n, uint32_t start, uint32_t own, uint32_t count) {
   return n < own ? start + n : (start == 0 ? count : start) - 1 - (n - own);
 }
 
-/* Runs tasks until none is left to take. */
+/* Runs tasks until none is left. */
 static void work(kiln_pool_t *pool, uint32_t worker) {
   uint64_t left = atomic_load(&pool->left);
   const bool is_front = worker % 2 == 0;
@@ -169,7 +170,7 @@ static KILN_THREAD run_thread(void *argument) {
   return KILN_THREAD_DONE;
 }
 
-/* At most MOST_TASKS tasks, from `base` on; the caller has its turn. */
+/* Runs at most MOST_TASKS tasks, from `base` on; the caller holds `turn`. */
 static void run_loop(kiln_pool_t *pool, uint32_t base, uint32_t count, task_t task, void *context) {
   atomic_store_explicit(&pool->task, task, memory_order_release);
   atomic_store_explicit(&pool->context, context, memory_order_release);
@@ -205,7 +206,7 @@ static void parallel_for(void *self, uint32_t count, task_t task, void *context)
   kiln_lock_give(&pool->turn);
 }
 
-/* Starts threads - 1 threads; pool->started says how many there are. */
+/* Starts threads - 1 threads; pool->started counts them. */
 static bool start_threads(kiln_pool_t *pool, uint32_t threads) {
   bool is_complete = true;
   while (is_complete && pool->started + 1 < threads) {

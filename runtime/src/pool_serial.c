@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The bundled pool where no thread can be started, as in WebAssembly: the caller's alone. kiln/executors/wasm.h is for
- * the workers of a host. */
+/* The bundled pool where threads cannot be started, as in WebAssembly: only the caller runs tasks.
+ * kiln/executors/wasm.h uses the workers of a host. */
 #include "internal.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A weight of f32 in fewer bits (dsl/SPEC.md, Stored weights). Bytes must be the same on every machine: each operation
- * is one of f32, rounded once to the nearest number, of two the even one, with subnormal numbers kept, whatever the
- * caller's modes are. f16 and bf16 are rounded; an i8 is w / s, rounded, where s = max |w| / 127 of its row or column.
- * Loops are such that compilers make vectors of them, magnitudes are compared as whole numbers. */
+/* Quantisation of an f32 weight (dsl/SPEC.md, Stored weights). The bytes must be the same on every machine: each
+ * operation is an f32 operation, rounded to nearest even, with subnormals, whatever the caller's modes are. f16 and
+ * bf16 are rounded; an i8 is round(w / s), where s = max |w| / 127 of its row or column. The loops are written to
+ * vectorise, and compare magnitudes as integers. */
 #include "convert.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@
 #include <xmmintrin.h>
 #endif
 
-/* What is looked at together. */
+/* The number of values that are processed together. */
 enum { LINE = 512, LANES = 16 };
 
 kiln_rounding_t kiln_rounding_begin(void) {
 #if defined(__SSE__)
   const kiln_rounding_t callers = _mm_getcsr();
-  _mm_setcsr(0x1F80); /* to nearest, all numbers as they are, nothing traps */
+  _mm_setcsr(0x1F80); /* round to nearest, no flushing of subnormals, all exceptions masked */
 #else
   kiln_rounding_t callers;
   fegetenv(&callers);
@@ -39,11 +39,11 @@ static inline int32_t bits_of(const float *value) {
   return bits;
 }
 
-/* The bits of |value|, which are in the order of the numbers. */
+/* The bits of |value|, which are ordered like the values. */
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
-/* The largest magnitude that can be stored: of f32, f16 and bf16 of those that round to a finite number; of int8 2^127,
- * since 127 times the scale of a larger one may not be finite; of int4 2^18, since scales are f16. */
+/* The largest magnitude that can be stored: f32, f16 and bf16 the largest that rounds to a finite number; int8
+ * 2^127, since 127 times the scale of a larger one may not be finite; int4 2^18, since scales are f16. */
 static int32_t limit_of(uint32_t stored) {
   switch (stored) {
   case KILN_F32:
@@ -59,7 +59,7 @@ static int32_t limit_of(uint32_t stored) {
   }
 }
 
-/* Whether a magnitude is above the limit. */
+/* Whether any magnitude exceeds the limit. */
 static bool exceeds(const float *line, size_t count, int32_t limit) {
   int32_t signs = 0;
   for (size_t i = 0; i < count; ++i)
@@ -67,7 +67,8 @@ static bool exceeds(const float *line, size_t count, int32_t limit) {
   return signs < 0;
 }
 
-/* The largest magnitude of a line, and `most`. Several at a time, since each maximum waits for the one before. */
+/* The maximum of `most` and the magnitudes of a line. Uses several lanes, to break the dependency of each maximum on
+ * the previous one. */
 static int32_t largest_of(int32_t most, const float *line, size_t count) {
   int32_t each[LANES] = {0};
   size_t i = 0;
@@ -83,7 +84,7 @@ static int32_t largest_of(int32_t most, const float *line, size_t count) {
   return most;
 }
 
-/* The same for each of the line's elements by itself. */
+/* The same for each column separately. */
 static void raise_each(float *restrict most, const float *restrict line, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int32_t larger = magnitude_of(line + i) > bits_of(most + i) ? magnitude_of(line + i) : bits_of(most + i);
@@ -115,8 +116,8 @@ bool kiln_quantize_scales(float *most, size_t count) {
   return true;
 }
 
-/* Quotients are whole numbers after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to numbers
- * that are 0 when divided by 1; one that is subnormal may be so much too small that a quotient exceeds 127. */
+/* Adding 1.5 * 2^23, whose neighbours are 1 apart, rounds a quotient to an integer. If the scale is 0, all values
+ * are 0 and are divided by 1. A subnormal scale may be so imprecise that a quotient exceeds 127. */
 static void quantize_line(char *restrict to, const float *restrict line, const float *restrict scales, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int32_t bits = bits_of(scales + i), divisor_bits = bits | (-(bits == 0) & 0x3F800000);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A weight of f32 as int4 in groups (dsl/SPEC.md, Stored weights): elements are s (q - z), q and z of four bits, with
- * an s, and a z if there are any, for each group of the depth of each output. Scales are f16, and so are those that w
- * is divided by. Depth runs along rows here, outputs along columns: loops over these become vectors. */
+/* Group-wise int4 quantisation of an f32 weight (dsl/SPEC.md, Stored weights): elements are s (q - z) with 4-bit q
+ * and z, and an s, and a z if there are zero points, for each group along K of each output. Scales are rounded to
+ * f16 before w is divided by them. Here K is along the rows, outputs along the columns, so that the loops vectorise. */
 #include "convert.h"
 
 #include <string.h>
 
-/* What makes whole numbers of a sum with it, whose neighbours are 1 apart, and its bits. */
+/* Adding this rounds to an integer, since its neighbours are 1 apart; and its bits. */
 #define WHOLE 0x1.8p23f
 enum { WHOLE_BITS = 0x4B400000 };
 
-/* Modulo 2^32: of a number that is so large that it is refused, whatever it becomes. */
+/* Modulo 2^32; a value that overflows is rejected elsewhere. */
 static inline uint32_t whole_of(float value) {
   const float sum = value + WHOLE;
   uint32_t bits;
@@ -25,7 +25,8 @@ static inline int32_t clamp(int32_t value, int32_t least, int32_t most) {
 
 static inline float size_of(float value) { return value < 0 ? -value : value; }
 
-/* The scales of one group, and what stands for 0: without zeros 8. A scale of 0 belongs to numbers that are 0. */
+/* Computes the scales of one group, and its zero points; without zeros the zero point is 8. If a scale is 0, all
+ * values are 0. */
 static void find_scales(char *scales, signed char *zeros, float *exact, const float *from, size_t group,
                         size_t columns) {
   float least[KILN_GROUP_COLUMNS] = {0}, most[KILN_GROUP_COLUMNS] = {0};
@@ -36,7 +37,7 @@ static void find_scales(char *scales, signed char *zeros, float *exact, const fl
         least[n] = value < least[n] ? value : least[n];
         most[n] = value > most[n] ? value : most[n];
       } else {
-        most[n] = size_of(value) > size_of(most[n]) ? value : most[n]; /* the first of equal sizes */
+        most[n] = size_of(value) > size_of(most[n]) ? value : most[n]; /* the first of equal magnitudes */
       }
     }
   for (size_t n = 0; n < columns; ++n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Binds safetensors files of GPTQ and AWQ: NAME.qweight, NAME.qzeros, NAME.scales and, of GPTQ, perhaps NAME.g_idx are
- * one tensor NAME.weight; others stay as they are. Everything is checked before it is used: types, shapes that belong
- * together, groups that exist. */
+/* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
+ * form one tensor NAME.weight; other tensors are unchanged. Everything is validated before use: types, matching
+ * shapes, valid group indices. */
 #include "published.h"
 
 #include <string.h>
@@ -10,15 +10,15 @@ typedef struct join_t {
   const kiln_tensors_t *stored;
   const kiln_quantized_t *how;
   kiln_error_t *error;
-  char *scratch; /* room for any name */
-  /* Only counted in the first pass, in which the rest is null. */
+  char *scratch; /* buffer for any name */
+  /* Only counted in the first pass, in which the pointers are null. */
   kiln_tensors_t table;
   size_t matrix_count, name_bytes;
   kiln_int4_t *matrices;
-  char *names; /* where the next name goes */
+  char *names; /* place of the next name */
 } join_t;
 
-/* Whether a tensor's name ends so; then *length is that of what is before. */
+/* Whether a tensor's name has this ending; *length is the length of the part before it. */
 static bool ends_with(const kiln_tensor_t *tensor, const char *ending, size_t *length) {
   const size_t ends = strlen(ending);
   if (tensor->name_length < ends || memcmp(tensor->name + tensor->name_length - ends, ending, ends) != 0)
@@ -32,7 +32,7 @@ static const kiln_tensor_t *find(const join_t *join, const char *prefix, size_t 
   return kiln_tensors_find(join->stored, &name);
 }
 
-/* Words about a tensor of a file: what it requires, what it got. */
+/* Reports an invalid tensor of a file: the requirement and the actual value. */
 static kiln_status_t refuse(const join_t *join, const kiln_tensor_t *tensor, kiln_status_t status, const char *wanted,
                             const char *got) {
   kiln_error_set(join->error, status, "tensor \"%.*s\" requires %s, got %s", kiln_shown(tensor->name_length),
@@ -45,7 +45,7 @@ static kiln_status_t refuse_shape(const join_t *join, const kiln_tensor_t *tenso
   return refuse(join, tensor, KILN_WEIGHT_SHAPE, wanted, kiln_shape_text(shape, tensor->rank, tensor->shape));
 }
 
-/* A matrix, or a vector for columns of 0, of this shape. */
+/* Checks for a matrix of this shape, or, if columns is 0, a vector. */
 static kiln_status_t check_shape(const join_t *join, const kiln_tensor_t *tensor, uint64_t rows, uint64_t columns) {
   const int64_t shape[] = {(int64_t)rows, (int64_t)columns};
   const uint32_t rank = columns ? 2 : 1;
@@ -60,7 +60,7 @@ static kiln_status_t check_type(const join_t *join, const kiln_tensor_t *tensor,
   return is_type ? KILN_OK : refuse(join, tensor, KILN_WEIGHT_TYPE, wanted, kiln_safetensors_dtype_text(tensor->dtype));
 }
 
-/* That the group of each input exists. */
+/* Checks that the group of each input exists. */
 static kiln_status_t check_groups(const join_t *join, const kiln_tensor_t *tensor, uint64_t inputs, uint64_t groups) {
   for (uint64_t i = 0; i < inputs; ++i) {
     uint32_t group;
@@ -71,7 +71,8 @@ static kiln_status_t check_groups(const join_t *join, const kiln_tensor_t *tenso
   return KILN_OK;
 }
 
-/* The parts of a weight: of words [a][b], eight in each along the first dimension or, of AWQ, the second. */
+/* Checks the parts of a weight: words [a][b], with eight elements each along the first dimension or, for AWQ, the
+ * second. */
 static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words, const kiln_tensor_t *zeros,
                                  const kiln_tensor_t *scales, const kiln_tensor_t *groups, kiln_int4_t *matrix) {
   const bool is_awq = join->how->quantization == KILN_AWQ;
@@ -83,7 +84,7 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
     return status;
   if (words->rank != 2 || words->shape[0] == 0 || words->shape[1] == 0 || (!is_awq && words->shape[1] % 8))
     return refuse_shape(join, words, is_awq ? "a matrix" : "a matrix whose columns are a multiple of 8");
-  /* Less than 2^60 each, since the file holds so many words. */
+  /* Less than 2^60 each, since the file contains that many words. */
   const uint64_t inputs = (uint64_t)words->shape[0] * (is_awq ? 1 : 8),
                  outputs = (uint64_t)words->shape[1] * (is_awq ? 8 : 1);
   if (scales->rank != 2 || scales->shape[0] == 0 || (!groups && inputs % (uint64_t)scales->shape[0]))
@@ -108,8 +109,8 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
   return KILN_OK;
 }
 
-/* Makes *tensor, which is NAME.qweight but for its name, the weight of all that belongs to it; length: of NAME and the
- * dot. */
+/* Turns *tensor, a copy of NAME.qweight with the new name, into the weight with all of its parts; length: that of
+ * NAME and the dot. */
 static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, size_t length, kiln_tensor_t *tensor,
                                 kiln_int4_t *matrix) {
   const kiln_tensor_t *zeros = find(join, words->name, length, "qzeros"),
@@ -130,7 +131,7 @@ static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, 
   return KILN_OK;
 }
 
-/* Whether it is a part of a weight whose words are there. */
+/* Whether it is a part of a weight whose NAME.qweight exists. */
 static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
   static const char *const endings[] = {".qzeros", ".scales", ".g_idx"};
   const size_t count = join->how->quantization == KILN_AWQ ? 2 : 3;
@@ -141,7 +142,7 @@ static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
   return false;
 }
 
-/* Of a tensor that is left out. */
+/* Checks a tensor that is ignored. */
 static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor, const kiln_tensor_t *called) {
   const uint64_t bytes = tensor->end - tensor->begin, elements = tensor->form
                                                                      ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
@@ -150,7 +151,7 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
 
-/* A tensor of the file, or a weight of which it is the words, goes to the table under its new name. */
+/* Adds a tensor of the file, or the weight whose words it is, to the table under its new name. */
 static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   const kiln_rename_t *rename;
   kiln_tensor_t tensor = *stored;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* How the tensors of a published checkpoint are called in the model, and where rows of its rotary heads lie. */
+/* Maps tensor names of third-party checkpoints to the model's, and the row order of rotary heads. */
 #include "published.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@ kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char 
   return KILN_OK;
 }
 
-/* Whether a name fits a pattern; then its characters from *star to the end, less *rest, are those of the pattern's *.
- */
+/* Whether a name matches a pattern; then the characters of * are those from *star to the end, without the last
+ * *rest. */
 static bool fits(const char *pattern, const char *name, size_t length, size_t *star, size_t *rest) {
   const size_t all = strlen(pattern);
   const char *const hole = strchr(pattern, '*');
@@ -36,7 +36,7 @@ static bool fits(const char *pattern, const char *name, size_t length, size_t *s
          memcmp(hole + 1, name + length - *rest, *rest) == 0;
 }
 
-/* Appends, if there is room to write to. */
+/* Appends if `to` is not null; returns the new length. */
 static size_t append(char *to, size_t at, const char *from, size_t length) {
   if (to)
     memcpy(to + at, from, length);
@@ -47,7 +47,7 @@ size_t kiln_rename(const kiln_renames_t *renames, const char *name, size_t lengt
                    char *to) {
   for (size_t i = 0; i < renames->count; ++i) {
     const kiln_rename_t *each = &renames->renames[i];
-    size_t star = 0, rest = length; /* without a *, nothing is between them */
+    size_t star = 0, rest = length; /* without a *, the match is empty */
     if (!fits(each->from, name, length, &star, &rest))
       continue;
     *rename = each;
@@ -77,7 +77,7 @@ kiln_status_t kiln_rename_check_zeros(const kiln_tensor_t *tensor, const char *n
   return KILN_OK;
 }
 
-/* Model: the first halves of a head's pairs, then the second ones. File: the pairs. */
+/* Model: the first halves of a head's pairs, then the second halves. File: interleaved pairs. */
 uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row) {
   if (heads == 0)
     return row;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Binds safetensors files whose tensors have other names than the model's weights. */
+/* Binds safetensors files whose tensor names differ from the model's. */
 #include "published.h"
 
 #include <string.h>
 
-/* That each rename fits a tensor of the file. */
+/* Checks that each rename matches a tensor of the file. */
 static kiln_status_t check_fits(const kiln_renames_t *renames, const kiln_tensors_t *stored, kiln_error_t *error) {
   for (size_t i = 0; i < renames->count; ++i) {
     const kiln_renames_t one = {&renames->renames[i], 1};
@@ -19,7 +19,7 @@ static kiln_status_t check_fits(const kiln_renames_t *renames, const kiln_tensor
   return KILN_OK;
 }
 
-/* Of a tensor that is left out. */
+/* Checks a tensor that is ignored. */
 static kiln_status_t check_zeros(const kiln_tensor_t *tensor, kiln_error_t *error) {
   if (!kiln_convert_is_float(tensor->dtype))
     return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\" requires type F32, F16 or BF16, got %s",

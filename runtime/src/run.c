@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The way into an entry: check everything that the caller gave, lay out the arena, run the body. Allocates nothing. */
+/* Runs an entry: checks all arguments, lays out the arena, runs the body. Allocates nothing. */
 #include "internal.h"
 
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents) {
@@ -17,7 +17,7 @@ int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *e
   return count;
 }
 
-/* Of the call, or of one of its sequences. */
+/* Checks the dimensions of the call, or of one of its sequences. */
 static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_t *symbols, uint32_t count,
                                    const int64_t *extents, kiln_error_t *error) {
   if (!extents && count > 0)
@@ -38,7 +38,7 @@ static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_
   return KILN_OK;
 }
 
-/* Of several stages only the last one may have an output. */
+/* With pipeline parallelism, only the last stage may have an output. */
 static kiln_status_t check_pointers(const kiln_model_t *model, const kiln_entry_t *entry, void *const *arguments,
                                     kiln_error_t *error) {
   if (!arguments && entry->argument_count > 0)
@@ -97,7 +97,7 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
   return KILN_OK;
 }
 
-/* Words of a later version, or an uninitialised struct. */
+/* Rejects members of a later version, or an uninitialised struct. */
 static kiln_status_t check_reserved(const kiln_model_t *model, const kiln_entry_t *entry, const kiln_call_t *call) {
   if (!model->variant->backend && (call->stream || call->memory != KILN_HOST_POINTERS))
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
@@ -153,7 +153,7 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
   return sharding ? sharding->run(model, call, index, &frame) : kiln_body_run(model, index, &frame, call->error);
 }
 
-/* Whether what the entry reads of earlier calls was begun. */
+/* Checks that the data that the entry reads of earlier calls were initialised. */
 static kiln_status_t check_kept(const kiln_model_t *model, const kiln_entry_t *entry, const kiln_call_t *call,
                                 const kiln_extents_t *extents) {
   kiln_status_t status = KILN_OK;
@@ -181,7 +181,7 @@ kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *cal
                  : run_on_cpu(model, call, index, workers, extents, arguments);
 }
 
-/* Whether there is such an entry, and a model that can run it. */
+/* Checks that the entry exists, and that the model can run it. */
 static kiln_status_t check_entry(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, bool is_batch) {
   kiln_error_t *error = call ? call->error : NULL;
   if (!model || !call)
@@ -235,7 +235,7 @@ kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call,
   if (status)
     return status;
   const kiln_entry_t *entry = &model->descriptor->entries[index];
-  int64_t extents[2] = {(int64_t)count, 0}; /* sequences, their rows */
+  int64_t extents[2] = {(int64_t)count, 0}; /* number of sequences, total rows */
   if (!sequences)
     return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires sequences, got null", entry->name);
   if ((status = check_extents(entry, entry->symbols, 1, extents, call->error)))

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Checks a safetensors image and indexes its tensors by name.
- *   1. Of a file, copy the header: both walks must read the same bytes, whoever writes to the file meanwhile.
- *   2. Walk the header once to check it and to count tensors and the bytes of names.
+/* Validates a safetensors image and indexes its tensors by name.
+ *   1. For a file, copy the header: both passes must read the same bytes, even if another program writes to the file
+ *      meanwhile.
+ *   2. Walk the header once to validate it and to count tensors and the bytes of names.
  *   3. Allocate the index, with the names, the only allocation that stays; walk again to fill it.
- *   4. Sort by offset: the tensors must lie end to end from 0 to the end of the data, as the format demands.
+ *   4. Sort by offset: the tensors must be contiguous from 0 to the end of the data, as the format requires.
  *   5. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
- * No recursion, O(n log n). The header nests to a fixed depth, so anything deeper is not what is wanted there. */
+ * No recursion, O(n log n). The header has a fixed nesting depth, so deeper nesting is an error. */
 #include "internal.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@
 /* The format's own limit. */
 #define HEADER_LIMIT 100000000u
 enum { LENGTH_BYTES = 8 };
-/* The rows of the list have the numbers of kiln_dtype_t. */
+/* The rows of the list are numbered like kiln_dtype_t. */
 enum {
 #define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) ROW_##NAME,
 #include "kiln/element_types.def"
@@ -25,10 +26,10 @@ enum {
 #define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir)                                          \
   _Static_assert((int)ROW_##NAME == (int)KILN_##NAME, "kiln_dtype_t has the rows of element_types.def");
 #include "kiln/element_types.def"
-/* In messages. */
+/* The name in messages. */
 #define DOCUMENT "safetensors header"
 
-/* Those of kiln_dtype_t first, under the same numbers; without a text those that files do not have. */
+/* Types of kiln_dtype_t first, with the same numbers; types that files do not have have an empty text. */
 static const struct {
   char text[11];
   uint8_t bits;
@@ -53,12 +54,12 @@ typedef struct walk_t {
   const char *data;
   uint64_t data_bytes;
   kiln_tensor_t *tensors; /* null in the counting pass */
-  char *names;            /* where the next decoded name goes */
+  char *names;            /* place of the next decoded name */
   size_t count;
   size_t name_bytes;
 } walk_t;
 
-/* Reads "[n, n, ...]"; the product of all extents goes to elements. */
+/* Reads "[n, n, ...]"; *elements is the product of the dimensions. */
 static kiln_status_t read_shape(walk_t *walk, kiln_tensor_t *tensor, uint64_t *elements) {
   kiln_json_t *json = &walk->json;
   kiln_status_t status = kiln_json_expect(json, '[', "a shape");
@@ -165,7 +166,7 @@ static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
   return check_size(walk, tensor, elements);
 }
 
-/* Reads an object of strings and forgets it. */
+/* Skips an object of strings. */
 static kiln_status_t skip_metadata(kiln_json_t *json) {
   kiln_json_string_t text;
   kiln_status_t status = kiln_json_expect(json, '{', "'{' to begin __metadata__");
@@ -249,7 +250,7 @@ static kiln_status_t check_offsets(kiln_tensors_t *table, uint64_t data_bytes, k
   return KILN_OK;
 }
 
-/* Makes a table of a header, and of data elsewhere. */
+/* Creates a table from a header and separate data. */
 static kiln_status_t open_header(const char *header, uint64_t header_bytes, const char *data, uint64_t data_bytes,
                                  const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
   const walk_t begin = {
@@ -277,7 +278,7 @@ static kiln_status_t open_header(const char *header, uint64_t header_bytes, cons
   return status;
 }
 
-/* The length of the header of a file of so many bytes, the first of which are these. */
+/* Reads the length of the header of a file of `bytes` bytes from its first bytes. */
 static kiln_status_t read_length(const unsigned char *begin, size_t bytes, uint64_t *length, kiln_error_t *error) {
   kiln_status_t status;
   const uint64_t rest = bytes - LENGTH_BYTES;
@@ -308,7 +309,7 @@ kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_
                 : open_header(header, length, header + length, bytes - LENGTH_BYTES - length, allocator, table, error);
 }
 
-/* With a copy of the header. */
+/* Uses a copy of the header. */
 static kiln_status_t open_file(const kiln_file_t *file, const kiln_allocator_t *allocator, kiln_tensors_t *table,
                                kiln_error_t *error) {
   unsigned char begin[KILN_KIND_BYTES];
@@ -329,7 +330,7 @@ static kiln_status_t open_file(const kiln_file_t *file, const kiln_allocator_t *
 kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
                                          kiln_tensors_t *table, kiln_error_t *error) {
   memset(table, 0, sizeof *table);
-  if (file->handle == -1) /* nobody else writes to it */
+  if (file->handle == -1) /* no other process can write to it */
     return kiln_safetensors_open(file->image, file->bytes, allocator, table, error);
   const kiln_status_t status = open_file(file, allocator, table, error);
   for (size_t i = 0; i < table->count; ++i)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies: what
- * bind_weights reads, and other programs do. If a training is to go on from there, those that it changes and its
+/* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies, which
+ * bind_weights and other programs read. For a training to continue, writes the weights that it updates and its
  * states. */
 #include "internal.h"
 
 #include <string.h>
 
-/* What is read at a time. */
+/* The size of a piece that is read. */
 enum { PIECE_BYTES = 1 << 20 };
 enum { HEADER_ALIGNMENT = 8 };
 
-/* Text, or with a null output its length alone. */
+/* The header's text, or with a null output only its length. */
 typedef struct header_t {
   const kiln_output_t *output;
   uint64_t bytes;
@@ -46,7 +46,7 @@ static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln
   put(header, text, length);
 }
 
-/* So many copies of a weight or a state. */
+/* Writes copies of a weight or a state. */
 static void put_copies(header_t *header, const kiln_weight_t *weight, uint32_t copies, uint64_t *begin) {
   kiln_name_t name;
   for (uint32_t copy = 0; copy < copies; ++copy) {
@@ -96,7 +96,7 @@ kiln_status_t kiln_contents_read(const kiln_contents_t *contents, uint32_t index
   return KILN_OK;
 }
 
-/* A copy of a tensor, some of it at a time. */
+/* Writes a copy of a tensor, one piece at a time. */
 static kiln_status_t write_copy(const kiln_contents_t *contents, uint32_t index, uint32_t copy, char *piece,
                                 const kiln_output_t *output, kiln_error_t *error) {
   const kiln_weight_t *tensor = kiln_kept_tensor(contents->model->descriptor, index);

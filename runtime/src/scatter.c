@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The gradient of a look-up: rows are added up where their indices say. The table is cut into parts of some rows, a
- * task each, which all go through the indices in order: a row has the same bits for every number of workers, without
- * atomic additions, and a number that is not finite stays in its row. */
+/* The gradient of a look-up: scatter-add of rows by index. The table is split into parts of some rows, one task
+ * each, and every task goes through all indices in order: a row has the same bits for every number of workers,
+ * without atomic additions, and a value that is not finite stays in its row. */
 #include "model.h"
 
 #include <string.h>
@@ -13,10 +13,10 @@ typedef struct scatter_t {
   const float *rows;
   const int32_t *indices;
   int64_t height, count, width;
-  int64_t part; /* rows of the table that a task has */
+  int64_t part; /* table rows per task */
 } scatter_t;
 
-/* All rows of a part are one task's, which adds in order: so the bits do not depend on the parts. */
+/* One task owns all rows of a part and adds in order, so the bits do not depend on the partition. */
 static int scatter_part(void *worker, int index, uint8_t *closure) {
   (void)worker;
   scatter_t all;
@@ -37,7 +37,7 @@ static int scatter_part(void *worker, int index, uint8_t *closure) {
 
 int kiln_scatter_add(kiln_worker_t *worker, float *table, const float *rows, const int32_t *indices, int64_t height,
                      int64_t count, int64_t width) {
-  /* Each task reads all indices, so its part of the table takes longer than these. */
+  /* Each task reads all indices, so its part of the table must take longer than that. */
   int64_t part = (PART_FLOATS + width - 1) / width;
   if (part < count / 64)
     part = count / 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Calls of a library's entries whose results the compiler evaluated: they find code that was compiled wrong, or changed
- * since. Apart: only archives with a self-test define its table. */
+/* Runs a library's entries on inputs for which the compiler has evaluated the results: this finds miscompiled code,
+ * and code that has changed since. A separate file, since only archives with a self-test define its table. */
 #include "selftest.h"
 
 #include "internal.h"
@@ -15,7 +15,7 @@ typedef struct test_t {
   uint64_t arena_bytes;
 } test_t;
 
-/* Of all variants, whichever runs here. */
+/* Checks the embedded weights of all variants, whichever one runs on this machine. */
 static kiln_status_t check_embedded(const kiln_descriptor_t *descriptor, kiln_error_t *error) {
   const kiln_selftest_t *table = &kiln_selftest_table;
   for (uint32_t i = 0; table->embedded && i < descriptor->variant_count; ++i) {
@@ -73,7 +73,7 @@ static kiln_status_t compare(const test_t *test, const kiln_entry_t *entry, cons
   return KILN_OK;
 }
 
-/* Elements of an argument, and its bytes where it lies. */
+/* The number of elements of an argument, and its rounded size in bytes. */
 typedef struct room_t {
   uint64_t elements, bytes;
 } room_t;
@@ -83,7 +83,7 @@ static room_t room_of(const kiln_argument_t *argument, const int64_t *extents) {
   return (room_t){elements, KILN_ARENA_ROUND(kiln_safetensors_stored_bytes(argument->dtype, elements))};
 }
 
-/* With memory for pointers to the arguments, and behind them for each argument. */
+/* `pointers` is a buffer for the pointers to the arguments, followed by each argument. */
 static kiln_status_t call(const test_t *test, const kiln_trial_t *trial, void **pointers, kiln_error_t *error) {
   const kiln_entry_t *entry = &test->model->descriptor->entries[trial->entry];
   char *next = (char *)pointers + KILN_ARENA_ROUND(entry->argument_count * sizeof *pointers);
@@ -91,7 +91,7 @@ static kiln_status_t call(const test_t *test, const kiln_trial_t *trial, void **
     const kiln_argument_t *argument = &entry->arguments[i];
     const room_t room = room_of(argument, trial->extents);
     if (argument->is_output)
-      memset(next, 0xFF, (size_t)room.bytes); /* NaN, for what a call does not write */
+      memset(next, 0xFF, (size_t)room.bytes); /* NaN, so that missing writes are detected */
     else
       kiln_counter_fill(argument, trial->extents, trial->seed, next, room.elements);
     pointers[i] = next;
@@ -113,7 +113,7 @@ static kiln_status_t run_trial(const test_t *test, const kiln_trial_t *trial, ki
   kiln_status_t status = KILN_OK;
   for (uint32_t i = 0; i < entry->argument_count; ++i)
     bytes += room_of(&entry->arguments[i], trial->extents).bytes;
-  /* States begin as zeros, and weights as they are bound. */
+  /* States are zero initially, and weights are as bound. */
   if (trial->is_first && ((status = kiln_zero_memory(test->model, test->arena, (size_t)test->arena_bytes, error)) ||
                           (status = kiln_bind_counter(test->model, error))))
     return status;

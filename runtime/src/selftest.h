@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The numbers of self-tests: weights and inputs that the compiler evaluates and the run time makes again. All are small
- * multiples of powers of two, so that no rounding tells machines apart. */
+/* The values of self-tests: weights and inputs that the compiler generates for its evaluation and the runtime
+ * generates again. All are small multiples of powers of two, so that they are exact on every machine. */
 #ifndef KILN_SELFTEST_H
 #define KILN_SELFTEST_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* FNV-1a (Fowler, Noll, Vo; RFC 9923), going on from `digest`; first 0. */
+/* FNV-1a (Fowler, Noll, Vo; RFC 9923), continuing from `digest`; 0 at first. */
 static inline uint64_t kiln_selftest_digest(uint64_t digest, const void *bytes, size_t count) {
   const unsigned char *next = (const unsigned char *)bytes;
   digest ^= UINT64_C(0xcbf29ce484222325);
@@ -20,7 +20,7 @@ static inline uint64_t kiln_selftest_digest(uint64_t digest, const void *bytes, 
   return digest;
 }
 
-/* 64 random bits of element `index`: SplitMix64 (Steele, Lea, Flood 2014) as a counter's. */
+/* 64 random bits for element `index`: counter-based SplitMix64 (Steele, Lea, Flood 2014). */
 static inline uint64_t kiln_selftest_bits(uint64_t key, uint64_t index) {
   uint64_t z = key + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -28,17 +28,17 @@ static inline uint64_t kiln_selftest_bits(uint64_t key, uint64_t index) {
   return z ^ (z >> 31);
 }
 
-/* In [-1, 1), of 8 bits, which each type of floats has. */
+/* A value in [-1, 1) with 8 bits, which every float type can represent. */
 static inline float kiln_selftest_float(uint64_t key, uint64_t index) {
   return (float)((int32_t)(kiln_selftest_bits(key, index) >> 56) - 128) / 128.0f;
 }
 
-/* In [minimum, limit). */
+/* A value in [minimum, limit). */
 static inline int64_t kiln_selftest_integer(uint64_t key, uint64_t index, int64_t minimum, int64_t limit) {
   return minimum + (int64_t)((kiln_selftest_bits(key, index) >> 32) % (uint64_t)(limit - minimum));
 }
 
-/* What elements of a weight of so many are scaled by: a matrix leaves values about as large as they are. */
+/* Returns the scale of a weight with this many elements: multiplying by the matrix roughly preserves magnitudes. */
 static inline float kiln_selftest_scale(uint64_t elements, uint64_t rows) {
   float scale = 2.0f;
   for (uint64_t columns = elements / rows; columns > 1; columns = (columns + 3) / 4)
@@ -46,7 +46,7 @@ static inline float kiln_selftest_scale(uint64_t elements, uint64_t rows) {
   return scale;
 }
 
-/* An element of a weight. Vectors are positive: variances, and what scales rows. */
+/* An element of a weight. Vectors are positive, since they include variances and row scales. */
 static inline float kiln_selftest_weight(uint64_t key, uint64_t index, uint32_t rank, float scale) {
   const float unit = kiln_selftest_float(key, index);
   return rank < 2 ? 1.0f + unit / 2.0f : unit * scale;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What an arena keeps from call to call: zeros at first, or what begin_session and begin_training make of it. States,
- * and after them what a training keeps, each begin with KILN_MARK_BYTES, which the first call marks, so that anything
- * else is told from them. On a GPU no mark is read, which would wait for the device. */
+/* The data that an arena keeps from call to call: initially zeros, or initialised by begin_session and
+ * begin_training. States, and after them optimiser state, each start with KILN_MARK_BYTES, which the first call
+ * marks, so that arbitrary other data can be recognised. On a GPU marks are not read, since that would wait for the
+ * device. */
 #include "internal.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ typedef struct region_t {
   uint64_t bytes; /* 0: there is none */
 } region_t;
 
-/* Of an entry that keeps such. */
+/* Returns the states of an entry that keeps any; find_moments returns its optimiser state. */
 static region_t find_states(const kiln_model_t *model, const void *arena, uint32_t keeps) {
   return (region_t){(char *)arena, keeps & KILN_KEEPS_STATES ? model->descriptor->state_bytes : 0};
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Models of several ranks: which of them a model is, its communicator, and its slices of the weights. Only a descriptor
- * for several ranks refers to this file, so that no other program links it. */
+/* Parallel models: the rank, stage and replica of a model, its communicators, and its slices of the weights. Only
+ * the descriptor of a parallel library refers to this file, so that no other program links it. */
 #include "internal.h"
 
 #include <string.h>
 
-/* Pages of a mapped file are given back so many bytes at a time. */
+/* Pages of a mapped file are released in chunks of this size. */
 enum { READ_BYTES = 1 << 20 };
 
-/* Whether all ranks together have all of the tensor. */
+/* Whether the slices of all ranks cover the whole tensor. */
 static bool is_possible(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t ranks) {
   uint64_t own = 0, all = 0;
   if (shard->section_count > 0 && shard->dim >= slice->rank)
@@ -20,14 +20,14 @@ static bool is_possible(const kiln_weight_t *slice, const kiln_shard_t *shard, u
     const uint64_t last = kiln_section_owned(section, ranks - 1);
     if (last >= shard->extent || section->extent > shard->extent)
       return false;
-    const uint64_t left = shard->extent - last; /* for the last rank, which has a whole section all the same */
+    const uint64_t left = shard->extent - last; /* remainder for the last rank, whose section still has the full size */
     own += section->extent;
     all += section->extent * (ranks / section->group - 1) + (left < section->extent ? left : section->extent);
   }
   return shard->section_count == 0 || (own == (uint64_t)slice->shape[shard->dim] && all == shard->extent);
 }
 
-/* That the rank has a part of each tensor: otherwise the compiler made a mistake. */
+/* Checks that the slices of each tensor are valid; otherwise the compiler has a bug. */
 static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i) {
@@ -45,7 +45,7 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
   return KILN_OK;
 }
 
-/* Makes *number what the options say of `wanted` ranks or stages, as `member` calls one. */
+/* Sets *number to the rank or stage (named by `member`) in the options; the library has `wanted` of them. */
 static kiln_status_t take_number(const kiln_model_t *model, const char *member, uint32_t wanted, uint32_t given,
                                  uint32_t count, uint32_t *number, kiln_error_t *error) {
   const char *const name = model->descriptor->name;
@@ -65,7 +65,7 @@ static kiln_status_t take_number(const kiln_model_t *model, const char *member, 
   return KILN_OK;
 }
 
-/* Which of the replicas that share out states the model is. */
+/* Sets the model's replica, with optimiser-state sharding. */
 static kiln_status_t take_replica(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   if (!kiln_shared_state(descriptor))
@@ -113,12 +113,12 @@ static uint32_t copies(const kiln_model_t *model, const kiln_weight_t *weight, u
                                               : weight->copies;
 }
 
-/* Takes a group's communicator, of `size` processes. */
+/* Sets a group's communicator, which must have `size` processes. */
 static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln_communicator_t *communicator,
                           uint32_t size, kiln_error_t *error) {
   static const char *const members[] = {"rank", "replica", "stage"};
   kiln_group_t *group = &together->groups[number];
-  const bool isNeeded = size > 1 && number != KILN_GROUP_REPLICAS; /* of these an entry that trains says it */
+  const bool isNeeded = size > 1 && number != KILN_GROUP_REPLICAS; /* training entries check the replicas */
   if (communicator ? !communicator->begin || !communicator->finish : isNeeded)
     return kiln_error_set(error, KILN_NULL_ARGUMENT,
                           "%s requires a communicator of %ss with begin and finish, got null", together->entry,
@@ -135,7 +135,7 @@ static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln
   return KILN_OK;
 }
 
-/* On a GPU a lost rank keeps the stream from its end, so a call must not wait for it. */
+/* On a GPU a lost rank prevents the stream from completing, so a call must not wait for the stream. */
 static kiln_status_t check_waits(const kiln_model_t *model, const kiln_call_t *call, const char *entry) {
   if (!model->variant->backend)
     return KILN_OK;
@@ -149,7 +149,7 @@ static kiln_status_t check_waits(const kiln_model_t *model, const kiln_call_t *c
   return KILN_OK;
 }
 
-/* The communicator of a group of which the model is process `number`. */
+/* Sets the communicator of a group, in which the model must be process `number`. */
 static kiln_status_t join_own(kiln_together_t *together, uint32_t group, const kiln_communicator_t *communicator,
                               uint32_t number, uint32_t size, kiln_error_t *error) {
   const kiln_status_t status = join(together, group, communicator, size, error);
@@ -175,7 +175,7 @@ kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *cal
   return status ? status : join_stages(&together, model, call);
 }
 
-/* Of a call that trains, or does without. */
+/* Sets the communicator of replicas, which is optional. */
 static kiln_status_t join_replicas(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
   const uint32_t replicas = model->descriptor->replicas;
   const kiln_status_t status = join(together, KILN_GROUP_REPLICAS, call->replicas, replicas, call->error);
@@ -213,10 +213,10 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
     return status;
   own.together = &together;
   status = kiln_body_run(model, entry, &own, call->error);
-  /* What a body that failed had begun. */
+  /* Finishes the pending collectives of a body that failed. */
   for (uint32_t group = 0; group < KILN_GROUPS; ++group)
     (void)kiln_finish_collectives(&own, group);
-  /* The body returned it, and knows no words. */
+  /* The body returned this status, but has no message. */
   return together.failed.status ? kiln_error_set(call->error, together.failed.status, "%s", together.failed.message)
                                 : status;
 }
@@ -238,7 +238,7 @@ typedef struct slice_t {
   kiln_spans_t spans;
 } slice_t;
 
-/* Numbers of a tensor that has a form. */
+/* Reads elements of a slice of a tensor with a form. */
 static void read_slice(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
   const slice_t *slice = tensor->parts;
   kiln_spans_t spans = slice->spans;
@@ -258,13 +258,13 @@ static void read_slice(const kiln_tensor_t *tensor, float *to, uint64_t first, s
   }
 }
 
-/* Where the slice begins along the rows' or the columns' axis; a tensor that is no matrix has no form with groups. */
+/* Returns the slice's start along the row or column axis. Only matrices have forms with groups. */
 static uint64_t beginning(const slice_t *slice, uint32_t dim) {
   const kiln_shard_t *shard = slice->spans.shard;
   return shard->dim == dim ? kiln_section_first(shard, shard->sections, slice->spans.rank) : 0;
 }
 
-/* Groups stay as they are where the slice is in one piece and begins between two. */
+/* Groups are preserved if the slice is one section that starts at a group boundary. */
 static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
   const slice_t *slice = tensor->parts;
   const kiln_form_t *form = slice->tensor->form;
@@ -283,7 +283,7 @@ static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, ui
 
 static const kiln_form_t slice_form = {read_slice, has_groups, read_groups};
 
-/* The slice's elements side by side, as the file has them; pages of the file are given back. */
+/* Copies the slice's elements contiguously, in the file's type; releases pages of the file. */
 static void gather(const slice_t *slice, char *to) {
   const kiln_tensor_t *tensor = slice->tensor;
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, 1);
@@ -304,7 +304,7 @@ static void gather(const slice_t *slice, char *to) {
     kiln_file_give_back(tensor->source, kept, end);
 }
 
-/* Packs what packing->weight is of the tensor. */
+/* Packs the slice packing->weight of the tensor. */
 static kiln_status_t take_slice(const kiln_model_t *model, const kiln_packing_t *packing, const kiln_tensor_t *tensor,
                                 kiln_error_t *error) {
   const kiln_weight_t *weight = packing->weight;
@@ -322,7 +322,7 @@ static kiln_status_t take_slice(const kiln_model_t *model, const kiln_packing_t 
     piece.parts = &slice;
   } else if (kiln_spans_next(&spans, &span) && span.count == elements) {
     piece.data += kiln_safetensors_stored_bytes(tensor->dtype, span.whole);
-    piece.end = piece.begin + bytes; /* as far as the data go, which is all that is asked of these */
+    piece.end = piece.begin + bytes; /* consistent with the number of bytes, which is all that matters */
   } else {
     if ((status = kiln_memory_allocate(&model->allocator, bytes, "a slice of a weight", &memory, error)))
       return status;
@@ -336,7 +336,7 @@ static kiln_status_t take_slice(const kiln_model_t *model, const kiln_packing_t 
   return status;
 }
 
-/* Sections that lie one behind another where they are packed are packed one by one, from where the file has them. */
+/* Packs sections that are stored one after another in the packed weights separately, directly from the file. */
 static kiln_status_t take_sections(const kiln_model_t *model, const kiln_packing_t *packing,
                                    const kiln_tensor_t *tensor, kiln_error_t *error) {
   kiln_weight_t weight = *packing->weight;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Which elements of a tensor a rank has, and how those of all ranks come together. Only models of several ranks refer
- * to this file. */
+/* Which elements of a tensor a rank has, and how the slices of all ranks are gathered. Only parallel models refer to
+ * this file. */
 #include "internal.h"
 
 #include <string.h>
@@ -75,8 +75,8 @@ static kiln_spans_t spans_of(const kiln_slices_t *slices, uint32_t rank, uint64_
   return spans;
 }
 
-/* Reads what this rank has between two elements of the whole tensor: side by side, or to its place in that piece.
- * Returns the elements. */
+/* Reads the elements of this rank between two elements of the whole tensor: contiguously, or to their place in that
+ * piece. Returns the number of elements. */
 static uint64_t read_own(const kiln_slices_t *slices, uint64_t begin, uint64_t end, char *to, bool is_piece,
                          kiln_error_t *error) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(slices->slice->dtype, 1);
@@ -91,7 +91,7 @@ static uint64_t read_own(const kiln_slices_t *slices, uint64_t begin, uint64_t e
   return count;
 }
 
-/* Receives what another rank has there, and puts it in its place. */
+/* Receives the elements of another rank in that range, and copies them to their place. */
 static kiln_status_t receive(const kiln_slices_t *slices, uint32_t rank, uint64_t begin, uint64_t end, char *piece,
                              char *part, kiln_error_t *error) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(slices->slice->dtype, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* How files are opened whose tensors a model binds: mapped or, if the model was made so, copied first; and what a file
- * is that is none of these, by its first bytes. */
+/* Opens the files whose tensors a model binds: mapped or, with KILN_COPY_FILES, copied first; and identifies other
+ * files by their first bytes. */
 #include "internal.h"
 
 #include <string.h>
@@ -34,11 +34,11 @@ kiln_status_t kiln_source_check(const kiln_tensors_t *table, kiln_error_t *error
   return status;
 }
 
-/* Files by their first bytes, those of which the others are special cases last. */
+/* File formats by their first bytes; prefixes of others come last. */
 static const struct {
   char begin[24];
   uint8_t length;
-  uint8_t kind; /* of those that are read */
+  uint8_t kind; /* KILN_KIND_ of supported formats */
   char text[66];
 } beginnings[] = {
     {"version https://git-lfs", 23, 0, "a pointer of git-lfs, for which `git lfs pull` gets the file"},
@@ -59,9 +59,9 @@ static const struct {
     {"\0\0\0\0\0\0\0\0", 8, 0, "zeros"},
 };
 
-/* Shorter ones are cut files of any kind. */
+/* Shorter files are truncated files of any kind. */
 enum { LEAST_TEXT = 8 };
-/* Of text, by its first character. */
+/* Identifies text by its first character. */
 static const char *text_kind(const unsigned char *begin, size_t bytes, uint8_t *kind) {
   size_t first = bytes >= 3 && memcmp(begin, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
   while (first < bytes && (begin[first] == ' ' || (begin[first] >= '\t' && begin[first] <= '\r')))
@@ -73,7 +73,7 @@ static const char *text_kind(const unsigned char *begin, size_t bytes, uint8_t *
   for (size_t i = first; i < bytes; ++i)
     if (begin[i] >= 0x7F || (begin[i] < ' ' && (begin[i] < '\t' || begin[i] > '\r')))
       return NULL;
-  *kind = KILN_KIND_INDEX; /* whose reader says what is wrong with it */
+  *kind = KILN_KIND_INDEX; /* the index reader will report what is wrong with it */
   return first < bytes && begin[first] == '{' ? "JSON, as the index of several files, whose name ends with .json"
                                               : "text";
 }
@@ -87,7 +87,7 @@ static const char *kind_of(const unsigned char *begin, size_t bytes, uint8_t *ki
       *kind = beginnings[i].kind;
       return beginnings[i].text;
     }
-  /* A header's length, of eight bytes, and the header. */
+  /* The header's length in eight bytes, and the start of the header. */
   if (bytes > 8 && memcmp(begin + 4, "\0\0\0\0{", 5) == 0) {
     *kind = KILN_KIND_SAFETENSORS;
     return "a safetensors file, which bind_weights reads";

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What code for Windows refers to by itself; the C libraries there have it under different names, or not at all. */
+/* Symbols that Windows compilers reference implicitly; the C libraries there have them under different names, or not
+ * at all. */
 
-/* Before a function uses more than a page of stack it calls this with the number of bytes in rax: all pages are touched
- * in order, since the one below those in use is where the system notices. No register changes. (__chkstk and
- * ___chkstk_ms until the archive is made.) */
+/* Stack probe: a function that uses more than a page of stack first calls this with the number of bytes in rax. It
+ * touches all pages in order, since the system grows the stack only at the guard page below those in use. It
+ * preserves all registers. (Named __chkstk and ___chkstk_ms until the archive is created.) */
 __asm__(".text\n"
         ".globl kiln_stack_probe\n"
         ".def kiln_stack_probe; .scl 2; .type 32; .endef\n"
@@ -25,5 +26,5 @@ __asm__(".text\n"
         "  popq %rax\n"
         "  retq\n");
 
-/* Objects with arithmetic of floats ask for it (_fltused). */
+/* Referenced by objects with floating-point arithmetic (_fltused). */
 const int kiln_floats_used = 1;

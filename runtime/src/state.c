@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Writing to the tensors that live between calls, and to weights. */
+/* Writes to states and to weights. */
 #include "model.h"
 
 #include <string.h>
 
-/* What the workers copy together, in parts. */
+/* A copy that the workers perform in parallel, in parts. */
 typedef struct copy_t {
   char *to;
   const char *from;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Status codes and the words that go with them. */
+/* Status codes and their messages. */
 #include "status.h"
 
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
 
 #if defined(_WIN32)
-/* The function that every C library for Windows has; headers there make others of it. */
+/* The function that every C library for Windows has; the headers there replace it by others. */
 int print(char *to, size_t room, const char *format, va_list values) __asm__("vsnprintf");
 #else
 static int print(char *to, size_t room, const char *format, va_list values) {
@@ -122,7 +122,7 @@ kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, co
 }
 
 kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const char *path, const char *reason) {
-  /* Of a long path the end, which tells more. */
+  /* Shows the end of a long path, which is more informative. */
   const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
   return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
                         path + hidden, reason);

@@ -9,33 +9,33 @@
 extern "C" {
 #endif
 
-/* How much of a name a message shows. */
+/* The number of characters of a name that a message shows. */
 enum { KILN_NAME_SHOWN = 80 };
-/* As many bytes of a text as a message shows, for "%.*s". */
+/* The number of bytes of a text that a message shows, for "%.*s". */
 static inline int kiln_shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
 /* Room for the text of any shape: KILN_MAX_RANK numbers, separators and an ellipsis. */
 enum { KILN_SHAPE_TEXT_BYTES = 24 * KILN_MAX_RANK };
 
-/* For a size_t; some C libraries of Windows do not know "%zu". */
+/* The format of a size_t; some C libraries of Windows do not support "%zu". */
 #if defined(_WIN32)
 #define KILN_SIZE "%llu"
 #else
 #define KILN_SIZE "%zu"
 #endif
 
-/* As snprintf, which does not fail with the formats used here. */
+/* Like snprintf, which does not fail with the formats used here. */
 size_t kiln_text_print(char *to, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Writes status and words to error, which may be null; returns status. */
+/* Writes status and message to error, which may be null; returns status. */
 kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Clears error, which may be null; returns KILN_OK. */
 kiln_status_t kiln_error_clear(kiln_error_t *error);
-/* Puts a file's name before the words of error, which may be null; returns status. */
+/* Prefixes the message of error, which may be null, with a file's name; returns status. */
 kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, const char *file, size_t length);
 /* KILN_FILE_ERROR: "cannot open weight file ...". */
 kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const char *path, const char *reason);
-/* "[3, 4]"; extents past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
+/* Formats "[3, 4]"; dimensions past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
 const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
 
 #ifdef __cplusplus

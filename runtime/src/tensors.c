@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* A table of tensors by name, which the readers of weight files make and the binder looks up. */
+/* A table of tensors by name, which the readers of weight files create and the binder queries. */
 #include "tensors.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Threads of POSIX or of Windows, for the pool. */
+/* POSIX or Windows threads, for the pool. */
 #ifndef KILN_THREADS_H
 #define KILN_THREADS_H
 
@@ -32,7 +32,7 @@ static inline void kiln_condition_broadcast(kiln_condition_t *condition) { WakeA
 static inline void kiln_condition_destroy(kiln_condition_t *condition) { (void)condition; }
 
 typedef HANDLE kiln_thread_t;
-/* What a thread's function is declared as, and what it returns. */
+/* The declaration and the return value of a thread's function. */
 #define KILN_THREAD DWORD WINAPI
 #define KILN_THREAD_DONE 0
 static inline bool kiln_thread_start(kiln_thread_t *thread, LPTHREAD_START_ROUTINE run, void *argument) {
@@ -65,7 +65,7 @@ static inline void kiln_condition_destroy(kiln_condition_t *condition) { pthread
 typedef pthread_t kiln_thread_t;
 #define KILN_THREAD void *
 #define KILN_THREAD_DONE NULL
-/* The program's signal handlers run on the program's threads. */
+/* Blocks all signals, so that the program's signal handlers run on the program's own threads. */
 static inline bool kiln_thread_start(kiln_thread_t *thread, void *(*run)(void *), void *argument) {
   sigset_t all, before;
   sigfillset(&all);

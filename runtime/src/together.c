@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Ranks write one file of what they have slices of, which is that of a library for one process:
+/* Ranks write one file from their slices, with the contents of a file of a single-process library:
  *
- *   1. Rank 0 begins the file, beside the one that it takes the place of.
- *   2. Of each tensor, a piece at a time, the ranks send their parts to rank 0, which writes the piece.
- *   3. Behind each piece all ranks tell each other how they are: where one has failed all end, with its status.
- *   4. Rank 0 gives the file its name, and says so.
+ *   1. Rank 0 creates the temporary file.
+ *   2. For each tensor, one piece at a time, the ranks send their parts to rank 0, which writes the piece.
+ *   3. After each piece all ranks exchange their status: if one has failed, all end with its status.
+ *   4. Rank 0 renames the file, and reports the result.
  *
- * So no rank waits for one that has given up, or for longer than a piece takes. Where replicas share out states, all of
- * them take part: of a state replica 0 of each rank gets the rank's part from the others, and goes on as above. Of
- * several stages, the ranks of the first one that has a copy of a tensor do so, and its rank 0 sends the piece to that
- * of stage 0, which writes it. */
+ * So no rank waits for one that has given up, or for longer than a piece takes. With optimiser-state sharding all
+ * replicas take part: replica 0 of each rank gathers the rank's part of a state from the others, then continues as
+ * above. With pipeline parallelism the ranks of the first stage that has a copy of a tensor do so, and rank 0 of
+ * that stage sends the piece to rank 0 of stage 0, which writes it. */
 #include "internal.h"
 
 #include <string.h>
 
-/* PIECE: of a whole tensor. KEPT: as much is on its way to the disk, so that the end of the file takes no longer. */
+/* PIECE: of a whole tensor. KEPT: the data are flushed to disk in such amounts, so that the end of the file takes no
+ * longer. */
 enum { PIECE_BYTES = 1 << 22, KEPT_BYTES = 1 << 26 };
 
-/* What ranks tell each other: whether one has failed, then why. */
+/* The exchanged status: whether a rank has failed, then its error. */
 enum { TOLD_NUMBERS = sizeof(kiln_error_t) / sizeof(int32_t) };
 typedef union told_t {
   int32_t numbers[TOLD_NUMBERS];
   kiln_error_t error;
 } told_t;
 
-/* A call of a rank. What a communicator is given is memory of its own, which stays when that fails: it may still be
- * written to. */
+/* The state of a rank's call. Buffers of a communicator are separately allocated, and stay allocated if it fails,
+ * since it may still write to them. */
 typedef struct together_t {
   const kiln_contents_t *contents;
-  const kiln_communicator_t *groups[KILN_GROUPS]; /* null: there is one */
+  const kiln_communicator_t *groups[KILN_GROUPS]; /* null: a single process */
   const char *function, *path;
-  const kiln_output_t *output; /* of the process that writes, while there is a file */
-  uint64_t unkept;             /* bytes of it */
-  char *piece;                 /* of a stage's first process: some of a whole tensor */
-  char *part;                  /* what one rank has of that, side by side */
+  const kiln_output_t *output; /* in the process that writes, while there is a file */
+  uint64_t unkept;             /* bytes that are not flushed yet */
+  char *piece;                 /* in a stage's first process: a piece of a whole tensor */
+  char *part;                  /* one rank's elements of the piece, contiguous */
   told_t *told;
-  kiln_error_t own; /* how this one is; at the end, all of them */
-  bool is_over;     /* a failure is known to all */
-  bool is_lost;     /* nobody can be reached */
+  kiln_error_t own; /* the own error; at the end that of all */
+  bool is_over;     /* all processes know of a failure */
+  bool is_lost;     /* no process can be reached */
 } together_t;
 
 static const char *const members[KILN_GROUPS] = {"rank", "replica", "stage"};
@@ -55,7 +56,7 @@ static bool is_first(const together_t *together) {
   return is_first_of_stage(together) && number_of(together, KILN_GROUP_STAGES) == 0;
 }
 
-/* Processes are counted by ranks, then replicas, then stages. */
+/* Processes are numbered by ranks, then replicas, then stages. */
 static uint32_t own_process(const together_t *together) {
   uint32_t process = 0;
   for (uint32_t group = KILN_GROUPS; group-- > 0;)
@@ -79,7 +80,7 @@ static member_t member_of(const together_t *together, uint32_t process) {
   return member;
 }
 
-/* The communicator failed, so that nobody can be told. */
+/* The communicator failed, so that the other processes cannot be notified. */
 static kiln_status_t lose(together_t *together, kiln_status_t status, const char *words) {
   const member_t own = member_of(together, own_process(together));
   together->is_over = together->is_lost = true;
@@ -87,7 +88,7 @@ static kiln_status_t lose(together_t *together, kiln_status_t status, const char
                         words[0] ? words : "no words from the communicator");
 }
 
-/* The sum over all ranks, then over the replicas and the stages, takes the place of what is told. */
+/* All-reduces the numbers over the ranks, then the replicas and the stages, in place. */
 static kiln_status_t add_up(together_t *together, uint64_t count) {
   int32_t *numbers = together->told->numbers;
   const kiln_collective_t collective = {
@@ -102,7 +103,7 @@ static kiln_status_t add_up(together_t *together, uint64_t count) {
   return KILN_OK;
 }
 
-/* Asks a process for its words: if it has some they become those of all. */
+/* Broadcasts the error of a process: if it has one, it becomes that of all. */
 static kiln_status_t ask(together_t *together, uint32_t process) {
   told_t *told = together->told;
   const member_t asked = member_of(together, process);
@@ -117,7 +118,7 @@ static kiln_status_t ask(together_t *together, uint32_t process) {
                         told->error.message);
 }
 
-/* How many processes have failed is asked first, then each of them for its words, until one has some. */
+/* Counts the failed processes first, then queries each process for its error until one has one. */
 static kiln_status_t agree(together_t *together) {
   told_t *told = together->told;
   uint32_t processes = 1;
@@ -132,14 +133,14 @@ static kiln_status_t agree(together_t *together) {
   return status;
 }
 
-/* What a reader of own elements has. */
+/* The context of a reader of own elements. */
 typedef struct kept_t {
   together_t *together;
   uint32_t index, copy;
   const kiln_shard_t *shard;
 } kept_t;
 
-/* Elements of one of a group go to the first: from there, or to their place here. */
+/* Sends elements from process `number` of a group to the first one: sends them there, or receives them here. */
 static kiln_status_t move(together_t *together, uint32_t group, uint32_t number, uint32_t element, uint64_t count,
                           char *values) {
   const bool is_sent = number_of(together, group) == number;
@@ -154,7 +155,7 @@ static kiln_status_t move(together_t *together, uint32_t group, uint32_t number,
   return status ? lose(together, status, words.message) : KILN_OK;
 }
 
-/* Elements of a slice of which each replica has a part come to replica 0. */
+/* Gathers elements of a slice, of which each replica has a part, in replica 0. */
 static kiln_status_t read_parts(const kept_t *kept, uint64_t first, uint64_t count, char *values, kiln_error_t *error) {
   together_t *together = kept->together;
   const kiln_weight_t *slice = kiln_kept_tensor(together->contents->model->descriptor, kept->index);
@@ -195,8 +196,8 @@ static void write_piece(together_t *together, uint64_t bytes) {
   }
 }
 
-/* What is between two elements of a tensor comes to the piece of its stage's first process, if this one has something
- * of it. */
+/* Gathers the elements between two elements of a tensor in the piece of the stage's first process, if this process
+ * has some of them. */
 static kiln_status_t gather_piece(const kept_t *kept, const kiln_weight_t *tensor, uint64_t begin, uint64_t end) {
   together_t *together = kept->together;
   const uint32_t replica = number_of(together, KILN_GROUP_REPLICAS);
@@ -214,8 +215,8 @@ static kiln_status_t gather_piece(const kept_t *kept, const kiln_weight_t *tenso
   return together->is_lost ? together->own.status : KILN_OK;
 }
 
-/* The first stage that has a copy of a tensor: stages between the first and the last have nothing but layers that both
- * lack. */
+/* Returns the first stage that has a copy of a tensor. Stages between the first and the last have only layers, and
+ * tensors that the first or the last one also has. */
 static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *tensor, uint32_t copy) {
   uint32_t stage = 0;
   if (tensor->flags & KILN_WEIGHT_OF_STAGE) {
@@ -226,7 +227,7 @@ static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_
   return tensor->flags & KILN_WEIGHT_ABSENT << KILN_ROLE_FIRST ? descriptor->stages - 1 : 0;
 }
 
-/* The same, and from there to the process that writes. */
+/* The same, followed by sending the piece to the process that writes. */
 static kiln_status_t bring_piece(const kept_t *kept, uint32_t stage, const kiln_weight_t *tensor, uint64_t begin,
                                  uint64_t end) {
   together_t *together = kept->together;
@@ -237,7 +238,7 @@ static kiln_status_t bring_piece(const kept_t *kept, uint32_t stage, const kiln_
                              : move(together, KILN_GROUP_STAGES, stage, tensor->dtype, end - begin, together->piece);
 }
 
-/* A copy of a tensor, some of it at a time. */
+/* Writes a copy of a tensor, one piece at a time. */
 static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t copy) {
   const kiln_descriptor_t *descriptor = together->contents->model->descriptor;
   const kiln_weight_t *tensor = kiln_kept_tensor(descriptor, index);
@@ -257,7 +258,7 @@ static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t c
   return status;
 }
 
-/* The file, of the first process; with a null output, what the others have for it. */
+/* Writes the file in the first process; with a null output, sends the contents to it. */
 static kiln_status_t write_contents(together_t *together, const kiln_output_t *output) {
   const kiln_contents_t *contents = together->contents;
   const kiln_model_t *model = contents->model;
@@ -277,11 +278,11 @@ static kiln_status_t write_contents(together_t *together, const kiln_output_t *o
 }
 
 static kiln_status_t write_file(const void *context, const kiln_output_t *output, kiln_error_t *error) {
-  (void)error; /* which is together->own */
+  (void)error; /* it is together->own */
   return write_contents(*(together_t *const *)context, output);
 }
 
-/* Bytes at the beginning of an arena that have all states of the model. */
+/* Returns the number of bytes at the beginning of an arena that contain all states of the model. */
 static uint64_t state_bytes(const kiln_model_t *model) {
   uint64_t bytes = 0;
   for (uint64_t i = 0; i < model->descriptor->state_count; ++i) {
@@ -294,7 +295,7 @@ static uint64_t state_bytes(const kiln_model_t *model) {
   return bytes;
 }
 
-/* "rank 0 of replica 0", of the groups that there are. */
+/* Formats "rank 0 of replica 0" for the groups that exist. */
 static member_t first_member(const together_t *together) {
   member_t member = {""};
   for (uint32_t group = 0; group < KILN_GROUPS; ++group) {
@@ -306,7 +307,7 @@ static member_t first_member(const together_t *together) {
   return member;
 }
 
-/* What this rank lacks, of what others are told. */
+/* Checks the requirements of this rank, whose failure the other ranks are notified of. */
 static kiln_status_t check_own(const together_t *together, const kiln_call_t *call, kiln_error_t *error) {
   const kiln_contents_t *contents = together->contents;
   const char *function = together->function;
@@ -324,7 +325,7 @@ static kiln_status_t check_own(const together_t *together, const kiln_call_t *ca
   return KILN_OK;
 }
 
-/* With what this process has of the file; the first one says what became of that. */
+/* Writes the file with all processes; the first one reports the result. */
 static void write_together(together_t *together, const kiln_call_t *call) {
   const kiln_allocator_t *allocator = &together->contents->model->allocator;
   const bool has_piece = is_first_of_stage(together);
@@ -368,7 +369,7 @@ static kiln_status_t save(const kiln_contents_t *contents, const kiln_call_t *ca
                              : kiln_error_clear(call->error);
 }
 
-/* What no rank can be told of, since it may not be reached. */
+/* Checks requirements whose failure the other ranks cannot be notified of, since they may be unreachable. */
 static kiln_status_t check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
   if (!model || !call)
     return kiln_error_set(call ? call->error : NULL, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What a call tells of its kernels and their tasks. */
+/* Notifies a trace of the kernels of a call and their tasks. */
 #include "internal.h"
 
 kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call, const kiln_entry_t *entry) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Going on with a training: what save_training wrote, and moving averages of the weights. */
+/* Resuming a training from a file of save_training, and moving averages of the weights. */
 #include "internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Where a training goes on. */
+/* The training that is restored. */
 typedef struct restored_t {
   char *arena;
   kiln_training_t *training;
 } restored_t;
 
-/* The tensor of a copy of a weight that changes or of a state, of the type that it has there. */
+/* Finds the tensor of a copy of a trained weight or of a state, and checks that it has the same type. */
 static kiln_status_t find(const kiln_weight_t *wanted, uint32_t copy, const kiln_tensors_t *table,
                           kiln_tensor_t **tensor, kiln_error_t *error) {
   kiln_name_t name;
@@ -25,12 +25,12 @@ static kiln_status_t find(const kiln_weight_t *wanted, uint32_t copy, const kiln
                         kiln_safetensors_dtype_text((*tensor)->dtype));
 }
 
-/* Where a copy of a tensor goes: to a state, or to a weight. */
+/* The destination of a copy of a tensor: a state or a weight. */
 typedef struct place_t {
   kiln_model_t *model;
   uint32_t index, copy;
-  uint64_t bytes; /* of an element */
-  char *state;    /* null: it is a weight */
+  uint64_t bytes; /* of one element */
+  char *state;    /* null: a weight */
   const char *from;
 } place_t;
 
@@ -43,7 +43,8 @@ static kiln_status_t put(const void *context, const kiln_span_t *span, kiln_erro
   return KILN_OK;
 }
 
-/* Puts what the model has of a copy where that lies, if it has some: in an arena, or of a weight in the packed ones. */
+/* Writes the model's part of a copy, if there is one, to its place in an arena or, for a weight, in the packed
+ * weights. */
 static kiln_status_t put_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const kiln_tensor_t *tensor,
                               char *arena, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
@@ -60,8 +61,8 @@ static kiln_status_t put_copy(kiln_model_t *model, uint32_t index, uint32_t copy
                               : put(&place, &all, error);
 }
 
-/* Checks all tensors of a weight or, behind these, of a state; if they are to be written, it puts them where they lie.
- */
+/* Checks all tensors of a weight or, at indices after the weights, of a state; if is_written, writes them to their
+ * places. */
 static kiln_status_t take(kiln_model_t *model, uint32_t index, const kiln_tensors_t *table, bool is_written,
                           char *arena, kiln_error_t *error) {
   kiln_weight_t room;
@@ -76,7 +77,7 @@ static kiln_status_t take(kiln_model_t *model, uint32_t index, const kiln_tensor
   return status;
 }
 
-/* Checks that the table has it all; with an arena it takes it from there. */
+/* Checks that the table has all states; with `restored`, restores them. */
 static kiln_status_t take_states(kiln_model_t *model, const kiln_tensors_t *table, const restored_t *restored,
                                  kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
@@ -95,7 +96,7 @@ static kiln_status_t take_states(kiln_model_t *model, const kiln_tensors_t *tabl
   return KILN_OK;
 }
 
-/* Weights that the training does not change are those that are bound: a file has the others alone. */
+/* Whether there are frozen weights. These must be bound already: a training file contains only the others. */
 static bool has_frozen(const kiln_model_t *model) {
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
     if (!kiln_weight_changes(model, i))
@@ -103,7 +104,7 @@ static bool has_frozen(const kiln_model_t *model) {
   return false;
 }
 
-/* Checks that the table has all weights that change; if they are to be written it puts them where they lie. */
+/* Checks that the table has all trained weights; if is_written, writes them to their places. */
 static kiln_status_t take_weights(kiln_model_t *model, const kiln_tensors_t *table, bool is_written,
                                   kiln_error_t *error) {
   kiln_status_t status;
@@ -146,7 +147,7 @@ kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training
   return kiln_checkpoint_take(model, path, take_training, &restored, error);
 }
 
-/* The weight whose average a state is; null: it is another one. */
+/* Returns the weight whose moving average a state is; null: it is another state. */
 static const kiln_weight_t *averaged_weight(const kiln_descriptor_t *descriptor, const kiln_state_t *state) {
   static const char beginning[] = "average:";
   const size_t length = sizeof beginning - 1;
@@ -181,7 +182,7 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
     const uint32_t copies = kiln_own_copies(model, &state->tensor, &first);
     if (!weight || copies == 0)
       continue;
-    /* What is trained lies dense, and as f32. */
+    /* Trained weights are stored dense, as f32. */
     const kiln_placement_t *placement = &model->role.placements[weight - descriptor->weights];
     char *packed = model->packed + placement->offset + placement->shift * sizeof(float);
     for (uint32_t copy = 0; copy < copies; ++copy)

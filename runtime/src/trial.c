@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Calls kernels as a model's entries do, for a tuner on another machine. No part of a model's library. */
+/* Runs kernels like a model's entries do, for a tuner on another machine. Not part of a model's library. */
 #define _DEFAULT_SOURCE /* sysconf, clock_gettime */
 #include "trial.h"
 
@@ -16,18 +16,18 @@
 #define KILN_READ_FLAGS O_RDONLY
 #endif
 
-/* What is read or written at a time, at most. */
+/* The maximum number of bytes of a read or write call. */
 enum { CHUNK_BYTES = 1 << 20 };
 
 typedef struct tensor_t {
   bool is_result;
-  uint64_t copies, bytes, stride; /* of a copy, and from one to the next */
+  uint64_t copies, bytes, stride; /* bytes of a copy; distance between copies */
   char *memory;
-  uint64_t *word; /* its address in a call */
+  uint64_t *word; /* its address among the words of a call */
 } tensor_t;
 
 typedef struct trial_t {
-  bool is_over; /* nobody asks any more, or there is no memory */
+  bool is_over; /* end of the input, or out of memory */
   bool has_failed;
   kiln_pool_t *pool;
   kiln_worker_t *workers;
@@ -83,7 +83,7 @@ static uint64_t count_cpus(void) {
 #endif
 }
 
-/* Of short files, which the kernel writes as they are read. */
+/* Sends the contents of a short file, such as those that the kernel generates on reading. */
 static void tell_file(trial_t *trial) {
   char path[256] = "", text[4096];
   const uint64_t length = take_number(trial);
@@ -143,7 +143,7 @@ static void forget(trial_t *trial) {
   trial->tensor_count = 0;
 }
 
-/* A tensor, and its words from `word` on; the word behind them. */
+/* Receives a tensor and its words, starting at `word`; returns the next word. */
 static uint64_t *take_tensor(trial_t *trial, tensor_t *tensor, uint64_t *word) {
   tensor->is_result = take_number(trial) != 0;
   tensor->copies = take_number(trial);
@@ -186,7 +186,7 @@ static int32_t call_once(trial_t *trial, uint64_t kernel, uint64_t turn) {
   return kiln_trial_call(kernel, trial->workers, trial->words);
 }
 
-/* Results are NaN before, or integers of those bits. */
+/* Fills the results with NaN, or integers with the same bits, before the call. */
 static void call(trial_t *trial) {
   const uint64_t kernel = take_number(trial);
   for (size_t i = 0; i < trial->tensor_count; ++i)

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Rows of weights that are bound: read back from the packed copy, and those of a variable written there. */
+/* Rows of bound weights: reads them from the packed weights, and writes those of a variable there. */
 #include "internal.h"
 
 #include <string.h>
 
-/* Elements to read, or to write from; one of the two is null. */
+/* Elements to read or to write; one of the two pointers is null. */
 typedef struct elements_t {
   uint64_t first, count;
   char *to;
   const char *from;
 } elements_t;
 
-/* The f32 that an element of a weight stored in fewer bits stands for: n along the tiles, k of the depth, the element
- * where kiln_pack_place says. */
+/* Dequantises an element of a quantised weight: n along the tiles, k along K, `element` from kiln_pack_place. */
 static float decode(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n, uint64_t k,
                     uint64_t element) {
   float value;
@@ -26,7 +25,7 @@ static float decode(const char *packed, const kiln_placement_t *placement, uint6
   return (float)*(const signed char *)(packed + element) * value;
 }
 
-/* Those of a weight that lies in tiles. */
+/* Copies elements of a tiled weight. */
 static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement,
                        const elements_t *elements) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
@@ -61,15 +60,16 @@ static kiln_status_t copy_host(char *packed, const kiln_weight_t *weight, const 
     packed += kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements->first);
     memcpy(elements->from ? packed : elements->to, elements->from ? elements->from : packed, bytes);
   } else if (elements->from && is_all) {
-    (void)kiln_pack_weight(packed, elements->from, weight->dtype, weight, placement); /* refuses nothing of its type */
+    (void)kiln_pack_weight(packed, elements->from, weight->dtype, weight,
+                           placement); /* cannot fail for elements of its own type */
   } else {
     copy_tiled(packed, weight, placement, elements);
   }
   return KILN_OK;
 }
 
-/* The same in a device's memory. What lies there as the caller's does is copied as it is; else all of the weight comes
- * here, and goes back if it changed. */
+/* The same in device memory. If the layout there is that of the caller, elements are copied directly; else the whole
+ * weight is copied to the host, and back if it changed. */
 static kiln_status_t copy_device(const kiln_model_t *model, char *packed, const kiln_weight_t *weight,
                                  const kiln_placement_t *placement, const elements_t *elements, kiln_error_t *error) {
   const kiln_backend_t *backend = model->variant->backend;
@@ -102,7 +102,7 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
                                  : copy_host(packed, weight, placement, elements);
 }
 
-/* What a caller asks for. */
+/* The rows that a caller requests. */
 typedef struct rows_t {
   const char *weight;
   uint64_t first, count;
@@ -110,7 +110,7 @@ typedef struct rows_t {
   const char *from;
 } rows_t;
 
-/* Why not, for all but the numbers of rows. */
+/* Reports an invalid request, except for row numbers out of range. */
 static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char *wanted, kiln_error_t *error) {
   return kiln_error_set(error, status, "rows of a weight require %s, got \"%.*s\"", wanted, KILN_NAME_SHOWN,
                         rows->weight ? rows->weight : "");
@@ -139,7 +139,7 @@ static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, k
     return refuse(rows, KILN_NULL_ARGUMENT, "a model, a name and values", error);
   if (!model->packed)
     return refuse(rows, KILN_WEIGHTS_NOT_BOUND, "bound weights", error);
-  /* A name may be that of two weights, which are one tensor packed twice. */
+  /* Two weights may have the same name if a tensor is packed twice. */
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
     uint32_t first;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* What generated kernels call: scratch memory from the worker's stack, and parallel loops on the caller's executor. */
+/* Callbacks of generated kernels: scratch memory from the worker's stack, and parallel loops on the caller's
+ * executor. */
 #include "internal.h"
 
 #include <stdatomic.h>
 
-/* Stands before each block of scratch. The blocks of a worker are chained from the top down. */
+/* The header of each block of scratch. The blocks of a worker are linked from top to bottom. */
 typedef struct block_t {
   struct block_t *below;
   bool is_free;
@@ -29,19 +30,20 @@ void kiln_free(void *user_context, void *memory) {
   if (!memory)
     return;
   ((block_t *)(void *)((char *)memory - KILN_ARENA_ALIGNMENT))->is_free = true;
-  /* Compilers free a block after its last use, which need not be the last one: it goes when those above have gone. */
+  /* Compilers free a block after its last use, which need not be in stack order: it is reclaimed after those above
+   * it. */
   for (block_t *block; (block = worker->last) && block->is_free; worker->last = block->below)
     worker->top = (char *)block;
 }
 
-/* One parallel loop; its address travels through the executor. */
+/* A parallel loop; its address is passed through the executor. */
 typedef struct loop_t {
   kiln_worker_t *workers;
   uint32_t worker_count;
   int min;
   int (*task)(void *user_context, int index, uint8_t *closure);
   uint8_t *closure;
-  const kiln_tracing_t *tracing; /* null: none */
+  const kiln_tracing_t *tracing; /* null: not traced */
   atomic_int result;
 } loop_t;
 
@@ -52,7 +54,7 @@ static void run_task(void *context, uint32_t index, uint32_t worker) {
   kiln_event_t event;
   if (loop->tracing)
     kiln_trace_begin_task(loop->tracing, &event, index, worker);
-  /* A worker number out of range, an executor's mistake, would write to another's memory. */
+  /* An invalid worker number, a bug in the executor, would corrupt other memory. */
   int result = worker < loop->worker_count
                    ? loop->task(&loop->workers[worker], (int)((unsigned)loop->min + index), loop->closure)
                    : -1;
@@ -75,7 +77,7 @@ int kiln_do_par_for(void *user_context, int (*task)(void *user_context, int inde
     return 0;
   }
   loop_t loop = {worker->workers, executor->workers, min, task, closure, worker->rest.tracing, 0};
-  worker->executor = NULL; /* loops inside are serial, on worker 0 as on the others, which never have an executor */
+  worker->executor = NULL; /* nested loops are serial, on worker 0 as on the others, which never have an executor */
   executor->parallel_for(executor->self, (uint32_t)size, run_task, &loop);
   worker->executor = executor;
   return atomic_load_explicit(&loop.result, memory_order_relaxed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* What the run time uses of it on macOS (README.md): the fields that it reads are where the system has them. */
+/* The macOS declarations of this header that the runtime uses (README.md); the fields that it reads have the
+ * system's offsets. */
 #ifndef KILN_DARWIN_SYS_STAT_H
 #define KILN_DARWIN_SYS_STAT_H
 
@@ -13,7 +14,7 @@ struct stat {
   char more[40];
 };
 #define S_ISREG(mode) (((mode) & 0170000) == 0100000)
-#if defined(__x86_64__) /* where a struct of before has the plain name */
+#if defined(__x86_64__) /* there the unsuffixed symbols use an older struct */
 int fstat(int descriptor, struct stat *facts) __asm__("_fstat$INODE64");
 int stat(const char *path, struct stat *facts) __asm__("_stat$INODE64");
 #else

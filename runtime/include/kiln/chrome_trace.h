@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* Kernels of a call as a file that Chrome (chrome://tracing) and Perfetto (ui.perfetto.dev) show. C11 and C++, by
- * itself: include a model's header before it, or have kiln/runtime.h beside it.
+/* Writes the kernels of a call to a file that Chrome (chrome://tracing) and Perfetto (ui.perfetto.dev) display. C11
+ * and C++, self-contained: include a model's header first, or have kiln/runtime.h in the include path.
  *
  *   static kiln_chrome_moment_t moments[4096];
  *   kiln_chrome_trace_t trace;
@@ -9,7 +9,7 @@
  *   gpt_forward(model, &call, count, tokens, logits);
  *   kiln_chrome_trace_write(&trace, "trace.json");
  *
- * Recording allocates nothing, and takes no lock. What does not fit is counted, and left out. */
+ * Recording neither allocates nor takes a lock. Events beyond the capacity are counted and dropped. */
 #ifndef KILN_CHROME_TRACE_H
 #define KILN_CHROME_TRACE_H
 
@@ -32,11 +32,11 @@ typedef struct kiln_chrome_moment_t {
   bool is_end;
 } kiln_chrome_moment_t;
 
-/* Of calls one after another. Where it lies is `self` of its kiln_trace_t, so it must not move while calls use it. */
+/* A trace of consecutive calls. Its address is `self` of its kiln_trace_t, so it must not move while calls use it. */
 typedef struct kiln_chrome_trace_t {
   kiln_trace_t trace;
-  kiln_chrome_moment_t *moments; /* the caller's */
-  size_t capacity, count;        /* count: those that came, also of those that did not fit */
+  kiln_chrome_moment_t *moments; /* owned by the caller */
+  size_t capacity, count;        /* count: all moments, including dropped ones */
 } kiln_chrome_trace_t;
 
 static inline void kiln_chrome_note(kiln_chrome_trace_t *trace, const kiln_event_t *event, bool is_end) {
@@ -56,7 +56,8 @@ static inline void kiln_chrome_end(void *self, const kiln_event_t *event) {
   kiln_chrome_note((kiln_chrome_trace_t *)self, event, true);
 }
 
-/* Begins a trace in the caller's memory; goes into kiln_call_t as &trace->trace. A second time it begins anew. */
+/* Begins a trace in the caller's memory; pass &trace->trace in kiln_call_t. Calling this again discards earlier
+ * moments. */
 static inline void kiln_chrome_trace_begin(kiln_chrome_trace_t *trace, kiln_chrome_moment_t *moments, size_t capacity) {
   trace->trace.self = trace;
   trace->trace.begin = kiln_chrome_begin;
@@ -66,8 +67,8 @@ static inline void kiln_chrome_trace_begin(kiln_chrome_trace_t *trace, kiln_chro
   trace->count = 0;
 }
 
-/* The layer of an event with its number, "h.3.mlp.fc1", cut to the room there is; where several stacks are around it
- * the number is of all of them, and stands behind. Returns text. */
+/* Formats the layer of an event with its number, "h.3.mlp.fc1", truncated to `bytes`. If the layer is nested in
+ * several stacks, the number counts over all of them and is appended. Returns text. */
 static inline const char *kiln_event_layer(const kiln_event_t *event, char *text, size_t bytes) {
   const char *hole = strstr(event->layer, "{}");
   if (!hole || event->number < 0)
@@ -79,7 +80,8 @@ static inline const char *kiln_event_layer(const kiln_event_t *event, char *text
   return text;
 }
 
-/* Writes the file. Returns 0; -1 with errno if it cannot be written. A track is a worker; tasks lie within kernels. */
+/* Writes the file. Returns 0, or -1 with errno if it cannot be written. Each worker is a track; tasks are nested in
+ * kernels. */
 static inline int kiln_chrome_trace_write(const kiln_chrome_trace_t *trace, const char *path) {
   FILE *file = fopen(path, "w");
   const size_t count = trace->count < trace->capacity ? trace->count : trace->capacity;

@@ -7,13 +7,13 @@
  *   ...
  *   kiln_mpi_release(&mpi);
  *
- * All processes of the MPI communicator make one, in the same order. MPI is initialised before, for as many threads as
- * call it. Buffers are the host's; sums are of f32 and i32. docs/ranks.md says what holds, and how a program ends
- * when a rank is lost. */
+ * All processes of the MPI communicator create one, in the same order. MPI must have been initialised, with support for
+ * the number of threads that call it. Buffers are in host memory; sums are of f32 and i32. docs/ranks.md has the rules,
+ * and how a program ends when a rank is lost. */
 #ifndef KILN_COMMUNICATORS_MPI_H
 #define KILN_COMMUNICATORS_MPI_H
 
-#ifndef KILN_RUNTIME_H /* a generated NAME.h before this one has it, too */
+#ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"
 #endif
 
@@ -28,25 +28,25 @@ extern "C" {
 #endif
 
 enum {
-  KILN_MPI_OUTSTANDING = 64, /* collectives that are begun and not finished, at most */
-  KILN_MPI_SPINS = 1000      /* how often it looks before it lets other threads of the machine run */
+  KILN_MPI_OUTSTANDING = 64, /* maximum number of collectives that have begun and not finished */
+  KILN_MPI_SPINS = 1000      /* polls before it yields to other threads of the machine */
 };
 
-/* What goes to another place when MPI is done. */
+/* A copy to perform after MPI has finished. */
 typedef struct kiln_mpi_moved_t {
   const void *from;
   void *to;
-  size_t bytes; /* 0: nothing */
+  size_t bytes; /* 0: no copy */
 } kiln_mpi_moved_t;
 
-/* What a communicator holds. It outlives that, and is not moved. */
+/* The storage of a communicator. It must outlive the communicator and must not move. */
 typedef struct kiln_mpi_t {
-  MPI_Comm comm; /* its own */
+  MPI_Comm comm; /* a duplicate that this struct owns */
   uint32_t deadline_ms;
-  uint32_t oldest, count; /* of the requests, which are a ring */
+  uint32_t oldest, count; /* ring buffer of requests */
   MPI_Request requests[KILN_MPI_OUTSTANDING];
   kiln_mpi_moved_t moved[KILN_MPI_OUTSTANDING];
-  kiln_error_t failed; /* why every call fails; or KILN_OK */
+  kiln_error_t failed; /* why every call fails, or KILN_OK */
 } kiln_mpi_t;
 
 static inline kiln_status_t kiln_mpi_fail(kiln_mpi_t *mpi, kiln_status_t status, const char *words) {
@@ -55,7 +55,7 @@ static inline kiln_status_t kiln_mpi_fail(kiln_mpi_t *mpi, kiln_status_t status,
   return status;
 }
 
-/* KILN_RANK_LOST with MPI's words, unless the result is a success. */
+/* Returns KILN_RANK_LOST with MPI's message unless the result is a success. */
 static inline kiln_status_t kiln_mpi_check(kiln_mpi_t *mpi, int result) {
   char words[MPI_MAX_ERROR_STRING] = "an error of MPI without words";
   int length;
@@ -84,14 +84,14 @@ static inline kiln_status_t kiln_mpi_wait(kiln_mpi_t *mpi, MPI_Request *request)
   return KILN_OK;
 }
 
-/* Of elements that are summed, or moved; MPI_DATATYPE_NULL: it has no sums of them. */
+/* Returns the MPI type of elements to be summed or moved; MPI_DATATYPE_NULL: MPI has no sums of that type. */
 static inline MPI_Datatype kiln_mpi_type(uint32_t element, bool is_sum) {
   switch (element) {
   case KILN_F32:
     return MPI_FLOAT;
   case KILN_I32:
     return MPI_INT32_T;
-  case KILN_I8: /* whose sums Open MPI 4.1 saturates on some CPUs and wraps elsewhere */
+  case KILN_I8: /* Open MPI 4.1 saturates sums of I8 on some CPUs and wraps them on others */
     return is_sum ? MPI_DATATYPE_NULL : MPI_INT8_T;
   case KILN_F16:
   case KILN_BF16:
@@ -103,17 +103,18 @@ static inline MPI_Datatype kiln_mpi_type(uint32_t element, bool is_sum) {
   }
 }
 
-/* Whether a KILN_REDUCE_SCATTER is to be where its operand lies. In place MPI puts the sum where that begins. */
+/* Whether the result of a KILN_REDUCE_SCATTER overwrites its operand. In place, MPI puts the sum at the start of the
+ * buffer, from where it must be moved. */
 static inline bool kiln_mpi_is_in_place(const kiln_mpi_t *mpi, const kiln_collective_t *what, kiln_mpi_moved_t *moved) {
   int rank = 0;
   (void)MPI_Comm_rank(mpi->comm, &rank);
   moved->from = what->from;
   moved->to = what->to;
-  moved->bytes = (size_t)what->elements * sizeof(float); /* as i32 has */
+  moved->bytes = (size_t)what->elements * sizeof(float); /* i32 has the same size */
   return (const char *)what->to == (const char *)what->from + (size_t)rank * moved->bytes;
 }
 
-/* Hands it to MPI. */
+/* Starts the collective in MPI. */
 static inline int kiln_mpi_start(kiln_mpi_t *mpi, const kiln_collective_t *what, MPI_Datatype type, uint32_t slot) {
   const int count = (int)what->elements, peer = (int)what->peer;
   MPI_Request *request = &mpi->requests[slot];
@@ -160,7 +161,7 @@ static inline kiln_status_t kiln_mpi_try(kiln_mpi_t *mpi, const kiln_collective_
   return status;
 }
 
-/* The status of a call, whose words are those of the first that failed. */
+/* Returns the status of a call with the message of the first failure. */
 static inline kiln_status_t kiln_mpi_tell(const kiln_mpi_t *mpi, kiln_status_t status, kiln_error_t *error) {
   if (status && error)
     *error = mpi->failed;
@@ -187,7 +188,7 @@ static inline kiln_status_t kiln_mpi_finish(void *self, kiln_error_t *error) {
   return kiln_mpi_tell(mpi, status, error);
 }
 
-/* MPI moves bytes while it is called. What fails is found by finish. */
+/* MPI makes progress only while it is called. finish reports any error. */
 static inline void kiln_mpi_poll(void *self) {
   kiln_mpi_t *mpi = (kiln_mpi_t *)self;
   int is_done;
@@ -195,8 +196,9 @@ static inline void kiln_mpi_poll(void *self) {
     (void)MPI_Request_get_status(mpi->requests[mpi->oldest], &is_done, MPI_STATUS_IGNORE);
 }
 
-/* Of the processes of comm, of which it makes a copy of its own: all of them call this. What waits for other ranks,
- * that copy, too, waits deadline_ms at most. If it cannot be made the first call of an entry says why. */
+/* Creates a communicator of the processes of comm, which it duplicates: all of them call this. Any wait for other
+ * ranks, including that of the duplication, is limited to deadline_ms. If creation fails, the first call of an entry
+ * reports why. */
 static inline kiln_communicator_t kiln_mpi_communicator(kiln_mpi_t *storage, MPI_Comm comm, uint32_t deadline_ms) {
   kiln_communicator_t communicator = {storage, 0, 0, kiln_mpi_begin, kiln_mpi_finish, kiln_mpi_poll};
   MPI_Request request;
@@ -214,8 +216,8 @@ static inline kiln_communicator_t kiln_mpi_communicator(kiln_mpi_t *storage, MPI
   return communicator;
 }
 
-/* Of a communicator that no call uses any more: all processes call it, before MPI_Finalize. After a failure it does
- * nothing: MPI may still use the buffers of what was begun, which live until the process ends. */
+/* Releases a communicator that no call uses any more: all processes call this, before MPI_Finalize. After a failure
+ * it does nothing: MPI may still use the buffers of pending requests, which must live until the process ends. */
 static inline void kiln_mpi_release(kiln_mpi_t *storage) {
   if (storage->failed.status == KILN_OK && storage->count == 0)
     (void)MPI_Comm_free(&storage->comm);

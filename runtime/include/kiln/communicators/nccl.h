@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* A communicator on NCCL (2.14 or later), for C11 and C++, of ranks that have a GPU each:
+/* A communicator on NCCL (2.14 or later), for C11 and C++, for ranks with one GPU each:
  *
  *   kiln_nccl_t nccl;
  *   const kiln_communicator_t ranks = kiln_nccl_communicator(&nccl, comm, 10000);
@@ -7,18 +7,18 @@
  *   ...
  *   kiln_nccl_release(&nccl);
  *
- * The comm is the adapter's from then on. Its config.blocking is 0: calls of others wait within NCCL for a rank that is
- * lost. Its device is current (cudaSetDevice) wherever a function of this file is called. What is done lies in the
- * order of the stream, so finish does not wait for the GPU; to wait for a stream use kiln_nccl_wait, which has the
- * deadline. docs/ranks.md says what holds. */
+ * The adapter takes ownership of comm. comm must have config.blocking = 0: otherwise a call waits within NCCL for a
+ * rank that is lost. The device of comm must be current (cudaSetDevice) wherever a function of this file is called.
+ * Collectives complete in stream order, so finish does not wait for the GPU; to wait for a stream use kiln_nccl_wait,
+ * which observes the deadline. docs/ranks.md has the rules. */
 #ifndef KILN_COMMUNICATORS_NCCL_H
 #define KILN_COMMUNICATORS_NCCL_H
 
-#ifndef KILN_RUNTIME_H /* a generated NAME.h before this one has it, too */
+#ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"
 #endif
 
-#include <nccl.h> /* with cuda_runtime.h */
+#include <nccl.h> /* includes cuda_runtime.h */
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
@@ -28,40 +28,40 @@ extern "C" {
 #endif
 
 enum {
-  KILN_NCCL_OUTSTANDING = 64, /* collectives that the GPU has not done, at most; one more waits for the oldest */
-  KILN_NCCL_SPINS = 1000      /* how often it looks before it lets other threads of the machine run */
+  KILN_NCCL_OUTSTANDING = 64, /* maximum number of collectives pending on the GPU; one more waits for the oldest */
+  KILN_NCCL_SPINS = 1000      /* polls before it yields to other threads of the machine */
 };
 
-/* A collective that was begun, and whether its turn has come on the GPU, and its end. */
+/* A collective that has begun, with events for its start and its end on the GPU. */
 typedef struct kiln_nccl_item_t {
   kiln_collective_t what;
   cudaEvent_t ready, done;
 } kiln_nccl_item_t;
 
-/* What a communicator holds. It outlives that, and is not moved. */
+/* The storage of a communicator. It must outlive the communicator and must not move. */
 typedef struct kiln_nccl_t {
-  ncclComm_t comm; /* its own; null: it was aborted */
+  ncclComm_t comm; /* owned; null: it was aborted */
   uint32_t deadline_ms;
   uint32_t size;
-  uint32_t oldest, count; /* of the items, which are a ring, that the GPU is not known to have done */
-  uint32_t held;          /* the last ones of them, which NCCL does not have yet */
-  uint32_t unfinished;    /* how often finish may be called */
-  double since_ms;        /* when the oldest was first seen to have its turn; below 0: never yet */
+  uint32_t oldest, count; /* ring buffer of items not known to have completed on the GPU */
+  uint32_t held;          /* the last of these, which were not passed to NCCL yet */
+  uint32_t unfinished;    /* collectives that finish has not been called for */
+  double since_ms;        /* when the oldest item was first seen to have started; negative: not yet */
   kiln_nccl_item_t items[KILN_NCCL_OUTSTANDING];
-  kiln_error_t failed; /* why every call fails; or KILN_OK */
+  kiln_error_t failed; /* why every call fails, or KILN_OK */
 } kiln_nccl_t;
 
 static inline double kiln_nccl_now_ms(void) {
   struct timespec time;
 #ifdef CLOCK_MONOTONIC
   clock_gettime(CLOCK_MONOTONIC, &time);
-#else /* as of C11 without POSIX */
+#else /* C11 without POSIX */
   (void)timespec_get(&time, TIME_UTC);
 #endif
   return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
 }
 
-/* The kernels of what was begun end, wherever the other ranks are. */
+/* Records a failure and aborts comm, so that pending kernels end regardless of the other ranks. */
 static inline kiln_status_t kiln_nccl_fail(kiln_nccl_t *nccl, kiln_status_t status, const char *words) {
   nccl->failed.status = status;
   snprintf(nccl->failed.message, sizeof nccl->failed.message, "%.*s", (int)sizeof nccl->failed.message - 1, words);
@@ -77,10 +77,10 @@ static inline kiln_status_t kiln_nccl_lose(kiln_nccl_t *nccl) {
   return kiln_nccl_fail(nccl, KILN_RANK_LOST, words);
 }
 
-/* A call of a communicator that does not block is in progress at first. */
+/* Whether NCCL accepted a call; a non-blocking communicator returns ncclInProgress at first. */
 static inline bool kiln_nccl_is_taken(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
 
-/* A status with NCCL's words, unless the call is taken. */
+/* Returns a status with NCCL's message unless the call was accepted. */
 static inline kiln_status_t kiln_nccl_check(kiln_nccl_t *nccl, ncclResult_t result) {
   char words[252];
   kiln_status_t status = KILN_RANK_LOST;
@@ -104,7 +104,7 @@ static inline kiln_status_t kiln_nccl_check_cuda(kiln_nccl_t *nccl, cudaError_t 
   return kiln_nccl_fail(nccl, KILN_DEVICE_ERROR, words);
 }
 
-/* Whether what was asked for is done. That it is not is no error, though CUDA keeps it as the last one. */
+/* Whether an event or a stream has completed. cudaErrorNotReady is not an error, but CUDA keeps it as the last one. */
 static inline kiln_status_t kiln_nccl_is_done(kiln_nccl_t *nccl, cudaError_t result, bool *is_done) {
   *is_done = result == cudaSuccess;
   if (result != cudaErrorNotReady)
@@ -113,7 +113,7 @@ static inline kiln_status_t kiln_nccl_is_done(kiln_nccl_t *nccl, cudaError_t res
   return KILN_OK;
 }
 
-/* Waits, until the deadline, for NCCL to have done on the host what it was called for: to have connected ranks, say. */
+/* Waits, until the deadline, for NCCL's asynchronous host work, such as connecting ranks. */
 static inline kiln_status_t kiln_nccl_settle(kiln_nccl_t *nccl) {
   const double begin = kiln_nccl_now_ms();
   for (uint32_t spin = 0;; ++spin) {
@@ -130,7 +130,7 @@ static inline kiln_status_t kiln_nccl_settle(kiln_nccl_t *nccl) {
   }
 }
 
-/* A graph's events cannot be asked, so what it waits for would not be known. */
+/* Refuses a stream in capture: events of a graph cannot be queried, so the deadline could not be observed. */
 static inline kiln_status_t kiln_nccl_check_stream(kiln_nccl_t *nccl, void *stream) {
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (!stream)
@@ -143,7 +143,7 @@ static inline kiln_status_t kiln_nccl_check_stream(kiln_nccl_t *nccl, void *stre
                         "kiln/communicators/nccl.h wants a stream that is not captured, got one that is");
 }
 
-/* Of elements that are summed, or moved; ncclNumTypes: it has none. */
+/* Returns the NCCL type of elements to be summed or moved; ncclNumTypes: there is none. */
 static inline ncclDataType_t kiln_nccl_type(uint32_t element, bool is_sum) {
   switch (element) {
   case KILN_F32:
@@ -163,7 +163,7 @@ static inline ncclDataType_t kiln_nccl_type(uint32_t element, bool is_sum) {
   }
 }
 
-/* The parts go to all ranks and come from them, in one group. */
+/* All-to-all in one group: sends a part to each rank and receives one from each. */
 static inline ncclResult_t kiln_nccl_exchange(const kiln_nccl_t *nccl, const kiln_collective_t *what,
                                               ncclDataType_t type) {
   static const size_t bytes_of[] = {4, 2, 2, 4, 1, 1}; /* KILN_F32 .. KILN_BOOL */
@@ -204,7 +204,7 @@ static inline kiln_nccl_item_t *kiln_nccl_item(kiln_nccl_t *nccl, uint32_t numbe
   return &nccl->items[(nccl->oldest + number) % KILN_NCCL_OUTSTANDING];
 }
 
-/* Hands what is held to NCCL, as one group: two ranks that send to each other do not wait for each other. */
+/* Passes the held items to NCCL as one group, so that two ranks that send to each other do not deadlock. */
 static inline kiln_status_t kiln_nccl_hand_over(kiln_nccl_t *nccl) {
   const uint32_t first = nccl->count - nccl->held;
   kiln_status_t status = nccl->failed.status;
@@ -220,7 +220,7 @@ static inline kiln_status_t kiln_nccl_hand_over(kiln_nccl_t *nccl) {
   ncclResult_t result = ncclSuccess;
   for (uint32_t i = first; i < nccl->count && kiln_nccl_is_taken(result); ++i)
     result = kiln_nccl_start(nccl, &kiln_nccl_item(nccl, i)->what);
-  const ncclResult_t ended = ncclGroupEnd(); /* also after a failure */
+  const ncclResult_t ended = ncclGroupEnd(); /* must be called after a failure, too */
   status = kiln_nccl_check(nccl, kiln_nccl_is_taken(result) ? ended : result);
   if (!status)
     status = kiln_nccl_settle(nccl);
@@ -231,8 +231,8 @@ static inline kiln_status_t kiln_nccl_hand_over(kiln_nccl_t *nccl) {
   return status;
 }
 
-/* Looks what the GPU has done, and does not wait. The deadline is counted from when the oldest was seen to have its
- * turn, so what the GPU computes before that has its time. */
+/* Polls the GPU without waiting. The deadline counts from when the oldest item was seen to have started, so the
+ * GPU's preceding work does not count. */
 static inline kiln_status_t kiln_nccl_look(kiln_nccl_t *nccl) {
   ncclResult_t state = ncclSuccess;
   kiln_status_t status = nccl->failed.status;
@@ -284,20 +284,21 @@ static inline kiln_status_t kiln_nccl_try(kiln_nccl_t *nccl, const kiln_collecti
   return is_single ? KILN_OK : kiln_nccl_hand_over(nccl);
 }
 
-/* The status of a call, whose words are those of the first that failed. */
+/* Returns the status of a call with the message of the first failure. */
 static inline kiln_status_t kiln_nccl_tell(const kiln_nccl_t *nccl, kiln_status_t status, kiln_error_t *error) {
   if (status && error)
     *error = nccl->failed;
   return status;
 }
 
-/* Sends and receives are held until finish or another kind is called, so that those begun together are one group. */
+/* Sends and receives are held until finish or a collective of another kind, so that those that begin together form
+ * one group. */
 static inline kiln_status_t kiln_nccl_begin(void *self, const kiln_collective_t *collective, kiln_error_t *error) {
   kiln_nccl_t *nccl = (kiln_nccl_t *)self;
   return kiln_nccl_tell(nccl, kiln_nccl_try(nccl, collective), error);
 }
 
-/* What follows in the stream's order may use the buffers. */
+/* After this call, work that follows in stream order may use the buffers. */
 static inline kiln_status_t kiln_nccl_finish(void *self, kiln_error_t *error) {
   kiln_nccl_t *nccl = (kiln_nccl_t *)self;
   kiln_status_t status = nccl->failed.status;
@@ -310,11 +311,12 @@ static inline kiln_status_t kiln_nccl_finish(void *self, kiln_error_t *error) {
   return kiln_nccl_tell(nccl, status, error);
 }
 
-/* For who waits for the stream by other means: aborts at the deadline, so that the stream ends. The next call tells. */
+/* For callers that wait for the stream by other means: aborts at the deadline, so that the stream ends. The next
+ * call reports the failure. */
 static inline void kiln_nccl_poll(void *self) { (void)kiln_nccl_look((kiln_nccl_t *)self); }
 
-/* Waits until the GPU has done what is in a stream, instead of cudaStreamSynchronize, which waits for a lost rank for
- * ever. After a failure what NCCL had in the stream ends by itself, with numbers of no use. */
+/* Waits until the GPU has completed the work of a stream; unlike cudaStreamSynchronize it does not wait forever for
+ * a lost rank. After a failure NCCL's pending work in the stream ends by itself with undefined results. */
 static inline kiln_status_t kiln_nccl_wait(kiln_nccl_t *nccl, cudaStream_t stream, kiln_error_t *error) {
   kiln_status_t status = kiln_nccl_hand_over(nccl);
   bool is_done = false;
@@ -328,8 +330,9 @@ static inline kiln_status_t kiln_nccl_wait(kiln_nccl_t *nccl, cudaStream_t strea
   return kiln_nccl_tell(nccl, status, error);
 }
 
-/* Of the ranks of comm, which may still be in progress: each of them calls this. A collective waits deadline_ms at most
- * for ranks that do not take part. If it cannot be made the first call of an entry says why. */
+/* Creates a communicator of the ranks of comm, whose initialisation may still be in progress: each of them calls
+ * this. A collective waits at most deadline_ms for ranks that do not take part. If creation fails, the first call of
+ * an entry reports why. */
 static inline kiln_communicator_t kiln_nccl_communicator(kiln_nccl_t *storage, ncclComm_t comm, uint32_t deadline_ms) {
   int rank = 0, size = 0;
   storage->comm = comm;
@@ -353,7 +356,8 @@ static inline kiln_communicator_t kiln_nccl_communicator(kiln_nccl_t *storage, n
   return communicator;
 }
 
-/* Of a communicator that no call uses any more: all ranks call it. The comm is destroyed, after a failure it was. */
+/* Releases a communicator that no call uses any more: all ranks call this. It destroys comm, which a failure has
+ * already aborted. */
 static inline void kiln_nccl_release(kiln_nccl_t *storage) {
   if (!kiln_nccl_hand_over(storage) && !kiln_nccl_check(storage, ncclCommFinalize(storage->comm)) &&
       !kiln_nccl_settle(storage))

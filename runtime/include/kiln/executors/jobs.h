@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An executor on your job system (C++20), of which it wants a way to hand over a job, and a number of workers:
+// An executor on the caller's job system (C++20). It needs a function that submits a job, and the number of workers:
 //
 //   kiln::JobExecutor executor(4, [&](kiln::JobExecutor::Job job, void *data) { scheduler.submit(job, data); });
 //   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
 //
-// The calling thread takes part as worker 0. A loop ends when its tasks are done, whether or not a job has started: one
-// that starts later takes part in the loop that then runs, or returns at once. docs/executors.md says what holds.
+// The calling thread takes part as worker 0. A loop ends when its tasks are done, whether or not a job has started: a
+// job that starts later takes part in the loop that is running then, or returns at once. docs/executors.md has the
+// rules.
 #pragma once
 
-#ifndef KILN_RUNTIME_H // a generated NAME.h before this one has it, too
+#ifndef KILN_RUNTIME_H // a generated NAME.h that was included before contains this header, too
 #include "kiln/runtime.h"
 #endif
 
@@ -24,32 +25,33 @@ namespace kiln {
 class JobExecutor {
 public:
   using Job = void (*)(void *data);
-  /// Has job(data) called once, at any time and on any thread, this one included. Must not throw.
+  /// Arranges for job(data) to be called once, at any time and on any thread, including the current one. Must not
+  /// throw.
   using Submit = std::function<void(Job job, void *data)>;
 
-  /// `workers` counts the calling thread: at most workers - 1 jobs wait or run at a time.
+  /// `workers` includes the calling thread: at most workers - 1 jobs are queued or running at a time.
   JobExecutor(uint32_t workers, Submit submit)
       : handOver(std::move(submit)), shared(new Shared(workers)), executor{this, workers, parallelFor} {}
-  /// No call may use it any more; jobs may still wait.
+  /// No call may use the executor any more; jobs may still be queued.
   ~JobExecutor() { shared->release(); }
   JobExecutor(const JobExecutor &) = delete;
   JobExecutor &operator=(const JobExecutor &) = delete;
 
-  /// For kiln_call_t.
+  /// For kiln_call_t::executor.
   const kiln_executor_t *get() const { return &executor; }
 
 private:
   using Task = void (*)(void *context, uint32_t index, uint32_t worker);
   struct Shared;
 
-  /// What a job is given: one for each worker but the first. A job that has not started serves later loops, too.
+  /// The data of a job, one for each worker except the first. A job that has not started serves later loops, too.
   struct Helper {
     Shared *shared = nullptr;
     uint32_t worker = 0;
     std::atomic<bool> isSubmitted = false;
   };
 
-  /// All that jobs touch: it lives until executor and jobs have let go of it.
+  /// The state that jobs access: it lives until the executor and all jobs have released it.
   struct Shared {
     static constexpr uint32_t open = 1u << 31;
 
@@ -70,11 +72,11 @@ private:
     }
 
     std::vector<Helper> helpers;
-    std::atomic<uint32_t> owners = 1;  // the executor, and each submitted job
-    std::atomic<bool> isTaken = false; // by the thread whose loop has the helpers
-    std::atomic<uint32_t> gate = 0;    // jobs that are inside, and `open` while more may enter
-    std::atomic<uint64_t> next = 0;    // passes `count` once for each worker
-    uint32_t count = 0;                // these are read inside of an open gate, and written while nobody is there
+    std::atomic<uint32_t> owners = 1;  // the executor and each submitted job
+    std::atomic<bool> isTaken = false; // a thread's loop is using the helpers
+    std::atomic<uint32_t> gate = 0;    // number of jobs inside, and `open` while more may enter
+    std::atomic<uint64_t> next = 0;    // next task index; exceeds `count` by up to one per worker
+    uint32_t count = 0;                // the following are read inside an open gate, and written while no job is inside
     Task task = nullptr;
     void *context = nullptr;
   };
@@ -84,7 +86,7 @@ private:
     Shared &shared = *helper.shared;
     if (shared.gate.fetch_add(1, std::memory_order_acquire) & Shared::open)
       shared.work(helper.worker);
-    helper.isSubmitted.store(false, std::memory_order_relaxed); // before the loop can end: the next one asks
+    helper.isSubmitted.store(false, std::memory_order_relaxed); // before the loop can end, since the next loop reads it
     if (shared.gate.fetch_sub(1, std::memory_order_release) == 1)
       shared.gate.notify_all();
     shared.release();
@@ -113,7 +115,7 @@ private:
 
   static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {
     auto &executor = *static_cast<JobExecutor *>(self);
-    // Another thread's loop may have the helpers, or the loop that this one is inside of.
+    // Another thread's loop may be using the helpers, or an enclosing loop of this thread.
     if (count < 2 || executor.shared->isTaken.exchange(true, std::memory_order_acquire)) {
       for (uint32_t i = 0; i < count; ++i)
         task(context, i, 0);

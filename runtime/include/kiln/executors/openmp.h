@@ -4,14 +4,15 @@
  *   const kiln_executor_t executor = kiln_openmp_executor(4);
  *   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = &executor};
  *
- * It holds nothing, so it may be copied, and one serves any calls. docs/executors.md says what holds. */
+ * It has no state, so it may be copied, and one executor serves any number of calls. docs/executors.md has the rules.
+ */
 #ifndef KILN_EXECUTORS_OPENMP_H
 #define KILN_EXECUTORS_OPENMP_H
 
 #ifndef _OPENMP
 #error "kiln/executors/openmp.h requires OpenMP: compile with -fopenmp"
 #endif
-#ifndef KILN_RUNTIME_H /* a generated NAME.h before this one has it, too */
+#ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"
 #endif
 
@@ -30,7 +31,7 @@ static inline void kiln_openmp_parallel_for(void *self, uint32_t count,
     task(context, i, (uint32_t)omp_get_thread_num());
 }
 
-/* At most so many threads run a loop, the calling one among them, which is worker 0. */
+/* At most `workers` threads run a loop, including the calling thread, which is worker 0. */
 static inline kiln_executor_t kiln_openmp_executor(uint32_t workers) {
   kiln_executor_t executor;
   executor.self = (void *)(intptr_t)workers;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An executor on a oneTBB task arena (C++17), which is the caller's and outlives it:
+// An executor on a oneTBB task arena (C++17), which the caller owns and which must outlive it:
 //
 //   tbb::task_arena threads(4);
 //   kiln::TbbExecutor executor(threads);
 //   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
 //
-// docs/executors.md says what holds.
+// docs/executors.md has the rules.
 #pragma once
 
-#ifndef KILN_RUNTIME_H // a generated NAME.h before this one has it, too
+#ifndef KILN_RUNTIME_H // a generated NAME.h that was included before contains this header, too
 #include "kiln/runtime.h"
 #endif
 
@@ -20,13 +20,13 @@ namespace kiln {
 
 class TbbExecutor {
 public:
-  /// One worker for each thread that the arena may have.
+  /// The number of workers is the arena's maximum concurrency.
   explicit TbbExecutor(tbb::task_arena &threads)
       : arena(threads), executor{this, static_cast<uint32_t>(threads.max_concurrency()), parallelFor} {}
   TbbExecutor(const TbbExecutor &) = delete;
   TbbExecutor &operator=(const TbbExecutor &) = delete;
 
-  /// For kiln_call_t.
+  /// For kiln_call_t::executor.
   const kiln_executor_t *get() const { return &executor; }
 
 private:
@@ -34,17 +34,18 @@ private:
 
   static uint32_t slot() { return static_cast<uint32_t>(tbb::this_task_arena::current_thread_index()); }
 
-  /// Runs in the arena.
+  /// Must be called inside the arena.
   static void run(uint32_t count, Task task, void *context) {
     const uint32_t own = slot();
-    // A worker is its thread's slot, but that the slot of this thread and the first one are exchanged: it is worker 0.
+    // A worker's number is its thread's slot, with the slots of the calling thread and 0 swapped, so that it is worker
+    // 0.
     const auto workerOf = [own](uint32_t other) { return other == own ? 0 : other == 0 ? own : other; };
     tbb::parallel_for(uint32_t{0}, count, [&](uint32_t i) { task(context, i, workerOf(slot())); });
   }
 
   static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {
     const auto &executor = *static_cast<TbbExecutor *>(self);
-    // Isolated: a thread that waits for this loop takes no task from outside, in which its worker may be busy.
+    // Isolated: a thread that waits for this loop takes no outer task, in which its worker number may be in use.
     executor.arena.execute([&] { tbb::this_task_arena::isolate([&] { run(count, task, context); }); });
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An executor on threads of its own, of std::thread (C++20), for where the bundled pool's pthreads are not. It is a
-// small job system for jobs.h, which must lie beside it:
+// An executor that starts its own std::threads (C++20), for platforms without the bundled pthread pool. It is a small
+// job system on top of jobs.h, which must be in the same folder:
 //
 //   kiln::ThreadExecutor executor(std::thread::hardware_concurrency());
 //   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
 //
-// docs/executors.md says what holds.
+// docs/executors.md has the rules.
 #pragma once
 
 #include "jobs.h"
@@ -19,12 +19,12 @@ namespace kiln {
 
 class ThreadExecutor {
 public:
-  /// Starts workers - 1 threads, since the calling thread is a worker, too. Throws what std::thread throws.
+  /// Starts workers - 1 threads, since the calling thread is a worker, too. Throws whatever std::thread throws.
   explicit ThreadExecutor(uint32_t workers) : ThreadExecutor(workers, NoThreads()) {
-    while (threads.size() + 1 < workers) // if one does not start, the destructor ends the others
+    while (threads.size() + 1 < workers) // if a thread fails to start, the destructor ends the others
       threads.emplace_back([this] { runJobs(); });
   }
-  /// No call may use it any more.
+  /// No call may use the executor any more.
   ~ThreadExecutor() {
     {
       const std::lock_guard guard(lock);
@@ -37,7 +37,7 @@ public:
   ThreadExecutor(const ThreadExecutor &) = delete;
   ThreadExecutor &operator=(const ThreadExecutor &) = delete;
 
-  /// For kiln_call_t.
+  /// For kiln_call_t::executor.
   const kiln_executor_t *get() const { return jobs.get(); }
 
 private:
@@ -49,7 +49,7 @@ private:
 
   ThreadExecutor(uint32_t workers, NoThreads)
       : jobs(workers, [this](JobExecutor::Job job, void *data) { submit({job, data}); }) {
-    waiting.reserve(workers); // as many jobs as there may be
+    waiting.reserve(workers); // the maximum number of queued jobs
     threads.reserve(workers);
   }
 
@@ -74,9 +74,9 @@ private:
     }
   }
 
-  std::mutex lock; // of what follows
+  std::mutex lock; // guards `changed`, `waiting` and `isClosing`
   std::condition_variable changed;
-  std::vector<Waiting> waiting; // in any order: all are helpers of one loop
+  std::vector<Waiting> waiting; // unordered: all jobs are helpers of one loop
   bool isClosing = false;
   JobExecutor jobs;
   std::vector<std::thread> threads;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* An executor on workers of a page, or of Node, that share the memory of a module of WebAssembly, for C11 and C++:
+/* An executor on web workers, or workers of Node.js, that share the memory of a WebAssembly module, for C11 and C++:
  *
  *   static kiln_wasm_workers_t workers;
  *   const kiln_call_t call = {.arena = arena, .arena_bytes = bytes, .executor = kiln_wasm_executor(&workers, 4)};
  *
  *   __attribute__((export_name("help"))) void help(uint32_t worker) { kiln_wasm_help(&workers, worker); }
  *
- * Three workers instantiate the same module on the same memory, each with a stack of its own, and call help(1), help(2)
- * and help(3), which does not return: the host ends them. The calling thread takes part as worker 0. A loop ends when
- * its tasks are done, whoever has started. docs/executors.md says what holds, examples/web how a page does it. */
+ * Three workers instantiate the same module on the same memory, each with its own stack, and call help(1), help(2) and
+ * help(3), which do not return: the host ends the workers. The calling thread takes part as worker 0. A loop ends when
+ * its tasks are done, whether or not all workers have started. docs/executors.md has the rules, examples/web shows a
+ * page that does this. */
 #ifndef KILN_EXECUTORS_WASM_H
 #define KILN_EXECUTORS_WASM_H
 
 #ifndef __wasm_atomics__
 #error "kiln/executors/wasm.h requires atomic instructions of WebAssembly: compile with -matomics"
 #endif
-#ifndef KILN_RUNTIME_H /* a generated NAME.h before this one has it, too */
+#ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"
 #endif
 
@@ -23,25 +24,25 @@
 extern "C" {
 #endif
 
-/* Zeros at first; executor is for kiln_call_t. */
+/* Must be zero-initialised; executor is for kiln_call_t. */
 typedef struct kiln_wasm_workers_t {
   kiln_executor_t executor;
-  /* The loop: read inside of an open gate, and written while nobody is there. */
+  /* The loop: read inside an open gate, and written while no worker is inside. */
   void (*task)(void *context, uint32_t index, uint32_t worker);
   void *context;
   uint32_t count;
-  uint32_t is_taken; /* by the thread whose loop has the workers */
+  uint32_t is_taken; /* a thread's loop is using the workers */
   uint32_t sleepers;
-  __attribute__((aligned(64))) uint32_t loop; /* how many there were: what workers wait for */
-  uint32_t gate;                              /* workers that are inside, and KILN_WASM_OPEN while more may enter */
-  __attribute__((aligned(64))) uint64_t next; /* passes `count` once for each worker */
+  __attribute__((aligned(64))) uint32_t loop; /* number of loops so far; workers wait for a change */
+  uint32_t gate;                              /* number of workers inside, and KILN_WASM_OPEN while more may enter */
+  __attribute__((aligned(64))) uint64_t next; /* next task index; exceeds `count` by up to one per worker */
 } kiln_wasm_workers_t;
 
-/* Longer than most gaps between two loops of a call, so that workers need not be woken for each. */
+/* Spins longer than most gaps between two loops of a call, so that most loops need not wake any worker. */
 enum { KILN_WASM_SPINS = 20000 };
 #define KILN_WASM_OPEN 0x80000000u
 
-/* The word's value when it is another one than `old`: in a short spin, then asleep. */
+/* Waits until the word differs from `old` and returns its value: spins briefly, then sleeps. */
 static inline uint32_t kiln_wasm_await(kiln_wasm_workers_t *workers, uint32_t *word, uint32_t old) {
   uint32_t now = old;
   for (uint32_t spin = 0; spin < KILN_WASM_SPINS; ++spin)
@@ -68,7 +69,7 @@ static inline void kiln_wasm_parallel_for(void *self, uint32_t count,
                                           void (*task)(void *context, uint32_t index, uint32_t worker), void *context) {
   kiln_wasm_workers_t *workers = (kiln_wasm_workers_t *)self;
   const uint32_t helpers = workers->executor.workers - 1;
-  /* Another thread's loop may have the workers, or the loop that this one is inside of. */
+  /* Another thread's loop may be using the workers, or an enclosing loop of this thread. */
   if (count < 2 || helpers == 0 || __atomic_exchange_n(&workers->is_taken, 1, __ATOMIC_ACQUIRE)) {
     for (uint32_t i = 0; i < count; ++i)
       task(context, i, 0);
@@ -88,7 +89,8 @@ static inline void kiln_wasm_parallel_for(void *self, uint32_t count,
   __atomic_store_n(&workers->is_taken, 0, __ATOMIC_RELEASE);
 }
 
-/* At most so many threads run a loop, the calling one among them. It may be any that may wait: of a page, a worker. */
+/* At most `threads` threads run a loop, including the calling one, which must be allowed to block: in a page, a
+ * worker. */
 static inline const kiln_executor_t *kiln_wasm_executor(kiln_wasm_workers_t *workers, uint32_t threads) {
   workers->executor.self = workers;
   workers->executor.workers = threads;
@@ -96,7 +98,7 @@ static inline const kiln_executor_t *kiln_wasm_executor(kiln_wasm_workers_t *wor
   return &workers->executor;
 }
 
-/* What each worker but the calling thread calls, with its own number from 1 to threads - 1. Does not return. */
+/* Called by each worker except the calling thread, with its own number from 1 to threads - 1. Does not return. */
 static inline void kiln_wasm_help(kiln_wasm_workers_t *workers, uint32_t worker) {
   for (uint32_t seen = 0;;) {
     seen = kiln_wasm_await(workers, &workers->loop, seen);
