@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of 12 heads of 64, softmax(q k^T / 8) v: of all rows, of those up to a row's own, and of one row, as a
-// decoder does it in each of its layers, with keys and values that come from memory.
+// Attention with 12 heads of width 64, softmax(q k^T / 8) v: full, causal, and of a single query, as in each layer of a
+// decoder, with keys and values that are read from main memory.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -14,7 +14,7 @@ static constexpr int heads = 12, width = 64;
 
 static void run(benchmark::State &state, const Threads &threads, int tokens, bool isCausal) {
   std::size_t count = static_cast<std::size_t>(tokens) * heads * width;
-  // Larger queries make the weights differ, as they do in a trained model.
+  // Larger queries make the attention weights uneven, as in a trained model.
   std::vector<float> q = makeInput("q", count), k = makeInput("k", count), v = makeInput("v", count), y(count);
   for (float &value : q)
     value *= 4;
@@ -33,13 +33,13 @@ static void run(benchmark::State &state, const Threads &threads, int tokens, boo
     for (Contender &way : peer->attention({tokens, heads, width, isCausal, q, k, v}))
       contenders.push_back(std::move(way));
   }
-  // A causal row of n does n of the products of a full one, the first 1 and the last all of them.
+  // The causal mask leaves n scores in row n, from 1 in the first row to all of them in the last.
   double products = isCausal ? 0.5 * tokens * (tokens + 1.0) : 1.0 * tokens * tokens;
   double flops = 4.0 * products * heads * width;
   compare(state, threads, {Unit::GigaflopsPerSecond, flops, flops}, std::move(contenders));
 }
 
-/// One call is a row in each of so many layers that their keys and values together do not stay in a cache.
+/// One call computes a single query in each of several layers, so many that their keys and values exceed the caches.
 static void decode(benchmark::State &state, const Threads &threads, int tokens) {
   constexpr std::size_t cached = 64 << 20;
   const std::size_t row = heads * width, count = row * static_cast<std::size_t>(tokens);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x W^T at the sizes of a transformer of width 768; the weights are warm in the last cache, as in the peers' own
-// benchmarks.
+// y = x W^T at the sizes of a transformer of width 768; the weights are warm in the last-level cache, as in the peers'
+// own benchmarks.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -32,7 +32,8 @@ constexpr Shape shapes[] = {out(128), up(128),  down(128), qkv(128),  out(197), 
                             qkv(197), out(512), up(512),   down(512), qkv(512), out(1),  up(1),
                             out(4),   up(4),    out(8),    up(8),     out(16),  up(16),  head(1)};
 
-/// Rows from which a shape counts for the grid's mean; below, reading the weights takes a part of the time.
+/// The smallest number of rows for the geometric mean; below it, reading the weights takes a significant part of the
+/// time.
 constexpr int gridRows = 128;
 
 void run(benchmark::State &state, const Threads &threads, const Shape &shape) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows and weights of int8 beside f32: our own libraries of the same specs, for one instruction set each. "ratio" is
-// f32's time over int8's; of the rows that end with "beside peers", for the widest instruction set, it is that of ONNX
-// Runtime's dynamic quantisation.
+// int8 activations and weights compared with f32: generated libraries of the same specs, one per instruction set.
+// "ratio" is the f32 time over the int8 time. In the rows that end with "beside peers", for the widest instruction set,
+// it is the time of ONNX Runtime's dynamic quantisation over ours.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -27,7 +27,7 @@ namespace kiln::bench {
 
 namespace {
 
-/// A library's call with an arena, and the bytes of that.
+/// A library's call with an arena, and the arena's size.
 struct Call {
   std::function<kiln_status_t(const kiln_call_t &)> run;
   std::function<std::size_t(int workers)> arenaBytes;
@@ -41,7 +41,7 @@ constexpr Shape shapes[] = {{"qkv", 512, 2304, 768},  {"out", 512, 768, 768}, {"
                             {"down", 512, 768, 3072}, {"up", 128, 3072, 768}, {"up", 32, 3072, 768},
                             {"up", 8, 3072, 768},     {"up", 1, 3072, 768},   {"down", 1, 768, 3072}};
 
-/// The call of a contraction's entry, by the shape's name.
+/// The call of the entry of a GEMM, by the shape's name.
 #define KILN_PRODUCT(library, LIBRARY, entry, ENTRY)                                                                   \
   if (std::string_view(shape.name) == #entry)                                                                          \
     return {                                                                                                           \
@@ -62,13 +62,13 @@ KILN_PRODUCTS(contraction_int8_v3, CONTRACTION_INT8_V3)
 KILN_PRODUCTS(contraction_int8_v4, CONTRACTION_INT8_V4)
 KILN_PRODUCTS(contraction_int8_v4_vnni, CONTRACTION_INT8_V4_VNNI)
 
-/// A whole model's call and the outputs that it writes, the first of which peers compute, too.
+/// A whole model's call and its outputs, the first of which the peers compute, too.
 struct ModelCall {
   Call call;
   std::span<const float> output;
 };
 
-/// Inputs and outputs of GPT-2 small's prefill, which live as long as the program.
+/// Inputs and outputs of GPT-2 small's prefill; static lifetime.
 struct Prompt {
   static constexpr int count = 512, vocabulary = 50257;
   static constexpr std::int32_t last = count - 1;
@@ -82,7 +82,7 @@ struct Prompt {
   }
 };
 
-/// Of BERT-base, one sequence.
+/// Inputs and outputs of BERT-base for one sequence.
 struct Sentence {
   static constexpr int batch = 1, count = 128, width = 768;
   static constexpr std::int32_t length = count;
@@ -122,7 +122,7 @@ KILN_BERT(bert_base_int8_v3, BERT_BASE_INT8_V3)
 KILN_BERT(bert_base_int8_v4, BERT_BASE_INT8_V4)
 KILN_BERT(bert_base_int8_v4_vnni, BERT_BASE_INT8_V4_VNNI)
 
-/// Of an instruction set: int8's and f32's.
+/// An instruction set: the calls with int8 and with f32.
 struct Level {
   const char *name;
   decltype(&contraction_f32_v3Call) product, plainProduct;
@@ -138,7 +138,7 @@ constexpr Level levels[] = {
      gpt2_prefill_f32_v4Call, bert_base_int8_v4_vnniCall, bert_base_f32_v4Call,
      [] { return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni"); }}};
 
-/// Outputs are not compared: those of int8 are others.
+/// Outputs are not compared, since int8 results differ from f32 results.
 void compareCalls(benchmark::State &state, const Threads &threads, const Work &work, const Call &int8,
                   const Call &plain) {
   Contender first = ours(threads, int8.arenaBytes(threads.count()), {}, int8.run);
@@ -147,7 +147,7 @@ void compareCalls(benchmark::State &state, const Threads &threads, const Work &w
   compare(state, threads, work, {first, second});
 }
 
-/// Both round weights and rows to int8, each in its own way.
+/// Both quantise weights and activations to int8, with different rounding.
 void compareWithPeers(benchmark::State &state, const Threads &threads, const ModelCall &int8,
                       const WholeModel &problem) {
   std::vector<Contender> contenders{ours(threads, int8.call.arenaBytes(threads.count()), int8.output, int8.call.run)};

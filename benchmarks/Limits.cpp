@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this machine can do: fused multiply-adds, and memory read and copied in buffers that no cache holds.
+// The machine's limits: fused multiply-adds, and memory reads and copies in buffers larger than any cache.
 #include "benchmarks/support/Compare.h"
 #include "benchmarks/support/Register.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models of one call each: a call of many, the first call, and loading the weights beside reading their file.
+// Whole models: a call in steady state, the first call, and loading the weights compared with reading their file.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -27,20 +27,20 @@ namespace kiln::bench {
 
 namespace {
 
-/// A model with its inputs and the place of its first output, all of which live as long as the program.
+/// A model with its inputs and its first output; static lifetime.
 struct Subject {
   WholeModel problem;
   std::span<const float> output;
   double flops = 0;
-  double bytes = 0; // that a call reads at least, where that and not the operations is its limit
+  double bytes = 0; // minimum bytes that a call reads, for memory-bound models
   std::string weightFile;
-  /// A model with the weights of that file.
+  /// Creates a model with the weights of that file.
   std::function<std::shared_ptr<const void>()> load;
   std::size_t (*arenaBytes)(int workers);
   std::function<kiln_status_t(const void *model, const kiln_call_t &call)> call;
 };
 
-/// Writes the generator's weights beside the program; the name of the file.
+/// Writes the generator's weights next to the program; returns the name of the file.
 std::string writeWeights(const std::string &name, const std::vector<testing::WeightShape> &weights) {
   std::string path = std::string(KILN_BENCH_FOLDER) + "/" + name + ".safetensors";
   testing::WeightImage image(weights);
@@ -62,7 +62,7 @@ template <class Model> std::shared_ptr<const void> loadModel(const std::string &
   return model;
 }
 
-/// The parts of a Subject that follow from the names of a generated library and of its entry.
+/// Sets the members of a Subject that depend on the names of a generated library and its entry.
 #define KILN_BENCH_SUBJECT(subject, name, NAME) KILN_BENCH_SUBJECT_OF(subject, name, NAME, FORWARD)
 #define KILN_BENCH_SUBJECT_OF(subject, name, NAME, ENTRY)                                                              \
   (subject).weightFile = writeWeights(#name, {NAME##_WEIGHTS(KILN_BENCH_WEIGHT)});                                     \
@@ -173,7 +173,7 @@ template <int Tokens> Subject makePrefill() {
   return subject;
 }
 
-/// One token behind 511 others, whose keys and values are there.
+/// Decodes one token after 511 tokens whose keys and values are cached.
 Subject makeDecode() {
   constexpr int vocabulary = 50257, context = 512, width = 768, layers = 12;
   constexpr std::size_t each = std::size_t{context - 1} * width;
@@ -186,12 +186,12 @@ Subject makeDecode() {
     subject.problem.inputs.push_back(
         {"past_" + std::to_string(i), {1, context - 1, width}, {}, std::span(past).subspan(i * each, each)});
   subject.output = logits;
-  // Every weight but the tables' other rows, and the cache.
+  // All weights except the unused table rows, and the KV cache.
   subject.bytes =
       static_cast<double>(sizeof(float)) * (GPT2_WRITER_PARAMETERS - 1023.0 * width + 2.0 * layers * context * width);
   KILN_BENCH_SUBJECT_OF(subject, gpt2_writer, GPT2_WRITER, DECODE);
   subject.call = [](const void *model, const kiln_call_t &call) {
-    // A new arena gets the past, keys of all layers, then values; its first row tells whether it has.
+    // A new arena is filled with the past, keys of all layers, then values; the first row tells whether it has been.
     struct State {
       std::size_t offset, stride;
     };
@@ -210,7 +210,7 @@ Subject makeDecode() {
   return subject;
 }
 
-/// Calls of a loaded model.
+/// The contender of a loaded model.
 Contender calls(const Subject &subject, const Threads &threads, std::shared_ptr<const void> model) {
   return ours(threads, subject.arenaBytes(threads.count()), subject.output,
               [&subject, model](const kiln_call_t &call) { return subject.call(model.get(), call); });
@@ -233,12 +233,12 @@ void runCalls(benchmark::State &state, const Threads &threads, const Subject &su
   compare(state, threads, limitedWork(subject), std::move(contenders));
 }
 
-/// What `load` makes, run once: the seconds of the run alone.
+/// Times a single run of the function that `load` returns, without `load` itself.
 Contender firstRun(const std::string &name, const std::function<std::function<void()>()> &load) {
   return {name, [load] { load()(); }, {}, [load] { return secondsOf(load()); }};
 }
 
-/// The first call of a model that was just loaded, and of a session that was just made.
+/// The first call after loading a model or creating a session.
 void runFirstCall(benchmark::State &state, const Threads &threads, const Subject &subject) {
   std::vector<Contender> contenders{firstRun("ours", [&] { return calls(subject, threads, subject.load()).run; })};
   auto peers = installedPeers();
@@ -250,7 +250,7 @@ void runFirstCall(benchmark::State &state, const Threads &threads, const Subject
   compare(state, threads, limitedWork(subject), std::move(contenders));
 }
 
-/// From the file to a model that can be called.
+/// The time from the file to a model that can be called.
 void runLoad(benchmark::State &state, const Threads &threads, const Subject &subject) {
   std::vector<Contender> contenders{{"ours", [&subject] { subject.load(); }, {}}};
   auto peers = installedPeers();
@@ -268,7 +268,7 @@ void runLoad(benchmark::State &state, const Threads &threads, const Subject &sub
 
 void registerAll() {
   using Run = void (*)(benchmark::State &, const Threads &, const Subject &);
-  static std::map<Subject (*)(), std::unique_ptr<Subject>> made; // only those that the filter leaves
+  static std::map<Subject (*)(), std::unique_ptr<Subject>> made; // only those that the filter selects
   auto addRow = [](const std::string &name, int threads, int rounds, Subject (*make)(), Run run) {
     add(name, threads, rounds, [make, run](benchmark::State &state, const Threads &pool) {
       std::unique_ptr<Subject> &subject = made[make];
@@ -280,7 +280,7 @@ void registerAll() {
   struct Row {
     const char *title;
     Subject (*make)();
-    bool loads = true; // not what another row's file has
+    bool loads = true; // false if the file is that of another row
   };
   constexpr Row rows[] = {{"bert base, 128", makeBert},
                           {"vit b/16", makeVit},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms, softmax, GELU, a gate of two tensors and a look-up of rows, in the caches and in memory: each reads and writes
-// every number once, so a copy of as many bytes is the limit.
+// Norms, softmax, GELU, a gate of two tensors and an embedding look-up, in the caches and in main memory: each reads
+// and writes every element once, so the limit is a copy of the same number of bytes.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -20,7 +20,7 @@ struct Inputs {
 struct Case {
   const char *name;
   int rows, columns;
-  int streams; // tensors of rows x columns that are read or written
+  int streams; // number of tensors of rows x columns that are read or written
   kiln_status_t (*call)(const norm_t *, const kiln_call_t *, std::int64_t rows, const Inputs &, float *y);
   std::size_t (*arenaBytes)(int workers);
   std::vector<Contender> (*ways)(Peer &, const Rows &, std::span<const float> weight, std::span<const float> bias);
@@ -31,7 +31,8 @@ std::vector<Contender> layerNorm(Peer &peer, const Rows &rows, std::span<const f
   return peer.layerNorm(rows, weight, bias);
 }
 std::vector<Contender> rmsNorm(Peer &peer, const Rows &rows, std::span<const float>, std::span<const float>) {
-  static const std::vector<float> weight = makeWeight("rms.weight", {rows.columns}); // the same columns in all cases
+  static const std::vector<float> weight =
+      makeWeight("rms.weight", {rows.columns}); // all cases have the same number of columns
   return peer.rmsNorm(rows, weight);
 }
 std::vector<Contender> softmax(Peer &peer, const Rows &rows, std::span<const float>, std::span<const float>) {
@@ -68,7 +69,7 @@ void run(benchmark::State &state, const Threads &threads, const Case &c) {
   std::size_t count = static_cast<std::size_t>(c.rows) * c.columns;
   Inputs inputs{makeInput("x", count), makeInput("z", count), {}};
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(c.rows); ++i)
-    inputs.tokens.push_back(static_cast<std::int32_t>(i * 7919u % 30522u)); // rows far apart
+    inputs.tokens.push_back(static_cast<std::int32_t>(i * 7919u % 30522u)); // distant rows
   std::vector<float> y(count);
   std::vector<float> weight = makeWeight("norm.weight", {c.columns}), bias = makeWeight("norm.bias", {c.columns});
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An LSTM layer 256 wide over 128 steps: its projections of all steps are one product, then each step reads a weight of
-// 1 MiB. A GRU of 16 that has heard silence until its states decayed, compared with the same one that hears a tone: the
-// ratio is the tone's time over that of silence, which subnormal states would make a small one.
+// An LSTM layer of width 256 over 128 steps: the projections of all steps are one GEMM, then each step reads a weight
+// of 1 MiB. And a GRU of width 16 whose input was silent until its states decayed, compared with the same GRU whose
+// input is a tone: the ratio is the time for the tone over that for silence, which subnormal states would make small.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -38,7 +38,8 @@ static void run(benchmark::State &state, const Threads &threads, int batch) {
   compare(state, threads, {Unit::Milliseconds, 0, work}, std::move(contenders));
 }
 
-/// Without biases, so that silence becomes silence, but for the update gate's, by which it does so slowly.
+/// Without biases, so that silent input gives silent output, except that of the update gate, which makes the decay
+/// slow.
 static std::shared_ptr<amplifier::Model> makeAmplifier() {
   std::vector<testing::Weight> weights = testing::counterWeights({AMPLIFIER_WEIGHTS(KILN_BENCH_WEIGHT)});
   for (testing::Weight &weight : weights)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A token of GPT-2 small behind 511 others with weights of fewer bits, beside our own f32, whose time over theirs is
-// the ratio; the limit is to read the weights and the caches once. And eight sequences in a call beside eight calls.
+// A token of GPT-2 small after 511 others with quantised weights, compared with our own f32; the ratio is the f32 time
+// over the time with quantised weights, and the limit is to read the weights and the KV caches once. And eight
+// sequences in a batched call, compared with eight calls.
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr std::int64_t context = 512, vocabulary = 50257;
 constexpr std::size_t sequences = 8;
 
-/// A library's calls. States are zeros, whose sums take the time of any others.
+/// A library's calls. States are zeros, for which the arithmetic takes as long as for other values.
 struct Form {
   const char *name;
   std::size_t weightBytes, cacheBytes, stateBytes;
@@ -57,7 +58,7 @@ KILN_FORM(gpt2_int4_int8, GPT2_INT4_INT8, "int4, rows int8")
 constexpr const Form *forms[] = {&gpt2_writerForm,    &gpt2_f16Form,  &gpt2_bf16Form,     &gpt2_int8Form,
                                  &gpt2_int8_int8Form, &gpt2_int4Form, &gpt2_int4_int8Form};
 
-/// Tokens, the sequences' states, and where logits go.
+/// Tokens, the states of the sequences, and the buffer for logits.
 struct Conversations {
   std::vector<std::int32_t> tokens = makeTokens("tokens", sequences, vocabulary);
   std::vector<float> logits = std::vector<float>(sequences * vocabulary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of training: loss, gradients and AdamW, with a learning rate of 0, so that each step is the same.
+// Training steps: loss, gradients and AdamW, with a learning rate of 0, so that every step is the same.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -26,7 +26,7 @@ constexpr std::int32_t first = 1;
 
 struct Subject {
   WholeModel problem;
-  double flops = 0; // of the loss; its gradients take twice as much
+  double flops = 0; // of the loss; the gradients take twice as many
   float loss = 0;
   std::function<std::size_t(int workers)> arenaBytes;
   std::function<kiln_status_t(const kiln_call_t &call)> call;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""draw.py TABLE PICTURE.svg: draws the table of ./dev bench as bars, ours beside the best peer.
+"""draw.py TABLE PICTURE.svg: draws the table of ./dev bench as bars, ours compared with the best peer.
 
-TABLE is what benchmarks/run writes, or a page that has it (between <!-- table --> and <!-- end of table -->, if the
-page has these marks). Every number of the picture is one of the table. A table that says nothing about any of ROWS, or
-has a row of them without a ratio, is an error.
+TABLE is the output of benchmarks/run, or a page that contains it (between <!-- table --> and <!-- end of table -->, if
+the page has these marks). Every number in the picture is one of the table. A table without any of ROWS, or with one of
+them but no ratio, is an error.
 """
 
 import html
@@ -11,7 +11,7 @@ import math
 import re
 import sys
 
-# The rows to draw, from the top: a row's name in the table, and what the picture calls it.
+# The rows to draw, from the top: a pattern for the row's name in the table, and its label in the picture.
 ROWS = [
     (r"model/bert base, (\d+)", r"BERT-base, \1 tokens"),
     (r"model/vit b/(\d+)", r"ViT-B/\1, an image"),
@@ -27,7 +27,7 @@ ROWS = [
 ]
 
 WIDTH = 900
-LEFT, RIGHT = 286, 830  # of the bars; names stand before, the values behind
+LEFT, RIGHT = 286, 830  # of the bars; names are to the left, values to the right
 TOP = 112
 BAR, BAR_GAP, ROW_GAP = 12, 1, 9
 
@@ -55,11 +55,11 @@ STYLE = """
 
 
 class BadTable(Exception):
-    """What is wrong with the table."""
+    """The table is malformed."""
 
 
 class Table:
-    """The table of a page: `machine` is the line above it, `rows` has a dict of cells by the header's names a row."""
+    """The table of a page: `machine` is the line above it; `rows` has a dict per row, from header names to cells."""
 
     def __init__(self, text):
         marked = re.search(r"^<!-- table -->\n(.*?)^<!-- end of table -->$", text, re.DOTALL | re.MULTILINE)
@@ -84,7 +84,7 @@ class Table:
             self.rows.append(dict(zip(self.header, cells)))
 
     def peers(self):
-        """Of the columns between ours and the ratio the names of those that have a number."""
+        """The names of the columns between ours and the ratio that contain a number."""
         names = self.header[self.header.index("ours") + 1 : self.header.index("ratio")]
         return [name for name in names if any(row[name][:1].isdigit() for row in self.rows)]
 
@@ -111,7 +111,7 @@ def threads_of(row):
 
 
 def chosen(table):
-    """Of the rows to draw {what the picture calls it: {threads: ratio}}, in their order."""
+    """{label: {threads: ratio}} for the rows to draw, in their order."""
     groups = {}
     for pattern, called in ROWS:
         for row in table.rows:
@@ -128,7 +128,7 @@ def text(kind, x, y, words, anchor="start"):
 
 
 def legend(threads):
-    """A square and a word for each number of threads, at the right above the bars."""
+    """A square and a label for each number of threads, above the bars on the right."""
     shapes = []
     for i, count in enumerate(threads):
         x = WIDTH - 20 - 110 * (len(threads) - i)
@@ -138,7 +138,7 @@ def legend(threads):
 
 
 def axis(largest, bottom):
-    """Lines and numbers from 0 to the largest ratio, the line of the best peer at 1 the last; the scale of a ratio."""
+    """Grid lines and labels from 0 to the largest ratio, the best peer's line at 1 last; also returns the scale."""
     step = max(1, math.ceil(largest / 6))
     scale = (RIGHT - LEFT) / largest
     lines, numbers = [], []

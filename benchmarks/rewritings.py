@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """rewritings.py KILN [--target LEVEL] [--ops REGEX] [--random N] [--seed S] [--above RATIO] [--folder DIR] [--all]
 
-Measures each operation behind what only moves, widens or repeats its operand (a slice, a transpose, a concat, a
-reshape, a cast, a broadcast; with --random also chains of them that are drawn), with one thread, beside the operation
-on an input as it is. Prints each form that takes more than RATIO (3) times as long as the plain one and the movement
-by itself together, and each movement that takes so many times as long as none. KILN is the command, for instance
-build/dev/bin/kiln; it takes some minutes.
+Measures each operation on an operand that comes from a movement, a cast or a broadcast (a slice, a transpose, a concat,
+a reshape, a cast, a broadcast; with --random also random chains of them), with one thread, and compares it with the
+operation on a plain input. Prints each form that takes more than RATIO (3) times as long as the plain form and the
+movement by itself together, and each movement that takes RATIO times as long as the plain form. KILN is the command,
+for instance build/dev/bin/kiln; a run takes some minutes.
 """
 
 import argparse
@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-ROWS, WIDTH, MORE = 32, 64, 8  # of the operand; rows or columns more where a slice is to be of
+ROWS, WIDTH, MORE = 32, 64, 8  # of the operand; MORE rows or columns for slices
 
-# Operations on `x` of [rows, WIDTH], or of [WIDTH] where a name begins with "vector".
+# Operations on `x` of [rows, WIDTH], or of [WIDTH] if the name begins with "vector".
 OPS = {
     "linear": "linear(x, {w})",
     "linear_in_out": "linear<kiln::WeightOrder::in_out>(x, {w})",
@@ -47,7 +47,7 @@ OPS = {
     "avg_pool": "avg_pool2d<kiln::Pair(1, 2)>(unsqueezed(x))",
 }
 
-# Each from [rows, columns] of its result to what it is of: rows, columns, element type, and the expression of `x`.
+# Each maps [rows, columns] of its result to its operand: rows, columns, element type, and the expression of `x`.
 def first_columns(r, c): return r, c + MORE, f"slice<-1, 0, {c}>({{x}})"
 def inner_columns(r, c): return r, c + 2 * MORE, f"slice<-1, {MORE}, {c}>({{x}})"
 def first_rows(r, c): return r + MORE, c, f"slice<0, 0, {r}>({{x}})"
@@ -61,7 +61,7 @@ def behind(r, c): return r // 2, c, "concat<0>({x}, {x})"
 
 
 FORMS = [first_columns, inner_columns, first_rows, last_rows, transposed, reshaped, widened, repeated, beside, behind]
-# A call decides where they begin: the same with a number of rows that is an extent of the call.
+# The same with a number of rows that is a dynamic dimension, so that the start of the slice is known only in a call.
 LAST = "last_of_many"
 
 
@@ -72,7 +72,7 @@ class Entry:
 
 
 def chain_of(forms, rows, columns):
-    """What the chain's first operand has, and the expression of it."""
+    """The shape of the chain's first operand, and the expression of the chain."""
     expression = "{x}"
     for form in forms:
         if form is reshaped and rows == 1 or form in (beside, behind) and (columns if form is beside else rows) % 2:
@@ -212,7 +212,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [op for op in OPS if re.search(options.ops, op)]
     found, total = [], 0
-    # What the movement takes by itself, with a multiplication behind it.
+    # Times the movement by itself, followed by a multiplication.
     moved = measure(options.kiln, options.target, folder, "movement",
                     entries_of("moved", chains + [(LAST, [last_rows])]))
     for entry in entries_of("moved", chains):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention without its projections: 12 heads of 64 in f32 and tf32, and heads of 64 and of 128 in bf16, of a width of
-// 2048.
+// Attention without its projections: 12 heads of width 64 in f32 and tf32, and heads of width 64 and 128 in bf16, with
+// a total width of 2048.
 #include "benchmarks/cuda/Library.h"
 
 #include "attention.h"
@@ -38,7 +38,7 @@ GpuRun makeAttention(Gpu &gpu, const std::shared_ptr<DeviceModel<Handle>> &model
 GpuCase caseOf(const Shape &shape, const char *type, double tolerance) {
   const std::string kind = shape.isCausal ? "causal" : "full", heads = std::to_string(shape.heads),
                     width = std::to_string(shape.width), tokens = std::to_string(shape.tokens);
-  // Those that the mask leaves.
+  // The fraction of the scores that the mask leaves.
   const double share = shape.isCausal ? (shape.tokens + 1) / (2.0 * shape.tokens) : 1;
   return {"attention/" + kind + " " + heads + "x" + width + " " + tokens + " " + type, GpuUnit::Teraflops,
           share * 4.0 * shape.tokens * shape.tokens * shape.heads * shape.width,       0,

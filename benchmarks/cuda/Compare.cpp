@@ -9,15 +9,15 @@ namespace kiln::bench {
 
 namespace {
 
-/// Something that takes turns: the seconds of one call, a value a round.
+/// A contender: the seconds of one call, one value per round.
 struct Turn {
   std::string name;
-  std::function<double(int calls)> measure; // seconds of a call
+  std::function<double(int calls)> measure; // seconds per call
   int calls = 1;
   std::vector<double> seconds = {};
 
   void begin(double turnSeconds) {
-    measure(1); // kernels are loaded, memory is touched
+    measure(1); // loads kernels and touches memory
     calls = std::clamp(int(turnSeconds / std::max(measure(3), 1e-7)), 1, 10000);
   }
   void take() { seconds.push_back(measure(calls)); }
@@ -46,14 +46,14 @@ double difference(const std::vector<float> &ours, const std::vector<float> &peer
   for (std::size_t i = 0; i < ours.size(); ++i) {
     largest = std::max<double>(largest, std::fabs(ours[i]));
     const double d = std::fabs(ours[i] - peers[i]);
-    apart = d <= apart ? apart : d; // a NaN counts
+    apart = d <= apart ? apart : d; // NaN propagates
   }
   return apart / largest;
 }
 
 struct Row {
   std::string unit, ours, way, peer, form, ratio, limit;
-  std::vector<std::pair<std::string, double>> ratios; // to each form of the peer
+  std::vector<std::pair<std::string, double>> ratios; // for each form of the peer
   double seconds = 0, quotient = 0, fraction = 0;
 };
 
@@ -74,7 +74,7 @@ std::string inUnit(const GpuCase &of, double seconds) {
   }
 }
 
-/// Contenders of one row.
+/// The contenders of one row.
 struct Contest {
   std::vector<Turn> ours, peers;
   Turn copy;
@@ -164,7 +164,7 @@ bool runGpuBenchmarks(Gpu &gpu, const std::vector<GpuBenchmark> &benchmarks, con
     if (!std::regex_search(of.name, options.filter))
       continue;
     const GpuRun run = benchmark.make(gpu);
-    gpu.time(run.call); // loads the kernels, which a capture must not
+    gpu.time(run.call); // loads the kernels, which is not possible during capture
     Contest contest;
     contest.ours = {onGpu(gpu, "stream", run.call), onGpu(gpu, "graph", gpu.record(run.call))};
     if (peer && !of.peer.empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of the table for GPUs: ours, PyTorch and the measured copy take turns in every round; what is printed are the
-// medians of the times, and of the quotients within a round.
+// A row of the GPU table: ours, PyTorch and a measured copy take turns in every round; the table shows medians of the
+// times, and of the quotients within a round.
 #pragma once
 
 #include "benchmarks/cuda/Gpu.h"
@@ -14,17 +14,18 @@ namespace kiln::bench {
 
 enum class GpuUnit { Teraflops, GigabytesPerSecond, Milliseconds };
 
-/// What is measured.
+/// The measured case.
 struct GpuCase {
   std::string name; // "product/bert 128x3072x768 f32"
   GpuUnit unit = GpuUnit::Milliseconds;
   double operations = 0;
-  double bytes = 0;        // read and written at the least: the limit, by the rate of copying as many
-  std::string peer;        // what serve.py makes of it; empty: nothing
-  double tolerance = 1e-4; // of the largest value, to the peer's output
+  double bytes = 0;        // minimum bytes read and written: the limit is the rate of a copy of as many bytes
+  std::string peer;        // the description for serve.py; empty: no peer
+  double tolerance = 1e-4; // maximum difference from the peer's output, relative to the largest value
 };
 
-/// Ours: enqueues a call in the GPU's stream, with all tensors on the device; and its first output.
+/// Our contender: `call` enqueues a call in the GPU's stream, with all tensors on the device; `output` reads its first
+/// output.
 struct GpuRun {
   Gpu::Work call;
   std::function<std::vector<float>()> output;
@@ -38,11 +39,11 @@ struct GpuBenchmark {
 struct GpuOptions {
   std::regex filter{"."};
   int rounds = 15;
-  double turnSeconds = 0.006; // that a turn measures at the least
+  double turnSeconds = 0.006; // minimum duration of a turn
   std::FILE *json = nullptr;
 };
 
-/// Prints the table: what the GPU and the peer are, then a row a benchmark. False if an output is not the peer's.
+/// Prints the table: GPU and peer, then one row per benchmark. Returns false if an output differs from the peer's.
 bool runGpuBenchmarks(Gpu &gpu, const std::vector<GpuBenchmark> &benchmarks, const GpuOptions &options);
 
 /// The benchmarks of each family.

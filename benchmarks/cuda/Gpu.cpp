@@ -63,7 +63,7 @@ std::string Gpu::describe() const {
     getName(name, int(sizeof name), device);
   if (auto getVersion = reinterpret_cast<int (*)(int *)>(dlsym(driver.library, "cuDriverGetVersion")))
     getVersion(&version);
-  char text[400]; // CUdevice_attribute 13, 16, 36: kHz, multiprocessors, kHz of the memory
+  char text[400]; // CUdevice_attribute 13, 16, 36: clock in kHz, multiprocessors, memory clock in kHz
   std::snprintf(text, sizeof text, "%s, %d.%d, %d multiprocessors, at most %d MHz, memory %d MHz; driver of CUDA %d.%d",
                 name, attribute(KILN_CUDA_CAPABILITY_MAJOR), attribute(KILN_CUDA_CAPABILITY_MINOR), attribute(16),
                 attribute(13) / 1000, attribute(36) / 1000, version / 1000, version % 1000 / 10);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GPU of the benchmarks: what it is, and the time that work takes in its stream, by events. What fails on it ends
-// the program, since nothing that follows would be worth its time.
+// The GPU of the benchmarks: its description, and the time that work takes in its stream, measured by events. Any
+// failure ends the program, since later measurements would be worthless.
 #pragma once
 
 #include "compiler/tuner/CudaTiming.h"
@@ -14,23 +14,23 @@ namespace kiln::bench {
 
 class Gpu {
 public:
-  /// The first one; null without a driver or a GPU, and `why` says what is missing.
+  /// Opens the first GPU; null without a driver or a GPU, and `why` says what is missing.
   static std::unique_ptr<Gpu> open(std::string &why);
   ~Gpu();
   Gpu(const Gpu &) = delete;
   Gpu &operator=(const Gpu &) = delete;
 
-  /// Name, compute capability, driver, highest clocks.
+  /// Returns name, compute capability, driver and maximum clocks.
   std::string describe() const;
 
   kiln_cuda_queue_t stream() const { return queue; }
 
   using Work = std::function<void()>; // enqueues something in the stream
-  /// Seconds from its start to its end.
+  /// Returns the seconds from start to end of the work.
   double time(const Work &work) const;
-  /// The same work as a graph; to be enqueued as often as wanted.
+  /// Captures the work as a graph, which may be launched any number of times.
   Work record(const Work &work) const;
-  /// A copy on the GPU that reads and writes so many bytes, half of them each.
+  /// Returns a device copy that reads and writes `bytes` in total, half of them each.
   Work makeCopy(std::size_t bytes) const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A generated library in a benchmark on a GPU: its model with the generator's weights, and tensors on the device. What
-// fails is said, and ends the program.
+// A generated library in a GPU benchmark: its model with the generator's weights, and tensors on the device. A failure
+// is reported and ends the program.
 #pragma once
 
 #include "benchmarks/cuda/Compare.h"
@@ -29,7 +29,7 @@ template <class Handle> struct DeviceFunctions {
   {name##_create_on,        name##_bind_weights_from_memory, name##_allocate_memory, name##_copy_to_memory,            \
    name##_copy_from_memory, name##_release_memory,           name##_destroy}
 
-/// Numbers as a tensor of `T` has them: of bf16, which is `uint16_t` here, the nearest ones, ties to even.
+/// Converts values to elements of type `T`; bf16, which is `uint16_t` here, rounds to nearest even.
 template <class T> std::vector<T> toElements(std::vector<float> values) {
   if constexpr (std::is_same_v<T, float>) {
     return values;
@@ -76,7 +76,7 @@ public:
 
   const Handle *get() const { return handle; }
 
-  /// Memory of the model's, and the same with values; both go with the model.
+  /// Allocates device memory, without or with values; it lives as long as the model.
   void *allocate(std::size_t bytes) {
     check(functions.allocate(handle, bytes, &memory.emplace_back(), &error));
     return memory.back();
@@ -89,14 +89,15 @@ public:
   template <class T> void copyTo(void *to, const std::vector<T> &values) {
     check(functions.copyTo(handle, to, values.data(), values.size() * sizeof(T), &error));
   }
-  /// Values of the device, as f32.
+  /// Copies values from the device, as f32.
   template <class T> std::vector<float> fetch(const T *from, std::size_t count) {
     std::vector<T> values(count);
     check(functions.copyFrom(handle, values.data(), from, count * sizeof(T), &error));
     return toFloats(std::move(values));
   }
 
-  /// A call on the device, in the GPU's stream, with an arena that others of as many bytes or fewer share.
+  /// Returns a device call in the GPU's stream, with an arena that is shared with other calls that need at most as
+  /// much.
   kiln_call_t makeCall(const Gpu &gpu, std::size_t arenaBytes) {
     kiln_call_t call = {};
     if (arenaBytes > sharedBytes) {
@@ -126,7 +127,7 @@ private:
   std::size_t sharedBytes = 0;
 };
 
-/// A run of `entry(model, call, ...)`, whose first output has so many elements.
+/// A run of `entry(model, call, ...)`, whose first output has `count` elements.
 template <class Handle, class Element, class Entry>
 GpuRun makeRun(std::shared_ptr<DeviceModel<Handle>> model, const Gpu &gpu, std::size_t arenaBytes,
                const Element *output, std::size_t count, Entry entry) {

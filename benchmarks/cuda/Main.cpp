@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// bench_cuda [--filter REGEX] [--json FILE] [--rounds N] [--turn MILLISECONDS]: the table for GPUs. Without a GPU it
-// says why, and that nothing was measured.
+// bench_cuda [--filter REGEX] [--json FILE] [--rounds N] [--turn MILLISECONDS]: prints the table for GPUs. Without a
+// GPU it says why, and measures nothing.
 #include "benchmarks/cuda/Compare.h"
 
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models of one sequence or image: BERT-base, ViT-B/16, and a token behind 511 others of GPT-2 small and of a
-// Llama of 1.1 billion weights in bf16, which is bound by reading its weights and cache once.
+// Whole models with batch size 1: BERT-base, ViT-B/16, and a token after 511 others of GPT-2 small and of a Llama with
+// 1.1 billion weights in bf16, whose bound is reading its weights and KV cache once.
 #include "benchmarks/cuda/Library.h"
 
 #include "bert_base.h"
@@ -40,14 +40,14 @@ GpuRun makeVit(Gpu &gpu) {
       [=](const vit_base_t *handle, const kiln_call_t *call) { return vit_base_forward(handle, call, image, logits); });
 }
 
-constexpr int context = 512; // tokens of a decoder's cache, the one that is decoded included
+constexpr int context = 512; // tokens in the KV cache, including the decoded one
 struct State {
   std::size_t offset, stride;
 };
 #define KILN_BENCH_STATE(name, type, copies, offset, stride, ...) {offset, stride},
 
-/// A token behind those of the cache, of layers with keys and values of so many elements a token. The cache's last row
-/// is written again by each call; the rows before it stay.
+/// Decodes one token after those in the KV cache; `width` is the number of key or value elements per token and layer.
+/// Each call overwrites the cache's last row; the preceding rows stay.
 template <class Element, class Handle, class Entry>
 GpuRun makeDecode(std::shared_ptr<DeviceModel<Handle>> model, Gpu &gpu, std::size_t arenaBytes,
                   const State (&states)[2], std::size_t layers, std::size_t width, std::size_t vocabulary,
@@ -86,10 +86,10 @@ GpuRun makeLlamaDecode(Gpu &gpu) {
 } // namespace
 
 std::vector<GpuBenchmark> gpuModels() {
-  // Every weight but the tables' other rows, and the caches.
+  // All weights except the unused table rows, and the KV caches.
   const double gpt2Bytes = 4.0 * (GPT2_WRITER_PARAMETERS - 1023.0 * 768 + 2.0 * 12 * context * 768),
                llamaBytes = 2.0 * (GPU_LLAMA_PARAMETERS - 31999.0 * 2048 + 2.0 * 22 * context * 256);
-  // PyTorch's own logits of the Llama differ by 0.4 in bf16 and in f32: with these weights attention is uneven.
+  // PyTorch's own Llama logits differ by 0.4 between bf16 and f32: with these weights the attention is uneven.
   constexpr double likeInBf16 = 0.5;
   return {
       {{"model/bert base, 128, f32", GpuUnit::Milliseconds, 0, 0, "model bert_base"}, makeBert},

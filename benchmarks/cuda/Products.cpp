@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x W^T at the sizes of BERT-base, GPT-2 small and Llama 8B, from one row to 4096, and of 8192 each way.
+// y = x W^T at the sizes of BERT-base, GPT-2 small and Llama 8B, from one row to 4096 rows, and 8192 x 8192 x 8192.
 #include "benchmarks/cuda/Library.h"
 
 #include "gpu_products.h"
@@ -21,14 +21,14 @@ template <class Handle, class Element> struct Product {
 
 const std::vector<int> fewToMany = {1, 4, 16, 128, 512, 4096};
 
-/// The products of a library, in a type.
+/// The GEMMs of a library with one element type.
 template <class Handle, class Element> struct Products {
   const char *type;
-  double tolerance; // of the largest value
+  double tolerance; // relative to the largest value
   DeviceFunctions<Handle> functions;
   std::vector<testing::WeightShape> weights;
   std::vector<Product<Handle, Element>> products;
-  std::shared_ptr<DeviceModel<Handle>> model; // made by the first run
+  std::shared_ptr<DeviceModel<Handle>> model; // created by the first run
 
   GpuRun makeRun(Gpu &gpu, const Product<Handle, Element> &product, int rows) {
     if (!model)
@@ -75,7 +75,7 @@ void add(std::vector<GpuBenchmark> &all, const std::shared_ptr<Products<Handle, 
                  0,
                  "product " + shape + " " + product.weight + ".weight " + products->type,
                  products->tolerance};
-      if (rows < 16) // weights are read once
+      if (rows < 16) // memory-bound: the weights are read once
         of.bytes = sizeof(Element) * (columns * depth + rows * (columns + depth));
       all.push_back({of, [=, &product](Gpu &gpu) { return products->makeRun(gpu, product, rows); }});
     }

@@ -10,12 +10,12 @@
 namespace kiln::bench {
 
 std::unique_ptr<GpuPyTorch> GpuPyTorch::start(std::string &why) {
-  int toServer[2], fromServer[2]; // [0] is the end to read from
+  int toServer[2], fromServer[2]; // [0] is the read end
   if (pipe2(toServer, O_CLOEXEC) != 0 || pipe2(fromServer, O_CLOEXEC) != 0) {
     why = "no pipe";
     return nullptr;
   }
-  const char *python = std::getenv("KILN_BENCH_PYTHON"); // one of a virtual environment, whose PyTorch has CUDA
+  const char *python = std::getenv("KILN_BENCH_PYTHON"); // for example of a virtual environment whose PyTorch has CUDA
   std::unique_ptr<GpuPyTorch> peer(new GpuPyTorch);
   peer->child = fork();
   if (peer->child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch on the same GPU, in a Python process of its own (serve.py), which times its turns itself, by events.
+// PyTorch on the same GPU, in a separate Python process (serve.py), which times its own turns by events.
 #pragma once
 
 #include <cstdio>
@@ -13,16 +13,16 @@ namespace kiln::bench {
 
 class GpuPyTorch {
 public:
-  /// Null if there is no PyTorch that finds a GPU, and `why` says what is missing.
+  /// Returns null if there is no PyTorch with a GPU, and `why` says what is missing.
   static std::unique_ptr<GpuPyTorch> start(std::string &why);
   ~GpuPyTorch();
   GpuPyTorch(const GpuPyTorch &) = delete;
   GpuPyTorch &operator=(const GpuPyTorch &) = delete;
 
   const std::string &version() const { return words; }
-  /// Makes a case: the names of the forms that it can run, such as eager and compiled. None: it cannot.
+  /// Creates a case and returns the names of the available forms, such as eager and compiled; empty if it cannot.
   std::vector<std::string> make(const std::string &description);
-  /// Seconds of a call, of so many.
+  /// Returns the seconds per call, over `calls` calls.
   double run(const std::string &form, int calls);
   std::vector<float> output(std::size_t count);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms and softmax, which move bytes and should take what a copy of as many takes.
+// Norms and softmax, which are memory-bound and should take as long as a copy of the same number of bytes.
 #include "benchmarks/cuda/Library.h"
 
 #include "norm.h"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch on a GPU on command: one line in, one answer out. It first writes `ready` and its version, or why not.
+"""PyTorch on a GPU, controlled by lines: one command in, one answer out. It first writes `ready` and its version, or
+an error.
 
 - `make product ROWS COLUMNS DEPTH WEIGHT TYPE`, `make layer_norm|softmax ROWS COLUMNS`, `make attention full|causal
-  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32
-  or bf16.
-- `run FORM CALLS`: answers the seconds of a call, by events around so many.
+  TOKENS HEADS WIDTH TYPE` with heads of WIDTH, `make model NAME`: answers the available forms. TYPE is f32, tf32 or
+  bf16.
+- `run FORM CALLS`: answers the seconds per call, measured by events around CALLS calls.
 - `output`: answers the first output of the last run, raw f32.
 """
 import functools
@@ -22,7 +23,7 @@ def tensor(values):
 
 
 def shift(value, bits):
-    """A shift to the right of 64 bits without a sign."""
+    """Logical right shift of 64 bits."""
     return (value >> bits) & ((1 << (64 - bits)) - 1)
 
 
@@ -31,7 +32,7 @@ def signed(value):
 
 
 def weight_on_gpu(name, shape):
-    """counter.weight, computed there: a Llama has too many for the host."""
+    """counter.weight, computed on the GPU: a Llama has too many weights for the host."""
     center, scale = counter.center_and_scale(name, shape)
     out = torch.empty(math.prod(shape), device="cuda")
     for part, start in ((part, i << 24) for i, part in enumerate(out.split(1 << 24))):
@@ -76,7 +77,7 @@ def softmax(rows, columns):
 
 
 def attention(kind, tokens, heads, width, type):
-    """The backends that take it, of those of scaled_dot_product_attention."""
+    """The backends of scaled_dot_product_attention that support the case."""
 
     def split(name):
         x = cast(uniform(name, 1, int(tokens), int(width) * int(heads)), type)
@@ -103,7 +104,7 @@ def attention(kind, tokens, heads, width, type):
 
 
 def model(name):
-    """Eager, and what torch.compile makes of it, in a CUDA graph where that is possible."""
+    """Eager, and compiled by torch.compile, in a CUDA graph where possible."""
     from models import make
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -116,7 +117,7 @@ def model(name):
         for _ in range(3):
             compiled()
         forms["compiled"] = compiled
-    except Exception as error:  # eager is left
+    except Exception as error:  # only eager, then
         print(f"note: torch.compile: {error}", file=sys.stderr)
     return forms
 
@@ -125,7 +126,7 @@ MAKERS = {"product": product, "layer_norm": layer_norm, "softmax": softmax, "att
 
 
 def record(run):
-    """A call as a CUDA graph, which launches in less time; its output is the same memory each time."""
+    """A call as a CUDA graph, which has less launch overhead; its output is in the same memory each time."""
     for _ in range(3):
         run()
     graph = torch.cuda.CUDAGraph()
@@ -140,7 +141,7 @@ def record(run):
 
 
 def make_forms(kind, *arguments):
-    """Ways to compute it, each as a graph; of a model, whose compiled form records itself, as they are."""
+    """The forms of a case as CUDA graphs; those of a model unchanged, since its compiled form captures itself."""
     forms = MAKERS[kind](*arguments)
     if kind == "model":
         return forms
@@ -148,7 +149,7 @@ def make_forms(kind, *arguments):
     for name, run in forms.items():
         try:
             recorded[name] = record(run)
-        except Exception as error:  # called each time, then
+        except Exception as error:  # called directly, then
             print(f"note: {name} as a graph: {error}", file=sys.stderr)
             recorded[name] = run
     return recorded
@@ -170,7 +171,7 @@ def main():
     for line in sys.stdin:
         command, *words = line.split()
         if command == "make":
-            forms, output = {}, None  # the last case's memory
+            forms, output = {}, None  # frees the last case's memory
             torch.cuda.empty_cache()
             forms = make_forms(*words)
             print(*forms, flush=True)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// oneDNN 2: matmul with weights reordered once into the layout that it asks for, attention as matmul, softmax, matmul,
-// and its own layer norm, softmax and GELU.
+// oneDNN 2: matmul with weights that are reordered once into its preferred layout; attention as matmul, softmax,
+// matmul; and its own layer norm, softmax and GELU.
 #include "benchmarks/peers/Peers.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ using Buffer = std::shared_ptr<std::vector<float>>;
 
 Buffer makeBuffer(std::size_t count) { return std::make_shared<std::vector<float>>(count); }
 
-/// Primitives one after another, with everything that they point at.
+/// A sequence of primitives, with all memory that they refer to.
 class Sequence {
 public:
   explicit Sequence(const dnnl::engine &engine) : engine(engine), stream(engine) {}
@@ -52,7 +52,7 @@ class OneDnn : public Peer {
 public:
   std::string name() const override { return "onednn"; }
 
-  /// Debian's oneDNN runs on OpenMP, whose number of threads this program sets where that library is loaded.
+  /// Debian's oneDNN uses OpenMP, whose number of threads is set here if that library is loaded.
   void setThreads(int count) override {
     if (auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
       set(count);
@@ -76,14 +76,14 @@ public:
   }
 
   std::vector<Contender> attention(const SelfAttention &p) override {
-    if (p.isCausal) // with a mask added behind a product it takes its reference routines, which are no peer
+    if (p.isCausal) // with a mask added after a matmul it uses reference routines, which are not a fair peer
       return {};
     std::int64_t row = static_cast<std::int64_t>(p.heads) * p.width;
-    // As the model has them, and with each head's rows together, which saves it the strides and us nothing: the faster
-    // counts.
+    // Measures the model's layout and one with contiguous rows per head, which spares oneDNN the strides and would not
+    // help us: the faster one counts.
     memory::dims joint{p.width, row, 1}, apart{static_cast<std::int64_t>(p.tokens) * p.width, p.width, 1};
     std::vector<Contender> ways{attention(p, joint), attention(p, apart)};
-    ways[1].output = {}; // in another order
+    ways[1].output = {}; // in a different order
     return ways;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers are those of onnx.proto, the standard's own description of its files.
+// The field numbers are those of onnx.proto, the standard's definition of its format.
 #include "benchmarks/peers/OnnxGraph.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes an ONNX model of a few nodes: the fields of its protocol buffer that a runtime asks for, and no more.
+// Writes an ONNX model with a few nodes: only those fields of its protocol buffer that a runtime needs.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,17 @@ public:
 
   void input(const std::string &name, const Shape &shape) { graph += field(11, tensorType(name, shape)); }
   void output(const std::string &name, const Shape &shape) { graph += field(12, tensorType(name, shape)); }
-  /// A constant.
+  /// Adds a constant.
   void weight(const std::string &name, const Shape &shape, std::span<const float> values);
-  /// An operator of the standard's or of ONNX Runtime's own: "MatMul", "com.microsoft.MultiHeadAttention".
+  /// Adds an operator of the standard or of ONNX Runtime: "MatMul", "com.microsoft.MultiHeadAttention".
   void node(const std::string &op, const std::vector<std::string> &inputs, const std::vector<std::string> &outputs,
             const std::vector<Attribute> &attributes = {});
-  /// The file.
+  /// Returns the file's contents.
   std::string bytes() const;
 
 private:
-  // A protocol buffer is a sequence of numbered fields: integers of seven bits a byte, or bytes behind their count.
+  // A protocol buffer is a sequence of numbered fields: varints with seven bits per byte, or bytes with a length
+  // prefix.
   static std::string varint(std::uint64_t value);
   static std::string field(int number, const std::string &bytes);
   static std::string field(int number, std::int64_t value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Runtime: models of one operator, whose weight is a constant and so packed when the session is made. With few
-// rows it also gets the weight unpacked, which it multiplies by another routine.
+// ONNX Runtime: models with one operator, whose weight is a constant and is therefore packed when the session is
+// created. With few rows it also gets the unpacked weight, for which it uses another routine.
 #include "benchmarks/peers/OnnxGraph.h"
 #include "benchmarks/peers/OrtApi.h"
 #include "benchmarks/peers/Peers.h"
@@ -94,7 +94,7 @@ private:
     OnnxGraph::Shape shape;
   };
 
-  /// Every form of the model.
+  /// Returns the files of all forms of the model.
   static std::vector<std::string> exported(const WholeModel &p) {
     std::vector<std::string> files;
     std::error_code none;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenBLAS has no packed weights that outlive a call; it gets the weight both as it is and transposed, and the faster
+// OpenBLAS has no packed weights that outlive a call. It gets the weight unchanged and transposed, and the faster one
 // counts.
 #include "benchmarks/peers/Peers.h"
 

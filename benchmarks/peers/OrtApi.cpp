@@ -11,7 +11,7 @@ namespace kiln::bench::ort {
 
 namespace {
 
-/// Versions from this one on serve it.
+/// The minimum API version that has the functions used here.
 constexpr std::uint32_t apiVersion = 11;
 constexpr int logErrors = 3, allOptimizations = 99, deviceAllocator = 0, defaultMemory = 0;
 constexpr int elementF32 = 1, elementI32 = 6;

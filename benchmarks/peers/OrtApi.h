@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Runtime's C interface as far as the benchmarks need it. Its npm package ships the shared library without
-// headers, so the table of functions is declared here: the library only ever appends to the table, and the positions
-// are those that its sources have asserted since version 1.
+// The part of ONNX Runtime's C API that the benchmarks need. Its npm package ships the shared library without headers,
+// so the function table is declared here: the library only ever appends to the table, and its sources have asserted
+// these positions since version 1.
 #pragma once
 
 #include <cstddef>
@@ -62,7 +62,7 @@ static_assert(offsetof(Functions, releaseEnvironment) == 92 * sizeof(void *));
 static_assert(offsetof(Functions, releaseSessionOptions) == 100 * sizeof(void *));
 static_assert(offsetof(Functions, addSessionConfigEntry) == 130 * sizeof(void *));
 
-/// Where a model comes from: a file, or the bytes of one.
+/// The source of a model: a file, or the bytes of one.
 struct Model {
   std::string path, bytes;
 };
@@ -72,7 +72,7 @@ struct Options {
   bool packsWeights = true;
 };
 
-/// A loaded model and the tensors that it runs on. What fails is said, and ends the program.
+/// A loaded model and its tensors. A failure is reported and ends the program.
 class Session {
 public:
   Session(const Model &model, const Options &options);
@@ -80,10 +80,10 @@ public:
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
-  /// The memory must outlive the session.
+  /// The data must outlive the session.
   void input(const std::string &name, std::span<const float> data, const std::vector<std::int64_t> &shape);
   void input(const std::string &name, std::span<const std::int32_t> data, const std::vector<std::int64_t> &shape);
-  /// Memory of the session.
+  /// Returns memory that the session owns.
   std::span<const float> output(const std::string &name, const std::vector<std::int64_t> &shape);
   void run();
 
@@ -96,7 +96,7 @@ private:
   std::vector<std::unique_ptr<std::vector<float>>> memory;
 };
 
-/// Whether the library is where the build folder keeps it.
+/// Whether the library is present in the build folder.
 bool isInstalled();
 
 } // namespace kiln::bench::ort

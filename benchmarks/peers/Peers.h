@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a user would link instead. A peer that the machine lacks is not built, and its column says so. Each is given its
-// best: weights packed or transposed beforehand, and the layout that it likes.
+// The libraries that a user would link instead. A peer that is missing on the machine is not built, and its column says
+// so. Each peer gets its best conditions: weights packed or transposed in advance, and its preferred layout.
 #pragma once
 
 #include "benchmarks/support/Compare.h"
@@ -16,15 +16,15 @@ struct Contraction {
   std::span<const float> x, weight;
 };
 
-/// Softmax(q k^T / sqrt(width)) v for each head; q, k, v are [tokens, heads * width]. Causal: a row sees those up to
-/// it.
+/// softmax(q k^T / sqrt(width)) v for each head; q, k, v are [tokens, heads * width]. Causal: a query sees the keys up
+/// to its own position.
 struct SelfAttention {
   int tokens, heads, width;
   bool isCausal;
   std::span<const float> q, k, v;
 };
 
-/// [rows, columns], row by row or element by element.
+/// Input [rows, columns] of a row-wise or elementwise operation.
 struct Rows {
   int rows, columns;
   std::span<const float> x;
@@ -47,7 +47,7 @@ struct WholeModel {
 
   std::string name;
   std::vector<Input> inputs;
-  Output output; // the first one
+  Output output; // the first output
 };
 
 class Peer {
@@ -56,8 +56,8 @@ public:
   virtual std::string name() const = 0;
   virtual void setThreads(int count) = 0;
 
-  /// Ways to do it, under the peer's name; none if it has no such operation. What the problem points at must outlive
-  /// them.
+  /// Returns contenders under the peer's name; none if it lacks the operation. Data that the problem points at must
+  /// outlive them.
   virtual std::vector<Contender> contraction(const Contraction &) { return {}; }
   virtual std::vector<Contender> attention(const SelfAttention &) { return {}; }
   virtual std::vector<Contender> layerNorm(const Rows &, std::span<const float> /*weight*/,
@@ -68,26 +68,26 @@ public:
   virtual std::vector<Contender> softmax(const Rows &) { return {}; }
   virtual std::vector<Contender> gelu(const Rows &) { return {}; }
   virtual std::vector<Contender> model(const WholeModel &) { return {}; }
-  /// With weights and rows of int8.
+  /// With int8 weights and activations.
   virtual std::vector<Contender> quantisedModel(const WholeModel &) { return {}; }
-  /// Each makes the model anew and returns its run.
+  /// Each function loads the model again and returns a function that runs it.
   virtual std::vector<std::function<std::function<void()>()>> loads(const WholeModel &) { return {}; }
 };
 
-/// The weight [columns, depth] as [depth, columns].
+/// Transposes the weight [columns, depth] to [depth, columns].
 std::vector<float> transpose(std::span<const float> weight, int columns, int depth);
 
-/// Null when the library is not there.
+/// Return null if the library is not installed.
 std::unique_ptr<Peer> makeOnnxRuntime();
 std::unique_ptr<Peer> makeOneDnn();
 std::unique_ptr<Peer> makeOpenBlas();
 std::unique_ptr<Peer> makePyTorch();
 std::unique_ptr<Peer> makeXsmm();
 
-/// Those that are there.
+/// Returns the installed peers.
 std::vector<std::unique_ptr<Peer>> installedPeers();
 
-/// The names of all, in the order of the table's columns, and whether each is there.
+/// The names of all peers, in the order of the table's columns, and whether each is installed.
 std::vector<std::pair<std::string, bool>> peerNames();
 
 } // namespace kiln::bench

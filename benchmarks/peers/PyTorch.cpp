@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch: whole models in a Python process of their own, which takes its turns on command over a pipe and measures
-// them itself; eager, and traced and optimised for inference.
+// PyTorch: whole models in a separate Python process, which receives commands through a pipe and times its own turns;
+// eager, and traced and optimised for inference.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Placement.h"
 
@@ -16,16 +16,16 @@ namespace kiln::bench {
 
 namespace {
 
-constexpr const char *python = "/usr/bin/python3"; // the one that Debian's python3-torch is for
+constexpr const char *python = "/usr/bin/python3"; // the interpreter of Debian's python3-torch
 
 /// A process that serves one model.
 class Server {
 public:
   Server(const std::string &model, int threads) {
-    int toServer[2], fromServer[2]; // [0] is the end to read from
+    int toServer[2], fromServer[2]; // [0] is the read end
     if (pipe2(toServer, O_CLOEXEC) != 0 || pipe2(fromServer, O_CLOEXEC) != 0)
       fail("no pipe");
-    // The build of OpenBLAS that shares PyTorch's threads: with another, two pools would fight for the CPUs.
+    // The OpenBLAS build that shares PyTorch's threads: with another one, two pools would compete for the CPUs.
     std::string libraries = "LD_LIBRARY_PATH=" KILN_BENCH_TORCH_LIBRARIES;
     std::string count = std::to_string(threads), cpu = std::to_string(Placement::callersCpu());
     std::string workers = "OMP_NUM_THREADS=" + count;
@@ -52,7 +52,7 @@ public:
   Server(const Server &) = delete;
   Server &operator=(const Server &) = delete;
 
-  /// Seconds of one run.
+  /// Returns the seconds of one run.
   double run(const char *form) {
     command(std::string("run ") + form);
     return std::strtod(readLine().c_str(), nullptr);

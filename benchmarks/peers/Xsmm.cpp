@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// libxsmm: its batch-reduce product of small matrices over weights packed beforehand, [N / 64][K][64]. Threads are its
-// callers' business: they share the blocks of the result.
+// libxsmm: its batch-reduce GEMM kernels over pre-packed weights, [N / 64][K][64]. libxsmm leaves threading to its
+// callers: here the threads divide the blocks of the result.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Threads.h"
 
@@ -17,7 +17,7 @@ using Kernel = libxsmm_smmfunction_reducebatch_strd;
 
 constexpr int blockColumns = 64, blockRows = 64;
 
-/// The columns of each block together, zeros behind the last.
+/// Packs the columns of each block together; the last block is zero-padded.
 std::vector<float> pack(std::span<const float> weight, int columns, int depth) {
   int blocks = (columns + blockColumns - 1) / blockColumns;
   std::vector<float> packed(static_cast<std::size_t>(blocks) * blockColumns * depth);
@@ -29,13 +29,13 @@ std::vector<float> pack(std::span<const float> weight, int columns, int depth) {
   return packed;
 }
 
-/// One product, blocked. Its matrices are column-major, so the transpose is what it computes.
+/// One blocked GEMM. libxsmm's matrices are column-major, so it computes the transpose.
 class Product {
 public:
   Product(const Contraction &p, std::shared_ptr<const Threads> threads)
       : problem(p), threads(std::move(threads)), weight(pack(p.weight, p.columns, p.depth)),
         y(static_cast<std::size_t>(p.rows) * p.columns) {
-    // Equal blocks of rows, and a depth that leaves no rest.
+    // Equal blocks of rows, and a block size that divides K.
     int rowBlocks = (p.rows + blockRows - 1) / blockRows;
     rows = (p.rows + rowBlocks - 1) / rowBlocks;
     for (depth = std::min(p.depth, 128); p.depth % depth != 0;)
@@ -46,7 +46,7 @@ public:
           kernels[{n, m}] = makeKernel(n, m);
   }
 
-  /// Whether the CPU has the instructions that its kernels ask for.
+  /// Whether the CPU supports the instructions of its kernels.
   bool isSupported() const {
     return std::all_of(kernels.begin(), kernels.end(), [](const auto &kernel) { return kernel.second != nullptr; });
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What ranks of this machine send and read, for the model of cost (docs/scale.md): sums of 1 kB to 64 MB over all
- * ranks, as entries make them, the latency and bandwidth that fit all and those of up to 1 MB best, and how fast all
- * ranks read memory at a time.
+/* Communication and memory bandwidth of ranks on this machine, for the cost model (docs/scale.md): all-reduces of 1
+ * kB to 64 MB, as entries call them; the latency and bandwidth that fit all sizes, and those up to 1 MB, best; and
+ * the read bandwidth when all ranks read memory.
  *
  *   mpirun -np 2 bench_all_reduce [ROUNDS]
  *
- * A time is the least of the rounds, in each of which all sizes have their turn: what else runs makes it longer. The
- * fit: a sum of n bytes by two ranks takes latency + n / bandwidth; the squares of relative errors are least. */
+ * A time is the minimum over the rounds, each of which measures all sizes: other load on the machine only makes
+ * times longer. The fit assumes latency + n / bandwidth for an all-reduce of n bytes by two ranks, and minimises the
+ * squares of the relative errors. */
 #include "kiln/runtime.h"
 
 #include "kiln/communicators/mpi.h"
@@ -32,7 +33,7 @@ static void stop(const char *words) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Seconds of one sum, of several where they are short. */
+/* Seconds of one all-reduce, averaged over several if it is short. */
 static double time_sum(const kiln_communicator_t *ranks, float *data, size_t bytes) {
   const int repeats = bytes < 1 << 18 ? 50 : 1;
   const kiln_collective_t sum = {
@@ -54,7 +55,7 @@ static double time_reading(const uint64_t *data, size_t count, uint64_t *sum) {
   return MPI_Wtime() - begin;
 }
 
-/* latency + bytes / bandwidth of the first sizes, by the normal equations of errors in parts of each time. */
+/* Fits latency + bytes / bandwidth to the first sizes, by the normal equations of the relative errors. */
 static void fit(const double *times, int count, double *latency, double *bandwidth) {
   double a = 0, b = 0, c = 0, x = 0, y = 0;
   for (int i = 0; i < count; ++i) {
@@ -100,7 +101,7 @@ int main(int argc, char **argv) {
     stop("there is no memory");
   memset(data, 0, smallest << (SIZES - 1));
   memset(read, 1, READ_BYTES);
-  for (int round = -1; round < rounds; ++round) { /* the first one is not counted */
+  for (int round = -1; round < rounds; ++round) { /* the first one is a warm-up */
     for (int i = 0; i < SIZES; ++i)
       times[i][round < 0 ? 0 : round] = time_sum(&ranks, data, smallest << i);
     reading[round < 0 ? 0 : round] = time_reading(read, READ_BYTES / sizeof *read, &sum);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that save together beside one process that saves alone: 288 MiB of f32, of layers that are split by rows and by
-// columns, in turn, in one run. The ranks are threads that send by copies, so that it is the run time that is measured.
+// Ranks that save one file together compared with one process that saves by itself: 288 MiB of f32, of layers that are
+// split by rows and by columns, alternating in one run. The ranks are threads that communicate by copies, so that the
+// runtime's own cost is measured.
 //
 //   bench_ranks_files RANKS FILE [ROUNDS]
 #include <algorithm>
@@ -28,7 +29,7 @@ void check(kiln_status_t status, const kiln_error_t &error) {
   }
 }
 
-/// Weights of two layers, bound.
+/// The bound weights of two layers.
 class Model {
 public:
   Model(uint32_t rank, uint32_t ranks) {

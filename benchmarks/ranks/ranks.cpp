@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes of one thread, each with half of the weights, beside one process of two threads: a token and a prompt
-// of the TinyLlama shape, in turn, in one run. Weights are zeros, which take as long as others.
+// Tensor parallelism over two single-threaded processes compared with one process with two threads: a token and a
+// prompt with TinyLlama's shape, alternating in one run. Weights are zeros, which take as long as others.
 //
-//   mpirun -np 2 bench_ranks FILE [ROUNDS]      the file, of 4.4 GB without blocks, is made if it is not there
+//   mpirun -np 2 bench_ranks FILE [ROUNDS]      FILE, a sparse file of 4.4 GB, is created if it does not exist
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct Tensor {
   std::vector<int64_t> shape;
 };
 
-/// A safetensors file of zeros.
+/// Writes a safetensors file of zeros.
 void makeWeights(const char *path) {
   std::vector<Tensor> tensors;
   auto add = [&](std::string name, int64_t copies, std::vector<int64_t> shape) {
@@ -67,7 +67,7 @@ void makeWeights(const char *path) {
   close(file);
 }
 
-/// All processes come here; those that wait leave the CPU to the others.
+/// A barrier that does not occupy a CPU while it waits.
 void meet() {
   MPI_Request request;
   int done = 0;
@@ -87,7 +87,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A prompt, or a token behind it.
+/// A prompt, or one token after it.
 #define CALL(name, NAME, model, call, isPrompt)                                                                        \
   check(isPrompt ? name##_prefill(model, &call, prompt, prompt, tokens.data(), logits.data())                          \
                  : name##_decode(model, &call, prompt + 1, tokens.data(), logits.data()),                              \
@@ -113,7 +113,7 @@ void measure(kiln_mpi_t &mpi, const char *weights, int rounds) {
     check(tiny_llama_pool_create(2, &pool, &error), error);
   }
   const size_t bytes = std::max(TINY_LLAMA_PREFILL_ARENA_BYTES(2), TINY_LLAMA_RANKS2_PREFILL_ARENA_BYTES(1));
-  const size_t rounded = (bytes + 63) / 64 * 64; // an arena each, since each has a session
+  const size_t rounded = (bytes + 63) / 64 * 64; // one arena each, since each has a session
   char *arenas = static_cast<char *>(std::aligned_alloc(KILN_ARENA_ALIGNMENT, 2 * rounded));
   std::memset(arenas, 0, 2 * rounded);
   std::vector<int32_t> tokens(prompt, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of a training over two stages beside the same step in one process of one thread: `bench_stages WEIGHTS WINDOWS
-// STEPS` as two processes of mpirun. In turn; medians of the steps, of the slower process each. With M micro-batches
-// two stages of equal layers are 2 M / (M + 1) times as fast at best.
+// A training step with two pipeline stages compared with the same step in one single-threaded process: `bench_stages
+// WEIGHTS WINDOWS STEPS` as two processes of mpirun. Alternating; medians of the steps, each that of the slower
+// process. With M micro-batches two stages of equal size are at most 2 M / (M + 1) times as fast.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t context = 256, vocabulary = 63, microBatches = 8;
 
-/// Memory of one of the models, with what its calls take.
+/// The arena of one of the models.
 struct Arena {
   explicit Arena(size_t needed)
       : bytes((needed + 63) / 64 * 64), data(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes), std::free) {
@@ -29,7 +29,7 @@ struct Arena {
   std::unique_ptr<void, void (*)(void *)> data;
 };
 
-/// Until the other process is here, without taking a CPU.
+/// A barrier with the other process that does not occupy a CPU.
 void meet() {
   MPI_Request request;
   int isOver = 0;

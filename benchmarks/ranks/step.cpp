@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of a training by replicas whose sums of gradients go on behind the backward pass, beside the same step whose
-// sums begin when all gradients are there: `bench_step WEIGHTS WINDOWS STEPS` as two processes of mpirun, on this
-// machine or on tests/ranks/network.sh. In turn; medians of the steps, of the slower process each.
+// A data-parallel training step whose gradient all-reduces overlap with the backward pass, compared with the same step
+// whose all-reduces start after all gradients are computed: `bench_step WEIGHTS WINDOWS STEPS` as two processes of
+// mpirun, on this machine or on tests/ranks/network.sh. Alternating; medians of the steps, each that of the slower
+// process.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int context = 256, vocabulary = 63;
 
-/// Begins nothing before something is waited for, then all at once.
+/// Delays all collectives until the first wait, then begins all of them.
 struct Late {
   kiln_communicator_t inner;
   std::deque<kiln_collective_t> waiting;

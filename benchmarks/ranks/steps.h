@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What programs that time steps of a training share.
+// Shared code of the programs that time training steps.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GRU of 16 that goes on from block to block of a stream.
+// A GRU of width 16 that keeps its state from block to block of a stream.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim samples{"samples", 1, 256};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of 12 heads of 64, without its projections: of all rows, of those up to a row's own, of one row alone.
+// Attention with 12 heads of width 64, without its projections: full, causal, and of a single query.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim tokens{"tokens", 1, 2048};

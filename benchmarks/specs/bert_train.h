@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT-base as it is trained: the loss is the mean square of its hidden states, whose gradients go through all of it.
+// BERT-base for training: the loss is the mean square of its hidden states, so the gradients pass through all of it.
 #pragma once
 
 #include "bert/bert.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A character GPT that is trained by eight micro-batches a step.
+// A character GPT that is trained with eight micro-batches per step.
 #include "model.h"
 #include <kiln/generator.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contractions of a transformer of width 768, and one with a vocabulary, for any number of rows: an entry each.
+// The linear layers of a transformer of width 768, and one for a vocabulary, for any number of rows; one entry each.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 512};

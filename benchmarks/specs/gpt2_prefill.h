@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 small as text generation starts it: all tokens in, the logits of the positions that are asked for out.
+// GPT-2 small's prefill, the start of text generation: takes all tokens and returns the logits of the requested
+// positions.
 #pragma once
 
 #include "gpt2/gpt2.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 small as it is trained: a step on windows of text.
+// GPT-2 small for training: a step on windows of text.
 #pragma once
 
 #include "gpt2/gpt2.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention in bf16 of heads of 64 and of 128, 2048 wide together, without its projections.
+// Attention in bf16 with heads of width 64 and 128, a total width of 2048, without its projections.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim tokens{"tokens", 1, 16384};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder of 1.1 billion weights in bf16 that writes on.
+// A decoder with 1.1 billion weights in bf16, with a KV cache.
 #include <kiln/generator.h>
 #include <llama/llama.h>
 

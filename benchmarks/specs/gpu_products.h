@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Linear layers of BERT-base and GPT-2 small (width 768), of Llama 8B (width 4096) and a square one, in a type, for any
-// number of rows: an entry each.
+// Linear layers of BERT-base and GPT-2 small (width 768), of Llama 8B (width 4096) and a square one, with one element
+// type, for any number of rows; one entry each.
 #pragma once
 
 #include <kiln/dsl.h>
@@ -26,7 +26,7 @@ template <kiln::ElementType Type> struct GpuProducts : kiln::Model {
 
   constexpr auto run_out(Rows<768> x) const { return out(x); }
   constexpr auto run_qkv(Rows<768> x) const { return qkv(x); }
-  /// At 1,024 rows in f32 its tiles are a little more than what a GPU does at a time (stream-K).
+  /// With 1,024 rows in f32 it has slightly more tiles than a GPU computes at a time (stream-K).
   constexpr auto run_ragged(kiln::Tensor<Type, ragged_rows, 768> x) const { return qkv(x); }
   constexpr auto run_up(Rows<768> x) const { return up(x); }
   constexpr auto run_down(Rows<3072> x) const { return down(x); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An LSTM layer as it is trained: back through 128 steps of eight sequences; the loss is the mean square of its
+// An LSTM layer for training: backpropagation through 128 steps of eight sequences; the loss is the mean square of its
 // outputs.
 #pragma once
 

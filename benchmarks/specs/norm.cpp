@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes over rows or elements once: norms, softmax, GELU, a gate, a look-up.
+// Operations with one pass over rows or elements: norms, softmax, GELU, a gate, a look-up.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 16384};

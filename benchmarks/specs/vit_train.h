@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ViT-B/16 as it is trained: a step on four images.
+// ViT-B/16 for training: a step on four images.
 #pragma once
 
 #include "vit/vit.h"

@@ -12,9 +12,9 @@
 
 namespace kiln::bench {
 
-static constexpr double turnSeconds = 0.006; // the least time that one turn measures
-static constexpr double longSeconds = 0.05;  // a call of so long needs none before it to warm up
-/// Before a turn is timed: threads wake, caches fill, and a CPU that slept is back at its clock (M-0920).
+static constexpr double turnSeconds = 0.006; // minimum duration of one turn
+static constexpr double longSeconds = 0.05;  // a call of this duration needs no warm-up
+/// Warm-up before a turn is timed: threads wake, caches fill, and an idle CPU returns to its clock (M-0920).
 static constexpr double warmSeconds = 0.003;
 
 static double now() {
@@ -30,7 +30,7 @@ static double least(const std::vector<double> &values) { return *std::min_elemen
 
 namespace {
 
-/// Something that takes turns: the seconds of one call, a value a round.
+/// A contender: the seconds of one call, one value per round.
 class Turn {
 public:
   Turn(Contender contender, const Threads &threads)
@@ -55,14 +55,14 @@ public:
     seconds.push_back((now() - start) / calls);
   }
 
-  /// Of what was not timed from here.
+  /// Seconds of a contender that times itself in another process.
   double childSeconds() const { return measureOnce ? std::accumulate(seconds.begin(), seconds.end(), 0.0) : 0; }
 
   std::string name;
   std::vector<double> seconds;
 
 private:
-  /// The seconds of a call when nothing is cold any more.
+  /// Warms up and returns the seconds of a call.
   double warmUp() const {
     double least = secondsOf(run);
     for (double end = now() + warmSeconds; now() < end;)
@@ -84,12 +84,12 @@ static double difference(std::span<const float> ours, std::span<const float> pee
   for (std::size_t i = 0; i < ours.size(); ++i) {
     largest = std::max<double>(largest, std::fabs(ours[i]));
     double d = std::fabs(ours[i] - peers[i]);
-    apart = d <= apart ? apart : d; // a NaN counts
+    apart = d <= apart ? apart : d; // NaN propagates
   }
   return apart / largest;
 }
 
-/// Runs each contender once; words if one does not agree with the first.
+/// Runs each contender once; returns an error message if one does not agree with the first.
 static std::string checkOutputs(const std::vector<Contender> &contenders, double tolerance) {
   contenders[0].run();
   for (const Contender &peer : contenders) {
@@ -120,7 +120,7 @@ static const char *toString(Unit unit) {
 
 namespace {
 
-/// A limit of the machine: `share` of a call's work over what one call of the probe does.
+/// A limit of the machine: `share` is a call's work divided by that of one call of the probe.
 struct Limit {
   Turn turn;
   double share;
@@ -144,7 +144,7 @@ static std::vector<Limit> makeLimits(const Threads &threads, const Work &work) {
   return limits;
 }
 
-/// Of the variants of each name, the one with the least median.
+/// For each name, the variant with the smallest median.
 static std::vector<const Turn *> bestPeers(const std::vector<Turn> &turns) {
   std::map<std::string, const Turn *> best;
   for (std::size_t i = 1; i < turns.size(); ++i) {

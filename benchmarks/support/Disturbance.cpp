@@ -15,7 +15,7 @@ static double secondsOfClock(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-/// CPU time of everything since the machine started, with what the hypervisor took.
+/// CPU time of all processes since the machine started, including time stolen by the hypervisor.
 static double busySeconds() {
   std::ifstream file("/proc/stat");
   std::string cpu;

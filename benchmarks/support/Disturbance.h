@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether anybody else used the machine meanwhile: with as many threads as CPUs, a compiler in the background halves
-// what it meets, and medians hide only so much.
+// Whether other programs used the machine during a measurement: with as many threads as CPUs, a compiler in the
+// background halves the speed of what it hits, and medians hide this only in part.
 #pragma once
 
 namespace kiln::bench {
@@ -10,8 +10,8 @@ namespace kiln::bench {
 class Disturbance {
 public:
   Disturbance();
-  /// The CPU time that others took, beside this program and so many seconds of its children, over the time that passed:
-  /// 1 is a whole CPU.
+  /// The CPU time of other processes, except this program and `children` seconds of its children, divided by the
+  /// elapsed time: 1 is a whole CPU.
   double share(double children) const;
 
 private:

@@ -11,7 +11,7 @@
 
 namespace kiln::bench {
 
-/// The model of a generated NAME.hpp with these weights; what fails is said, and ends the program.
+/// Creates the model of a generated NAME.hpp with these weights; a failure is reported and ends the program.
 template <class Model> std::shared_ptr<Model> makeModel(const testing::WeightImage &image) {
   auto model = std::make_shared<Model>();
   kiln_error_t error;
@@ -22,7 +22,7 @@ template <class Model> std::shared_ptr<Model> makeModel(const testing::WeightIma
   return model;
 }
 
-/// With the generator's weights.
+/// Creates the model with the generator's weights.
 template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testing::WeightShape> &weights) {
   return makeModel<Model>(testing::WeightImage(weights));
 }
@@ -30,12 +30,12 @@ template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testin
 /// For NAME_WEIGHTS(X): the elements of a vector of WeightShape.
 #define KILN_BENCH_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
 
-/// Our contender: `call` runs an entry with the arena and the threads that it is given, and writes `output`. A call
-/// that fails ends the program: a benchmark must not time one that did nothing.
+/// Our contender: `call` runs an entry with the given arena and threads, and writes `output`. A call that fails ends
+/// the program: a benchmark must not time one that did nothing.
 template <class Call>
 Contender ours(const Threads &threads, std::size_t arenaBytes, std::span<const float> output, Call call) {
   auto arena = std::make_shared<Memory>(arenaBytes);
-  std::memset(arena->data(), 0, arena->size()); // zeros begin states and trainings
+  std::memset(arena->data(), 0, arena->size()); // zeros initialise states and trainings
   auto run = [&threads, arena, call] {
     kiln_error_t error;
     kiln_call_t with{arena->data(), arena->size(), threads.executor(), &error};

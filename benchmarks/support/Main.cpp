@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The `main` of every program here. Google Benchmark's flags work as ever; --table prints rows of the one table
-// instead, --header that table's head and nothing else, and --json=FILE appends a line for each benchmark. A benchmark
-// that fails makes the program fail.
+// The `main` of every program here. Google Benchmark's flags work as usual; --table prints rows of the common table
+// instead, --header only the header of that table, and --json=FILE appends a line for each benchmark. A benchmark that
+// fails makes the program fail.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Register.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// "contraction/1x768x768", without Google Benchmark's additions and the number of threads.
+/// Returns "contraction/1x768x768", without Google Benchmark's suffixes and the number of threads.
 std::string caseName(const Run &run) {
   const std::string &name = run.run_name.function_name;
   return name.substr(0, name.find("/threads:"));
@@ -37,7 +37,7 @@ std::string number(double value, const char *ifNone = "-") {
   return text;
 }
 
-/// "GFLOP/s fma": the unit, and the limit that binds.
+/// Splits "GFLOP/s fma" into the unit and the binding limit.
 std::pair<std::string, std::string> unitAndLimit(const Run &run) {
   std::istringstream words(run.report_label);
   std::pair<std::string, std::string> result;
@@ -72,7 +72,7 @@ public:
     }
   }
 
-  /// Of the rows that belong to one grid, the geometric mean of the ratios.
+  /// Prints the geometric mean of the ratios of the rows in the grid.
   void Finalize() override {
     for (const auto &[threads, ratios] : grid) {
       double sum = 0;
@@ -101,7 +101,7 @@ public:
 
 private:
   static constexpr int peerWidth = 11;
-  static constexpr double muchOfOthers = 0.1; // of a CPU, beyond which a row is not to be trusted
+  static constexpr double muchOfOthers = 0.1; // share of a CPU above which a row is not reliable
 
   static void printCells(const std::string &name, int threads, const std::string &unit, const std::string &ours,
                          const std::vector<std::string> &peers, const std::string &ratio, const std::string &limit,
@@ -146,7 +146,7 @@ private:
 
   bool table;
   std::FILE *json;
-  std::map<int, std::vector<double>> grid; // by the number of threads
+  std::map<int, std::vector<double>> grid; // indexed by the number of threads
   benchmark::ConsoleReporter console;
 };
 

@@ -43,7 +43,7 @@ static double processorSeconds() {
 }
 
 void waitUntilQuiet() {
-  // Longer than the kernel's tick, at which it adds up the time of threads that run.
+  // Longer than the kernel's tick, at which it accounts the time of running threads.
   constexpr auto step = std::chrono::milliseconds(12);
   constexpr double quiet = 0.002; // seconds of all threads within a step
   for (int i = 0; i < 20; ++i) {

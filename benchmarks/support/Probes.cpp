@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Twelve independent chains hide the latency of a fused multiply-add on every x86-64 CPU: two pipes of four or five
-// cycles need ten. They are written out, since without optimisation for speed a compiler keeps an array of vectors in
-// memory.
+// Twelve independent chains hide the latency of a fused multiply-add on every x86-64 CPU: two pipes with four or five
+// cycles of latency need ten. They are written out, since at low optimisation levels a compiler keeps an array of
+// vectors in memory.
 #include "benchmarks/support/Probes.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace kiln::bench {
 static constexpr long fmaRounds = 100'000; // about 0.5 ms
 static constexpr int chains = 12;
 
-/// Where results go, so that no compiler drops the work.
+/// A sink for results, so that compilers do not remove the work.
 static volatile float sink;
 
 #define KILN_CHAINS(STEP)                                                                                              \
@@ -79,7 +79,7 @@ const char *probeIsa() {
 
 Probe makeFmaProbe(const Threads &threads) {
   const bool wide = __builtin_cpu_supports("avx512f");
-  // The chains go to 0.5 / (1 - 0.999) = 500: neither infinite nor denormal.
+  // The chains converge to 0.5 / (1 - 0.999) = 500: neither infinite nor denormal.
   auto run = [&threads, wide] { threads.onAll([wide](int) { (wide ? runFma512 : runFma256)(0.999f, 0.5f); }); };
   return {run, 2.0 * (wide ? 16 : 8) * chains * fmaRounds * threads.count()};
 }
@@ -92,10 +92,10 @@ double secondsOf(const std::function<void()> &run) {
 
 double instructionsPerCycle(const Threads &threads) {
   constexpr long rounds = 5000;
-  constexpr double chained = 32, free = 64; // instructions a round
+  constexpr double chained = 32, free = 64; // instructions per round
   std::vector<double> rates(static_cast<std::size_t>(threads.count()));
   threads.onAll([&](int i) {
-    // Additions to one register take a cycle each.
+    // Dependent additions take one cycle each.
     double cycles = secondsOf([] {
       long left = rounds, sum = 0;
       asm volatile("1: .rept 32\n add $1, %1\n .endr\n dec %0\n jnz 1b" : "+r"(left), "+r"(sum) : : "cc");
@@ -109,7 +109,7 @@ double instructionsPerCycle(const Threads &threads) {
   return *std::min_element(rates.begin(), rates.end());
 }
 
-/// The part of `bytes` of one thread, in whole blocks.
+/// Each thread's share of `bytes`, in whole blocks.
 static std::size_t shareOf(std::size_t bytes, const Threads &threads) {
   return bytes / static_cast<std::size_t>(threads.count()) / 256 * 256;
 }
@@ -144,7 +144,7 @@ void readFile(const std::string &path) {
   if (file && std::fseek(file.get(), 0, SEEK_END) == 0) {
     const auto bytes = static_cast<std::size_t>(std::ftell(file.get()));
     std::rewind(file.get());
-    // Not from the heap, which may give what a peer has freed, whose pages are there already.
+    // Not from the heap, which may reuse memory that a peer has freed, whose pages are already mapped.
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const bool isRead = memory != MAP_FAILED && std::fread(memory, 1, bytes, file.get()) == bytes;
     if (memory != MAP_FAILED)

@@ -3,7 +3,7 @@
 
 namespace kiln::bench {
 
-/// Each program defines it: registers the program's benchmarks with add().
+/// Defined by each program: registers the program's benchmarks with add().
 void registerAll();
 
 } // namespace kiln::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The threads and the memory of a benchmark, as a program that embeds a model has them: one executor for every library
-// and every probe, arenas, inputs.
+// The threads and the memory of a benchmark, as in a program that embeds a model: one executor for all libraries and
+// probes, arenas, inputs.
 #pragma once
 
 #include "kiln/runtime.h"
@@ -15,7 +15,7 @@
 
 namespace kiln::bench {
 
-/// Threads for calls: none but the caller's for 1, else the bundled pool.
+/// Threads for calls: only the caller's for 1, else the bundled pool.
 class Threads {
 public:
   explicit Threads(int count);
@@ -24,7 +24,7 @@ public:
   Threads &operator=(const Threads &) = delete;
 
   int count() const { return number; }
-  /// Null for one thread.
+  /// Returns null for one thread.
   const kiln_executor_t *executor() const;
   /// Runs task(i) for i in [0, count()), on all threads.
   void onAll(const std::function<void(int)> &task) const;
@@ -34,7 +34,7 @@ private:
   kiln_pool_t *pool = nullptr;
 };
 
-/// Memory aligned as an arena must be; never less than one cache line.
+/// Memory with the alignment of an arena; at least one cache line.
 class Memory {
 public:
   explicit Memory(std::size_t bytes);
@@ -49,7 +49,7 @@ private:
   std::unique_ptr<std::byte, Free> bytes;
 };
 
-/// Numbers from the counter-based generator of the tests: in [-1, 1), in [0, vocabulary), and the weight of that name.
+/// Values of the tests' counter-based generator: in [-1, 1), in [0, vocabulary), and the weight of that name.
 std::vector<float> makeInput(const std::string &name, std::size_t count);
 std::vector<std::int32_t> makeTokens(const std::string &name, std::size_t count, int vocabulary);
 std::vector<float> makeWeight(const std::string &name, const std::vector<std::int64_t> &shape);

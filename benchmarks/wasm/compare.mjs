@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node compare.mjs FOLDER PACKAGES: contractions and an encoder block of BERT-base and ViT-B/16 in WebAssembly, of the modules
-// of FOLDER beside ONNX Runtime Web of the npm folder PACKAGES. One thread; each round times all of them, and quotients are
-// of one round.
+// node compare.mjs FOLDER PACKAGES: times GEMMs and an encoder block of BERT-base and ViT-B/16 in WebAssembly: the
+// modules in FOLDER compared with ONNX Runtime Web in the npm folder PACKAGES. One thread; each round times all of
+// them, and quotients are within a round.
 import { createRequire } from 'node:module';
 import { cpus } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
@@ -14,7 +14,7 @@ const [folder, packages] = process.argv.slice(2);
 const require = createRequire(`${packages}/package.json`);
 const ort = require('onnxruntime-web');
 ort.env.wasm.numThreads = 1;
-setFlagsFromString('--experimental-wasm-relaxed-simd'); // Node 20 has it behind that
+setFlagsFromString('--experimental-wasm-relaxed-simd'); // Node 20 needs this flag
 
 const epsilon = 1e-5;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of spec.cpp, and modules that have them.
+// The weights of spec.cpp, and modules with these weights.
 import { readFileSync } from 'node:fs';
 import { WASI } from 'node:wasi';
 
@@ -46,7 +46,7 @@ export function safetensors(weights) {
   return image;
 }
 
-/// Of compiled WebAssembly; `memory` is its own unless it is given one.
+/// Instantiates compiled WebAssembly; it has its own memory unless `memory` is given.
 export async function instantiate(module, memory) {
   const wasi = new WASI({ version: 'preview1' });
   const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport, env: { memory } });
@@ -54,7 +54,7 @@ export async function instantiate(module, memory) {
 }
 export const compile = file => WebAssembly.compile(readFileSync(file));
 
-/// The entries of an instance with these weights, as functions of no arguments.
+/// Returns the entries of an instance with these weights, as functions without arguments.
 export function openModel(exports, image) {
   const put = bytes => {
     const at = exports.take(bytes.byteLength);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What compare.mjs calls of the model. */
+/* The functions that compare.mjs calls. */
 #include "shapes.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs of ONNX (https://onnx.ai, onnx.proto3) as bytes: as much of the format as a block of an encoder needs.
+// ONNX graphs (https://onnx.ai, onnx.proto3) as bytes: only the parts of the format that an encoder block needs.
 
 const text = new TextEncoder();
 
@@ -12,7 +12,7 @@ function varint(value) {
   }
 }
 
-// A message is a list of chunks of bytes.
+// A message is a list of byte chunks.
 const sizeOf = chunks => chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 const integer = (field, value) => [Uint8Array.from([...varint(field << 3), ...varint(value)])];
 const nested = (field, chunks) => [Uint8Array.from([...varint((field << 3) | 2), ...varint(sizeOf(chunks))]), ...chunks];

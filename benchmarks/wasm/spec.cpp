@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What BERT-base and ViT-B/16 are made of: their three contractions, and a block of an encoder.
+// The parts of BERT-base and ViT-B/16: their three linear layers, and an encoder block.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 256};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node threads.mjs FOLDER: what compare.mjs times, on one thread and on two, whose results are the same to the bit. Each round
-// times both, and quotients are of one round.
+// node threads.mjs FOLDER: the cases of compare.mjs on one thread and on two, whose results are bit-identical. Each
+// round times both, and quotients are within a round.
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
@@ -22,7 +22,7 @@ async function openAlone() {
 }
 async function openShared() {
   const module = await compile(`${folder}/shapes_threads.wasm`);
-  const memory = new WebAssembly.Memory({ initial: 64, maximum: 8192, shared: true }); // as CMakeLists.txt has it linked
+  const memory = new WebAssembly.Memory({ initial: 64, maximum: 8192, shared: true }); // the limits in CMakeLists.txt
   const { exports, initialize } = await instantiate(module, memory), stackBytes = 65536;
   initialize();
   const job = { module, memory, stack: exports.take(stackBytes) + stackBytes };

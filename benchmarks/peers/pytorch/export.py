@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the models as ONNX files: `export.py FOLDER [MODEL ...]` makes FOLDER/MODEL.FORM.onnx for every form,
-of some models FOLDER/MODEL_int8.fused.onnx, too.
+"""Writes the models as ONNX files: `export.py FOLDER [MODEL ...]` writes FOLDER/MODEL.FORM.onnx for every form, and for
+some models FOLDER/MODEL_int8.fused.onnx, too.
 
-Constants are left to the runtime to fold, so no weight is stored twice.
+Constant folding is left to the runtime, so that no weight is stored twice.
 """
 import os
 import sys
@@ -15,7 +15,7 @@ import torch
 from models import MODELS, make
 from operators import DOMAIN, FORMS, Plain, Quantised
 
-# Also with weights and rows of int8.
+# Models that are also exported with int8 weights and activations.
 QUANTISED = ["bert_base", "gpt2_prefill_512"]
 
 folder = sys.argv[1]

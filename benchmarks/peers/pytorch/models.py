@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the benchmarks in PyTorch: the same sums as their specs, the same parameters, under the same names."""
+"""The models of the benchmarks in PyTorch: the same computations as their specs, and the same parameter names."""
 import math
 import os
 import sys
@@ -16,7 +16,7 @@ import images  # noqa: E402
 
 
 class Scope(nn.Module):
-    """Modules under a dotted name's parts: Scope(a=..., b=...)."""
+    """Submodules under the components of a dotted name: Scope(a=..., b=...)."""
 
     def __init__(self, /, **parts):
         super().__init__()
@@ -69,7 +69,7 @@ class Bert(nn.Module):
 
 
 class Vit(nn.Module):
-    """Under the names of the published checkpoints."""
+    """With the parameter names of Hugging Face's checkpoints."""
 
     def __init__(self, ops, layers=12, width=768, heads=12, image=224, patch=16, classes=1000):
         super().__init__()
@@ -112,7 +112,7 @@ class Vit(nn.Module):
 
 
 class VggFeatures(nn.Module):
-    """The convolutions and pools of VGG-13."""
+    """The convolutions and pooling layers of VGG-13."""
 
     def __init__(self, ops):
         super().__init__()
@@ -217,7 +217,7 @@ class Gpt2(nn.Module):
 
 
 class Gpt2Decode(Gpt2):
-    """One token behind a past: its logits. `past` are keys and values of each layer; they are not given back."""
+    """Logits of one token after a past. `past` has the keys and values of each layer; they are not returned."""
 
     def forward(self, token, *past):
         ops = self.ops
@@ -251,7 +251,7 @@ class RmsNorm(nn.Module):
 
 
 class LlamaDecode(nn.Module):
-    """Logits of one token behind a past, in bf16. Its keys and values are written to the last rows of caches."""
+    """Logits of one token after a past, in bf16. Its keys and values are written to the last rows of the KV caches."""
 
     def __init__(self, ops, layers=22, width=2048, heads=32, shared=4, hidden=5632, vocabulary=32000, context=512):
         super().__init__()
@@ -282,7 +282,7 @@ class LlamaDecode(nn.Module):
         self.register_buffer("turns", torch.stack((angle.cos(), angle.sin())).bfloat16())
 
     def rotary(self, x):
-        """x [1, heads, 1, depth] as complex numbers x[i] + j x[i + depth/2], turned."""
+        """Rotates x [1, heads, 1, depth] as complex numbers x[i] + j x[i + depth/2]."""
         (a, b), (cos, sin) = x.float().chunk(2, -1), self.turns.float()
         return torch.cat((a * cos - b * sin, a * sin + b * cos), -1).to(x.dtype)
 
@@ -322,14 +322,14 @@ class SwinBlock(nn.Module):
     def __init__(self, ops):
         super().__init__()
         self.block = images.SwinBlock(96, 3, 7, 3)
-        self.block.attn.mask(56, 56)  # a constant of what is exported
+        self.block.attn.mask(56, 56)  # a constant of the exported model
 
     def forward(self, image):
         return (self.block(image),)
 
 
 class Gpt2Train(Gpt2):
-    """As it is trained, as the classes below: the loss."""
+    """For training, as the classes below: returns the loss."""
 
     def forward(self, tokens, targets):
         logits = self.ops.logits(self.rows(tokens), self.wte.weight)
@@ -352,7 +352,7 @@ class LstmTrain(Lstm):
 
 
 class TrainingStep:
-    """Computes the loss and its gradients and lets AdamW go a step, of length 0: each step is the same."""
+    """Computes the loss and its gradients and an AdamW step with learning rate 0: every step is the same."""
 
     def __init__(self, module, loss):
         self.optimizer = torch.optim.AdamW(module.parameters(), lr=0.0)
@@ -376,7 +376,7 @@ def labels(name, count, classes):
 
 
 def past(layers, count, width):
-    """Keys and values of each layer: parts of one tensor [2 * layers, count, width]."""
+    """Keys and values of each layer: slices of one tensor [2 * layers, count, width]."""
     values = torch.from_numpy(counter.uniform("past", (2 * layers, 1, count, width)))
     return [(f"past_{i}", values[i]) for i in range(2 * layers)]
 
@@ -408,7 +408,7 @@ MODELS = {
     "lstm_train": (LstmTrain, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["loss"]),
 }
 
-GPU_MODELS = {"llama_decode": (LlamaDecode, [tokens("token", 1, 32000)], ["logits"])}  # too large for a CPU's tables
+GPU_MODELS = {"llama_decode": (LlamaDecode, [tokens("token", 1, 32000)], ["logits"])}  # too large for CPU benchmarks
 
 
 def numpy_weight(name, shape):

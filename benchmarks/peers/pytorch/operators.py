@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the models are made of, in two forms: as PyTorch has it, and with operators that ONNX Runtime has of its own.
+"""The operators of the models, in two forms: PyTorch's own, and ONNX Runtime's fused operators.
 
-The fused form computes the same in PyTorch; exported, each operator is one node of the domain com.microsoft.
+The fused form computes the same in PyTorch; when exported, each operator is one node of the domain com.microsoft.
 """
 import math
 
@@ -13,7 +13,7 @@ DOMAIN = "com.microsoft"
 
 
 class Linear(nn.Module):
-    """y = x W^T + b, the weight [outputs, inputs], or stored the other way round."""
+    """y = x W^T + b; the weight is [outputs, inputs], or [inputs, outputs] if transposed."""
 
     def __init__(self, inputs, outputs, transposed=False):
         super().__init__()
@@ -33,7 +33,7 @@ def causal_mask(rows):
 
 
 def attend(q, k, v, heads, causal):
-    """Attention of [batch, rows, heads * width]."""
+    """Attention over [batch, rows, heads * width]."""
 
     def split(x):
         return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
@@ -47,7 +47,7 @@ def attend(q, k, v, heads, causal):
 
 
 class Plain:
-    """PyTorch's own operators, as an exporter meets them."""
+    """PyTorch's own operators, as an exporter sees them."""
 
     @staticmethod
     def attention(query, key, value, x, memory, heads, causal=False):
@@ -111,7 +111,7 @@ class MultiHeadAttention(torch.autograd.Function):
 
 
 class QuantisedProduct(torch.autograd.Function):
-    """x times a matrix of int8 with a scale per column; rows are quantised where it runs, with a scale for all."""
+    """x times an int8 matrix with one scale per column; the runtime quantises x with a single scale."""
 
     @staticmethod
     def forward(ctx, x, matrix, scales):
@@ -124,7 +124,7 @@ class QuantisedProduct(torch.autograd.Function):
 
 
 class Fused(Plain):
-    """Attention, the sum and the norm behind a linear layer, and its bias and GELU, are an operator each."""
+    """Attention, linear layer + residual + norm, and linear layer + bias + GELU are one operator each."""
 
     @staticmethod
     def product(x, matrix):
@@ -162,7 +162,7 @@ class Fused(Plain):
 
 
 class Quantised(Fused):
-    """Matrices are of int8, rows are quantised as they come: ONNX Runtime's dynamic quantisation."""
+    """int8 matrices and dynamically quantised activations: ONNX Runtime's dynamic quantisation."""
 
     @staticmethod
     def product(x, matrix):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a model on command: `serve.py MODEL THREADS CPU`, one line in, one answer out.
 
-- `run eager`, `run jit`: runs the model, or a step of its training, once and answers the seconds that it took.
+- `run eager`, `run jit`: runs the model, or a training step, once and answers the seconds that it took.
 - `output`: answers the first output of the last run, raw f32.
 
-It first writes `ready`. With more than one thread its calling thread keeps to the CPU, and the others stay off it, as the
-benchmarks' own do. It answers only when its threads have stopped looking for work.
+It first writes `ready`. With more than one thread its calling thread is pinned to the CPU, and the others are kept off
+it, like the benchmarks' own threads. It answers only when its threads have stopped spinning for work.
 """
 import os
 import sys
@@ -25,7 +25,7 @@ def place(cpu):
     for task in map(int, os.listdir("/proc/self/task")):
         try:
             os.sched_setaffinity(task, {cpu} if task == os.getpid() else every - {cpu})
-        except ProcessLookupError:  # it has ended
+        except ProcessLookupError:  # the thread has ended
             pass
 
 
