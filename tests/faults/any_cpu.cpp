@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says which target of the library this CPU runs, if its results are those of a loop in f64; or what its status says.
+// Prints which target of the library this CPU runs, if its results equal those of a loop in f64; otherwise the status
+// text.
 #include "pair.h"
 #include "weights.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int rows = 13, inputs = 6, codes = 10;
 
-/// up(x), less what the library gave as its hyperbolic tangent: the largest distance.
+/// Returns the largest difference between the library's tanh results and tanh(up(x)).
 double distance(const std::vector<Weight> &weights, const float *x, const float *given) {
   const auto valuesOf = [&](const std::string &name) -> const std::vector<float> & {
     for (const Weight &weight : weights)
@@ -29,7 +30,7 @@ double distance(const std::vector<Weight> &weights, const float *x, const float 
       for (int k = 0; k < inputs; ++k)
         sum += double{x[row * inputs + k]} * weight[static_cast<std::size_t>(n * inputs + k)];
       const double error = std::fabs(std::tanh(sum) - given[row * codes + n]);
-      worst = error <= worst ? worst : error; // NaN counts
+      worst = error <= worst ? worst : error; // NaN propagates
     }
   return worst;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that reads or writes files of the runtime's test model, each with a file of its own kind in one folder.
+// All functions that read or write files of the runtime's test model, with a file of each format in one folder.
 #pragma once
 
 #include "published_files.h"
@@ -23,7 +23,7 @@ struct Operation {
   std::function<kiln_status_t(kiln_model_t *, kiln_error_t *)> Run;
 };
 
-/// A folder with the test model's weights in each form, which goes with the test.
+/// A folder with the test model's weights in each format, which the destructor removes.
 class Checkpoints {
 public:
   Checkpoints() {
@@ -58,7 +58,7 @@ public:
   void write(const std::string &name, const std::string &bytes) const {
     std::ofstream(Folder / name, std::ios::binary) << bytes;
   }
-  /// The files and what is in them.
+  /// Returns the files and their contents.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> found;
     for (const fs::directory_entry &entry : fs::directory_iterator(Folder)) {
@@ -67,7 +67,7 @@ public:
     }
     return found;
   }
-  /// Of the default allocator, or of one that the caller has.
+  /// Creates a bound model with the default allocator, or with the caller's.
   static kiln_model_t *makeBound(const std::vector<Tensor> &weights, const kiln_allocator_t *allocator = nullptr) {
     const std::string image = imageOf(weights);
     kiln_model_t *model = nullptr;
@@ -76,7 +76,7 @@ public:
       std::abort();
     return model;
   }
-  /// A model of zeros, whose weights those of a file replace.
+  /// Returns a model of zeros, whose weights a file replaces.
   static kiln_model_t *makeZero(const kiln_allocator_t *allocator = nullptr) {
     std::vector<Tensor> zeros = testWeights();
     for (Tensor &tensor : zeros)
@@ -84,7 +84,8 @@ public:
     return makeBound(zeros, allocator);
   }
 
-  /// Those that read give a model the bytes of Packed, but a training the layers alone.
+  /// Returns all operations. Reading operations give a model the bytes of Packed, except a training checkpoint, which
+  /// contains the layers only.
   std::vector<Operation> operations() {
     return {
         {"bind_weights", false,
@@ -122,10 +123,10 @@ private:
   fs::path Folder;
 };
 
-/// The packed bytes of a model.
+/// Returns the packed bytes of a model.
 inline std::string packedOf(const kiln_model_t *model) { return {model->packed, model->variant->packed_bytes}; }
 
-/// What forward gives for some tokens.
+/// Returns the results of forward for some tokens.
 inline std::vector<float> runForward(const kiln_model_t *model, std::vector<int32_t> ids) {
   std::vector<float> rows(ids.size() * Width);
   const int64_t extents[] = {static_cast<int64_t>(ids.size())};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that another program cuts while a model lives that was bound to them: what is bound by a copy does not mind; a
-// packed file, which is mapped, may be replaced or removed, but not cut.
+// Files that another program truncates while a model that was bound to them exists: copied weights are not affected; a
+// packed file, which is mapped, may be replaced or removed, but not truncated.
 #include "checkpoints.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST_F(CutFiles, WeightsAreACopy) {
     if (!name.starts_with("bind_") || name == "bind_packed")
       continue;
     SCOPED_TRACE(operation.Name);
-    Checkpoints files; // which the next one may read
+    Checkpoints files; // new files, which the next operation may read
     for (const Operation &own : files.operations())
       if (own.Name == name) {
         ASSERT_EQ(own.Run(Model, &Error), KILN_OK) << Error.message;
@@ -49,7 +49,7 @@ TEST_F(CutFiles, PackedFilesMayBeReplacedOrRemoved) {
   EXPECT_EQ(runForward(Model, Ids), expectedRows(Ids));
 }
 
-/// An allocator whose allocation `At` first does something to files, as another program would do meanwhile.
+/// An allocator that changes files before its allocation number `At`, as another program might do concurrently.
 struct Meddler {
   int Made = 0, At = 0;
   std::function<void()> Do;
@@ -66,8 +66,8 @@ struct Meddler {
   }
 };
 
-/// Runs what reads files with a model whose files are cut, or written over, at each of its allocations; how many of the
-/// runs a status ended.
+/// Runs a reading operation once for each of its allocations, at which `meddle` truncates or overwrites files; returns
+/// the number of runs that ended with an error status.
 int runWithMeddler(const char *name, uintptr_t flags, const std::function<void(const Checkpoints &)> &meddle) {
   int failed = 0, at = 0;
   Meddler meddler;
@@ -101,7 +101,7 @@ int runWithMeddler(const char *name, uintptr_t flags, const std::function<void(c
   return failed;
 }
 
-/// Of packed files, too.
+/// Returns the reading operations, including that of packed files.
 std::vector<std::string> readers() {
   std::vector<std::string> names;
   Checkpoints files;
@@ -111,7 +111,7 @@ std::vector<std::string> readers() {
   return names;
 }
 
-// What is cut before the first weight is packed is a status: headers are read once, and by the system.
+// Truncation before the first weight is packed gives an error status: headers are read once, with system calls.
 TEST_F(CutFiles, CutWhileTheyAreRead) {
   for (const std::string &name : readers()) {
     SCOPED_TRACE(name);
@@ -121,14 +121,14 @@ TEST_F(CutFiles, CutWhileTheyAreRead) {
         for (const auto &[file, bytes] : files.files())
           fs::resize_file(files.at(file), std::min<uintmax_t>(left, bytes.size()));
       });
-      if (name != "bind_packed") { // which allocates nothing
+      if (name != "bind_packed") { // allocates nothing
         EXPECT_GE(failed, 2);
       }
     }
   }
 }
 
-// A copy that is made first does not mind whatever is done to the file afterwards.
+// If the file is copied first, later changes of the file have no effect.
 TEST_F(CutFiles, CutWhileTheyAreCopied) {
   for (const std::string &name : readers()) {
     SCOPED_TRACE(name);
@@ -140,7 +140,7 @@ TEST_F(CutFiles, CutWhileTheyAreCopied) {
   }
 }
 
-// Headers that another program writes over while they are read: other names and longer ones, other offsets.
+// Headers that another program overwrites while they are read: other and longer names, other offsets.
 TEST_F(CutFiles, WrittenWhileTheyAreRead) {
   for (const std::string &name : readers())
     for (const char other : {'"', '9', '\xFF'})
@@ -156,7 +156,7 @@ TEST_F(CutFiles, WrittenWhileTheyAreRead) {
       }
 }
 
-// With a copy no file is read after it is bound, nor is it mapped: packed files may be cut, too.
+// With KILN_COPY_FILES no file is read after binding, nor is it mapped: packed files may be truncated too.
 TEST_F(CutFiles, CopiesOfPackedFiles) {
   kiln_options_t options = {};
   options.flags = KILN_COPY_FILES;
@@ -171,7 +171,7 @@ TEST_F(CutFiles, CopiesOfPackedFiles) {
   kiln_destroy(copying);
 }
 
-// Files that are copied give the bits of those that are mapped.
+// Copied files give the same bits as mapped ones.
 TEST_F(CutFiles, CopiesAreAsMaps) {
   kiln_options_t options = {};
   options.flags = KILN_COPY_FILES;
@@ -189,7 +189,7 @@ TEST_F(CutFiles, CopiesAreAsMaps) {
   }
 }
 
-// What docs/checkpoints.md warns of.
+// docs/checkpoints.md warns of this.
 TEST_F(CutFiles, PackedFilesThatAreCutEndTheProcess) {
   const std::string path = Files.at("w.packed");
   ASSERT_EQ(kiln_bind_packed(Model, path.c_str(), &Error), KILN_OK) << Error.message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allocator that has no memory from its n-th call on, for each n: a status in words, nothing that is not released,
-// and the model and the files as they were.
+// An allocator that fails from its n-th call on, for each n: the operation returns an error with a message, leaks
+// nothing, and leaves the model and the files unchanged.
 #include "checkpoints.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST(FailingAllocator, FilesReadAndWritten) {
     }
     EXPECT_EQ(status, KILN_OK);
     const std::string_view name = operation.Name;
-    if (name != "bind_packed" && name != "save_packed") { // which allocate nothing
+    if (name != "bind_packed" && name != "save_packed") { // these allocate nothing
       EXPECT_GT(counter.Made, made);
     }
     kiln_destroy(model);

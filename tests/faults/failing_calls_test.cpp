@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each system call of all that reads or writes files fails once: the model and the files are as they were, with a
-// status in words, or what was asked for is done; nothing stays open or mapped. Calls that are interrupted are made
-// again, and what is written in part is written on.
+// Each system call of all operations that read or write files fails once: either the operation returns an error with a
+// message and leaves the model and the files unchanged, or it succeeds; nothing stays open or mapped. Interrupted calls
+// are repeated, and partial writes are continued.
 #include "checkpoints.h"
 #include "failing_system.h"
 
@@ -25,7 +25,7 @@ class FailingCalls : public testing::Test {
 protected:
   ~FailingCalls() override { Calls = {}; }
 
-  /// Runs it on a model of zeros and looks at what there is afterwards.
+  /// Runs the operation on a model of zeros, and checks the state afterwards.
   kiln_status_t run(const Operation &operation, System calls) {
     Files.write("saved", "old");
     const auto before = Files.files();
@@ -64,7 +64,7 @@ protected:
   }
 
   Checkpoints Files;
-  std::string Given; // what was written, or the packed weights of what was read
+  std::string Given; // the written bytes, or the packed weights that were read
 };
 
 TEST_F(FailingCalls, EachOnce) {

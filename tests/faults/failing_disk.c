@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loaded before libc, it counts what a process does to files of one folder: opening them to write, writing, renaming.
- * KILN_FAULT_FOLDER is the folder, KILN_FAULT what happens: "full:7", from the seventh of these on the disk is full;
- * "kill:7", the process is killed there, with half of it written. */
+/* A library that is loaded before libc and counts what a process does to files of one folder: opening them to write,
+ * writing, renaming. KILN_FAULT_FOLDER is the folder, KILN_FAULT the fault: "full:7" fills the disk from the seventh of
+ * these calls on; "kill:7" kills the process at that call, with half of the data written. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static bool is_watched(const char *path) {
   return folder && strncmp(path, folder, strlen(folder)) == 0;
 }
 
-/* Counts one more; whether it is to happen. */
+/* Whether the fault of this kind happens at the current call. */
 static bool is_at_fault(const char *kind) {
   const char *const fault = getenv("KILN_FAULT");
   const size_t length = strlen(kind);
@@ -32,7 +32,7 @@ static bool is_at_fault(const char *kind) {
   return done >= atoi(fault + length);
 }
 
-/* Before one more: false if the disk is full. */
+/* Counts a call; returns false if the disk is full. */
 static bool begin(void) {
   ++done;
   if (is_at_fault("kill:"))

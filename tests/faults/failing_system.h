@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// System calls of files that a test lets fail in a thread; the program is linked with --wrap of each.
+// File system calls that a test can make fail in a thread; the program is linked with --wrap for each of them.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/// What the wrapped calls do while an operation runs.
+/// The behaviour of the wrapped calls while an operation runs.
 struct System {
   bool IsWatched = false;
-  int Made = 0, FailAt = 0, Error = EIO; // the number of the call that fails, from 1 on; 0: none
-  bool Interrupts = false;               // those that may be made again, every second time
-  size_t MostMoved = SIZE_MAX;           // of what is to be read or written
+  int Made = 0, FailAt = 0, Error = EIO; // the number of the failing call, from 1 on; 0 for none
+  bool Interrupts = false;               // interrupts every second call of those that may be repeated
+  size_t MostMoved = SIZE_MAX;           // limits the bytes per read or write
   int Mapped = 0;
 
-  /// Whether this call is to fail; then errno is set.
+  /// Whether this call must fail; sets errno in that case.
   bool fails(bool mayBeRepeated = false) {
     if (!IsWatched)
       return false;
@@ -30,7 +30,7 @@ struct System {
     return true;
   }
 };
-inline thread_local System Calls; // a thread's own
+inline thread_local System Calls;
 
 extern "C" {
 int __real_open(const char *path, int flags, ...);
@@ -52,7 +52,7 @@ ssize_t __real_write(int descriptor, const void *bytes, size_t count);
 int __wrap_open(const char *path, int flags, mode_t mode) {
   return Calls.fails(!(flags & O_CREAT)) ? -1 : __real_open(path, flags, mode);
 }
-int __wrap_close(int descriptor) { // is done, whatever it returns
+int __wrap_close(int descriptor) { // closes the descriptor, whatever it returns
   const int result = __real_close(descriptor);
   return Calls.fails(true) ? -1 : result;
 }

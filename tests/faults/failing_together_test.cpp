@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks save together, and each system call of rank 0 fails once, as on a full disk: all ranks return that, the file is
-// the one before, and they go on to save another.
+// Ranks save together, and each system call of rank 0 fails once, as on a full disk: all ranks return the error, the
+// file is the previous one, and the ranks can save another file afterwards.
 #include "failing_system.h"
 #include "ranked_models.h"
 
@@ -26,7 +26,7 @@ protected:
     std::mutex mutex;
     std::string words;
     asRanked(4, {}, 4, [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
-      if (rank == 0) { // who alone has calls of the system
+      if (rank == 0) { // only this rank makes system calls
         Calls = calls;
         Calls.IsWatched = true;
       }

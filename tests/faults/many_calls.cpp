@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// many_calls COUNT: so many calls of one model, from four threads that draw extents and inputs. Each gives the bits
-// that the first of its kind gave, and neither the process nor the heap grows.
+// many_calls COUNT: makes COUNT calls of one model, from four threads with random extents and inputs. Each call gives
+// the bits of the first one of its kind, and neither the process nor the heap grows.
 #include "../seed.h"
 #include "small.h"
 #include "weights.h"
@@ -27,7 +27,7 @@ constexpr int threadCount = 4, contentCount = 3, vocabulary = 11, batches = SMAL
   std::exit(1);
 }
 
-/// A call's inputs and outputs: `content` says what the inputs hold.
+/// A call's inputs and outputs; `content` selects the inputs' values.
 struct Call {
   int batch, tokens, content;
   std::int32_t words[batches * mostTokens], lengths[batches];
@@ -48,7 +48,7 @@ struct Call {
 
 using Firsts = Call[batches][mostTokens][contentCount];
 
-/// A share of the calls; some by the pool, which one thread after the other uses.
+/// Makes a part of the calls; some use the pool, which one thread uses at a time.
 void callMany(const small_t *model, const kiln_executor_t *pool, const Firsts &firsts, std::int64_t count,
               unsigned seed) {
   alignas(KILN_ARENA_ALIGNMENT) unsigned char arena[SMALL_FORWARD_ARENA_BYTES(2)];
@@ -75,7 +75,7 @@ void callFromThreads(const small_t *model, const kiln_executor_t *pool, const Fi
     thread.join();
 }
 
-/// Of the process, in bytes.
+/// Returns the resident memory of the process in bytes.
 std::int64_t residentBytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, resident = 0;
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
         first.run(model, nullptr, arena);
       }
   const unsigned seed = kiln::testing::testSeed();
-  // Threads' stacks and the allocator's arenas come with the first of them.
+  // The first calls allocate the threads' stacks and the allocator's arenas.
   callFromThreads(model, small_pool_executor(pool), firsts, count / 10, seed);
   const std::int64_t resident = residentBytes();
   const auto heap = static_cast<std::int64_t>(mallinfo2().uordblks);
@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
               heapGrown);
   small_pool_destroy(pool);
   small_destroy(model);
-  // What a call lost would be there a hundred thousand times.
+  // A leak per call would occur a hundred thousand times.
   if (grown > 1 << 20 || heapGrown > 1 << 14)
     fail("memory grows");
 }

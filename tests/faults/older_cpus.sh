@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# older_cpus.sh PROGRAM: on CPUs of several ages, which an emulator stands in for, the program runs the best target that
-# is there, and right; below the lowest one it is told so.
+# older_cpus.sh PROGRAM: on emulated CPUs of several generations, the program runs the best available target, with
+# correct results; below the lowest level it reports an error.
 set -uo pipefail
 program=$1
 command -v qemu-x86_64 >/dev/null || { echo "skipped: qemu-x86_64 is not installed (package qemu-user)"; exit 77; }
@@ -22,5 +22,5 @@ expect Nehalem "x86-64-v2, right"
 expect SandyBridge "x86-64-v2, right"
 expect Haswell "x86-64-v3, right"
 expect EPYC "x86-64-v3, right"
-expect Skylake-Server "x86-64-v[34], right" # where the emulator has AVX-512
+expect Skylake-Server "x86-64-v[34], right" # if the emulator supports AVX-512
 exit $status

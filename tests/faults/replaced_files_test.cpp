@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is at the path to which a file is saved: through symbolic links, with the mode of the file that is replaced, and
-// never in the place of what is no regular file.
+// The path to which a file is saved: symbolic links are followed, the mode of the replaced file is kept, and only
+// regular files are replaced.
 #include "checkpoints.h"
 
 #include <grp.h>
@@ -23,7 +23,7 @@ protected:
   ReplacedFiles() { EXPECT_EQ(kiln_bind_weights(Model, Files.at("w.safetensors").c_str(), &Error), KILN_OK); }
   ~ReplacedFiles() override { kiln_destroy(Model); }
 
-  /// Makes what is at "saved" for each of the functions that save, saves, and looks at it.
+  /// Creates "saved" with `make` for each of the saving functions, saves, and checks with `look`.
   void forEach(const std::function<void()> &make, const std::function<void(kiln_status_t)> &look) {
     for (const Operation &operation : Files.operations()) {
       if (!operation.IsWriting)
@@ -38,7 +38,7 @@ protected:
         EXPECT_EQ(entry.path().string().find(".part"), std::string::npos) << entry << " is left";
     }
   }
-  /// That a regular file was written.
+  /// Expects that a regular file was written.
   void expectWritten(const std::string &path) const {
     EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path))) << path;
     EXPECT_GT(fs::file_size(path), 64u) << path;
@@ -67,7 +67,7 @@ TEST_F(ReplacedFiles, SymbolicLinksAreFollowed) {
       });
 }
 
-// A chain through another folder, whose links are relative; the file is written where it is.
+// A chain through another folder with relative links; the file at their end is written.
 TEST_F(ReplacedFiles, RelativeLinksBeginWhereTheyAre) {
   forEach(
       [&] {
@@ -136,7 +136,8 @@ TEST_F(ReplacedFiles, ANewFileHasTheModeOfTheUmask) {
   umask(before);
 }
 
-// Owner and group are kept where the process may; where it may not the group has no rights to what another one had.
+// Owner and group are kept if the process has the permission; otherwise the group gets no access to a file that
+// belonged to another one.
 TEST_F(ReplacedFiles, OwnerAndGroupAreKept) {
   if (geteuid() != 0)
     GTEST_SKIP() << "only root gives files away";
@@ -187,7 +188,7 @@ TEST_F(ReplacedFiles, PipesAreRefused) {
           [&](kiln_status_t status) {
             expectRefused(status);
             EXPECT_TRUE(fs::is_fifo(Files.at("saved")));
-            fs::remove(Files.at("saved")); // which nobody may open
+            fs::remove(Files.at("saved")); // opening it would block
           });
 }
 
@@ -217,7 +218,7 @@ TEST_F(ReplacedFiles, SocketsAreRefused) {
       });
 }
 
-// By a link, so that what replaces the link and not its target does no harm to the machine.
+// Through a link, so that an error which replaces the link does no harm to the machine.
 TEST_F(ReplacedFiles, DevicesAreRefused) {
   forEach([&] { fs::create_symlink("/dev/null", Files.at("saved")); },
           [&](kiln_status_t status) {

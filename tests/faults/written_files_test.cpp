@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generator on a disk that becomes full, or killed: whatever has the name of an archive, a header or a manifest is
-// whole, of the library before or of the new one; and the next compilation succeeds and leaves nothing beside them.
+// A generator whose disk becomes full, or that is killed: every file with the name of an archive, a header or a
+// manifest is complete, from the previous library or the new one; and the next compilation succeeds and leaves no other
+// files.
 #include "../seed.h"
 #include "command.h"
 
@@ -34,7 +35,7 @@ protected:
     return PAIR_GENERATOR " compile --target " + targets + " --cache-dir " + cache.path.string() + " -o " +
            folder.string();
   }
-  /// The compilation that something happens to: of the new library where that of before is.
+  /// Returns the command that the fault affects: it compiles the new library over the previous one.
   std::string compile() const { return command("x86-64-v3,x86-64-v2", output.path); }
   std::string failing(const std::string &fault) const {
     return shim + output.path.string() + " KILN_FAULT=" + fault + " " + compile();
@@ -46,7 +47,7 @@ protected:
     for (const auto &[name, text] : before)
       std::ofstream(output.path / name, std::ios::binary) << text;
   }
-  /// All files are whole; how many are not those of a library.
+  /// Expects that all files are complete; returns the number of files that do not belong to a library.
   std::size_t check() {
     Files found = contents(output.path);
     for (const auto &[name, text] : before) {
@@ -84,7 +85,7 @@ TEST_F(WrittenFiles, AFullDisk) {
   compileAgain();
 }
 
-// Each file goes where a link at its name leads, and keeps its mode; what is no regular file is not replaced.
+// Each file is written to the target of a link with its name, and keeps its mode; only regular files are replaced.
 TEST_F(WrittenFiles, LinksAndModesAreKept) {
   Folder elsewhere;
   reset();

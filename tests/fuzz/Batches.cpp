@@ -6,7 +6,7 @@
 namespace kiln::fuzz {
 
 Graph withBatches(Graph graph) {
-  Symbol rows; // of all batched entries
+  Symbol rows; // the dynamic row dimension of all batched entries
   for (Entry &entry : graph.entries) {
     Symbol own = rows;
     auto mayBeBatched = [&](int node) {

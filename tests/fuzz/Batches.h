@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batched entries of random models.
+// Adds batched entries to random models.
 #pragma once
 
 #include "kiln/graph.h"
 
 namespace kiln::fuzz {
 
-/// So many sequences a call of a batched entry has at most.
+/// The largest number of sequences per call of a batched entry.
 inline constexpr int mostSequences = 4;
 
-/// The same model with each entry batched that the language's rules let be (batch_c3, batch_c4).
+/// Returns the same model with every entry batched for which the language's rules permit it (batch_c3, batch_c4).
 Graph withBatches(Graph graph);
 
 } // namespace kiln::fuzz

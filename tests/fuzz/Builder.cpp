@@ -31,14 +31,14 @@ int Builder::make(Op op, std::vector<int> operands, Attributes attributes, Type 
   node.shape = result->shape;
   const Facts of = factsOf(node, types, facts);
   if (node.element == ElementType::i32 && !of.isWithin(-1e6, 1e6))
-    return -1; // would overflow before long
+    return -1; // would soon overflow
   return add(std::move(node), of);
 }
 
 int Builder::add(Node node, const Facts &facts) {
   node.scope = node.op == Op::parameter ? graph.parameters[node.attributes.index].scope : scope;
   const int id = static_cast<int>(graph.nodes.size()),
-            owner = node.op == Op::parameter ? bodyRegion() : region; // an argument's is set by its caller
+            owner = node.op == Op::parameter ? bodyRegion() : region; // the caller sets that of an argument
   for (int operand : node.operands)
     ++used[operand];
   if (node.op != Op::input)
@@ -100,7 +100,7 @@ int Builder::parameter(const Type &type, const RandomModel::Input &range, int le
 
 int Builder::useParameter(int number) {
   const Parameter &parameter = graph.parameters[number];
-  // Where the owner's values are: the body of the stack that owns it, or the entry.
+  // The region that has the owner's values: the body of the stack that owns the parameter, or the entry.
   int owner = region;
   while (owner >= 0 && (parameter.scope > 0 ? graph.regions[owner].scope != parameter.scope : enclosing[owner] >= 0))
     owner = enclosing[owner];
@@ -191,7 +191,7 @@ int Builder::copyRegion(int from, int enclosedBy, int outer, const std::function
     const int copy = copied(argument);
     graph.regions[id].arguments.push_back(copy);
   }
-  // Parameters were made when they were needed; nodes of loops before them may use them.
+  // A parameter is created at its first use, but loops before it may use it too, so parameters come first.
   for (bool isParameter : {true, false})
     for (int node : original.nodes)
       if ((graph.nodes[node].op == Op::parameter) == isParameter) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph in the making, node by node, with the bookkeeping of kiln::Tracer: the scope, the region and the owner of
-// each thing. Unlike there, types are values, and an input can be asked for inside a loop.
+// Builds a graph node by node, with the bookkeeping of kiln::Tracer: the scope, the region and the owner of each node
+// and parameter. In contrast to the tracer, types are run-time values, and an input can be created inside a loop.
 #pragma once
 
 #include <functional>
@@ -24,35 +24,35 @@ public:
   int uses(int id) const { return used[id]; }
   bool isHere(int id) const { return home[id] == region; }
 
-  /// The operation's result; -1 if that breaks a rule or has too many elements. `stated` is what the operation leaves
-  /// to its result.
+  /// Adds an operation and returns its result, or -1 if the operation breaks a rule or has too many elements. `stated`
+  /// is the part of the result type that operands do not determine.
   int make(Op op, std::vector<int> operands, Attributes attributes = {}, Type stated = {});
-  /// Without any check.
+  /// Adds a node without any check.
   int add(Node node, const Facts &facts);
 
-  /// An argument of the entry; -1 if it has too many elements, as of a parameter.
+  /// Adds an argument of the entry; returns -1 if it has too many elements, as `parameter` does.
   int input(const Type &type, const RandomModel::Input &range, const Facts &facts);
-  /// An argument of the loop's body that is open.
+  /// Adds an argument of the loop body that is being built.
   int argument(const Type &type, const Facts &facts);
-  /// A new parameter of the innermost stack or of one around it; `levels` further out than the innermost.
+  /// Adds a parameter of an enclosing stack, `levels` further out than the innermost one.
   int parameter(const Type &type, const RandomModel::Input &range, int levels);
-  /// The parameter of that number, in sight from here; -1 if it is not.
+  /// Returns the value of the parameter of that number, or -1 if it is not visible here.
   int useParameter(int number);
 
   int openEntry();
-  /// Another region with copies of all nodes of an entry, their extents as `replaced` has them.
+  /// Opens another region with copies of all nodes of an entry, whose extents `replaced` maps.
   int openCopy(int entryRegion, const std::function<Dim(const Dim &)> &replaced);
   void closeEntry(const char *name, const std::vector<int> &results);
-  /// Opens the body of a scan, or of a stack of `count` > 0 layers in a scope of its own.
+  /// Opens the body of a scan, or, if `count` > 0, of a stack of `count` layers in a new scope.
   int open(std::int64_t count, const char *name);
   void close();
 
-  /// Nodes that an operation here may use.
+  /// Returns the nodes that an operation may use here.
   std::vector<int> visible() const;
   int loopDepth() const;
   bool isInsideScan() const;
   int entryRegion() const;
-  /// The body of the innermost stack, or the entry.
+  /// Returns the body of the innermost stack, or the entry's region.
   int bodyRegion() const;
   int ownerScope() const { return graph.regions[bodyRegion()].scope < 0 ? 0 : graph.regions[bodyRegion()].scope; }
 
@@ -60,7 +60,7 @@ public:
 
   Graph graph;
   std::shared_ptr<std::deque<std::string>> names;
-  std::map<int, RandomModel::Input> ranges;                  // by node: of inputs
+  std::map<int, RandomModel::Input> ranges;                  // of inputs, by node
   std::map<std::string, RandomModel::Input> parameterRanges; // by leaf
   int region = -1, scope = 0;
 

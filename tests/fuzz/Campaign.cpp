@@ -52,7 +52,7 @@ Verdict tryCaught(const RandomModel &model, std::uint64_t seed, const CampaignOp
   }
 }
 
-/// What a job of trials returns, or nothing if it died.
+/// Parses the verdicts that a job returned; returns nothing if the job died.
 std::optional<std::vector<Verdict>> parse(const JobResult &result) {
   if (result.outcome != JobOutcome::Done)
     return std::nullopt;
@@ -114,7 +114,7 @@ public:
   }
 
 private:
-  /// Compiles something, so that the jobs, forked from here, find the code generator as it is after its first use.
+  /// Compiles a model, so that the jobs, which are forked from this process, inherit an initialised code generator.
   void warmUp() {
     for (const std::string &target : options.targets)
       llvm::consumeError(
@@ -138,7 +138,7 @@ private:
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
     RandomModel model = modelOf(seed, options);
-    const TrialOptions trial = trialOf(model, seed, options); // of the smaller ones, too
+    const TrialOptions trial = trialOf(model, seed, options); // for the reduced models, too
     if (options.reduces && static_cast<int>(summary.failures.size()) < options.mostReduced)
       model = reduce(model, [&](const RandomModel &candidate) {
         const Verdict found = tryAlone(candidate, seed, options, trial);
@@ -162,7 +162,8 @@ private:
     summary.failures.push_back(std::move(failure));
   }
 
-  /// The pass that changes a result of the model; empty if none does, and of several ranks.
+  /// Returns the pass that changes a result of the model, or an empty string if no pass does or if the model is split
+  /// among processes.
   std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed,
                        const TrialOptions &trial) {
     if (trial.isSplit())
@@ -192,7 +193,7 @@ std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
   return options.targets[seed % options.targets.size()];
 }
 
-/// Whether the trial can split the model, if it is to.
+/// Whether the model can be split among processes, if the options require that.
 static bool suits(const RandomModel &model, const CampaignOptions &options) {
   return !options.trial.isSplit() || canBeSplit(triedGraph(model, options.trial), options.trial.ranks);
 }
@@ -246,7 +247,8 @@ Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOpt
   Verdict verdict = tryInAJob(model, seed, options, trial);
   if (verdict.kind != Verdict::Kind::Crashed)
     return verdict;
-  // A kernel at which the code generator crashes is compiled otherwise, where that is in a process of its own.
+  // If the code generator crashed, tries again with each kernel compiled in a separate process, where a crash is
+  // recovered from by compiling the kernel differently.
   TrialOptions isolated = trial;
   isolated.isolatesKernels = true;
   return tryInAJob(model, seed, options, isolated);

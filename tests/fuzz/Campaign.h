@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many trials: in child processes, several one after the other in each; where a child dies or hangs they are tried
-// again alone. What comes out wrong is reduced and written as a spec.
+// Runs many trials in child processes, several in each; after a child dies or hangs, its models are tried again one by
+// one. Models that fail are reduced and written as specs.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,23 @@ namespace kiln::fuzz {
 struct CampaignOptions {
   std::uint64_t firstSeed = 0;
   std::int64_t count = 1;
-  std::vector<std::string> targets; // a model is tried on one of them, in turn
+  std::vector<std::string> targets; // each model is tried on one of them, in turn
   unsigned jobs = 1;
   Options models;
   TrialOptions trial;
   bool reduces = true;
-  int mostReduced = 20;      // of failures; more are only counted
-  std::string folder;        // for the specs of failures; empty: none
-  double secondsLimit = 60;  // of one trial
-  bool drawsWeights = false; // of one model in ten how they are stored, in place of trial.weights
-  bool drawsFloats = false;  // one model in ten is of f16 or of bf16, in place of models.element
+  int mostReduced = 20;      // failures that are reduced; further ones are only counted
+  std::string folder;        // for the specs of failures; empty for none
+  double secondsLimit = 60;  // per trial
+  bool drawsWeights = false; // draws storage formats for one model in ten, instead of trial.weights
+  bool drawsFloats = false;  // makes one model in ten f16 or bf16, instead of models.element
 };
 
 struct Failure {
   std::uint64_t seed;
   std::string target;
   Verdict verdict;
-  std::string spec; // reduced, if it was; how its weights are stored stands above, if they are
+  std::string spec; // reduced if reduction is on; a comment above it states the storage formats, if any
 };
 
 struct Summary {
@@ -41,22 +41,23 @@ struct Summary {
   std::vector<Failure> failures;
 };
 
-/// `progress` hears of each batch, and of each failure when it is known.
+/// `progress` is called after each batch of models, `onFailure` for each failure.
 Summary runCampaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,
                     const std::function<void(const Failure &)> &onFailure);
 
-/// The target of a model, and the model that a seed stands for: of those drawn one after another the first that can be
-/// split, if it is to be.
+/// Return the target of a seed's model, and the model. If models are to be split, the model is the first of a sequence
+/// of random models that can be split.
 std::string targetOf(std::uint64_t seed, const CampaignOptions &options);
 RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options);
 
-/// The trial of that model: how its weights are stored is drawn, if it is to be, and if the target can read such ones.
+/// Returns the options of that model's trial, with random storage formats if these are enabled and the target supports
+/// them.
 TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options);
 
-/// The spec of a model, below a comment that says how its weights are stored, if they are.
+/// Returns the spec of a model, below a comment with its storage formats, if any.
 std::string describe(const RandomModel &model, const TrialOptions &trial);
 
-/// Tries one model in a process of its own.
+/// Tries one model in a separate process.
 Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
                  const TrialOptions &trial);
 

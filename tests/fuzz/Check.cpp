@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole graph, read against SPEC.md and against what a trace leaves:
+// Checks a whole graph against SPEC.md and against the properties of a traced graph:
 // 1. scopes, parameters and states are named, and used where they belong;
-// 2. each region is the body of one entry or loop, and its nodes use what stands before them or around;
+// 2. each region is the body of one entry or loop, and its nodes use earlier nodes or those of enclosing regions;
 // 3. every node has the type that follows from its operands, and something depends on it;
-// 4. a named extent has one meaning, and each entry that uses it has a caller who states it.
+// 4. a named extent has one meaning, and the caller of each entry that uses it determines it.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -79,7 +79,7 @@ private:
     }
   }
 
-  /// `stated`: the symbols that an entry's caller states; null where there are none.
+  /// `stated`: the symbols that an entry's caller determines; null where there is no caller.
   void checkShape(const Extents &shape, const std::map<std::string, Symbol> *stated) {
     for (const Dim &dim : shape) {
       require(dim.fixed() == !dim.symbols[0].present() && (dim.symbols[0].present() || !dim.symbols[1].present()),
@@ -144,7 +144,8 @@ private:
     need(region);
   }
 
-  /// `body`: the region of the innermost stack around, or of the entry; `stacks`: the scopes of the stacks around.
+  /// `body`: the region of the innermost enclosing stack, or of the entry; `stacks`: the scopes of the enclosing
+  /// stacks.
   void checkRegion(int number, int body, const std::vector<int> &stacks, const std::map<std::string, Symbol> &stated) {
     const Region &region = graph.regions[number];
     require(!isEntered[number], "a region is the body of one entry or loop");
@@ -373,7 +374,7 @@ private:
   const Graph &graph;
   std::string problem;
   std::vector<bool> isVisible, isNeeded; // by node
-  std::vector<int> home;                 // by node: the region that it stands in
+  std::vector<int> home;                 // by node: its region
   std::vector<bool> isEntered;           // by region
   std::map<std::string, Symbol> everywhere;
   std::set<std::string> entries;

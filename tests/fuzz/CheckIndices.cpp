@@ -32,7 +32,7 @@ public:
         }
       }
     }
-    if (isWidened) { // as in loops
+    if (isWidened) { // iterate to a fixed point, as for loops
       states = stored;
       follow();
     }
@@ -112,8 +112,8 @@ private:
     }
   }
 
-  /// What is carried, then what is stacked. A value that grows from round to round is taken to be unknown; what the
-  /// body makes of unknown ones is known again (a clamp), and holds for all rounds.
+  /// Returns the facts of the carried values, then of the stacked outputs. A value that grows between iterations is
+  /// widened to unknown; what the body derives from unknown values (a clamp, say) then holds for all iterations.
   std::vector<Facts> loop(const Region &body, std::vector<Facts> x, std::size_t carried) {
     const std::string before = problem;
     const std::vector<Facts> first = x;
@@ -149,7 +149,7 @@ private:
 
   const RandomModel &model;
   const Graph &graph;
-  std::vector<Facts> facts, states, stored; // by node, by state, of what is stored there
+  std::vector<Facts> facts, states, stored; // by node; by state; by state, of stored values
   std::map<int, std::vector<Facts>> scans;
   std::string problem;
 };

@@ -7,7 +7,7 @@ namespace kiln::fuzz {
 
 static bool same(const std::vector<double> &a, const std::vector<double> &b) {
   bool isSame = a.size() == b.size();
-  for (std::size_t i = 0; isSame && i < a.size(); ++i) // bits: NaN is itself, -0 is not 0
+  for (std::size_t i = 0; isSame && i < a.size(); ++i) // compares bits: NaN equals itself, -0 differs from 0
     isSame = std::bit_cast<std::uint64_t>(a[i]) == std::bit_cast<std::uint64_t>(b[i]);
   return isSame;
 }

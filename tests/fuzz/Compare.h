@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether two graphs are the same in everything that the compiler reads.
+// Compares two graphs in everything that the compiler reads.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kiln::fuzz {
 
-/// The first difference in words; empty if there is none.
+/// Describes the first difference; returns an empty string if there is none.
 std::string difference(const Graph &a, const Graph &b);
 
 } // namespace kiln::fuzz

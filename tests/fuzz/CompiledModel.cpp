@@ -39,7 +39,7 @@ std::vector<char> toBytes(const interpreter::Tensor &tensor) {
 
 static std::string said(const kiln_error_t &error) { return error.message; }
 
-/// What is written to the standard error while it lives: diagnostics have no other way out of the compiler.
+/// Captures the standard error during its lifetime, since the compiler prints its diagnostics there.
 class CapturedErrors {
 public:
   CapturedErrors() : before(dup(STDERR_FILENO)), file(memfd_create("errors", MFD_CLOEXEC)) {
@@ -60,7 +60,7 @@ private:
   int before, file;
 };
 
-/// A legal point of the space.
+/// Draws a legal schedule configuration of the search space.
 static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
   for (int tries = 0; tries < 100; ++tries) {
     SchedulePoint point;
@@ -72,7 +72,7 @@ static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
   return presets(space);
 }
 
-/// The name of one of a weight's copies in the weight file.
+/// Returns the name of one copy of a weight in the weight file.
 static std::string nameOf(const WeightInterface &weight, int64_t copy) {
   std::string name = weight.name;
   if (size_t at = name.find("{}"); at != std::string::npos)
@@ -81,7 +81,7 @@ static std::string nameOf(const WeightInterface &weight, int64_t copy) {
 }
 
 CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
-  if (report.model.stages > 1) // which have places of their own each, and weights as they are
+  if (report.model.stages > 1) // which have separate placements each, and no quantised weights
     return;
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element)
@@ -90,7 +90,7 @@ CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
                                           place.element == ElementType::i4 && place.zeros != 0};
 }
 
-/// Words where the text is none.
+/// Parses the storage formats; fails with a message if the text is not valid.
 static llvm::Error setWeights(StorageChoices &weights, const std::string &text) {
   if (text.empty())
     return llvm::Error::success();
@@ -185,7 +185,8 @@ CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
     interpreter::Tensor &weight = weights.at(name);
     interpreter::roundToStored(weight.values, weight.shape, storage);
     weight = interpreter::Tensor::of(weight.element, weight.shape, std::move(weight.values));
-    // A kernel may multiply by the scale behind the sum: the number itself is not rounded, the product once more.
+    // A kernel may multiply by the scale after the sum. Then the dequantised weight is not rounded, but the result is
+    // rounded once more.
     if (!floating(storage.element))
       for (size_t i = 0; i < weight.values.size(); ++i)
         weight.errors[i] += std::abs(weight.values[i]) * 0x1p-23;
@@ -193,7 +194,7 @@ CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
   return weights;
 }
 
-/// As a safetensors file.
+/// Serialises the weights as a safetensors file.
 static std::string imageOf(const CompiledModel::Weights &weights) {
   std::string header = "{", data;
   for (const auto &[name, tensor] : weights) {
@@ -409,7 +410,7 @@ CompiledModel::Session::callBatch(size_t entry, std::vector<Sequence> &sequences
   return split;
 }
 
-/// With arguments between forbidden pages and an arena of exactly the bytes asked for.
+/// Calls with arguments between guard pages, and an arena of exactly the requested size.
 llvm::Expected<CompiledModel::Buffers>
 CompiledModel::Session::runOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
                                   llvm::function_ref<kiln_status_t(kiln_call_t &call, void *const *arguments)> run) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A graph compiled and linked into this process as the library that a user would get: archive members with their
-// symbols, weights bound from an image of a safetensors file, entries called through the run time. Or one for another
-// CPU, linked into a program that an emulator runs.
+// A graph that is compiled and linked into this process as the library that a user would get: archive members with
+// their symbols, weights bound from the image of a safetensors file, entries called through the runtime. Or a graph
+// that is compiled for another CPU and linked into a program that an emulator runs.
 #pragma once
 
 #include <functional>
@@ -22,100 +22,100 @@
 
 namespace kiln::fuzz {
 
-/// The elements of a tensor as a library has them in memory, and back.
+/// Converts the elements of a tensor to and from a library's memory format.
 std::vector<char> toBytes(const interpreter::Tensor &tensor);
 
-/// How a library is called: by how many workers, in what order tasks are done, and what lies in memory before. A model
-/// on a device has one worker.
+/// How a library is called: number of workers, order of tasks, and initial memory contents. A model on a device has one
+/// worker.
 struct CallStyle {
-  /// Of a model on a device: where the tensors of a call are. Displaced: on the device, aligned to their elements only.
+  /// For a model on a device: where the tensors of a call are. Displaced: on the device, aligned to their elements
+  /// only.
   enum class Tensors { OnHost, OnDevice, Displaced };
   TaskOrder order = TaskOrder::Serial;
   unsigned workers = 1;
-  unsigned char poison = 0xff; // of outputs and of the arena but for its states
+  unsigned char poison = 0xff; // initial bytes of outputs, and of the arena except for its states
   Tensors tensors = Tensors::OnHost;
-  bool fillsArena =
-      true; // on a device; false: what a kernel reads there unwritten is a fault of the interpreter of PTX
+  bool fillsArena = true; // on a device; if false, the PTX interpreter reports reads of uninitialised arena memory
 };
 
 /// How a graph is compiled.
 struct CompileChoices {
-  std::optional<std::uint64_t> scheduleSeed = std::nullopt; // kernels have schedules drawn from their search spaces
+  std::optional<std::uint64_t> scheduleSeed = std::nullopt; // kernels have random schedules from their search spaces
   bool checksMemory = false;
   bool isolatesKernels = false;
-  std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
-  bool int8Rows = false;    // whether weights of int8 are multiplied by rows of int8
+  std::string weights = {}; // storage formats: "int8 except *w1=f16"; empty for none
+  bool int8Rows = false;    // whether int8 weights are multiplied by int8 activations
   bool isOrdered = false;
-  RankChoices ranks = {};    // how many ranks and stages there are, and what they share
-  std::string emulator = {}; // the script that links and runs models for another CPU; empty: they are for this one
+  RankChoices ranks = {};    // numbers of ranks and stages, and what they share
+  std::string emulator = {}; // the script that links and runs models for another CPU; empty for this CPU
 };
 
 class CompiledModel {
 public:
-  /// Fails with the compiler's words.
+  /// Compiles the graph; fails with the compiler's diagnostics.
   static llvm::Expected<CompiledModel> compile(const Graph &graph, const std::string &target,
                                                const CompileChoices &choices = {});
 
   const ModelInterface &interface() const { return report.model; }
-  /// Of all weights, as the model's code has them.
+  /// Returns the total size of all weights in the model's packed formats.
   uint64_t packedBytes() const { return report.variants.front().packedBytes; }
-  /// How many kernels have another schedule than their default.
+  /// Returns the number of kernels with another schedule than the default.
   int drawnSchedules() const { return drawn; }
-  /// By the name in the weight file.
+  /// Weights by their names in the weight file.
   using Weights = std::map<std::string, interpreter::Tensor>;
-  /// Every tensor of the weight file: name, element type, shape.
+  /// Returns every tensor of the weight file: name, element type, shape.
   std::vector<std::pair<std::string, interpreter::Tensor>> weightShapes() const;
-  /// Whether a weight is stored in fewer bits.
+  /// Whether a weight is quantised, i.e. stored in fewer bits.
   bool isStored(const std::string &name) const { return storages.count(name) > 0; }
-  /// Whether linear with that weight, whose outputs are along `dim`, takes rows of int8.
+  /// Whether a linear layer with that weight, whose outputs are along `dim`, quantises its activations to int8.
   bool takesInt8(const std::string &name, int dim) const;
-  /// The numbers that stand for these in the model: of weights that are stored in fewer bits the rounded ones.
+  /// Returns the values that the model computes with: those of quantised weights are rounded.
   Weights asStored(Weights weights) const;
-  /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
-  /// a device does not survive one.
+  /// Creates the model on the target it was compiled for, and binds its weights. A process must fork before this call,
+  /// since a device does not survive a fork.
   llvm::Error bind(const Weights &weights);
-  /// Of a model that trains, after bind: gives it first weights that follow from the seed.
+  /// For a model that trains, after bind: initialises its weights as a function of the seed.
   llvm::Error initialise(std::uint64_t seed);
-  /// A bound weight by the name in the weight file, as it is now.
+  /// Returns the current values of a bound weight, by its name in the weight file.
   llvm::Expected<interpreter::Tensor> read(const std::string &name, const interpreter::TensorShape &shape);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
   bool isOfProcesses() const { return handles.size() > 1; }
   bool isEmulated() const { return !script.empty(); }
-  /// Whether a call failed since the emulator itself did.
+  /// Whether a call failed because of the emulator itself.
   bool hasBrokenEmulator() const { return emulator && emulator->isAtFault(); }
 
-  using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes
-  /// One of those that an entry is called for together.
+  using Buffers = std::vector<std::vector<char>>; // the inputs or outputs of an entry, as bytes
+  /// One of the sequences of a batched call.
   struct Sequence {
-    std::vector<char> states; // of the model, zero at first; a call goes on with them
+    std::vector<char> states; // of the model, initially zero; a call updates them
     interpreter::Extents extents;
     Buffers inputs;
   };
-  /// The entry that does for several sequences what this one does for one; nothing if it is not batched.
+  /// Returns the batched version of this entry, or nothing if it is not batched.
   std::optional<size_t> batchOf(size_t entry) const;
 
-  /// An arena of its own, whose states are zero.
+  /// A session with its own arena, whose states are initially zero.
   class Session {
   public:
     Session(CompiledModel &model, CallStyle style);
     ~Session();
-    /// The outputs' bytes; fails with the status' words. Inputs cannot be written, nothing outside of them be read.
-    /// Ranks are threads, all of which must have the same outputs.
+    /// Returns the outputs' bytes; fails with the status' message. Inputs are read-only, and memory outside of them is
+    /// inaccessible. Ranks are threads, all of which must return the same outputs.
     llvm::Expected<Buffers> call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     const std::vector<char> &states() const { return held.front(); }
     std::vector<char> &states() { return held.front(); }
-    /// Of a model that trains, on the host: what its header says of these.
+    /// For a model that trains, on the host: as the functions of its header.
     llvm::Error saveTraining(const std::string &path, const kiln_training_t &training) const;
     llvm::Expected<kiln_training_t> loadTraining(const std::string &path);
     llvm::Error swapAverage();
     llvm::Error beginTraining();
-    /// The same for several sequences, of what a call of the entry is for one: their outputs. On the host.
+    /// Calls the batched version of the entry for several sequences, on the host; returns their outputs.
     llvm::Expected<std::vector<Buffers>> callBatch(size_t entry, std::vector<Sequence> &sequences);
 
   private:
     llvm::Expected<Buffers> runOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
                                       llvm::function_ref<kiln_status_t(kiln_call_t &call, void *const *arguments)> run);
-    /// Which one of the processes calls, and whom with.
+    /// Which process calls, and its communicators.
     struct Process {
       size_t number = 0;
       const kiln_communicator_t *ranks = nullptr, *stages = nullptr;
@@ -142,7 +142,7 @@ private:
   explicit CompiledModel(CompileReport report);
   /// Links the library into this process.
   llvm::Error link();
-  /// A function of the library, without the model's name: find<decltype(kiln_create)>("create").
+  /// Returns a function of the library, by its name without the model's: find<decltype(kiln_create)>("create").
   template <class Function> llvm::Expected<Function *> function(const char *name) {
     llvm::Expected<void *> address = linked->lookup(report.model.name + "_" + name);
     if (!address)
@@ -151,15 +151,15 @@ private:
   }
 
   CompileReport report;
-  std::optional<LinkedObjects> linked; // none of an emulated one
+  std::optional<LinkedObjects> linked; // absent for an emulated model
   std::string script;
   std::unique_ptr<Emulator> emulator; // once weights are bound
-  /// What a weight is stored as, and the dimension of its scales.
-  std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
+  /// The storage format of a weight, and the dimension of its scales.
+  std::map<std::string, interpreter::Storage> storages; // of quantised weights, by name in the weight file
   int drawn = 0;
   bool hasInt8Rows = false;
   uint32_t ranks = 1;
-  std::vector<Handle> handles; // by process: all ranks of the first stage, those of the next one
+  std::vector<Handle> handles; // by process: all ranks of the first stage, then those of the next one
   decltype(kiln_run) *run = nullptr;
   decltype(kiln_run_batch) *runBatch = nullptr;
   decltype(kiln_pool_create) *createPool = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values made to suit: not too large, above zero, of another shape.
+// Derives values that meet a constraint: bounded, positive, or of another shape.
 #include <algorithm>
 
 #include "tests/fuzz/Generator.h"
@@ -83,7 +83,7 @@ int Generator::converted(int value, const Type &type) {
     return broadcasts(shapeOf(value), type.shape) && broadcast(shapeOf(value), type.shape) == type.shape
                ? make(Op::expand, {value}, {}, type)
                : -1;
-  // Axes that do not fit are summed up.
+  // Axes that do not fit are reduced.
   while (value >= 0 && !(broadcasts(shapeOf(value), type.shape) && shapeOf(value).size() <= type.shape.size())) {
     const Op op = isFloat(type.element) && random.percent(60) ? Op::mean : Op::max;
     value = make(op, {value}, alongAxis(static_cast<int>(random.below(static_cast<int>(shapeOf(value).size())))));
@@ -103,7 +103,7 @@ int Generator::bounded(int value, const Type &type, const Facts &facts) {
     const int small = make(Op::tanh, {value});
     return facts.low <= -2 && facts.high >= 2 && random.percent(50) ? scaled(small, 2) : small;
   }
-  // Integers: -x is at most 0 below, so max(-max(-x, -high), low) is within.
+  // For integers, -x <= 0 follows from the lower bound, so max(-max(-x, -high), low) is within bounds.
   const Facts now = b.facts(value);
   if (facts.below ? now.low >= facts.low && now.below && *now.below == *facts.below
                   : now.isWithin(facts.low, facts.high))

@@ -275,7 +275,7 @@ private:
     add(region.nodes.size() > 20, "many operations");
   }
 
-  /// Weights and states that several entries, loops or operations use.
+  /// Counts weights and states that several entries, loops or operations use.
   void shared() {
     std::map<int, int> parameters, states;
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a graph has in it, by name: operations, attributes, and combinations that the compiler treats each in its way.
+// Names the features of a graph: operations, attributes, and combinations that the compiler treats differently.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace kiln::fuzz {
 
-/// Adds 1 to each thing that the graph has, however often.
+/// Adds 1 to each feature that the graph has, however often it occurs.
 void count(const Graph &graph, std::map<std::string, int> &things);
-/// The things that random graphs are to have, each with its least number in 5,000 of them.
+/// Returns the features that random graphs must have, each with its least number in 5,000 graphs.
 const std::map<std::string, int> &expectedThings();
 
 } // namespace kiln::fuzz

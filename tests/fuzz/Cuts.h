@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ways in which a model may become smaller. Each family lists its edits of a model, the largest cuts first; what an
-// edit leaves is tidied and checked by the reduction.
+// The families of edits that make a model smaller. Each family lists its edits of a model, the largest first; the
+// reduction tidies and checks the edited model.
 #pragma once
 
 #include <functional>
@@ -30,10 +30,10 @@ std::vector<Edit> cutSymbols(const RandomModel &model);
 std::vector<Edit> cutExtents(const RandomModel &model);
 std::vector<Edit> cutAttributes(const RandomModel &model);
 
-/// The entry returns these nodes.
+/// Makes the entry return these nodes.
 void giveBack(RandomModel &model, std::size_t entry, const std::vector<int> &results);
 
-/// What is to become smaller: nodes above all, then extents and attributes.
+/// The cost that a reduction minimises: nodes above all, then extents and attributes.
 std::int64_t costOf(const Graph &graph);
 
 } // namespace kiln::fuzz

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Smaller extents, everywhere at once or of one value; named ones become numbers; attributes take their defaults.
+// Edits that make extents smaller, everywhere at once or of one value; that replace named extents by numbers; and that
+// reset attributes to their defaults.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -31,14 +32,14 @@ static Dim named(const Symbol &symbol) {
   return dim;
 }
 
-/// A number in place of a name, closer bounds, no least; T in place of 2*T+1.
+/// Replaces a symbol by a number, narrows its bounds, removes its `least`, or replaces 2*T+1 by T.
 std::vector<Edit> cutSymbols(const RandomModel &model) {
   std::vector<Edit> edits;
   for (const Symbol &symbol : symbolsOf(model.graph)) {
     const std::string name = symbol.name;
     auto replace = [&](const Dim &by) {
       edits.push_back([=](RandomModel &m) {
-        // `least` of another symbol goes with the name.
+        // If another symbol has this one as its `least`, drops that with the name.
         auto freed = [=](const Symbol &other) {
           Symbol result = other;
           if (name == result.least)
@@ -116,7 +117,7 @@ std::vector<Edit> cutExtents(const RandomModel &model) {
       if (to >= 1 && to < *from)
         edits.push_back([from = *from, to](RandomModel &m) { replaceNumber(m, from, to); });
   }
-  // Of one source alone: what broadcasts need not be as large.
+  // Changes one source node only, since operands that are broadcast need not be as large.
   const Graph &graph = model.graph;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node &node = graph.nodes[i];
@@ -138,7 +139,7 @@ std::vector<Edit> cutExtents(const RandomModel &model) {
 
 namespace {
 
-/// Collects changes of one node.
+/// Collects edits of the attributes of one node.
 class AttributeCuts {
 public:
   AttributeCuts(const Node &node, std::size_t number, std::vector<Edit> &edits)
@@ -239,7 +240,7 @@ private:
 
 } // namespace
 
-/// A reduction of one attribute of a node: what it is without.
+/// Each edit resets or reduces one attribute of a node.
 std::vector<Edit> cutAttributes(const RandomModel &model) {
   std::vector<Edit> edits;
   for (std::size_t i = 0; i < model.graph.nodes.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop becomes its body, once; a scan loses a state, a sequence, an output.
+// Edits that replace a loop by one execution of its body, and that remove a state, a sequence or an output of a scan.
 #include <algorithm>
 
 #include "tests/fuzz/Cuts.h"
@@ -8,7 +8,7 @@
 
 namespace kiln::fuzz {
 
-/// The body's nodes stand in the region around; its arguments are these.
+/// Moves the body's nodes into the enclosing region; `arguments` replace the body's arguments.
 static void inlineBody(Graph &graph, int number, const std::vector<int> &arguments) {
   const std::vector<int> home = homesOf(graph);
   const int bodyNumber = graph.nodes[number].attributes.index;
@@ -27,7 +27,7 @@ static void inlineStack(RandomModel &model, int number) {
   const int region = graph.nodes[number].attributes.index, scope = graph.regions[region].scope;
   inlineBody(graph, number, graph.nodes[number].operands);
   replaceUses(graph, number, graph.regions[region].results[0]);
-  // What the layers own, the model or the stack around does now.
+  // The model or the enclosing stack now owns what the layers owned.
   const int parent = graph.scopes[scope].parent;
   std::vector<RandomModel::Input> known;
   for (const Parameter &parameter : graph.parameters)
@@ -70,7 +70,7 @@ std::vector<Edit> cutStacks(const RandomModel &model) {
   return edits;
 }
 
-/// The results of a scan, by their number.
+/// Returns the results of a scan, by their number.
 static std::vector<std::pair<int, int>> resultsOf(const Graph &graph, int scan) {
   std::vector<std::pair<int, int>> results;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
@@ -89,7 +89,8 @@ static int addBefore(Graph &graph, int before, Node node) {
   return id;
 }
 
-/// The first step alone: slices of the sequences are inputs, outputs are expanded along the axis that they had.
+/// Replaces the scan by its first step: slices of the sequences become inputs, and outputs are expanded along their
+/// stacked axis.
 static void inlineScan(RandomModel &model, int number) {
   Graph &graph = model.graph;
   const Node scan = graph.nodes[number];
@@ -128,7 +129,7 @@ static void renumberArguments(Graph &graph, const Region &body) {
     graph.nodes[body.arguments[i]].attributes.index = static_cast<int>(i);
 }
 
-/// The state is what it was at first in every step, and at the end.
+/// Replaces the state by its initial value in every step and at the end.
 static void dropState(RandomModel &model, int number, int state) {
   Graph &graph = model.graph;
   Node &scan = graph.nodes[number];
@@ -145,7 +146,7 @@ static void dropState(RandomModel &model, int number, int state) {
   renumberArguments(graph, body);
   for (auto [index, result] : resultsOf(graph, number))
     if (index == state)
-      graph.nodes[result].attributes.index = 0, graph.nodes[result].operands = {initial}; // nothing uses it
+      graph.nodes[result].attributes.index = 0, graph.nodes[result].operands = {initial}; // no node uses it any more
   renumber(graph, number, state);
 }
 
@@ -189,8 +190,8 @@ std::vector<Edit> cutScans(const RandomModel &model) {
   return edits;
 }
 
-/// What is carried stays as it was; an output is what it was computed of. Then the entry returns a value of the body,
-/// which runs once and outside.
+/// Edits of a loop's results: a carried value stays unchanged; an output is replaced by one of its operands. Further
+/// edits replace the loop by one execution of its body, and let the entry return a value of the body.
 std::vector<Edit> cutLoopResults(const RandomModel &model) {
   std::vector<Edit> edits;
   const Graph &graph = model.graph;

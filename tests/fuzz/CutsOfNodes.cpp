@@ -41,7 +41,8 @@ void giveBack(RandomModel &model, std::size_t number, const std::vector<int> &re
     entry.output_names.push_back(model.names->emplace_back("y" + std::to_string(i)).c_str());
 }
 
-/// One result alone; the half that is computed first; a result less; what a result was computed of.
+/// Edits that keep one result only, return an earlier node instead, remove one result, or replace a result by one of
+/// its operands.
 std::vector<Edit> cutResults(const RandomModel &model) {
   std::vector<Edit> edits;
   const Graph &graph = model.graph;
@@ -81,7 +82,7 @@ static void dropNode(Graph &graph, int node) {
       list->erase(std::remove(list->begin(), list->end(), node), list->end());
 }
 
-/// A store less; an append becomes an input, or what it appends; what is kept is returned instead.
+/// Edits that remove a store; replace an append by an input or by its operand; or return the stored value instead.
 std::vector<Edit> cutEffects(const RandomModel &model) {
   std::vector<Edit> edits;
   for (std::size_t i = 0; i < model.graph.nodes.size(); ++i) {
@@ -108,7 +109,7 @@ std::vector<Edit> cutEffects(const RandomModel &model) {
   return edits;
 }
 
-/// A node becomes an input: the late ones first, which have the most above them. Then nothing above them is left.
+/// Edits that replace a node by an input, the last nodes first: these have the most operands, which are then unused.
 std::vector<Edit> cutToInputs(const RandomModel &model) {
   std::vector<Edit> edits;
   std::vector<bool> isArgument(model.graph.nodes.size());
@@ -121,13 +122,13 @@ std::vector<Edit> cutToInputs(const RandomModel &model) {
     if (node.op == Op::scan || node.op == Op::store || node.op == Op::append)
       continue;
     if (isArgument[number])
-      continue; // is one
+      continue; // already an input
     edits.push_back([=](RandomModel &m) { replaceByInput(m, number); });
   }
   return edits;
 }
 
-/// A node is left out: one of its operands stands for it. Types follow, if they can.
+/// Edits that replace a node by one of its operands. Types are inferred again if that is possible.
 std::vector<Edit> cutToOperands(const RandomModel &model) {
   std::vector<Edit> edits;
   for (std::size_t i = model.graph.nodes.size(); i > 0; --i) {
@@ -143,7 +144,7 @@ std::vector<Edit> cutToOperands(const RandomModel &model) {
   return edits;
 }
 
-/// Two inputs become one, an input a constant, a weight one of another's type.
+/// Edits that merge two inputs, replace an input by a constant, or replace a weight by another one of its type.
 std::vector<Edit> cutInputs(const RandomModel &model) {
   std::vector<Edit> edits;
   const Graph &graph = model.graph;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of a model on a device: tensors and arena in memory of exactly the size asked for, of which the interpreter of
-// PTX knows the bounds. Displaced tensors have bytes before and behind them that must not change, which a GPU shows as
-// well.
+// Calls a model on a device: tensors and arena are allocations of exactly the requested size, whose bounds the PTX
+// interpreter checks. Displaced tensors have margins before and after them that must not change, which detects errors
+// on a real GPU too.
 #include "CompiledModel.h"
 
 #include <cstdlib>
@@ -12,9 +12,9 @@ namespace kiln::fuzz {
 
 namespace {
 
-constexpr size_t margin = 64; // bytes around what is displaced
+constexpr size_t margin = 64; // bytes around a displaced tensor
 
-/// The library's functions for memory of its device, which return the words of what went wrong.
+/// The library's functions for device memory, which return error messages.
 struct DeviceMemory {
   kiln_model_t *model;
   decltype(kiln_allocate_memory) *allocate;
@@ -23,7 +23,7 @@ struct DeviceMemory {
   decltype(kiln_copy_from_memory) *copyFrom;
 };
 
-/// What the fake driver found wrong with a kernel; nothing of another driver.
+/// Returns the fault that the fake driver found in a kernel; empty with another driver.
 std::string fault() {
   const char *name = std::getenv("KILN_CUDA_DRIVER");
   void *driver = name ? dlopen(name, RTLD_NOW | RTLD_NOLOAD) : nullptr;
@@ -37,7 +37,7 @@ llvm::Error check(kiln_status_t status, const kiln_error_t &error) {
 
 class DeviceBuffer {
 public:
-  /// `margin`: bytes before and behind it.
+  /// `before`, `behind`: the bytes of the margins before and after the buffer.
   DeviceBuffer(const DeviceMemory &memory, size_t bytes, size_t before, size_t behind)
       : memory(memory), bytes(bytes), before(before), behind(behind) {}
   DeviceBuffer(DeviceBuffer &&other) noexcept
@@ -51,7 +51,7 @@ public:
   }
   void *data() const { return static_cast<char *>(address) + before; }
 
-  /// The contents from the beginning on; `around`: of the bytes beside it.
+  /// Writes the contents from the beginning of the buffer; fills the margins with `around`.
   llvm::Error write(const std::vector<char> &contents, unsigned char around) {
     std::vector<char> all(before, static_cast<char>(around));
     all.insert(all.end(), contents.begin(), contents.end());
@@ -62,7 +62,7 @@ public:
                        : check(memory.copyTo(memory.model, address, all.data(), all.size(), &error), error);
   }
 
-  /// So many bytes from the beginning on; fails if one beside them is not `around`.
+  /// Reads `count` bytes from the beginning of the buffer; fails if a byte of the margins is not `around`.
   llvm::Expected<std::vector<char>> read(size_t count, unsigned char around) const {
     const size_t tail = count == bytes ? behind : 0;
     std::vector<char> all(before + count + tail);
@@ -83,20 +83,20 @@ private:
   void *address = nullptr;
 };
 
-/// The tensors of a call where its style wants them.
+/// The tensors of a call, placed as its style says.
 class Arguments {
 public:
   Arguments(const DeviceMemory &memory, const CallStyle &style) : memory(memory), style(style) {}
 
   llvm::Error add(std::vector<char> contents, size_t elementBytes) {
     isDisplaced = style.tensors == CallStyle::Tensors::Displaced;
-    contents.reserve(1); // the address of a tensor without elements is none of null
+    contents.reserve(1); // the address of a tensor without elements must not be null
     host.push_back(std::move(contents));
     if (style.tensors == CallStyle::Tensors::OnHost) {
       addresses.push_back(host.back().data());
       return llvm::Error::success();
     }
-    // An odd number of elements behind what an allocation is aligned to.
+    // An odd number of elements after the alignment of an allocation.
     const size_t before = isDisplaced ? margin + elementBytes : 0;
     DeviceBuffer &buffer = device.emplace_back(memory, host.back().size(), before, isDisplaced ? margin : 0);
     if (llvm::Error failed = buffer.allocate())
@@ -107,7 +107,7 @@ public:
 
   void *const *data() const { return addresses.data(); }
 
-  /// What an argument holds after the call; of an input it is what it held before.
+  /// Returns the contents of an argument after the call; an input must be unchanged.
   llvm::Expected<std::vector<char>> read(size_t number, bool isInput) {
     if (style.tensors == CallStyle::Tensors::OnHost)
       return host[number];

@@ -80,7 +80,7 @@ int addInput(RandomModel &model, int entry, const Type &type, const RandomModel:
   model.graph.nodes.push_back(std::move(node));
   region.arguments.push_back(id);
   std::string name;
-  for (int number = node.attributes.index;; ++number) { // reductions leave gaps
+  for (int number = node.attributes.index;; ++number) { // reductions leave gaps in the numbers
     name = "x" + std::to_string(number);
     if (std::none_of(to.input_names.begin(), to.input_names.end(), [&](const char *known) { return name == known; }))
       break;
@@ -90,7 +90,7 @@ int addInput(RandomModel &model, int entry, const Type &type, const RandomModel:
   return id;
 }
 
-/// What the users of an integer that only moves it take it for.
+/// Finds the limit that the users of an integer, possibly after data movement, impose on it.
 static void limit(const Graph &graph, int node, std::optional<Dim> &below, double &low, int depth) {
   for (std::size_t i = 0; i < graph.nodes.size() && depth < 8; ++i) {
     const Node &user = graph.nodes[i];
@@ -138,7 +138,7 @@ void replaceExtents(RandomModel &model, const std::function<Dim(const Dim &)> &r
   for (auto &inputs : model.inputs)
     for (RandomModel::Input &input : inputs)
       if (!input.limit.empty()) {
-        // A length's limit is one more than the keys.
+        // The limit of a length is the number of keys plus one.
         Dim before = dimOf(input.limit, symbols);
         before.offset -= input.low == 1;
         Dim after = replaced(before);
@@ -161,7 +161,7 @@ void replaceExtents(RandomModel &model, const std::function<Dim(const Dim &)> &r
 
 namespace {
 
-/// Types anew from those of inputs, parameters, constants and states, in the order of execution.
+/// Infers all types again from those of inputs, parameters, constants and states, in the order of execution.
 class Inference {
 public:
   explicit Inference(Graph &graph) : graph(graph) {}
@@ -229,7 +229,7 @@ private:
     return type.has_value();
   }
 
-  /// What an operation states, so that it goes with new operands.
+  /// Adapts the attributes of an operation to new operands.
   void adapt(Node &node) {
     Attributes &a = node.attributes;
     const Extents from = node.operands.empty() ? Extents() : graph.nodes[node.operands[0]].shape;
@@ -274,7 +274,7 @@ private:
     }
   }
 
-  /// Its values, over and over.
+  /// Repeats its values.
   static void adaptConstant(Node &node) {
     if (!isFixed(node.shape))
       return;
@@ -317,7 +317,7 @@ private:
     node.attributes.start = std::min(node.attributes.start, whole - part);
   }
 
-  /// One extent takes what the others leave.
+  /// Adapts one extent so that the number of elements stays the same.
   static void adaptReshape(Node &node, const Extents &from) {
     if (sameCount(from, node.shape))
       return;
@@ -383,7 +383,7 @@ Graph ordered(Graph graph) {
   return detail::in_order(std::move(graph));
 }
 
-/// Indices and lengths that are inputs keep within what has become smaller.
+/// Reduces the limits of inputs that are indices and lengths to the reduced extents.
 static void narrowInputs(RandomModel &model) {
   const std::vector<Symbol> symbols = symbolsOf(model.graph);
   for (std::size_t e = 0; e < model.inputs.size(); ++e)

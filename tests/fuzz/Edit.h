@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Changes of a finished graph: what a reduction is made of. An edit may leave nodes that nothing needs and types that
-// no longer fit; tidied() makes a graph of it again, if there is one.
+// Edits of a finished graph, which a reduction applies. An edit may leave dead nodes and inconsistent types; tidied()
+// makes the graph valid again, if that is possible.
 #pragma once
 
 #include <functional>
@@ -12,29 +12,29 @@
 
 namespace kiln::fuzz {
 
-/// The extent that limitText wrote.
+/// Parses an extent that limitText wrote.
 Dim dimOf(const std::string &text, const std::vector<Symbol> &symbols);
 
-/// The order of a trace, in which what changes states stands as its spec would have it, too.
+/// Renumbers the nodes in the order of a trace, with effects on states in the order of a spec.
 Graph ordered(Graph graph);
 
-/// Numbers and types anew, without what nothing needs; nothing if that is no well-formed model whose indices are within
-/// their tables.
+/// Infers types and numbers again, without dead nodes; returns nothing if the result is not a well-formed model whose
+/// indices are within their tables.
 std::optional<RandomModel> tidied(RandomModel model);
 
-/// By node: the region that it stands in, as an argument or not.
+/// Returns the region of each node, whether it is an argument or not.
 std::vector<int> homesOf(const Graph &graph);
-/// The entry around the region, by its number; -1 if there is none.
+/// Returns the number of the entry that encloses the region, or -1.
 int entryAround(const Graph &graph, int region);
-/// Wherever `from` is an operand or a result, `to` is instead.
+/// Replaces `from` by `to` wherever it is an operand or a result.
 void replaceUses(Graph &graph, int from, int to);
-/// A new input of the entry.
+/// Adds an input to the entry.
 int addInput(RandomModel &model, int entry, const Type &type, const RandomModel::Input &range);
-/// The node becomes an input of its entry, which may hold what its users take as indices.
+/// Replaces the node by an input of its entry, with a range that suits its users if they take it as an index.
 void replaceByInput(RandomModel &model, int node);
 
-/// Every extent that is stated rather than inferred: those of inputs, parameters, constants, states, and of operations
-/// that have them from their result; limits of inputs with them.
+/// Maps every extent that is stated rather than inferred: those of inputs, parameters, constants and states, of
+/// operations that state their result's shape, and of the limits of inputs.
 void replaceExtents(RandomModel &model, const std::function<Dim(const Dim &)> &replaced);
 
 } // namespace kiln::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that was compiled for another CPU, in a program that an emulator runs.
+// A model that is compiled for another CPU, in a program that an emulator runs.
 #pragma once
 
 #include "compiler/tuner/Runner.h"
@@ -10,14 +10,16 @@ namespace kiln::fuzz {
 
 class Emulator {
 public:
-  /// `script`: links tests/fuzz/emulated/model.cpp with a model's objects and runs that (Runner.h).
+  /// Starts the emulator. `script` links tests/fuzz/emulated/model.cpp with a model's objects and runs the program
+  /// (Runner.h).
   static llvm::Expected<std::unique_ptr<Emulator>> start(const std::string &script, llvm::ArrayRef<ObjectFile> objects);
 
-  /// What is put there the program takes, once it is sent.
+  /// The channel to the program; a message is sent once it is complete.
   Messages &messages() { return runner->messages(); }
-  /// Sends what was put, and takes the words of the answer: none, unless the program found something wrong or died.
+  /// Sends the message and receives the answer's error message, which is empty unless the program detected an error or
+  /// died.
   llvm::Error answer();
-  /// Whether it was the emulator that died, at an assertion of its own.
+  /// Whether the emulator itself died, at one of its own assertions.
   bool isAtFault() const { return isBroken; }
 
 private:

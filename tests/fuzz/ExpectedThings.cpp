@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table: what 5,000 random graphs have in them at least.
+// The table of the features that 5,000 random graphs must have at least.
 #include "tests/fuzz/Coverage.h"
 
 namespace kiln::fuzz {
 
-// About a third of what there was of each on 2026-11-24, rounded down.
+// About a third of the counts measured on 2026-11-24, rounded down.
 const std::map<std::string, int> &expectedThings() {
   // clang-format off
   static const std::map<std::string, int> things = {

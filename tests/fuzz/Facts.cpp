@@ -35,7 +35,7 @@ static Facts product(const Facts &a, const Facts &b) {
   return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4), a.size * b.size, {}};
 }
 
-/// A sum of `count` terms.
+/// Returns the facts of a sum of `count` terms.
 static Facts sumOf(const Facts &term, double count) {
   const double typical = term.size * (1 + square_root(count)), most = larger(term) * count;
   const bool hasSign = term.low >= 0 || term.high <= 0;
@@ -47,7 +47,7 @@ static Facts sumOf(const Facts &term, double count) {
 
 static double elementsOf(const Dim &dim) { return static_cast<double>(dim.max()); }
 
-/// A number that is no longer counted.
+/// Clamps bounds that are too large to track.
 static Facts limited(Facts facts) {
   constexpr double most = 1e30;
   facts.low = std::clamp(facts.low, -most, most);
@@ -56,7 +56,7 @@ static Facts limited(Facts facts) {
   return facts;
 }
 
-/// e^x by squares: libm's own may differ from machine to machine.
+/// Computes e^x by squaring, since the result of libm may differ between machines.
 static double powerOfE(double x) {
   x = std::clamp(x, -60.0, 60.0);
   double result = 1 + x / 1024;
@@ -90,7 +90,7 @@ static Facts unary(Op op, const Facts &x) {
   case Op::gelu_tanh:
   case Op::silu:
     return {-0.3, std::max(x.high, 0.0), std::max(x.size, 0.3), {}};
-  default: // nothing is known of it
+  default: // nothing is known of the result
     return {-1e30, 1e30, std::max(x.size, 1.0), {}};
   }
 }
@@ -109,7 +109,7 @@ static Facts binary(Op op, bool isInteger, const Facts &a, const Facts &b) {
     return product(a, b);
   case Op::maximum: {
     Facts result{std::max(a.low, b.low), std::max(a.high, b.high), std::max(a.size, b.size), {}};
-    // A number that is smaller than the least extent changes nothing of what is below it.
+    // A maximum with a number below the smallest value of the extent keeps the bound `below`.
     if (a.below && b.high < static_cast<double>(a.below->min()))
       result.below = a.below;
     else if (b.below && a.high < static_cast<double>(b.below->min()))
@@ -157,7 +157,7 @@ static Facts contraction(const Node &node, const std::vector<Type> &types, const
       terms = (i == 1 ? 1 : terms) * elementsOf(types[1].shape[i]);
   Facts result = sumOf(product(x[0], x[1]), terms);
   if (node.op == Op::conv2d)
-    result = hull(result, between(0, 0)); // nothing but padding
+    result = hull(result, between(0, 0)); // a window may contain padding only
   return x.size() == 3 ? binary(Op::add, false, result, x[2]) : result;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model: named extents, entries of operations, results; then what no result depends on is left out.
+// Draws a model: named extents, entries of operations, and results; then removes nodes on which no result depends.
 #include "tests/fuzz/Generator.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ void Generator::drawExtents() {
     palette.push_back(namedExtent());
 }
 
-/// What nothing uses, mostly; now and then something that is used, twice the same, an input.
+/// Draws the results: mostly unused values; now and then a used value, the same value twice, or an input.
 std::vector<int> Generator::results() {
   std::vector<int> unused, all, results;
   for (int id : b.visible()) {
@@ -167,13 +167,13 @@ void Generator::forwardEntry(const char *name, int operations) {
   }
   const bool hasEffects = !b.graph.regions[b.region].effects.empty();
   const std::vector<int> given = hasEffects && random.percent(4) ? std::vector<int>() : results();
-  if (b.graph.regions[b.region].arguments.empty()) // an entry has one, be it of no use
+  if (b.graph.regions[b.region].arguments.empty()) // an entry requires an argument, even an unused one
     b.input(floatType({}), {}, {});
   b.closeEntry(name, given.empty() && !hasEffects ? b.graph.regions[b.region].arguments : given);
 }
 
-/// A copy of the last entry, as `decode` is one of `prefill`: shared weights and states, a named extent with a value,
-/// more operations, other results.
+/// Adds a modified copy of the last entry, as `decode` is one of `prefill`: weights and states are shared, a named
+/// extent gets a value, there are more operations and other results.
 bool Generator::similarEntry(const char *name) {
   Dim from, to;
   if (!symbols.empty() && random.percent(60)) {
@@ -197,7 +197,7 @@ bool Generator::similarEntry(const char *name) {
   const std::vector<int> before = b.graph.regions[b.graph.entries.back().region].results;
   b.openCopy(b.graph.entries.back().region, replaced);
   const std::vector<int> same = b.graph.regions[b.region].results;
-  for (std::size_t i = 0; i < kept.size(); ++i) { // who reads may not append any more, and so on: rather nothing
+  for (std::size_t i = 0; i < kept.size(); ++i) { // no more use: a read state may not be appended to, say
     kept[i].isRead = kept[i].isAppended = kept[i].isStored = true;
   }
   for (int i = static_cast<int>(random.below(3)); i > 0; --i)
@@ -233,7 +233,7 @@ RandomModel Generator::run() {
 
   RandomModel model;
   model.names = b.names;
-  // Numbers change; the order of the arguments does not.
+  // Node numbers change, but the order of the arguments does not.
   for (const Entry &entry : b.graph.entries) {
     auto &inputs = model.inputs.emplace_back();
     for (int argument : b.graph.regions[entry.region].arguments) {

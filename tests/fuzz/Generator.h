@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes a random model: draws an operation, then looks for operands that suit it among the values in sight, and makes
-// new ones where none does. A recipe gives the number of a node, or -1 if it found nothing this time.
+// Generates a random model: draws an operation, then looks for suitable operands among the visible values, and creates
+// new ones if there are none. A recipe returns the number of a node, or -1 if it found none this time.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ private:
     Op op;
     Recipe recipe;
   };
-  /// A tensor between calls: its elements and what is kept of them.
+  /// A state: the facts of its elements and its uses.
   struct Kept {
     Facts facts;
     int scope;
@@ -43,34 +43,34 @@ private:
   Dim extent();
   Extents shape(int leastRank, int mostRank, bool fixed = false);
   int rank(int least, int most);
-  /// A value in sight that suits, more often a late or an unused one; -1 if there is none.
+  /// Returns a visible value that suits, with a preference for late and unused ones; -1 if there is none.
   int choose(const std::function<bool(int)> &suits);
   int fresh(const Type &type, bool isPositive = false);
   int freshInteger(const Extents &shape, double low, double high);
   int constant(const Type &type, double low, double high);
   int number(double value, ElementType element);
   int parameter(const Type &type, bool isPositive = false);
-  /// A value of exactly this type.
+  /// Returns a value of exactly this type.
   int ofType(const Type &type);
-  /// A floating-point value, integers, conditions of a rank within bounds.
+  /// Return a floating-point value, integers, or conditions, of a rank within bounds.
   int floats(int leastRank = 0, int mostRank = 6);
   int integers(int leastRank = 0, int mostRank = 3);
   int condition(const Extents &like);
   int anything(int leastRank = 0, int mostRank = 6);
-  /// A value that broadcasts with this shape to no more than it has, or to more.
+  /// Returns a value that broadcasts with this shape; unless `mayGrow`, the result has this shape.
   int besides(const Type &type, bool mayGrow = true);
-  /// i32 indices of an axis, of this shape if one is given.
+  /// Returns i32 indices of an axis, of the shape of `like` if that is given.
   int indices(const Dim &extent, const Extents *like = nullptr);
   int drawnIndices(const Dim &extent, const Extents &shape);
-  /// Integers in [1, most], as lengths are.
+  /// Returns integers in [1, most], for use as lengths.
   int lengths(const Extents &shape, const Dim &most);
-  /// `value`, or something made of it that is not larger than `most`.
+  /// Returns `value`, or a value derived from it that is not larger than `most`.
   int tamed(int value, double most = 30);
   int positive(int value);
   int scaled(int value, double by);
-  /// Something of this type that depends on `value`.
+  /// Returns a value of this type that depends on `value`.
   int converted(int value, const Type &type);
-  /// The same with elements in [low, high].
+  /// As `converted`, with elements in the bounds of `facts`.
   int bounded(int value, const Type &type, const Facts &facts);
   int reshapedTo(int value, const Extents &shape);
   int transposed(int value, std::vector<int> permutation);
@@ -155,10 +155,10 @@ private:
   Random random;
   Builder b;
   std::vector<Symbol> symbols;
-  Extents palette;        // extents that the model prefers, so that shapes meet
+  Extents palette;        // preferred extents of the model, so that shapes match
   std::vector<Kept> kept; // by state
   int operationsLeft = 0;
-  bool hasStack = false; // the entry at hand
+  bool hasStack = false; // in the current entry
 };
 
 } // namespace kiln::fuzz

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for a call, of exactly the size asked for, between two pages that nobody may touch: what reads or writes
-// outside of it is a crash.
+// Memory of exactly the requested size between two guard pages, so that an access outside of it faults.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ namespace kiln::fuzz {
 
 class GuardedBuffer {
 public:
-  enum class Edge { Begin, End }; // which end lies at a forbidden page
+  enum class Edge { Begin, End }; // which end is next to a guard page
 
   explicit GuardedBuffer(std::size_t bytes, Edge edge = Edge::End) : size(bytes) {
     constexpr std::size_t page = 4096;
@@ -40,7 +39,7 @@ public:
   char *data() const { return begin; }
   std::size_t bytes() const { return size; }
   void fill(unsigned char value) { std::memset(begin, value, size); }
-  /// From now on writing is a crash, too.
+  /// Makes writes fault from now on, too.
   void makeReadOnly() { mprotect(base + 4096, inside, PROT_READ); }
 
 private:

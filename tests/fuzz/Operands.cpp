@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents, shapes, and values that serve as operands.
+// Draws extents, shapes, and values that serve as operands.
 #include <algorithm>
 
 #include "tests/fuzz/Generator.h"
@@ -71,7 +71,7 @@ Extents Generator::shape(int leastRank, int mostRank, bool fixed) {
     elements *= dim.max();
     result.push_back(dim);
   }
-  for (std::size_t i = result.size(); i > 1; --i) // small extents are not always the last
+  for (std::size_t i = result.size(); i > 1; --i) // small extents are not always the last ones
     std::swap(result[i - 1], result[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
   return result;
 }
@@ -311,7 +311,7 @@ int Generator::indices(const Dim &extent, const Extents *like) {
       return found;
   if (!like && random.percent(40)) {
     switch (random.below(3)) {
-    case 0: { // the place of the largest
+    case 0: { // argmax
       const int x = choose([&](int id) {
         return b.node(id).element != ElementType::boolean && !shapeOf(id).empty() && shapeOf(id).size() <= 3 &&
                atLeast(extent, shapeOf(id).back());
@@ -320,7 +320,7 @@ int Generator::indices(const Dim &extent, const Extents *like) {
         return make(Op::argmax, {x}, alongAxis(static_cast<int>(shapeOf(x).size()) - 1));
       break;
     }
-    case 1: { // the one before, and the first before the first
+    case 1: { // the predecessor, clamped at 0
       const int x = choose(suits);
       if (x >= 0) {
         const int before = make(Op::sub, {x, number(1, ElementType::i32)});

@@ -44,7 +44,7 @@ std::string typeArguments(const Parameter &parameter) {
   return text;
 }
 
-/// Every digit, and a floating-point literal: -0 is an integer.
+/// Prints every digit, as a floating-point literal, since the integer -0 is 0.
 static std::string numberText(double value) {
   if (std::isnan(value))
     return "std::numeric_limits<double>::quiet_NaN()";

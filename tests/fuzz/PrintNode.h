@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of one node's call in a spec.
+// Prints the call of one node in a spec.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 namespace kiln::fuzz {
 
 std::string elementName(ElementType element);
-/// The constant's name in the spec.
+/// Returns the name of the symbol's constant in the spec.
 std::string extentName(const Symbol &symbol);
-/// "2 * B * T + 1".
+/// For example "2 * B * T + 1".
 std::string extentText(const Dim &dim);
-/// "kiln::f32, T, 4".
+/// For example "kiln::f32, T, 4".
 std::string typeArguments(const Node &node);
-/// "kiln::stored<kiln::f16>, 3, 4".
+/// For example "kiln::stored<kiln::f16>, 3, 4".
 std::string typeArguments(const Parameter &parameter);
-/// "kiln::reshape<T, 4>(t3)"; not of operations with a body, parameters and states. `context` is any tensor.
+/// For example "kiln::reshape<T, 4>(t3)"; not for operations with a body, parameters and states. `context` is any
+/// tensor.
 std::string callText(const Node &node, const std::string &context);
 
 } // namespace kiln::fuzz

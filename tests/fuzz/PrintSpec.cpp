@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Prints a spec:
 // 1. Named extents become constants.
-// 2. Each stack becomes a struct with a `forward`, innermost first; what it uses from around it are further arguments.
-//    If a stack has several bodies, as other entries call it, a tag says which is meant.
+// 2. Each stack becomes a struct with a `forward`, innermost first; values that it captures become further arguments.
+//    If a stack has several bodies, since several entries call it, a tag selects the body.
 // 3. The entries become functions of the model. Node n is t<n>, wherever it is used.
 #include "tests/fuzz/PrintSpec.h"
 
@@ -53,7 +54,7 @@ public:
   }
 
 private:
-  /// An extent stands behind the one that it is at least as large as.
+  /// Orders the symbols: an extent comes after its `least`.
   static std::vector<Symbol> ordered(const std::vector<Symbol> &symbols) {
     std::vector<Symbol> result;
     for (bool hasLeast : {false, true})
@@ -69,13 +70,13 @@ private:
     return result;
   }
 
-  /// The stack around the scope, or the model.
+  /// Returns the stack that encloses the scope, or the model.
   int ownerOf(int scope) const {
     while (scope > 0 && graph.scopes[scope].copies == 0)
       scope = graph.scopes[scope].parent;
     return std::max(scope, 0);
   }
-  /// The name within the owner, to which layers in between have added theirs.
+  /// Returns the name within the owner, with the prefixes of the layers in between.
   std::string nameWithin(int scope, const std::string &leaf) const {
     std::string result = leaf;
     for (; scope > 0 && graph.scopes[scope].copies == 0; scope = graph.scopes[scope].parent)
@@ -91,7 +92,7 @@ private:
     return result;
   }
 
-  /// The structs of the stacks right below the owner.
+  /// Prints the structs of the stacks directly below the owner.
   void printStacks(int owner) {
     for (std::size_t scope = 1; scope < graph.scopes.size(); ++scope) {
       if (graph.scopes[scope].copies == 0 || ownerOf(graph.scopes[scope].parent) != owner)
@@ -137,7 +138,7 @@ private:
     }
   }
 
-  /// What the region and those below it use and do not compute, each once.
+  /// Returns the values that the region and its nested regions use but do not compute, each once.
   std::vector<int> capturesOf(int region) const {
     std::vector<int> used;
     std::set<int> own;
@@ -190,7 +191,7 @@ private:
     return nodes.empty() ? "std::tuple<>()" : "std::tuple{" + listed(nodes) + "}";
   }
 
-  /// `context` is a tensor in sight.
+  /// `context` is any visible tensor.
   void printNodes(const Region &region, const std::string &indent, int context) {
     for (int number : region.nodes) {
       const Node &node = graph.nodes[number];

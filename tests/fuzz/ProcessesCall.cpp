@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of a model that several ranks and stages run together, as threads that move bytes by copies.
+// Calls a model that several ranks and pipeline stages run together, as threads that communicate by copies.
 #include "CompiledModel.h"
 
 #include "tests/ranks/thread_ranks.h"
@@ -20,7 +20,7 @@ public:
       ofRanks.emplace_back(stages).waitsForReceipt = true;
   }
 
-  /// The words of the first that fails; the others then hear that it is lost.
+  /// Returns the error message of the first process that fails; the others then get the error that it is lost.
   std::string run(llvm::function_ref<llvm::Error(size_t process, const kiln_communicator_t *ranks,
                                                  const kiln_communicator_t *stages)>
                       call) {

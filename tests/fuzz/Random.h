@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random numbers that are the same on every machine and with every library: xoshiro256** seeded by splitmix64
-// (Blackman, Vigna 2018). Calls within one expression have no order in C++, so each stands in a statement of its own.
+// (Blackman, Vigna 2018). C++ does not specify the order of calls within one expression, so each call needs a separate
+// statement.
 #pragma once
 
 #include <cstddef>
@@ -32,14 +33,14 @@ public:
     state[3] = rotated(state[3], 45);
     return result;
   }
-  /// In [0, count), which is at least 1.
+  /// Returns a number in [0, count), where count is at least 1.
   std::int64_t below(std::int64_t count) {
     return static_cast<std::int64_t>((next() >> 11) % static_cast<std::uint64_t>(count));
   }
-  /// In [first, last].
+  /// Returns a number in [first, last].
   std::int64_t between(std::int64_t first, std::int64_t last) { return first + below(last - first + 1); }
   bool percent(int chance) { return below(100) < chance; }
-  /// A multiple of 1/1024 in [low, high]: exact in f32 and in f64.
+  /// Returns a multiple of 1/1024 in [low, high], which is exact in f32 and in f64.
   double number(double low, double high) {
     const auto first = static_cast<std::int64_t>(low * 1024), last = static_cast<std::int64_t>(high * 1024);
     return static_cast<double>(between(first, last)) / 1024;

@@ -8,8 +8,8 @@
 
 namespace kiln::fuzz {
 
-/// A draw may end in a graph that breaks a rule after all, mostly since what brought a named extent is not needed by
-/// any result. Then the next one counts.
+/// A random graph may still break a rule, mostly because no result needs the node that introduces a named extent. The
+/// next attempt then counts.
 RandomModel randomModel(std::uint64_t seed, const Options &options) {
   for (std::uint64_t attempt = 0;; ++attempt) {
     RandomModel model = Generator(seed + attempt * 0x9e3779b97f4a7c15u, options).run();
@@ -37,7 +37,7 @@ std::vector<std::map<std::string, std::int64_t>> sizesToTry(const Graph &graph, 
     largest[symbol.name] = symbol.max;
     between[symbol.name] = random.between(symbol.min, symbol.max);
   }
-  // Chains of such symbols are as long as there are symbols.
+  // A chain of symbols that bound each other is at most as long as the number of symbols.
   for (std::size_t i = 0; i < symbols.size(); ++i)
     for (const Symbol &symbol : symbols)
       for (auto *sizes : {&smallest, &largest, &between})

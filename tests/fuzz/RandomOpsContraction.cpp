@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices and attention, as one operation and written out.
+// Matrix products and attention, as one operation and decomposed.
 #include <algorithm>
 #include <numeric>
 
@@ -49,7 +49,7 @@ int Generator::linear(Op) {
   return tamed(make(Op::linear, {x, weight, bias}, attributes));
 }
 
-/// A table that is looked up and then serves as the weight.
+/// A table for lookups that is also the weight of the logits.
 int Generator::tiedLogits(Op) {
   const Dim rows = fixedExtent(), width = fixedExtent();
   const int table = parameter(floatType({rows, width}));
@@ -70,7 +70,7 @@ int Generator::matmul(Op) {
     return -1;
   Extents other = shapeOf(left);
   const Dim inner = other.back(), columns = extent();
-  // The batch of the other: the same, a part of it, ones, more.
+  // The other operand's batch dimensions: the same, some of them, with ones, or with more.
   other.resize(other.size() - 2);
   while (!other.empty() && random.percent(25))
     other.erase(other.begin());
@@ -126,7 +126,8 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
         dim = 1;
     int given = random.percent(60) ? ofType(floatType(mask)) : -1;
     if (given < 0) {
-      // Where no key is seen, a mask as large as 1e9 leaves nothing of the scores in f32: then the first one always is.
+      // If a row masked all keys, a mask as large as 1e9 would absorb the scores in f32; so with such a mask the first
+      // key is never masked.
       const bool seesFirst = random.percent(40) && !isByHead;
       int seen = -1;
       if (seesFirst) {
@@ -182,7 +183,7 @@ int Generator::attention(Op op) {
   return result;
 }
 
-/// [..., T, H * D] -> [..., H, T, D], or [..., H, D, T]; -1 of -1.
+/// Reshapes [..., T, H * D] to [..., H, T, D] or [..., H, D, T]; returns -1 for -1.
 int Generator::splitIntoHeads(int x, int heads, bool isTransposed) {
   if (x < 0)
     return x;
@@ -197,7 +198,7 @@ int Generator::splitIntoHeads(int x, int heads, bool isTransposed) {
   return transposed(reshapedTo(x, parts), permutation);
 }
 
-/// scale q k^T + mask, the scale at one of three places or nowhere. Split keys are transposed already.
+/// Computes scale q k^T + mask, with the scale at one of three positions or omitted. Split keys are transposed already.
 int Generator::writtenOutScores(int queries, int keys, bool isSplit) {
   const double scale = random.of({0.5, 0.25, 0.125});
   const std::int64_t place = random.below(4);
@@ -219,7 +220,8 @@ int Generator::writtenOutScores(int queries, int keys, bool isSplit) {
   return make(Op::add, {isFirst ? mask : scores, isFirst ? scores : mask});
 }
 
-/// softmax(scale q k^T + mask) v of products and transposes, which the compiler may recognise, or not quite.
+/// Computes softmax(scale q k^T + mask) v from matrix products and transposes, in forms that the compiler may or may
+/// not recognise.
 int Generator::writtenOutAttention(Op) {
   const int heads = static_cast<int>(random.of({1, 1, 2, 3, 4})), depth = static_cast<int>(random.of({2, 3, 4, 8, 16}));
   const bool isSplit = random.percent(70);
@@ -253,7 +255,7 @@ int Generator::writtenOutAttention(Op) {
   return random.percent(85) ? reshapedTo(result, Extents(shapeOf(q))) : result;
 }
 
-/// Queries, keys and values are projections of one value.
+/// Attention whose queries, keys and values are projections of one value.
 int Generator::selfAttention(Op) {
   const int heads = static_cast<int>(random.of({1, 2, 3, 4})), depth = static_cast<int>(random.of({2, 3, 4, 8, 16}));
   int x = choose([&](int id) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions, pools, resizing.
+// Convolutions, pooling, resizing.
 #include <algorithm>
 
 #include "tests/fuzz/Generator.h"
 
 namespace kiln::fuzz {
 
-/// An image of fixed channels whose height and width are this large at least.
+/// Returns an image with a fixed number of channels, of at least this height and width.
 int Generator::image(int leastExtent) {
   const int found = choose([&](int id) {
     const Extents &extents = shapeOf(id);
@@ -21,7 +21,7 @@ int Generator::image(int leastExtent) {
     return isFloat(b.node(id).element) && shapeOf(id).size() >= 2 && shapeOf(id).size() <= 5 &&
            shapeOf(id).back().fixed() && shapeOf(id)[shapeOf(id).size() - 2].min() >= leastExtent && leastExtent <= 1;
   });
-  if (list >= 0 && random.percent(40)) { // rows as an image that is one pixel high
+  if (list >= 0 && random.percent(40)) { // rows as an image of height 1
     Extents extents = shapeOf(list);
     extents.insert(extents.end() - 2, Dim(1));
     return reshapedTo(list, extents);
@@ -80,7 +80,7 @@ int Generator::conv2d(Op op) {
   for (int i = 1; i <= channels; ++i)
     if (channels % i == 0)
       divisors.push_back(i);
-  // One group, a channel in each, or some channels in each.
+  // One group, depthwise, or several channels per group.
   attributes.groups = random.percent(40) ? 1 : random.percent(35) ? channels : random.from(divisors);
   int outputs = 1;
   if (attributes.groups > 1)

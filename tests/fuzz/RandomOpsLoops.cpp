@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stacks, scans, and tensors between calls. What a loop carries, and what a state holds, stays within bounds that are
-// chosen first: then they hold for any number of steps and calls.
+// Stacks, scans and states. The bounds of carried values and of states are chosen first and enforced, so that they hold
+// for any number of steps and calls.
 #include <algorithm>
 
 #include "tests/fuzz/Generator.h"
 
 namespace kiln::fuzz {
 
-/// What a loop carries of this value, or nothing if it is too large to say.
+/// Returns the bounds of a carried value that begins with this one, or nothing if it is too large.
 static std::optional<Facts> carriedFacts(const Facts &facts, ElementType element) {
   if (element == ElementType::boolean)
     return between(0, 1);
@@ -66,13 +66,13 @@ int Generator::stack(Op) {
   const int stackScope = b.scope;
   b.close();
   const int outer = b.scope;
-  b.scope = stackScope; // as the DSL has it
+  b.scope = stackScope; // as in the DSL
   const int result = b.add(std::move(node), *facts);
   b.scope = outer;
   return result;
 }
 
-/// A scan while it is made.
+/// A scan under construction.
 struct Generator::Scan {
   int first = -1; // sequence
   Dim length;
@@ -125,7 +125,7 @@ static Type sliceOf(Type sequence) {
   return sequence;
 }
 
-/// What a state is before the first step; often of the type of a slice.
+/// Returns the initial value of a state, often of the type of a slice.
 int Generator::initialState(const Scan &scan) {
   if (!random.percent(45) || shapeOf(scan.first).empty())
     return anything();
@@ -145,7 +145,7 @@ void Generator::drawStates(Scan &scan) {
       initial = make(Op::tanh, {initial});
       facts = between(-4, 4);
     } else if (facts && b.node(initial).element == ElementType::i32 && facts->isWithin(0, 0))
-      facts = between(0, static_cast<double>(random.between(1, 9))); // a number that is carried
+      facts = between(0, static_cast<double>(random.between(1, 9))); // a carried index
     if (!facts)
       continue;
     scan.states.push_back(initial);
@@ -191,7 +191,7 @@ void Generator::drawOutputs(Scan &scan) {
   }
 }
 
-/// The loop and its results; the last of these.
+/// Adds the scan and its results; returns the last result.
 int Generator::addScan(const Scan &scan, int region) {
   Node node;
   node.op = Op::scan;
@@ -218,7 +218,7 @@ int Generator::addScan(const Scan &scan, int region) {
   return last;
 }
 
-/// A state of this shape that the operation may use here and now, or a new one; -1 if none may be.
+/// Returns a state of this shape that the operation may use here, or a new one; -1 if none is permitted.
 int Generator::stateFor(Op op, const Extents &shape, ElementType element) {
   if (!options.allowStates || b.isInsideScan() || (options.hasOneStack && b.loopDepth() == 0) || !isFixed(shape) ||
       shape.empty() || mostElements(shape) > options.maxElements / 5)
@@ -298,7 +298,7 @@ int Generator::append(Op) {
   return appended(x, rowsWith(shapeOf(x)[0]));
 }
 
-/// Of a state to which so many are appended: all that are there then.
+/// Returns the number of rows of a state after `rows` are appended.
 Dim Generator::rowsWith(const Dim &rows) {
   Dim all = rows;
   if (const Dim some = namedExtent(); random.percent(60) && atLeast(some, rows) && some.max() <= 200)
@@ -320,7 +320,7 @@ int Generator::appended(int x, const Dim &all) {
     return -1;
   Extents whole = shapeOf(x);
   whole[0] = all.max() + random.of({0, 0, 1, 2});
-  for (std::size_t i = 0; i < kept.size(); ++i) { // another call may have appended to it
+  for (std::size_t i = 0; i < kept.size(); ++i) { // another call may append to the same state
     const std::vector<std::int64_t> &known = b.graph.states[i].shape;
     if (known.size() == whole.size() && known[0] >= all.max() &&
         Extents(known.begin() + 1, known.end()) == Extents(whole.begin() + 1, whole.end()))

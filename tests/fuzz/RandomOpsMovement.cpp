@@ -16,16 +16,16 @@ int Generator::reshape(Op) {
     const std::size_t rank = to.size();
     const auto at = static_cast<std::size_t>(rank == 0 ? 0 : random.below(static_cast<std::int64_t>(rank)));
     switch (random.below(4)) {
-    case 0: // two neighbours joined
+    case 0: // merge two neighbours
       if (rank >= 2 && at + 1 < rank && Dim::multipliable(to[at], to[at + 1])) {
         const Dim joined = to[at] * to[at + 1];
         if (!joined.fixed() && joined.offset != 0)
-          break; // the DSL does not see that it is as many
+          break; // the DSL cannot prove that the number of elements is the same
         to[at] = joined;
         to.erase(to.begin() + static_cast<std::ptrdiff_t>(at) + 1);
       }
       break;
-    case 1: // one split
+    case 1: // split one dimension
       if (rank > 0 && rank < 6) {
         Dim &dim = to[at];
         const std::int64_t number = dim.fixed() ? dim.offset : dim.offset == 0 ? dim.factor : 1;
@@ -52,13 +52,13 @@ int Generator::reshape(Op) {
         to.insert(to.begin() + static_cast<std::ptrdiff_t>(at) + !isBefore, first);
       }
       break;
-    case 2: // an extent of 1 more
+    case 2: // insert a dimension of 1
       if (rank < 6)
         to.insert(to.begin() +
                       static_cast<std::ptrdiff_t>(rank == 0 ? 0 : random.below(static_cast<std::int64_t>(rank) + 1)),
                   Dim(1));
       break;
-    default: // one less, or in another order
+    default: // remove a dimension of 1, or permute
       if (rank > 0 && to[at] == Dim(1))
         to.erase(to.begin() + static_cast<std::ptrdiff_t>(at));
       else if (rank > 1 && random.percent(50))
@@ -136,7 +136,7 @@ int Generator::slice(Op) {
   Attributes attributes = alongAxis(axis);
   attributes.at_end = random.percent(30);
   if (!whole.fixed() && random.percent(55)) {
-    // All but a few, or another run-time extent that is not larger.
+    // All but a few elements, or another dynamic dimension that is not larger.
     std::int64_t fewer = random.below(std::min<std::int64_t>(most, 4));
     part = whole - Dim(fewer);
     if (random.percent(30)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elementwise operations, rows and reductions.
+// Elementwise operations, row-wise operations and reductions.
 #include <algorithm>
 
 #include "tests/fuzz/Generator.h"
@@ -20,7 +20,7 @@ int Generator::unary(Op op) {
   return tamed(make(op, {x}));
 }
 
-/// Dropout, stop_gradient or running_average in turn: all are their first operand in these entries.
+/// Draws dropout, stop_gradient or running_average, all of which are the identity in these entries.
 int Generator::dropout(Op) {
   const int x = floats();
   if (x < 0)
@@ -68,7 +68,7 @@ int Generator::logic(Op op) {
   return right < 0 ? -1 : make(op, {left, right});
 }
 
-/// i32 and booleans to floats, floats and booleans to i32.
+/// Casts i32 and booleans to floats, or floats and booleans to i32.
 int Generator::cast(Op) {
   const std::int64_t kind = random.below(10);
   const int x = kind < 3 ? condition(shape(0, 3)) : kind < 6 ? integers(0, 6) : floats();
@@ -112,7 +112,7 @@ int Generator::norm(Op op) {
   }
   if (x < 0)
     return -1;
-  // Weights of a run-time width are values.
+  // Weights of a dynamic width are values rather than parameters.
   const Type width{options.element, {shapeOf(x).back()}};
   const auto weight = [&](bool isPositive) {
     if (random.percent(75) && isFixed(width.shape))

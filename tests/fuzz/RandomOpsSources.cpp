@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that begin a computation.
+// Operations that start a computation.
 #include "tests/fuzz/Generator.h"
 
 namespace kiln::fuzz {
@@ -35,7 +35,7 @@ int Generator::embedding(Op) {
   const int at = indices(rows);
   if (at < 0)
     return -1;
-  // embedding_c3 is about what the indices are, not about which they can be.
+  // embedding_c3 is about the producer of the indices, not about their range.
   const Node *source = &b.node(at);
   if (source->attributes.at_end)
     source = &b.node(source->operands[0]);
@@ -51,7 +51,7 @@ int Generator::positions(Op) {
   return make(Op::positions, {x}, alongAxis(static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())))));
 }
 
-/// arange, and positions_in: the last ones of some that are counted up.
+/// Draws arange, or positions_in: the last of the counted positions.
 int Generator::countedUp(Op) {
   const Dim whole = random.percent(60) ? namedExtent() : extent();
   const int none = number(0, ElementType::i32);
@@ -64,7 +64,7 @@ int Generator::countedUp(Op) {
   const Dim part = random.percent(50) ? extent() : Dim(1);
   for (const Dim &some : {part, Dim(1)}) {
     bool isStated = some.fixed();
-    for (int id : b.visible()) // a slice brings no symbol
+    for (int id : b.visible()) // a slice introduces no symbol
       for (const Dim &dim : shapeOf(id))
         isStated |= dim == some;
     if (isStated && atLeast(whole, some))

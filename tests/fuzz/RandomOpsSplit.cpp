@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks can split, and what is much like it: linear layers by outputs with what leads from them to one by inputs,
-// attention of projections to states, tables of many rows.
+// Patterns that tensor parallelism can split, and similar ones: a linear layer split by outputs and then one split by
+// inputs, attention of projections on states (KV cache), tables of many rows.
 #include "tests/fuzz/Generator.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ int Generator::splittable() {
   }
 }
 
-/// Whether ranks can divide its rows, if they are to.
+/// Whether the rows can be split evenly among ranks, if the options require that.
 bool Generator::hasRowsOfRanks(const Extents &extents) const {
   return options.rowsOf == 1 || std::any_of(extents.begin(), extents.end() - 1, [&](const Dim &extent) {
            return extent.fixed() && extent.offset % options.rowsOf == 0;
@@ -59,7 +59,7 @@ int Generator::dense(int x, std::int64_t width, const Attributes &attributes, bo
   return tamed(make(Op::linear, operands, attributes), 8);
 }
 
-/// [..., count * width], each row's heads normalised by themselves.
+/// Normalises each head of [..., count * width] separately.
 int Generator::normedHeads(int x, std::int64_t count) {
   if (x < 0 || shapeOf(x).size() > 5)
     return x;
@@ -76,8 +76,8 @@ int Generator::normedHeads(int x, std::int64_t count) {
 
 int Generator::perceptron() { return perceptronOf(projected()); }
 
-/// Plain; gated by a layer of its own, or by half of one; with norms of heads, scales, constants between; added to
-/// what it began with.
+/// A plain or gated MLP, gated by a separate layer or by half of one layer; optionally with norms per head, scales,
+/// constants, and a residual connection.
 int Generator::perceptronOf(int x) {
   const std::int64_t count = random.of({1, 2, 2, 4, 4, 8}), width = random.of({1, 1, 2, 3, 4, 8, 16, 17});
   const std::int64_t hidden = count * width;
@@ -116,7 +116,7 @@ int Generator::perceptronOf(int x) {
   return y >= 0 && shapeOf(y) == shapeOf(x) && random.percent(60) ? tamed(make(Op::add, {x, y})) : y;
 }
 
-/// Of one sequence: keys and values are rows of states, or of one of them, which come to all of them.
+/// Attention of one sequence with a KV cache: keys and values are appended to states, possibly to the same state.
 int Generator::cachedAttention() {
   const int keyHeads = static_cast<int>(random.of({1, 2, 2, 4})),
             heads = keyHeads * static_cast<int>(random.of({1, 2}));
@@ -138,7 +138,7 @@ int Generator::cachedAttention() {
   return random.percent(85) ? dense(seen, shapeOf(x).back().offset) : seen;
 }
 
-/// A table that is looked up, gives logits, or both.
+/// A table that is used for lookups, logits, or both.
 int Generator::vocabulary() {
   const std::int64_t rows = random.of({8, 9, 16, 24, 31, 64, 100, 129}), width = random.of({1, 2, 2, 3, 4, 6});
   const int table = parameter(floatType({rows, width}));

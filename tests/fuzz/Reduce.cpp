@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy: the first edit after which the model is smaller and still fails is kept, and its family goes on from there.
-// When a family has made it smaller, those before it are tried again, until none helps.
+// A greedy reduction: keeps the first edit after which the model is smaller and still fails, and continues with the
+// same family of edits. All families are tried again until none makes the model smaller.
 #include "tests/fuzz/Reduce.h"
 
 #include <set>
@@ -34,7 +34,7 @@ RandomModel reduce(const RandomModel &model, const std::function<bool(const Rand
         best = *next;
         isSmaller = true;
         edits = family(best);
-        --at; // another one stands here now; 0 comes back around
+        --at; // this index now has another edit; 0 wraps around
       }
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes a model that fails smaller, as long as it fails.
+// Reduces a failing model to a smaller one that still fails.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,7 @@
 
 namespace kiln::fuzz {
 
-/// Smaller and smaller models that still fail; `fails` is called on candidates, which are well formed, at most `tries`
-/// times. The result fails if the model did.
+/// Calls `fails` on smaller, well-formed candidates, at most `tries` times. The result fails if the model did.
 RandomModel reduce(const RandomModel &model, const std::function<bool(const RandomModel &)> &fails, int tries = 400);
 
 } // namespace kiln::fuzz

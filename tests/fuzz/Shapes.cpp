@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents, and the operations whose result has the extents of an operand or its own.
+// Arithmetic of extents, and the operations whose result shape is an operand's or is stated.
 #include "tests/fuzz/Shapes.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ Extents broadcast(const Extents &a, const Extents &b) {
   return result;
 }
 
-/// Extents with a number added cannot be multiplied out: each needs its like on the other side.
+/// Extents with an offset, such as T + 1, are not multiplied out: each must have an equal one on the other side.
 bool sameCount(const Extents &a, const Extents &b) {
   struct Product {
     std::int64_t factor = 1;
@@ -81,7 +81,7 @@ std::optional<Dim> windowCount(const Dim &extent, int kernel, int stride, int pa
   room.offset += 2 * std::int64_t(padding) - std::int64_t(dilation) * (kernel - 1) - 1;
   if (room.min() < 0)
     return {};
-  // The named part is a multiple of the stride, so the number alone is rounded, downwards.
+  // The factor of the symbols is a multiple of the stride, so only the offset is rounded, downwards.
   std::int64_t rounded = room.offset >= 0 ? room.offset / stride : -((stride - 1 - room.offset) / stride);
   room.offset = rounded + 1;
   room.factor /= stride;
@@ -193,7 +193,7 @@ std::optional<Type> inferSource(const Node &node, const std::vector<Type> &x, Ru
       return {};
     return Type{ElementType::f32, {x[0].shape[0], node.shape[1]}};
   default:
-    return typeOf(node); // input, parameter, state: what they are is stated elsewhere
+    return typeOf(node); // input, parameter, state: their type is stated elsewhere
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules of dsl/SPEC.md once more, at run time and without the compiler: what an operation makes of its operands,
-// and whether a whole graph is one that a trace could have left. What the two say differently is a mistake of one of
-// them.
+// A second implementation of the rules of dsl/SPEC.md, at run time and without the compiler: the result types of
+// operations, and whether a graph is one that a trace could produce. A difference between the two implementations is a
+// bug in one of them.
 #pragma once
 
 #include <optional>
@@ -31,27 +31,28 @@ inline bool isFixed(const Extents &shape) {
       return false;
   return true;
 }
-/// Of the largest extents.
+/// Returns the number of elements with the largest extents.
 std::int64_t mostElements(const Extents &shape);
-/// "f32[T 1..17, 4]".
+/// For example "f32[T 1..17, 4]".
 std::string textOf(const Type &type);
 
-/// Whether a >= b for every value of the named extents, as the DSL sees it.
+/// Whether a >= b for every value of the named extents, as far as the DSL can prove it.
 bool atLeast(const Dim &a, const Dim &b);
 bool broadcasts(const Extents &a, const Extents &b);
 Extents broadcast(const Extents &a, const Extents &b);
-/// Whether the extents multiply to the same number for every value of the named ones, as the DSL sees it.
+/// Whether the products of the extents are equal for every value of the named ones, as far as the DSL can prove it.
 bool sameCount(const Extents &a, const Extents &b);
-/// How many windows an axis has; nothing if that is no extent.
+/// Returns the number of windows along an axis, or nothing if it is not a valid extent.
 std::optional<Dim> windowCount(const Dim &extent, int kernel, int stride, int padding, int dilation);
 
-/// The type of `node`, of which only the operation, the attributes, and what the operation leaves to its result are
-/// read: the element of sources, the shape of reshape, expand, slice, resize_bilinear, sinusoidal, state and append. A
-/// broken rule gives nothing, and `why`. Operations with a body, result and store are left to check().
+/// Infers the type of `node`. Only the operation, the attributes, and the parts of the type that the operation states
+/// are read: the element of sources, the shape of reshape, expand, slice, resize_bilinear, sinusoidal, state and
+/// append. If a rule is broken, returns nothing and sets `why`. check() handles operations with a body, result and
+/// store.
 std::optional<Type> inferType(const Node &node, const std::vector<Type> &operands, std::string &why);
 
-/// Whether the graph is one that a trace leaves: every rule, and numbers, regions, scopes, symbols, states that fit.
-/// The first thing wrong, or nothing.
+/// Checks whether the graph is one that a trace could produce: every rule, and consistent numbers, regions, scopes,
+/// symbols and states. Returns the first error, or an empty string.
 std::string check(const Graph &graph);
 
 } // namespace kiln::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result types of contractions, images and what moves elements.
+// Result types of contractions, image operations and data movement.
 #include <algorithm>
 
 #include "tests/fuzz/ShapesParts.h"
@@ -183,7 +183,7 @@ static std::optional<Type> inferSlice(const Node &node, const Type &x, Rules &ru
   } else {
     Dim end = part;
     end.offset += a.start;
-    // declared_at_least is no promise about a slice.
+    // declared_at_least does not suffice for a slice.
     rules.require(a.start >= 0 && (Dim::addable(whole, end) ? (whole - end).min() >= 0 : end.max() <= whole.min()),
                   "slice_c2");
   }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of inferType, each for a family of operations. Operands are as many as the operation takes.
+// The parts of inferType, one for each family of operations. The number of operands is already checked.
 #pragma once
 
 #include "tests/fuzz/Shapes.h"
 
 namespace kiln::fuzz {
 
-/// Keeps the first rule that does not hold.
+/// Records the first broken rule.
 struct Rules {
   std::string broken;
 

@@ -6,7 +6,7 @@
 
 namespace kiln::fuzz {
 
-/// The numbers of those parameters.
+/// Returns the numbers of those parameters.
 static std::vector<std::size_t> storableParameters(const Graph &graph) {
   std::vector<int> uses(graph.parameters.size()), others(graph.parameters.size()); // by parameter
   auto count = [&](int id, std::vector<int> &counts) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights of a random model are stored in fewer bits, by the build or by the spec: what `kiln_fuzz --weights`
-// says otherwise.
+// Chooses the weights of a random model that are quantised, by build options or by the spec; `kiln_fuzz --weights`
+// overrides the choice.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace kiln::fuzz {
 
-/// The names ("h0.{}.w3") of weights that can be: matrices of f32 that nothing reads but linear, matmul, conv2d and
-/// embedding as their weight. Fewer than the compiler finds, where it can tell more.
+/// Returns the names ("h0.{}.w3") of weights that can be quantised: f32 matrices that are used only as the weight of
+/// linear, matmul, conv2d and embedding. The compiler may find more, since it analyses more precisely.
 std::vector<std::string> storableWeights(const Graph &graph);
 
-/// How the weights of a model are stored, as a build says it: "bf16", "int8 except h0.{}.w3=f16". Empty for three of
-/// five models that have such weights and for all others, so that one model in ten has a choice. The graph of a seed
+/// Returns storage formats in the syntax of the build option: "bf16", "int8 except h0.{}.w3=f16". Empty for three of
+/// five models with such weights and for all models without, so that one model in ten has a choice. The graph of a seed
 /// does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
 
-/// Whether weights of int8 are multiplied by rows of int8: in two of three models that have such weights.
+/// Whether int8 weights are multiplied by int8 activations: true for two of three models that have such weights.
 bool drawInt8Rows(std::uint64_t seed);
 
-/// States storages, drawn one by one, of three in four of the weights that can have one.
+/// States random storage formats in the graph, for three in four of the weights that can have one.
 void drawStorages(Graph &graph, std::uint64_t seed);
 
 } // namespace kiln::fuzz

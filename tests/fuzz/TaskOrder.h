@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In what order the tasks of a call are done, here and in an emulator.
+// The order in which the tasks of a call run, in this process and in an emulator.
 #pragma once
 
 #include "Random.h"
@@ -14,7 +14,7 @@ namespace kiln::fuzz {
 
 enum class TaskOrder { Serial, Threads, Shuffled };
 
-/// Does the tasks one after the other, in an order that is drawn, each as a worker that is drawn.
+/// Runs the tasks one after the other in a random order, each as a random worker.
 struct ShuffledExecutor {
   ShuffledExecutor(uint32_t workers, std::uint64_t seed)
       : random(seed), executor{this, workers, [](void *self, uint32_t count, auto task, void *context) {

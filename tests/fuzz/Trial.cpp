@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Compile; draw the weights. The library gets them as they are, the interpreter as the library stores them.
-// 2. For each assignment of extents: every entry in turn, twice, so that states have a history; the interpreter first.
-// 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
-//    the others with it, to the bit. On a device: tensors of the host, of the device, of the device at odd addresses.
-// 4. Batched entries: several sequences, each of its own extents, beside the same calls for each alone.
-// 5. Several ranks and stages: the same as of one process. To the bit where sums are in parts, of one rank, of two, and
-//    so on, and where there are stages alone.
+// 1. Compile; draw the weights. The library gets the original weights, the interpreter the quantised ones.
+// 2. For each assignment of extents: call every entry in turn, twice, so that states have a history; the interpreter
+//    first.
+// 3. One worker; the same with another poison value; threads; tasks in random order. The first run is compared with the
+//    interpreter, the others with the first, bit for bit. On a device: tensors on the host, on the device, and on the
+//    device at odd addresses.
+// 4. Batched entries: several sequences with different extents, compared with separate calls for each sequence.
+// 5. Several ranks and stages are compared with one process. With sums in parts, the results of one rank, two ranks and
+//    so on are bit-identical; so are those of pipeline stages without tensor parallelism.
 #include "Trial.h"
 
 #include "Batches.h"
@@ -34,7 +36,7 @@ const char *toString(Verdict::Kind kind) {
 
 namespace {
 
-/// An entry to call, with what goes in and what must come out.
+/// A call of an entry, with its inputs and expected outputs.
 struct Call {
   size_t entry;
   std::vector<Bytes> inputs;
@@ -55,7 +57,7 @@ Tensor draw(Random &random, ElementType element, const interpreter::TensorShape 
 
 class Trial {
 public:
-  /// `inOrder`: the results of another schedule of ordered kernels, in the order of the calls, or where they go.
+  /// `inOrder`: the results of the same calls with another schedule of batch-invariant kernels; if empty, it is filled.
   Trial(const RandomModel &model, CompiledModel &compiled, std::uint64_t seed, std::vector<std::vector<Bytes>> *inOrder)
       : model(model), compiled(compiled), random(seed), inOrder(inOrder), isKnown(inOrder && !inOrder->empty()) {}
 
@@ -81,7 +83,7 @@ public:
   }
 
 private:
-  /// "h0.2.w" -> "h0.{}.w"
+  /// For example "h0.2.w" -> "h0.{}.w".
   static std::string withoutNumbers(const std::string &name) {
     std::string result;
     for (size_t at = 0; at < name.size();) {
@@ -94,7 +96,7 @@ private:
     return result;
   }
 
-  /// Drawn numbers are such that f16 holds them: these have all digits of f32, and some are 0.
+  /// Drawn numbers are exact in f16. This function gives them all digits of f32, and sets some to 0.
   void refine(Tensor &weight) {
     for (double &value : weight.values) {
       const auto digits = static_cast<double>(random.below(1 << 13));
@@ -114,11 +116,11 @@ private:
     double low = input.low, high = input.high;
     if (!input.limit.empty())
       high = static_cast<double>(limitOf(input.limit, extents) - 1);
-    if (argument.check) { // what the run time refuses
+    if (argument.check) { // the range that the runtime checks
       low = static_cast<double>(argument.check->minimum);
       high = std::min(high, static_cast<double>(interpreter::evaluate(argument.check->limit, extents) - 1));
     }
-    // What read the input and set its limit may be gone.
+    // A reduction may have removed the node that set the input's limit.
     Tensor drawn =
         draw(random, argument.element, interpreter::evaluate(argument.shape, extents), low, std::max(low, high));
     if (input.hasSpecials && floating(argument.element) && random.percent(30))
@@ -153,7 +155,7 @@ private:
       return {{.poison = 0xff, .fillsArena = false},
               {.poison = 0x41, .tensors = Tensors::OnDevice},
               {.poison = 0xff, .tensors = Tensors::Displaced}};
-    if (compiled.isOfProcesses()) // which are threads already
+    if (compiled.isOfProcesses()) // processes are threads already
       return {{Order::Serial, 1, 0xff}, {Order::Shuffled, 3, 0x41}};
     return {{Order::Serial, 1, 0xff}, {Order::Serial, 1, 0x41}, {Order::Threads, 2, 0xff}, {Order::Shuffled, 3, 0x41}};
   }
@@ -196,7 +198,7 @@ private:
     return true;
   }
 
-  /// A sequence of batched calls, and the same calls for it alone.
+  /// A sequence of batched calls, and a session for the same calls without batching.
   struct Sequence {
     CompiledModel::Sequence batched;
     std::unique_ptr<CompiledModel::Session> alone;
@@ -211,7 +213,7 @@ private:
     return false;
   }
 
-  /// Extents that several sequences may have together: of the rows no more than one may have.
+  /// Draws the extents of several sequences; together they have no more rows than one sequence may have.
   std::vector<interpreter::Extents> drawSequences(std::uint64_t seed) {
     const auto batch =
         llvm::find_if(compiled.interface().entries, [](const EntryInterface &entry) { return !entry.ownRows.empty(); });
@@ -249,7 +251,7 @@ private:
     return true;
   }
 
-  /// Call number `i` of each sequence. An entry that is not batched goes on with each by itself.
+  /// Makes call number `i` of each sequence. An entry that is not batched is called for each sequence separately.
   bool tryBatch(CompiledModel::Session &session, std::vector<Sequence> &sequences, size_t i) {
     const size_t entry = sequences.front().calls[i].entry;
     std::vector<std::vector<Bytes>> expected;
@@ -300,7 +302,7 @@ private:
     return "results";
   }
 
-  /// Two entries may cut a convolution's channels differently.
+  /// Two entries may tile a convolution's channels differently.
   bool isToTheBit() const {
     return llvm::none_of(model.graph.nodes, [](const Node &node) { return node.op == Op::conv2d; });
   }
@@ -323,7 +325,7 @@ private:
     return true;
   }
 
-  /// With the same call of the kernels with other schedules, or of other numbers of processes.
+  /// Compares the outputs with those of the same call with other schedules, or with another number of processes.
   bool compareInOrder(const Call &call, const std::vector<Bytes> &outputs, const std::string &at) {
     if (!inOrder)
       return true;
@@ -406,10 +408,10 @@ Graph triedGraph(const RandomModel &model, const TrialOptions &options) {
   return options.isBatched ? withBatches(model.graph) : model.graph;
 }
 
-/// Whether that is why the compiler refuses a model.
+/// Whether the compiler refused a model for this reason.
 static bool isAbout(const std::string &words, const char *reason) { return words.find(reason) != std::string::npos; }
 
-/// Whether the model is none that can be split among so many.
+/// Whether the model cannot be split among that number of processes.
 static bool cannotBeSplit(const std::string &words) {
   return isAbout(words, "ranks require layers that can be split") || isAbout(words, "sequence-parallel requires") ||
          isAbout(words, "stages require");
@@ -425,7 +427,7 @@ bool canBeSplit(const Graph &graph, const RankChoices &ranks) {
   return importGraph(graph, &context, "fuzzed", {}, ranks) || !cannotBeSplit(words);
 }
 
-/// Those that must give the same bits, one after the other; else what is asked for.
+/// Returns the configurations of processes to try, in order. If they must give the same bits, smaller ones come first.
 static std::vector<RankChoices> processesFor(const TrialOptions &options) {
   std::vector<RankChoices> all;
   RankChoices one = options.ranks;
@@ -439,7 +441,7 @@ static std::vector<RankChoices> processesFor(const TrialOptions &options) {
   return all;
 }
 
-/// How a model is compiled, one after the other: with schedules that are drawn, for several numbers of ranks.
+/// Returns the configurations to compile the model with, in order: random schedules, several numbers of ranks.
 static std::vector<CompileChoices> choicesFor(const RandomModel &model, std::uint64_t seed,
                                               const TrialOptions &options) {
   const std::string weights = weightsFor(model.graph, options.weights);
@@ -473,7 +475,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
         return {Verdict::Kind::PassedOver, sum.words};
       if (!options.isBatched || !isAbout(sum.words, "a batched entry requires"))
         return sum;
-      // Not each entry can be batched: without that it must be right.
+      // Not every entry can be batched. Without batching the model must compile.
       TrialOptions single = options;
       single.isBatched = false;
       return tryModel(model, target, seed, single);

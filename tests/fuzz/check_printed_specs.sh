@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_printed_specs.sh ROOT PRINTER [FIRST COUNT]: the specs of some random graphs compile without a warning and trace to these graphs,
-# with every compiler that is there. The sources of the graphs are compiled along, so that nothing depends on who built PRINTER.
+# check_printed_specs.sh ROOT PRINTER [FIRST COUNT]: checks that the specs of some random graphs compile without a
+# warning and trace to these graphs, with every installed compiler. The graph sources are compiled too, so that the
+# compiler that built PRINTER does not matter.
 set -euo pipefail
 root=$1 printer=$2 first=${3:-0} count=${4:-14}
 . "$root/tests/dsl/compilers.sh"

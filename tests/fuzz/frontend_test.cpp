@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What check() accepts the compiler's frontend and verifiers accept, and which weights can be stored in fewer bits: two
-// readings of dsl/SPEC.md.
+// Compares two implementations of dsl/SPEC.md: the compiler's front end and verifiers must accept what check() accepts,
+// and both must agree on the weights that can be quantised.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 
@@ -17,7 +17,7 @@
 namespace kiln::fuzz {
 namespace {
 
-/// The first diagnostic of the import; empty if there is a module.
+/// Returns the first diagnostic of the import, or an empty string if it succeeds.
 std::string importError(const Graph &graph, mlir::MLIRContext &context) {
   std::string first;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
@@ -31,7 +31,7 @@ std::string importError(const Graph &graph, mlir::MLIRContext &context) {
   return first;
 }
 
-/// --gtest_random_seed=N tries other ones.
+/// Use --gtest_random_seed=N to test other graphs.
 TEST(RandomGraphs, AreAcceptedByTheFrontend) {
   mlir::MLIRContext context;
   int shown = 0;
@@ -45,7 +45,7 @@ TEST(RandomGraphs, AreAcceptedByTheFrontend) {
   }
 }
 
-/// The storage that a weight of the module has, as text; empty: none.
+/// Returns the storage format of a weight of the module as text, or an empty string.
 std::string storageOf(mlir::ModuleOp module, const std::string &name) {
   std::string text;
   module.walk([&](mlir::kiln::ParameterOp parameter) {
@@ -55,12 +55,12 @@ std::string storageOf(mlir::ModuleOp module, const std::string &name) {
   return text;
 }
 
-// What can be stored is read off a graph here, and off the module there.
+// storableWeights analyses the graph, the compiler analyses the module.
 TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
   mlir::MLIRContext context;
   int stored = 0, inGroups = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    const RandomModel model = randomModel(seed); // which owns the names
+    const RandomModel model = randomModel(seed); // owns the names
     const Graph &graph = model.graph;
     const std::string choice = drawWeights(graph, seed);
     if (choice.empty())
@@ -76,7 +76,7 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
       const bool isException = !choices->exceptions.empty() && choices->exceptions[0].pattern == name;
       const std::string got = storageOf(*module, name);
       inGroups += got == "i4";
-      if (preset != "i4" || !got.empty()) // what has no whole groups stays as it is
+      if (preset != "i4" || !got.empty()) // a weight whose size is not a multiple of the group size is not quantised
         EXPECT_EQ(got, isException ? "f16" : preset) << name;
       ++stored;
     }
@@ -85,7 +85,7 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
   EXPECT_GE(inGroups, 1);
 }
 
-// What a spec states counts before what the build says of all weights.
+// A storage format that the spec states overrides the build option.
 TEST(RandomGraphs, StoreTheWeightsThatTheyState) {
   mlir::MLIRContext context;
   int stated = 0, others = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kiln_fuzz: tries random models and shows those that come out wrong, reduced, as specs. It ends with 0 if all were
-// right.
+// kiln_fuzz: tests random models, and prints reduced specs of those that fail. Exits with 0 if all models passed.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -31,7 +30,7 @@ std::string describe(const Summary &summary) {
 
 double percent(std::int64_t part, std::int64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Command {
   CampaignOptions options;
   std::optional<std::uint64_t> seed;
@@ -39,7 +38,7 @@ struct Command {
   bool showsSpec = false, isHere = false;
 };
 
-/// Empty, or what is wrong with it.
+/// Returns an empty string, or the error message.
 std::string isStorage(const std::string &text) {
   std::string error;
   kiln::parseStorageChoices(text, error);
@@ -112,16 +111,16 @@ void complete(Command &command) {
   options.models.splits = ranks.isSplit();
   options.models.rowsOf = ranks.rows ? static_cast<int>(ranks.ranks) : 1;
   options.models.hasOneStack = ranks.stages > 1;
-  // Each rank rounds what it has by its own largest numbers.
+  // Each rank quantises its part with its own maxima, so the interpreter cannot know the quantised values.
   options.drawsWeights = options.trial.weights.empty() && !options.trial.isSplit();
-  // Of short floats each part of a sum is rounded, and a stage may round what one process leaves in f32.
+  // Sums in parts round each 16-bit part, and a stage may round a value that one process keeps in f32.
   options.drawsFloats = command.floats.empty() && ranks.sumParts == 0 && ranks.stages == 1;
   if (command.floats == "f16" || command.floats == "bf16")
     options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
   options.firstSeed = command.seed ? *command.seed : std::uint64_t(kiln::testing::testSeed()) << 16;
 }
 
-/// Empty, or why the targets cannot do what is asked for.
+/// Returns an empty string, or why the targets do not support the options.
 std::string problemOf(const CampaignOptions &options) {
   if (options.trial.isSplit() && !options.trial.weights.empty())
     return "--weights requires one process, of which the numbers are known that stored weights stand for";
@@ -155,7 +154,7 @@ int tryHere(const CampaignOptions &options) {
   return verdict.kind != Verdict::Kind::Right;
 }
 
-/// Tells how far it is: on a terminal in one line, elsewhere every 500 models.
+/// Prints the progress: in one line on a terminal, otherwise every 500 models.
 class Progress {
 public:
   Progress(std::int64_t count, bool isTerminal) : count(count), isTerminal(isTerminal) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests of what the random models have found: a small spec is traced, compiled for each instruction set that this CPU
-// has and for GPUs, run, and compared with the interpreter.
+// Regression tests of failures that random models have found: a small spec is traced, compiled for GPUs and for each
+// instruction set that this CPU has, run, and compared with the interpreter.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace kiln::fuzz {
 
-/// A model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
+/// Builds a model with small inputs: integers in [-4, 4] unless the runtime requires others, random booleans.
 template <class M> RandomModel knownModel() {
   RandomModel model{trace<M>(), {}, {}, {}};
   for (const Entry &entry : model.graph.entries) {
@@ -26,12 +26,12 @@ template <class M> RandomModel knownModel() {
   return model;
 }
 
-/// Runs the model; its weights are stored as its spec says and else as `weights` ("f16"), where targets can read such
-/// ones. `int8Rows`: those of int8 are multiplied by rows of int8.
+/// Tests the model. Its weights have the storage formats of its spec, and otherwise `weights` ("f16") on targets that
+/// support it. `int8Rows`: int8 weights are multiplied by int8 activations.
 template <class M> void expectRight(const std::string &weights = "", bool int8Rows = false) {
   const RandomModel model = knownModel<M>();
   CampaignOptions options;
-  options.trial.schedules = int8Rows ? 1 : 2; // of a level more
+  options.trial.schedules = int8Rows ? 1 : 2; // one more instruction set is tested
   options.trial.int8Rows = int8Rows;
   std::vector<std::string> targets = int8Rows ? testing::runnableLevels() : testing::runnableTargets();
   targets.push_back("cuda");
@@ -44,7 +44,7 @@ template <class M> void expectRight(const std::string &weights = "", bool int8Ro
   }
 }
 
-/// Runs the model as the trial says, some of whose calls are to be of that kind.
+/// Tests the model with the options of the trial, and expects that the counter `calls` of the verdict is not 0.
 template <class M> void expectTrialRight(const TrialOptions &trial, std::int64_t Verdict::*calls) {
   const RandomModel model = knownModel<M>();
   CampaignOptions options;
@@ -56,7 +56,7 @@ template <class M> void expectTrialRight(const TrialOptions &trial, std::int64_t
   }
 }
 
-/// A test of one model, given by its `forward`.
+/// Defines a test of one model, given by its `forward`.
 #define KNOWN(name, ...)                                                                                               \
   struct name : Model {                                                                                                \
     constexpr auto forward __VA_ARGS__                                                                                 \

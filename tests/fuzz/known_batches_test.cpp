@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What random models with batched entries have found.
+// Regression tests of failures that random models with batched entries have found.
 #include "known.h"
 
 namespace kiln::fuzz {
@@ -14,8 +14,8 @@ inline constexpr Dim Rows{"rows_of_one", 1, 20};
   };                                                                                                                   \
   TEST(KnownBatches, name) { expectTrialRight<name>({.isBatched = true}, &Verdict::batches); }
 
-// What all sequences share is the same to each of them: a weight as a result, operands of an attention that are
-// computed of a weight or are constants.
+// Values that all sequences share are the same for each of them: a weight as a result; attention operands that are
+// constants or are computed from a weight.
 KNOWN_BATCH(WeightAsResult, (Tensor<f32, 1> x) const { return kiln::outputs(parameter<f32, 1>(x, "w"), x); })
 KNOWN_BATCH(
     SharedKeys, (Tensor<f32, 1, 2, 4> x) const {
@@ -24,7 +24,7 @@ KNOWN_BATCH(
       return kiln::outputs(attention<1>(q, q, x), attention<2>(x, k, k));
     })
 
-// Attention in single steps, whose softmax treats rows of the first axis by themselves and whose products do not.
+// Decomposed attention, whose softmax treats rows of the first axis separately while its matrix products do not.
 KNOWN_BATCH(
     AttentionInSteps, (Tensor<f32, 2, 3, 4> x) const {
       auto k = parameter<f32, 2, 3, 4>(x, "k"), v = parameter<f32, 2, 3, 4>(x, "v");
@@ -34,7 +34,7 @@ KNOWN_BATCH(
       return reshape<2, 3, 4>(transpose<0, 2, 1, 3>(y));
     })
 
-// Rows of a sequence that are more than one element, seen through a view: of a scan, and of a state.
+// Rows of a sequence with more than one element, accessed through a view: of a scan, and of a state.
 KNOWN_BATCH(
     RowsOfScan, (Tensor<f32, 2, 3> x, Tensor<i32, Rows> steps) const {
       return std::get<0>(scan(std::tuple<>(), std::tuple{steps}, [&](const auto &, const auto &) {
@@ -52,7 +52,7 @@ struct ElementsOfState : Model {
 };
 TEST(KnownBatches, ElementsOfState) { expectTrialRight<ElementsOfState>({.isBatched = true}, &Verdict::batches); }
 
-// A transposition that one entry folds into a sum and the other one does not: both add up in one order.
+// A transpose that one entry folds into a sum and the other one does not: both must have the same summation order.
 KNOWN_BATCH(
     SumsOfColumns, (Tensor<f32, 7, 40> x, Tensor<f32, 60, 7> y)
                        const { return sum<0>(transpose<1, 0>(transpose<1, 0>(exp(matmul(y, x))) * 0.3)); })
@@ -60,7 +60,7 @@ KNOWN_BATCH(
     SumsOfRows, (Tensor<f32, 7, 40> x, Tensor<f32, 60, 7> y)
                     const { return sum<1>(transpose<1, 0>(transpose<1, 0>(exp(matmul(y, x))) * 0.3)); })
 
-// A scalar in between, and no result at all.
+// A scalar intermediate value; an entry without results.
 KNOWN_BATCH(ScalarBetween, (Tensor<f32, 3> x) const { return reshape<1>(mean<0>(x)); })
 struct NoResult : Model {
   State<f32, 3> kept{"kept"};
@@ -75,16 +75,16 @@ struct NoResult : Model {
 };
 TEST(KnownBatches, NoResult) { expectTrialRight<NoResult>({.isBatched = true}, &Verdict::batches); }
 
-// Short floats are rounded behind each operation, whichever of them are in one kernel.
+// 16-bit floats are rounded after each operation, independently of kernel fusion.
 KNOWN_BATCH(RoundedBehindSoftmax, (Tensor<bf16, 2, 2> x) const { return sigmoid(softmax<0>(x)); })
 KNOWN_BATCH(RoundedBehindProduct, (Tensor<f16, 3, 3> x) const { return linear(x, x) + x; })
 
-// A factor stays where it is, in a kernel with what follows as in one by itself.
+// A scale factor is applied at the same point whether the operation is fused with its consumer or not.
 KNOWN_BATCH(
     FactorInPlace,
     (Tensor<f32, 2, 7, 1> x) const { return tanh(avg_pool2d<Pair(2, 7), Pool2dOptions{.stride = Pair(1, 1)}>(x)); })
 
-// The last channel of five, of which a vector holds four.
+// The last of five channels, of which a vector holds four.
 KNOWN_BATCH(AttentionOfOddHeads, (Tensor<bf16, 1, 1, 2, 15> x) const { return attention<3>(x, x, x); })
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What random models of several ranks and stages have found.
+// Regression tests of failures that random models with several ranks and stages have found.
 #include "known.h"
 
 namespace kiln::fuzz {
@@ -12,27 +12,27 @@ namespace {
   };                                                                                                                   \
   TEST(KnownProcesses, name) { expectTrialRight<name>({.ranks = {.ranks = 2}}, &Verdict::together); }
 
-// A weight without rows is no table.
+// A weight without rows is not a table.
 KNOWN_RANKS(
     ScalarWeight, (Tensor<f32, 3, 4> x) const {
       auto hidden = linear(x, parameter<f32, 6, 4>(x, "up"));
       return linear(hidden * parameter<f32>(x, "scale"), parameter<f32, 4, 6>(x, "down"));
     })
 
-// A value that is its own weight is summed once.
+// A value that is its own weight is reduced once.
 KNOWN_RANKS(
     OwnWeight, (Tensor<f32, 1, 3> x) const {
       auto w = parameter<f32, 2, 8>(x, "w");
       return kiln::outputs(linear(w, w), linear(linear(x, parameter<f32, 8, 3>(x, "up")), w));
     })
 
-// Communicators on hosts have no sums of short floats.
+// Host communicators do not support sums of 16-bit floats.
 KNOWN_RANKS(
     SumsOfBf16, (Tensor<bf16, 3, 4> x) const {
       auto hidden = gelu(linear(x, parameter<bf16, 6, 4>(x, "up")));
       return linear(hidden, parameter<bf16, 4, 6>(x, "down"), parameter<bf16, 4>(x, "bias"));
     })
-// The sum is rounded behind its bias, not before.
+// The sum is rounded after the bias is added, not before.
 KNOWN_RANKS(
     BiasOfBf16, (Tensor<bf16, 4, 16> x) const {
       auto w = parameter<bf16, 16, 2>(x, "w");
@@ -50,8 +50,8 @@ struct SecondArgument {
   constexpr auto forward([[maybe_unused]] const tensor auto &first, const tensor auto &second) const { return second; }
 };
 
-// One process stores the product, since its stack has it as an argument; the last of several stages fuses what follows
-// into it. The bits of a sum do not depend on that.
+// One process stores the matrix product, since it is an argument of its stack; the last of several stages fuses an
+// epilogue into it. The bits of a sum must not depend on that.
 struct ProductInAnEpilogueOfTheLastStage : Model {
   Stack<3, SecondArgument> stack{"stack"};
   constexpr auto forward(Tensor<f32, 17, 14> x, Tensor<f32, 17, 4> y) const {
@@ -63,7 +63,7 @@ TEST(KnownProcesses, ProductInAnEpilogueOfTheLastStage) {
   expectTrialRight<ProductInAnEpilogueOfTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
 }
 
-// Likewise for a function of elements: its polynomial has the same bits in the kernel of its reader.
+// Likewise for an elementwise function: its polynomial has the same bits when it is fused into its consumer's kernel.
 struct FunctionInAReaderOfTheLastStage : Model {
   Stack<3, SecondArgument> stack{"stack"};
   constexpr auto forward(Tensor<f32, 17, 14> x, Tensor<f32, 17, 14> y) const {
@@ -75,8 +75,9 @@ TEST(KnownProcesses, FunctionInAReaderOfTheLastStage) {
   expectTrialRight<FunctionInAReaderOfTheLastStage>({.ranks = {.stages = 3}}, &Verdict::together);
 }
 
-// Attention that is written out sums in another order than its steps. Here its heads have two readers in one process,
-// so it stays as it is, and one in the last of several stages, which computes the same.
+// Fused attention and decomposed attention have different summation orders. Here the heads have two users in one
+// process, so attention stays decomposed; in the last of several stages they have one user, and the bits must be the
+// same.
 struct AttentionInTheLastStage : Model {
   Stack<3, SecondArgument> stack{"stack"};
   constexpr auto forward(Tensor<f32, 8, 2, 8> x, Tensor<f32, 8, 2, 2, 4> y) const {

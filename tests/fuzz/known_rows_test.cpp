@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices and windows over streams: what a product reads of a slice, rows that are read where they are in memory, and
-// states that slide by some rows, alone and for several sequences at once.
+// Slices and sliding windows over streams: contractions that read a slice, rows that are read in place, and states that
+// shift by some rows, for one sequence and for several sequences at once.
 #include "known.h"
 
 namespace kiln::fuzz {
@@ -34,7 +34,7 @@ KNOWN(
     FirstColumnsInAnEpilogue, (Tensor<f32, Frames, 12> x, Tensor<f32, Frames, 20> y)
                                   const { return linear(x, parameter<f32, 9, 12>(x, "w")) + slice<-1, 0, 9>(y); })
 
-// The last rows begin where the call's extents say.
+// The position of the last rows depends on the call's dynamic dimensions.
 KNOWN(
     ProductsOfLastRows, (Tensor<f32, Past, 12> x) const {
       auto w = parameter<f32, 18, 12>(x, "w");
@@ -50,7 +50,7 @@ KNOWN(
                            slice<0, 1, 2>(constant<f32, 3, 2>(x, {1, 2, 3, 4, 5, 6})) + 1);
     })
 
-// A window of one or a few rows is a product with the weight as it is stored.
+// A convolution over one row or a few rows is a GEMV-like product with the unpacked weight.
 KNOWN(
     ConvolutionsOfFewRows, (Tensor<f32, 1, 9, 20> x, Tensor<f32, 1, Past, 20> y, Tensor<f32, 3, 3, 20> z) const {
       auto w = parameter<f32, 24, 20, 1, 3>(x, "w");
@@ -66,7 +66,7 @@ KNOWN(
       return kiln::outputs(linear(x, w) * scale, linear(y, w) * scale);
     })
 
-// Streams: each call sees the rows before its own.
+// Streams: each call also sees the rows of earlier calls.
 struct WindowOfRows : Model {
   constexpr auto forward(Tensor<f32, Frames, 20> x) const {
     State<f32, 4, 20> heard("heard");
@@ -84,7 +84,7 @@ struct WindowsOfWindows : Model {
     auto y = x + tanh(conv1d(longer, parameter<f32, 16, 16, 3>(x, "w")));
     auto again = concat<0>(later.read(x), y);
     later.store(last<0, 2>(again));
-    // What the first window holds is read once more behind what works on rows.
+    // The contents of the first window are read again after the row-wise operations.
     return linear(y, parameter<f32, 8, 16>(x, "u")) + conv1d(again, parameter<f32, 8, 16, 3>(x, "v")) +
            conv1d(longer * 0.5, parameter<f32, 8, 16, 3>(x, "z"));
   }
@@ -100,7 +100,7 @@ struct AttentionOverWindow : Model {
     return linear(y * mean<0>(ks), parameter<f32, 3, 16>(x, "o"));
   }
 };
-// A loop whose last state, which is no row of the entry, is read behind what works on rows.
+// A loop whose last state, which is not a row of the entry, is read after row-wise operations.
 struct StepsBetweenRows : Model {
   constexpr auto forward(Tensor<f32, Frames, 6> x) const {
     State<f32, 6, 1> sums("sums");
@@ -123,7 +123,7 @@ struct RowsOfReplacedState : Model {
                          linear(slice<0, 1, 3>(before), parameter<f32, 4, 6>(x, "w")));
   }
 };
-// Each layer has a window of 16-bit floats, part of which is read before and after its rows are there.
+// Each layer has a window of 16-bit floats, part of which is read before and after its rows are written.
 struct WindowOfLayer : Layer<WindowOfLayer> {
   using Layer<WindowOfLayer>::Layer;
   constexpr auto forward(const tensor auto &x) const {

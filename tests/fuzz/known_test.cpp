@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What once came out wrong, crashed or was refused, as the smallest specs that showed it.
+// Regression tests of models that had wrong results, crashed the compiler or were refused, as the smallest specs that
+// reproduce it.
 #include "known.h"
 
 #include <limits>
@@ -12,7 +13,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::
 inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, Two{"Two", 1, 2}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3},
     T40{"T40", 1, 40}, T8{"T8", 1, 8};
 
-// Halide drops the store of the last element of a row of one more than a vector (targets/halide/Placement.h,
+// Halide drops the store of the last element of a row that is one longer than a vector (targets/halide/Placement.h,
 // padStorage).
 KNOWN(
     SoftmaxOfShortRows, (Tensor<f32, 2, 3> x, Tensor<f32, 5, 3> y, Tensor<f32, S, 9> z, Tensor<f32, S, 17> u) const {
@@ -36,7 +37,7 @@ KNOWN(
                              const { return kiln::outputs(attention<1>(x, x, x), attention<1>(y, y, y)); })
 KNOWN(SumsOfIntegers, (Tensor<i32, S, 2, 40> x) const { return sum<2>(x); })
 
-// Axes of one beside run-time extents.
+// Dimensions of 1 next to dynamic dimensions.
 KNOWN(
     AttentionOfABatchOfOne, (Tensor<f32, 1, T, 8> x, Tensor<i32, 1> n, Tensor<f32, 1, T, T> m) const {
       return kiln::outputs(attention<2>(x, x, x, causal | lengths(n)), attention<2>(x, x, x, mask(m)),
@@ -47,14 +48,15 @@ KNOWN(
     HeadsOfASliceOfARunTimeWidth,
     (Tensor<f32, 1, 3, One> x, Tensor<f32, 1, 2, 1> k) const { return attention_scores<1>(slice<2, 0, 1>(x), k); })
 
-// One of the channels of each group was seen.
+// Only one channel of each group was read.
 KNOWN(
     GroupsOfSeveralChannelsAndOneOutput, (Tensor<f32, 1, 1, 4> x, Tensor<f32, 5, 5, 6> y) const {
       return kiln::outputs(conv2d<Conv2dOptions{.groups = 2}>(x, constant<f32, 2, 2, 1, 1>(x, {1, 10, 100, 1000})),
                            conv2d<Conv2dOptions{.padding = 1, .groups = 3}>(y, parameter<f32, 3, 2, 3, 3>(y, "w")));
     })
 
-// A window's second column was loaded with the element before it, which row 0 has not (targets/halide/StridedLoads.h).
+// A window's second column was loaded with the element before it, which row 0 does not have
+// (targets/halide/StridedLoads.h).
 struct ColumnsOfEverySecondPixel : Model {
   constexpr auto forward(Tensor<f32, 2, 13, 1, 1> x) const {
     return conv2d<Conv2dOptions{.stride = Pair(1, 2), .padding = Pair(2, 0), .dilation = Pair(1, 3)}>(
@@ -63,15 +65,15 @@ struct ColumnsOfEverySecondPixel : Model {
 };
 TEST(Known, ColumnsOfEverySecondPixel) { expectRight<ColumnsOfEverySecondPixel>("f16"); }
 
-// LLVM 14 cannot select AVX-512's instructions for a part of this kernel: it is compiled for AVX2.
+// LLVM 14 cannot select AVX-512 instructions for a part of this kernel, so it is compiled for AVX2.
 KNOWN(
     PlanesOfThreeColumns, (Tensor<f32, 3, 4, 3, 3> w, Tensor<f32, 2, 4, 4, 3> x) const {
       return conv2d<Conv2dOptions{.stride = Pair(4, 4), .padding = Pair(1, 1), .dilation = Pair(2, 2)}>(
           transpose<0, 1, 3, 2>(x), w);
     })
 
-// Weights that are stored as the spec states, before what the build says of others: tied, of a stack's layers, of
-// either order, of a convolution.
+// Quantised weights with a storage format that the spec states, which overrides the build option: tied, in a stack's
+// layers, of either storage order, of a convolution.
 struct StoredBySpec : Model {
   struct Layer {
     Linear<16, 16, false, WeightOrder::in_out, int8> fc{"fc"};
@@ -87,7 +89,7 @@ struct StoredBySpec : Model {
 };
 TEST(Known, StoredBySpec) { expectRight<StoredBySpec>("bf16"); }
 
-// Extents that are made of others, inside of a kernel.
+// Extents that are expressions of others, inside of a kernel.
 KNOWN(
     SumsOfExtents, (Tensor<f32, 2 * T, 4> a, Tensor<f32, 2 * T, 4> b, Tensor<f32, T + 1, 4> c, Tensor<f32, T + 1, 4> d)
                        const { return kiln::outputs(concat<0>(a, b), concat<0>(c, d), concat<0>(c, a * 2, d)); })
@@ -99,14 +101,14 @@ KNOWN(ProductOfDifferences, (Tensor<f32, B - 1, T + 2, 7> x) const { return sum<
 
 KNOWN(CopyOfDifferences, (Tensor<f32, B - 1, 1, B - 1, 1> x) const { return x; })
 
-// Run-time extents of one value, in storage for a vector of rows.
+// Dynamic dimensions with only one possible value, in storage for a vector of rows.
 inline constexpr Dim Five{"Five", 5, 5};
 KNOWN(ExtentsOfOneValue, (Tensor<f32, 1, Five + 3, Five + 3> x) const { return softmax<0>(x); })
 
-// A vector of which all lanes read one element.
+// A vector whose lanes all read the same element.
 KNOWN(ConcatOfIntegers, (Tensor<i32, 2 * T + 1> x, Tensor<i32, 2> y) const { return concat<0>(y, x, y); })
 
-// Constants that an expansion made, in kernels of collapsed rows.
+// Constants from an expand operation, in kernels of collapsed rows.
 KNOWN(
     LinearOfAConstant, (Tensor<f32, 16> x) const {
       return linear(expand<11, 2, 5>(constant<f32>(x, {1})), parameter<f32, 16, 5>(x, "w"), x);
@@ -119,7 +121,7 @@ KNOWN(
 KNOWN(WeightOfRankZeroAsAMatrix, (Tensor<f32, 2> x) const { return reshape<1, 1>(parameter<f32>(x, "w")); })
 KNOWN(ProductOfOtherRanks, (Tensor<f32, 2, 2, 1, 1> a, Tensor<f32, 2, 2, 1, 1, 1> b) const { return matmul(a, b); })
 
-// Infinities and NaN as numbers.
+// Infinities and NaN as constants.
 KNOWN(
     InfiniteConstants, (Tensor<f32, T, 4> x, Tensor<boolean, T, 4> c) const {
       return kiln::outputs(where(c, x, -infinity), maximum(x, nan), softmax(where(less(x, 1.5), x, -infinity)),
@@ -128,7 +130,7 @@ KNOWN(
 
 KNOWN(NanIsLessThanNothing, (Tensor<f32, 6, 1> x) const { return kiln::outputs(less(log(x), 1), less(1, log(x))); })
 
-// A norm and the sum that it reads, where the sum takes the memory of one of its terms.
+// A norm of a sum, where the sum is computed in place in one of its operands.
 KNOWN(
     NormOfAVectorInPlace, (Tensor<f32, 40> x) const {
       auto w = parameter<f32, 40, 40>(x, "w");
@@ -144,12 +146,12 @@ KNOWN(
       return matmul(rms_norm(total, parameter<f32, 40>(x, "g")) * gate, w) + total;
     })
 
-// A value that an expansion made is of a rank below the concatenation's.
+// The result of an expand has a lower rank than the concatenation.
 KNOWN(
     GeluOfAConcatWithAConstant,
     (Tensor<f32, 1, 1, 1, 3> x) const { return gelu_tanh(concat<0>(x, expand<1, 1, 1, 3>(constant<f32>(x, {1.0})))); })
 
-// Integers wrap, and divide by whatever there is.
+// Integers wrap around, and may be divided by any number.
 KNOWN(
     Integers, (Tensor<i32, T> x, Tensor<f32, 1, 1, 1> y) const {
       auto least = constant<i32>(x, {-2147483648.0});
@@ -162,21 +164,21 @@ KNOWN(
                            gather<1>(z, x * 700000000));
     })
 
-// Halide moves additions into the limits of an index (targets/halide/ScalarOps.cpp, toIndex).
+// Halide moves additions into the bounds of an index (targets/halide/ScalarOps.cpp, toIndex).
 KNOWN(
     ExtremeIndices, (Tensor<f32, T, T> x, Tensor<i32, 9> zeros) const {
       auto largest = zeros * 0 + 2147483647, least = zeros * 0 - 2147483647 - 1;
       return kiln::outputs(embedding(largest, x), embedding(least, x), gather<1>(x, largest), gather<1>(x, least));
     })
 
-// One linear that is keys and values.
+// One linear layer gives both keys and values.
 KNOWN(
     KeysAreValues, (Tensor<f32, T, 8> x) const {
       auto k = linear(x, parameter<f32, 8, 8>(x, "k"));
       return attention<2>(linear(x, parameter<f32, 8, 8>(x, "q")), k, k);
     })
 
-// A weight that is joined with another one in an entry, and alone in the other.
+// A weight that is concatenated with another one in one entry and used by itself in the other.
 struct UsedUnlike : Model {
   constexpr auto forward(Tensor<f32, 4> x) const { return parameter<f32, 8, 8>(x, "q") + sum<0>(x); }
   constexpr auto second(Tensor<f32, T, 8> x) const {
@@ -188,7 +190,7 @@ struct UsedUnlike : Model {
 };
 TEST(Known, UsedUnlike) { expectRight<UsedUnlike>(); }
 
-// The inner layers of a stack in a stack read a weight of the outer one.
+// The inner layers of nested stacks read a weight of the outer one.
 struct Inner : Layer<Inner> {
   using Layer::Layer;
   constexpr auto forward(const tensor auto &x, const tensor auto &weight) const { return x * 0.5 + weight; }
@@ -218,7 +220,7 @@ struct States : Model {
 };
 TEST(Known, States) { expectRight<States>(); }
 
-// Two square roots of negative numbers: the root of their product is a number.
+// The product of two square roots of negative numbers must be NaN, though the root of their product is a number.
 KNOWN(
     ProductsOfSquareRoots, (Tensor<f32, 4> x, Tensor<f32, 4> y) const {
       return kiln::outputs(sqrt(x) * sqrt(x), sqrt(x - 3) * sqrt(y - 3), sqrt(x) * y * sqrt(x), sqrt(x) / y * sqrt(x));
@@ -227,54 +229,54 @@ KNOWN(
     SquaresOfSquareRoots, (Tensor<f32, 1, 1, 2> x, Tensor<f32, T, 5> y) const {
       return kiln::outputs(rms_norm(sqrt(x), constant<f32, 2>(x, {1, 2})), sum<1>(sqrt(y) * sqrt(y)));
     })
-// What Halide takes for 0 and is not determined: LLVM did not store the NaN that it knew the norm to be.
+// An undetermined value that Halide simplifies to 0: LLVM did not store the NaN that it had inferred for the norm.
 KNOWN(
     NormsOfLogarithmsOfZero, (Tensor<f32, 1, 1> x) const {
       auto one = constant<f32, 1>(x, {1});
       return kiln::outputs(x + 1, layer_norm(log(x - x), one, one), rms_norm(log(x * 0), one) * 2,
                            layer_norm(log(x / x - 1), one, one), rms_norm(log(0 / x), one));
     })
-// What is no number for any x, nor is what is made of it.
+// Values that are NaN or infinite for any x, and values computed from them.
 KNOWN(
     DivisionsByZero, (Tensor<f32, 1, 1> x, Tensor<f32, S, 9> y) const {
       return kiln::outputs(x + 1, x / constant<f32>(x, {0}), y / constant<f32>(y, {-0.0}), 2 / (x * 0),
                            rms_norm(x / constant<f32>(x, {0}), constant<f32, 1>(x, {1})));
     })
-// What is infinite or NaN when the kernel is compiled, and what is made of that.
+// Values that are infinite or NaN at compile time, and values computed from them.
 KNOWN(
     NormsOfConstants, (Tensor<f32, 1> x, Tensor<f32, S, 9> y) const {
       auto zeros = expand<One, 1, 1>(constant<f32>(x, {0})), huge = expand<One, 1, 1>(constant<f32>(x, {3e38}));
       return kiln::outputs(rms_norm(log(zeros), x), rms_norm(sqrt(zeros - 1), x), huge * huge * x - huge * huge,
                            y * sum<0>(sum<0>(sum<0>(log(zeros)))) + y, softmax(log(zeros)));
     })
-// The mask is of the type that the result has, whose heads are behind its rows.
+// The mask has the result's type; its head dimension comes after its rows.
 KNOWN(
     MaskOfTheResultsType, (Tensor<boolean, 3, 3, 3> x, Tensor<f32, 3, 9> y) const {
       auto masked = where(x, constant<f32>(y, {0}), constant<f32>(y, {0.5}));
       return attention<3, 3>(y, y, y, mask(masked));
     })
-// Rows of what is computed from x are written in another order, and over all of a row's elements.
+// Rows that are computed from x are written transposed, and over all elements of a row.
 KNOWN(
     TransposedAfterwards, (Tensor<f32, 9, 9> x, Tensor<f32, 9, 9> w) const {
       return kiln::outputs(transpose<1, 0>(tanh(x)), matmul(tanh(x) * 2, w),
                            concat<0>(slice<0, 3, 6>(tanh(x)), slice<0, 0, 3>(tanh(x))));
     })
-// The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
+// The maximum of positions: Halide skipped loop iterations because of a subtraction that overflowed.
 KNOWN(
     LargestPosition,
     (Tensor<i32, T> x) const { return kiln::outputs(max<0>(positions<0>(x)), max<0>(0 - positions<0>(x))); })
-// The same where they are computed in a loop of their own.
+// The same with positions that are computed in a separate loop.
 KNOWN(
     LargestOfTheLastPositions, (Tensor<i32, B> x) const {
       auto last2 = last<0, 2>(positions<0>(x));
       return kiln::outputs(max<0>(last2), max<0>(0 - last2), argmax<0>(last2), argmax<0>(0 - last2));
     })
-// Written out with values of a run-time width, which attention does not have.
+// Decomposed attention whose values have a dynamic width, which the attention operation does not support.
 KNOWN(
     AttentionOfARunTimeWidth, (Tensor<f32, One, 2, 2> x, Tensor<f32, One, 2, One> v)
                                   const { return matmul(softmax<2>(matmul(x, transpose<0, 2, 1>(x))), v); })
 
-// The slice stands in two kernels: one computes the positions again, the other gets them.
+// The slice is in two kernels: one recomputes the positions, the other reads them.
 KNOWN(
     PositionsHereAndThere, (Tensor<f32, 1, 1, 2> a, Tensor<f32, 1, 2, 1> b, Tensor<i32, 2> x) const {
       auto first = slice<0, 0, 1>(positions<0>(x));
@@ -282,7 +284,7 @@ KNOWN(
       return kiln::outputs(where(less(first, first), product, product), sinusoidal<2>(first));
     })
 
-// A vector of keys beyond the last one, in all sizes: the code generator divided by zero.
+// A vector of keys beyond the last one, with dynamic dimensions: the code generator divided by zero.
 KNOWN(
     KeysOfAMultiple,
     (Tensor<f32, 1, 1, T3, 2> q, Tensor<f32, 1, 1, 4 * T3, 2> k) const { return attention<2, 2>(q, k, k, scale(2)); })
@@ -290,7 +292,7 @@ KNOWN(
     ColumnsOfAMultiple, (Tensor<f32, T, 2> x, Tensor<f32, 4 * T, 2> y, Tensor<f32, 16 * T, 2> z) const {
       return kiln::outputs(matmul(x, transpose<1, 0>(y)), matmul(x, transpose<1, 0>(z)));
     })
-// Sums of one term, whose loop is in no index: a schedule did not find it.
+// Sums of one term, whose loop variable is in no index: a schedule did not find it.
 KNOWN(
     WindowOfOneNumber, (Tensor<f32, 1, 1, 1> x) const {
       return conv2d<Conv2dOptions{.stride = Pair(1, 2)}>(x, parameter<f32, 14, 1, 1, 1>(x, "w"));
@@ -300,13 +302,14 @@ KNOWN(
       return conv2d<Conv2dOptions{.stride = Pair(1, 2)}>(x, parameter<f32, 14, 1, 1, 1>(x, "w"));
     })
 KNOWN(DepthOfOne, (Tensor<f32, 1, 1> x) const { return linear(x, parameter<f32, 14, 1>(x, "w")) + sum<1>(x); })
-// Fewer keys, in all sizes, than a panel of columns has: the code generator took the kernel for one that never runs.
+// Fewer keys, for all values of the dynamic dimension, than a panel of columns has: the code generator assumed that the
+// kernel never runs.
 KNOWN(FewKeysInAllSizes, (Tensor<f32, 1, 1, Two, 2> x) const { return attention<2, 2>(x, x, x, scale(0.125)); })
 KNOWN(
     FewColumnsInAllSizes,
     (Tensor<f32, Two, 9> x, Tensor<f32, 9, Two> y) const { return kiln::outputs(matmul(x, y), tanh(matmul(x, y))); })
 
-// The simplifier crashed where it knew how large the extents can be.
+// The simplifier crashed when it knew the bounds of the extents.
 KNOWN(SquaresOfAnExtent, (Tensor<f32, T40, 1> x, Tensor<f32, T40, T40 * T40, T40> y) const { return matmul(y, x); })
 
 // Halide took `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`: the last element was not written.
@@ -314,11 +317,11 @@ KNOWN(
     ConcatOfPositions,
     (Tensor<i32, T8> t, Tensor<i32, 4> a, Tensor<i32, 1> b) const { return concat<0>(positions<0>(t), a, b); })
 
-// As many positions as rows at most, which a kernel by itself does not know.
+// The number of positions is at most the number of rows, which a kernel in isolation does not know.
 KNOWN(
     PositionsOfALongerTable,
     (Tensor<f32, T + 7, 1> table, Tensor<f32, T + 1> x) const { return embedding(positions<0>(x), table); })
-// What each layer of a stack gives, also of a stack in a stack.
+// The output of each layer of a stack, also of nested stacks.
 struct Layer5 : kiln::Layer<Layer5> {
   using Layer::Layer;
   Linear<5, 5> fc{"fc"};
@@ -343,7 +346,7 @@ struct HiddenStates : Model {
 };
 TEST(Known, HiddenStates) { expectRight<HiddenStates>(); }
 
-// What follows from weights only is computed when they are bound, on a device as on CPUs, of each layer's.
+// Values that depend on weights only are computed for each layer when the weights are bound, on a device as on CPUs.
 struct ScaledByWeights {
   constexpr auto forward(const tensor auto &x) const {
     auto w = parameter<f32, 5>(x, "w"), v = parameter<f32, 5>(x, "v");
@@ -356,7 +359,8 @@ struct ScalesOfWeights : Model {
 };
 TEST(Known, ScalesOfWeights) { expectRight<ScalesOfWeights>(); }
 
-// Functions, sums and products of weights, in stacks inside of each other, of weights around them, and of halves.
+// Elementwise functions, sums and contractions of weights, in nested stacks, of weights of the enclosing model, and of
+// bf16.
 struct Normalised {
   constexpr auto forward(const tensor auto &x) const {
     auto v = parameter<f32, 7, 5>(x, "v");
@@ -384,7 +388,7 @@ struct FollowsFromWeights : Model {
 };
 TEST(Known, FollowsFromWeights) { expectRight<FollowsFromWeights>(); }
 
-// What a state gets is computed of another one before that is replaced.
+// The new value of a state is computed from another state before that is replaced.
 struct StateOfAnotherState : Model {
   State<f32, 3> first{"first"}, second{"second"};
   constexpr auto forward(Tensor<f32, 3> x) const {
@@ -395,7 +399,7 @@ struct StateOfAnotherState : Model {
 };
 TEST(Known, StateOfAnotherState) { expectRight<StateOfAnotherState>(); }
 
-// Both operands of one contraction, and a table that is a head as well.
+// A quantised weight as both operands of one contraction, and a table that is also the logits' weight.
 struct StoredAndReadTwice : Model {
   constexpr auto forward(Tensor<f32, T, 5> x, Tensor<i32, T> indices) const {
     auto w = parameter<f32, 5, 5>(x, "w");
@@ -405,7 +409,8 @@ struct StoredAndReadTwice : Model {
 };
 TEST(Known, StoredAndReadTwice) { expectRight<StoredAndReadTwice>("int8"); }
 
-// Numbers of four bits in groups: of outputs along either dimension, a window, a table, and what has no whole groups.
+// Weights of four bits in groups: with outputs along either dimension, of a convolution, a table, and sizes that are
+// not a multiple of the group size.
 struct StoredInGroups : Model {
   constexpr auto forward(Tensor<f32, T, 64> x, Tensor<i32, T> indices, Tensor<f32, 5, 7, 8> image) const {
     auto table = parameter<f32, 17, 64>(x, "table");
@@ -417,7 +422,7 @@ struct StoredInGroups : Model {
 };
 TEST(Known, StoredInGroups) { expectRight<StoredInGroups>("int4<64> except window=int4_zero"); }
 
-// Three columns of a window in vectors of two, of which the last one has a number that nobody wants.
+// Three columns of a window in vectors of two, the last of which has a padding element.
 struct WindowInGroups : Model {
   constexpr auto forward(Tensor<f32, 2, 2, 3, 8> image) const {
     return conv2d<Conv2dOptions{.padding = Pair(1, 0)}>(image, parameter<f32, 1, 8, 4, 3>(image, "window"));
@@ -425,7 +430,7 @@ struct WindowInGroups : Model {
 };
 TEST(Known, WindowInGroups) { expectRight<WindowInGroups>("int4<32>"); }
 
-// One output row is one of a product, but its weights are in groups by window and channel.
+// One output row of the convolution is a row of a GEMM, but its weights are in groups by window and channel.
 struct WindowInGroupsOfOneRow : Model {
   constexpr auto forward(Tensor<f32, 1, 1, 32> image) const {
     return conv2d<Conv2dOptions{.padding = Pair(2, 0), .dilation = Pair(2, 1)}>(
@@ -434,8 +439,9 @@ struct WindowInGroupsOfOneRow : Model {
 };
 TEST(Known, WindowInGroupsOfOneRow) { expectRight<WindowInGroupsOfOneRow>("int4<32>"); }
 
-// Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one
-// vector, and of several batches with a depth and outputs that are no whole words and tiles.
+// Int8 activations: for three attention projections, which are merged into one; for a table that is also the logits'
+// weight; for one vector; and for several batches whose K and outputs are not multiples of the interleaved (VNNI) group
+// and of the tile.
 struct RowsOfInt8 : Model {
   constexpr auto forward(Tensor<f32, T, 10> x, Tensor<i32, T> indices, Tensor<f32, 10> one,
                          Tensor<f32, 3, 2, 7> many) const {
@@ -448,7 +454,8 @@ struct RowsOfInt8 : Model {
 };
 TEST(Known, RowsOfInt8) { expectRight<RowsOfInt8>("int8", true); }
 
-// And weights of four bits: many rows and one, groups of each size, with and without zeros, as a head as well.
+// Int8 activations and weights of four bits: many rows and one row, groups of each size, with and without zero points,
+// also for the logits.
 struct RowsOfInt8TimesInt4 : Model {
   constexpr auto forward(Tensor<f32, T, 64> x, Tensor<i32, T> indices, Tensor<f32, 128> one,
                          Tensor<f32, 3, 2, 96> many) const {
@@ -460,7 +467,7 @@ struct RowsOfInt8TimesInt4 : Model {
 };
 TEST(Known, RowsOfInt8TimesInt4) { expectRight<RowsOfInt8TimesInt4>("int4<64>", true); }
 
-// An extent that only the other entry's inputs have.
+// An extent that occurs only in the other entry's inputs.
 struct ExtentOfAnotherEntry : Model {
   constexpr auto forward(Tensor<f32, T, 3> x) const { return x + 1; }
   constexpr auto second(Tensor<f32, 20, 3> x) const { return sum<0>(slice<0, 0, T>(x)); }

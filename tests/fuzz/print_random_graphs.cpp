@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// print-random-graphs FIRST COUNT: a program that traces the specs of these seeds and compares what it gets with the
-// graphs that they stand for. It needs kiln_random_graphs.
+// print-random-graphs FIRST COUNT: prints a program that traces the specs of these seeds and compares the results with
+// the original graphs. The program needs kiln_random_graphs.
 #include <cstdio>
 #include <cstdlib>
 

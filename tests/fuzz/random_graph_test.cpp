@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random graphs: well formed, the same everywhere, and with everything in them that the compiler treats in its own way.
+// Random graphs must be well formed, the same on every machine, and must cover everything that the compiler treats
+// differently.
 #include "tests/fuzz/RandomGraph.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ TEST(RandomGraphs, AreWellFormed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ASSERT_EQ(check(model.graph), "");
     ASSERT_EQ(checkIndices(model), "");
-    ASSERT_EQ(difference(ordered(model.graph), model.graph), ""); // a trace would number them so
+    ASSERT_EQ(difference(ordered(model.graph), model.graph), ""); // nodes are numbered as in a trace
     ASSERT_EQ(model.inputs.size(), model.graph.entries.size());
     for (std::size_t i = 0; i < model.inputs.size(); ++i)
       ASSERT_EQ(model.inputs[i].size(), model.graph.entries[i].input_names.size());
@@ -35,13 +36,13 @@ TEST(RandomGraphs, AreWellFormed) {
   }
 }
 
-// A draw that breaks a rule is drawn again: that hides mistakes of the generator if it happens often.
+// A graph that breaks a rule is drawn again, which would hide bugs of the generator if it happened often.
 TEST(RandomGraphs, AreSeldomDrawnTwice) {
   std::uint64_t again = 0;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const std::string problem = check(Generator(seed, {}).run().graph);
     again += !problem.empty();
-    // Nothing brings the extent, or that of which it is the least: their nodes were not needed.
+    // No node introduces the extent, or the extent whose `least` it is, since these nodes were not needed.
     EXPECT_TRUE(problem.empty() || problem == "dim_c6" || problem.find("nobody states") == 0)
         << seed << ": " << problem;
   }
@@ -58,7 +59,7 @@ TEST(RandomGraphs, HaveEverythingInThem) {
     EXPECT_GE(things[name_of(static_cast<Op>(op))], 30) << name_of(static_cast<Op>(op));
 }
 
-// The numbers are those of g++ 12 and clang 22: another one means that a draw depends on the machine.
+// The numbers are those of g++ 12 and clang 22. A different number means that a draw depends on the machine.
 TEST(RandomGraphs, AreTheSameEverywhere) {
   std::uint64_t all = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed)
@@ -104,7 +105,7 @@ TEST(RandomGraphs, LimitsAreReadAsTheyWereWritten) {
 TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
   std::map<std::string, int> choices;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const RandomModel model = randomModel(seed); // which owns the names
+    const RandomModel model = randomModel(seed); // owns the names
     const Graph &graph = model.graph;
     const std::string choice = drawWeights(graph, seed);
     EXPECT_EQ(choice, drawWeights(graph, seed));
@@ -121,7 +122,7 @@ TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
     EXPECT_GE(choices[choice], 50) << choice;
 }
 
-// Each rule that a graph can break is one that check() names.
+// check() must name each rule that a graph can break.
 TEST(RandomGraphs, CheckNamesTheRule) {
   RandomModel model;
   for (std::uint64_t seed = 0;; ++seed) {

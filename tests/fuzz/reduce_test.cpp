@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reductions of planted failures come to the graphs that a person would have written.
+// Reductions of planted failures must find the graphs that a person would have written.
 #include "tests/fuzz/Reduce.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool has(const Graph &graph, const std::function<bool(const Node &)> &property) 
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), property);
 }
 
-/// Reduces the first few models of some size that fail.
+/// Reduces the first `count` models that fail, of some minimum size.
 void forFailures(const std::function<bool(const RandomModel &)> &fails, int count,
                  const std::function<void(const RandomModel &)> &reduced) {
   int found = 0;
@@ -63,7 +63,7 @@ TEST(Reduce, LeavesASoftmaxBehindAGather) {
   });
 }
 
-// Nothing else is left of an operation than its operands, be it inside of loops or of other entries.
+// Only an operation and its operands are left, whether it is inside loops or in other entries.
 TEST(Reduce, LeavesOneOperation) {
   for (Op op :
        {Op::matmul, Op::conv2d, Op::attention, Op::concat, Op::layer_norm, Op::where, Op::append, Op::sinusoidal}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Low-rank adapters (Hu et al. 2021) beside frozen weights, which may be stored in fewer bits.
+// Low-rank adapters (Hu et al. 2021) next to frozen weights, which may be quantised.
 #pragma once
 
 #include "ops.h"

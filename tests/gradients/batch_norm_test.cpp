@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalisation in entries that train beside loops in f64: gradients, running averages, and where neither is.
+// Batch normalisation in training entries compared with loops in f64: gradients, running averages, and frozen norms.
 #include "compiled.h"
 #include "normalized.h"
 #include "optimizer.h"
@@ -19,7 +19,7 @@ std::vector<Tensor> imagesOf(Differentiated &model, const Entry &entry, std::int
   return {draw(shape, model.random)};
 }
 
-/// Normalized::loss written out. `isTraining`, by the name of a norm: whether it takes the statistics of the rows.
+/// Normalized::loss in plain loops. `isTraining`: whether the norm of that name uses the statistics of the rows.
 class NormalizedLoops {
 public:
   NormalizedLoops(const Differentiated &model, std::vector<double> x,
@@ -42,7 +42,7 @@ public:
     return sum;
   }
 
-  /// By the names of the running averages: what they go towards.
+  /// The statistics that running averages approach, by the names of the averages.
   std::map<std::string, std::vector<double>> targets;
 
 private:
@@ -78,7 +78,8 @@ private:
 
 bool always(const std::string &) { return true; }
 
-/// By the names of weights: differences of the loss, and of a running average how far it is from its target.
+/// Returns, by the names of weights: finite differences of the loss; for a running average, its distance from its
+/// target.
 std::map<std::string, std::vector<double>> gradientsOf(Differentiated &model, NormalizedLoops &reference) {
   std::map<std::string, std::vector<double>> gradients;
   for (auto &[name, weight] : model.weights)
@@ -139,7 +140,7 @@ TEST(BatchNorm, Compiled) {
     expectCompiled(trace<specs::Normalized>(), target, imagesOf);
 }
 
-/// Steps of training: clipping and the optimiser know nothing of what is followed.
+/// Training steps: clipping and the optimiser ignore running averages.
 TEST(BatchNorm, Steps) {
   Differentiated model(trace<specs::Normalized>(), 8);
   llvm::Expected<CompiledModel> compiled = CompiledModel::compile(model.graph, runnableTargets().front());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled entries of gradients beside the interpreter of modules.
+// Compares compiled gradient entries with the interpreter of modules.
 #pragma once
 
 #include "compiler/interpreter/Compare.h"
@@ -9,8 +9,8 @@
 
 namespace kiln::testing {
 
-/// Within the bounds of the interpreter, and to the bit whatever the number of workers.
-/// Entries that change parameters are left out.
+/// Expects results within the interpreter's bounds, and bit-identical for any number of workers. Entries that change
+/// parameters are skipped.
 inline void
 expectCompiled(const Graph &graph, const std::string &target,
                llvm::function_ref<std::vector<Tensor>(Differentiated &, const Entry &, std::int64_t)> draw) {

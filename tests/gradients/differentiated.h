@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models with entries of gradients, traced, imported and run by the interpreters, with random weights.
+// Models with gradient entries: traced, imported and run by the interpreters, with random weights.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -18,7 +18,7 @@ namespace kiln::testing {
 
 using interpreter::Tensor;
 
-/// Numbers of [-1, 1] that f32 has, with so many bits to spare that a step to either side is exact.
+/// Draws f32 numbers in [-1, 1] with spare bits, so that adding or subtracting a finite-difference step is exact.
 inline constexpr double step = 0x1p-10;
 inline Tensor draw(const std::vector<std::int64_t> &shape, std::mt19937 &random) {
   Tensor x = Tensor::zeros(ElementType::f32, shape);
@@ -27,7 +27,7 @@ inline Tensor draw(const std::vector<std::int64_t> &shape, std::mt19937 &random)
   return x;
 }
 
-/// A model's entries, with weights of random numbers.
+/// A model's entries, with random weights.
 class Differentiated {
 public:
   Differentiated(const Graph &graph, unsigned seed) : graph(graph), random(seed) {
@@ -43,7 +43,7 @@ public:
     module = importGraph(graph, &context, "model");
   }
 
-  /// By the interpreter of graphs.
+  /// Computes the loss with the interpreter of graphs.
   double loss(std::size_t entry, const interpreter::Extents &extents, const std::vector<Tensor> &inputs) const {
     interpreter::Interpreter run(graph, [&](const std::string &name) { return weights.at(name); });
     return run.run(entry, extents, inputs)[0].values[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dropout in entries that train beside loops in f64 that share its random numbers alone, and those beside the published
-// ones; gradients that are stopped, and truncated.
+// Dropout in training entries compared with loops in f64, which share only the random numbers; these are compared with
+// the published ones. Also stopped and truncated gradients.
 #include "compiled.h"
 #include "compiler/interpreter/Philox.h"
 #include "dropped.h"
@@ -13,7 +13,7 @@ namespace {
 using interpreter::DropoutPlace;
 using interpreter::philox;
 
-/// The vectors that the authors publish beside their code (kat_vectors).
+/// The test vectors that the authors publish with their code (kat_vectors).
 TEST(Philox, KnownAnswers) {
   using Words = std::array<std::uint32_t, 4>;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -22,7 +22,7 @@ TEST(Philox, KnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-/// x, then step and seed where an entry drops.
+/// Returns x, then step and seed for entries with dropout.
 std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int64_t rows) {
   const std::string name = entry.name;
   auto ones = [](std::vector<std::int64_t> shape, std::size_t count) {
@@ -40,7 +40,7 @@ std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int
 
 using Row = std::array<double, 4>;
 
-/// Dropped::loss, where an element counted through with a stream and an iteration is dropped.
+/// Dropped::loss, with a dropout mask that depends on the element's index, a stream and an iteration.
 class Reference {
 public:
   Reference(const Differentiated &model, const std::vector<Tensor> &inputs)
@@ -128,7 +128,7 @@ TEST(Dropout, DropsAndDifferentiates) {
     }
 }
 
-/// What loops keep has eight bits.
+/// Activations that loops save for the backward pass have eight bits.
 TEST(Activations, AreRounded) {
   Differentiated model(trace<specs::Dropped>(), 4);
   const Entry &exact = entryOf(model.graph, "dropped"), &rounded = entryOf(model.graph, "rounded");
@@ -168,7 +168,7 @@ TEST(Dropout, DropsItsPart) {
     const std::vector<verify::SharedTensor> results = model.run(entry, {{"rows", 1}}, inputs);
     const std::vector<double> &y = results[1]->values;
     const auto kept = static_cast<double>(std::ranges::count_if(y, [](double value) { return value != 0; }));
-    // Of 4096 elements, five standard deviations.
+    // Five standard deviations for 4096 elements.
     EXPECT_NEAR(kept / 4096, 0.7, 5 * std::sqrt(0.21 / 4096));
     for (double value : y)
       EXPECT_TRUE(value == 0 || std::abs(value - 1 / 0.7) < 1e-6) << value;
@@ -181,7 +181,7 @@ TEST(Dropout, DropsItsPart) {
   }
 }
 
-/// Micro-batch i of step t drops what step 2 t + i does.
+/// Micro-batch i of step t has the dropout mask of step 2 t + i.
 TEST(Dropout, DiffersByMicroBatch) {
   Differentiated model(trace<specs::Dropped>(), 4);
   std::vector<Tensor> inputs = inputsOf(model, entryOf(model.graph, "ones"), 1), both = inputs;
@@ -218,8 +218,8 @@ TEST(StopGradient, GradientsSeeAConstant) {
   EXPECT_NEAR(results[0]->values[0], loss, 1e-9);
 }
 
-/// h = tanh(W h + x) over some steps, the sum of all h, and back-propagation written out; before every `cut` steps the
-/// state is taken as given.
+/// h = tanh(W h + x) over some steps, the sum of all h, and its backpropagation in plain loops; every `cut` steps the
+/// state is treated as a constant.
 struct ThroughTime {
   double loss = 0;
   Row last{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries that train with dropout: beside loops, in a stack, over time within a stack; and what gradients do not see.
+// Training entries with dropout: outside of and inside loops, in a stack, and over time within a stack; and stopped
+// gradients.
 #pragma once
 
 #include "ops.h"
@@ -29,17 +30,17 @@ struct Dropped : kiln::Model {
     auto once = kiln::dropout(x, 0.5) * kiln::parameter<f32, 4>(x, "scale");
     return total(kiln::tanh(h(kiln::sum<0>(once), x))) + total(kiln::dropout(once, 0.5));
   }
-  /// What is dropped of ones.
+  /// Dropout applied to ones.
   constexpr auto ones(kiln::Tensor<f32, 64, 64> x) const {
     auto y = kiln::dropout(x * kiln::parameter<f32>(x, "one"), 0.3);
     return kiln::outputs(total(y), y);
   }
-  /// w times 1 + w + w^2, of which gradients see the first and the last.
+  /// w + w^2 + w^2, where the gradient with respect to w is that of the factors outside of stop_gradient: 1 + w.
   constexpr auto stopped(X x) const {
     auto w = kiln::parameter<f32, 4>(x, "scale");
     return total(x * (w + kiln::stop_gradient(w) * w + kiln::stop_gradient(w * w)));
   }
-  /// Truncated: the state goes on, its gradient does not go beyond three steps.
+  /// Truncated backpropagation: the state continues, but its gradient goes back three steps at most.
   constexpr auto truncated(X x) const {
     auto w = kiln::parameter<f32, 4, 4>(x, "w");
     auto steps = std::tuple{x, kiln::positions<0>(x)};
@@ -52,7 +53,7 @@ struct Dropped : kiln::Model {
     return total(all);
   }
 
-  /// Truncated by the calls: a state goes on to the next one.
+  /// Truncated by calls: a state continues in the next call.
   constexpr auto carried(X x) const {
     kiln::State<f32, 4> hidden("hidden");
     auto w = kiln::parameter<f32, 4, 4>(x, "w");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients beside differences of the loss, both in f64: the interpreter of graphs, which knows nothing of derivatives,
-// computes the loss, and the interpreter of modules what differentiation made. Then compiled libraries beside the
-// latter.
+// Gradients compared with finite differences of the loss, both in f64: the interpreter of graphs, which does not
+// differentiate, computes the loss, and the interpreter of modules runs the differentiated module. Then compiled
+// libraries are compared with the latter.
 #include "adapters.h"
 #include "compiled.h"
 #include "loops.h"
@@ -12,8 +12,8 @@
 namespace kiln::testing {
 namespace {
 
-/// Each element of each gradient of an entry beside (loss(w + h) - loss(w - h)) / 2h, of two h whose errors of second
-/// order cancel.
+/// Compares each element of each gradient of an entry with (loss(w + h) - loss(w - h)) / 2h, for two h whose
+/// second-order errors cancel.
 void expectGradients(Differentiated &model, std::size_t number, const interpreter::Extents &extents,
                      const std::vector<Tensor> &inputs) {
   const Entry &entry = model.graph.entries[number];
@@ -42,7 +42,7 @@ void expectGradients(Differentiated &model, std::size_t number, const interprete
           };
           const double near = difference(step), far = difference(2 * step), expected = (4 * near - far) / 3;
           ASSERT_LT(at, gradient.values.size()) << name;
-          // With a kink or a jump between the steps they do not agree.
+          // The differences do not agree if there is a kink or a jump between the steps.
           if (std::abs(near - far) > 1e-3 * std::max(1.0, std::abs(near)))
             ++kinks;
           else
@@ -56,7 +56,7 @@ void expectGradients(Differentiated &model, std::size_t number, const interprete
   EXPECT_GT(compared, 10 * kinks);
 }
 
-/// Inputs of an entry: integers within their tables.
+/// Draws inputs of an entry: integers are within their tables.
 std::vector<Tensor> drawInputs(Differentiated &model, const Entry &entry, std::int64_t rows) {
   if (entry.name == std::string("attention"))
     return {draw({rows, 4}, model.random), integers({2}, {5, 3})};
@@ -72,7 +72,7 @@ std::vector<Tensor> drawInputs(Differentiated &model, const Entry &entry, std::i
   return {draw(shape, model.random)};
 }
 
-/// The seed also draws the weights.
+/// The number of rows is also the seed of the weights.
 void expectGradientsOfAll(const Graph &graph, std::initializer_list<std::int64_t> sizes) {
   for (std::int64_t rows : sizes) {
     SCOPED_TRACE(rows);
@@ -93,8 +93,8 @@ TEST(Gradients, Compiled) {
   }
 }
 
-/// The frozen weights, of 8192 elements, lie there once and as they are stored: in so many bytes. Beside them are
-/// biases and adapters of f32.
+/// The frozen weights, of 8192 elements, are stored once and in their storage format, so they take `frozen` bytes. In
+/// addition there are f32 biases and adapters.
 template <WeightType Stored> void expectAdapters(std::uint64_t frozen) {
   for (const std::string &target : {runnableTargets().front(), runnableTargets().back()}) {
     const Graph graph = trace<specs::Adapted<Stored>>();

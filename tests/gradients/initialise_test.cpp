@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First weights: the distributions of torch.nn's layers, and the bits that runtime/src/initialise.c promises, by a
-// second program that knows only its comment.
+// Initial weights: the distributions of torch.nn's layers, and the bits that runtime/src/initialise.c promises,
+// compared with a second implementation of its comment.
 #include "compiler/interpreter/Philox.h"
 #include "differentiated.h"
 #include "ops.h"
@@ -75,8 +75,8 @@ protected:
     EXPECT_TRUE(static_cast<bool>(tensor)) << llvm::toString(tensor.takeError());
     return tensor->values;
   }
-  /// All elements within the bound, some near it, mean and deviation those of the distribution, to four times the
-  /// deviation of the mean of so many.
+  /// Expects all elements within the bound, some near it, and the mean and standard deviation of the distribution, to
+  /// four standard errors.
   void expectUniform(const std::string &name, double products) {
     const double bound = 1 / std::sqrt(products);
     const std::vector<double> values = read(name);
@@ -129,7 +129,7 @@ TEST_F(Initialise, ByTheRulesOfPyTorchsLayers) {
   expectAll("own.constant", 0.5);
 }
 
-/// The two numbers of (-1, 1) of an element's words.
+/// Returns the two numbers in (-1, 1) for an element's random words.
 std::array<double, 2> numbersOf(const std::string &name, std::uint64_t index, std::uint32_t attempt,
                                 std::uint64_t seed) {
   std::uint64_t digest = 0xcbf29ce484222325;
@@ -154,7 +154,7 @@ TEST_F(Initialise, FollowsFromSeedAndNames) {
       at = numbersOf("words.weight", i, attempt, seed);
       square = at[0] * at[0] + at[1] * at[1];
     }
-    // Roots and logarithms of the C library may differ in the last bits of f64, far below those of f32.
+    // Square roots and logarithms of the C library may differ in the last bits of f64, far below the precision of f32.
     const double expected = at[0] * std::sqrt(-2 * std::log(square) / square);
     EXPECT_NEAR(normal[i], expected, std::abs(expected) * 0x1p-24 + 1e-30) << i;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalisation in entries that train: beside a stack's layers and in them.
+// Batch normalisation in training entries: outside of a stack's layers and in them.
 #pragma once
 
 #include "ops.h"

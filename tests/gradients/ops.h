@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry of gradients for each op and each way in which it reads its operands: the loss is the sum of its elements,
-// each times a parameter, so that no two of them have the same gradient.
+// A gradient entry for each op and each way in which it reads its operands: the loss is the sum of its elements, each
+// times a parameter, so that no two elements have the same gradient.
 #pragma once
 
 #include <kiln/dsl.h>
@@ -25,7 +25,7 @@ struct GradientOps : kiln::Model {
   template <kiln::Dim... E> static constexpr auto p(const Rows &x, const char *name) {
     return kiln::parameter<f32, E...>(x, name);
   }
-  /// Fixed extents only.
+  /// For fixed extents only.
   template <kiln::ElementType E, kiln::Dim... Extents>
   static constexpr auto weighted(const Rows &x, const char *name, const kiln::Tensor<E, Extents...> &y) {
     return total(y * p<Extents...>(x, name));
@@ -88,7 +88,7 @@ struct GradientOps : kiln::Model {
   constexpr auto lookups(Rows x, kiln::Tensor<i32, rows> i, kiln::Tensor<i32, 2, 3> j) const {
     auto y = kiln::embedding(i, p<5, 4>(x, "lookups_table")) * x;
     auto z = kiln::gather<1>(p<2, 7, 3>(x, "lookups_a"), j);
-    auto large = kiln::embedding(i, p<11, 4>(x, "lookups_large")) * x; // of more rows than there can be indices
+    auto large = kiln::embedding(i, p<11, 4>(x, "lookups_large")) * x; // with more rows than there can be indices
     return total(y * y) + weighted(x, "lookups_weighted", z * z) + total(large * large);
   }
   constexpr auto attention(Rows x, kiln::Tensor<i32, 2> n) const {

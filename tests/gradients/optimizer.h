@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The optimisers in f64, by their papers' equations.
+// The optimisers in f64, by the equations of their papers.
 #pragma once
 
 #include "differentiated.h"
@@ -9,12 +9,12 @@ namespace kiln::testing {
 
 using Values = std::map<std::string, std::vector<double>>; // by weight
 
-/// An optimiser as its paper has it, element by element.
+/// An optimiser by the equations of its paper, element by element.
 class Optimizer {
 public:
   explicit Optimizer(const Training &training) : training(training) {}
 
-  /// Changes the weights; returns the norm of all gradients.
+  /// Updates the weights; returns the norm of all gradients.
   double step(std::map<std::string, Tensor> &weights, Values gradients, double rate, int t) {
     double norm = 0;
     for (auto &[name, gradient] : gradients)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trainings that are interrupted: what is saved is loaded into another model, and goes on to the same bits.
+// Interrupted trainings: a checkpoint is loaded into another model, which continues with the same bits.
 #include "adapters.h"
 #include "differentiated.h"
 #include "dropped.h"
@@ -18,7 +18,7 @@ using fuzz::CompiledModel;
 
 const interpreter::Extents sevenRows{{"rows", 7}};
 
-/// A model's library, compiled once.
+/// Returns a model's library, compiled once.
 template <class Model> CompiledModel &library() {
   static CompiledModel compiled = [] {
     llvm::Expected<CompiledModel> made = CompiledModel::compile(trace<Model>(), runnableTargets().front());
@@ -29,7 +29,8 @@ template <class Model> CompiledModel &library() {
   return compiled;
 }
 
-/// A training from the first weights on. Only the last one that was made may be used: it has bound its own weights.
+/// A training from its initial weights. Only the most recent instance may be used, since it has bound its weights to
+/// the library.
 class TrainingRun {
 public:
   TrainingRun(const Graph &graph, CompiledModel &library, const std::string &entry, unsigned workers)
@@ -40,7 +41,7 @@ public:
       ++number;
   }
 
-  /// Inputs depend on the step alone.
+  /// The inputs depend on the step only.
   void step(const kiln_training_t &training) {
     const std::string said = llvm::toString(tryStep(training));
     EXPECT_EQ(said, "");
@@ -98,7 +99,7 @@ protected:
   ~Resume() override { std::filesystem::remove_all(folder); }
   std::string file(const char *name) const { return (folder / name).string(); }
 
-  /// Six steps, saved behind the third; then from there on with other workers.
+  /// Runs six steps and saves after the third; then resumes from there with another number of workers.
   template <class Model> void expectTheSame(const std::string &entry) {
     SCOPED_TRACE(entry);
     const Graph graph = trace<Model>();
@@ -125,7 +126,7 @@ protected:
     training = *loaded;
     steps(resumed, 6);
     EXPECT_EQ(resumed.weights(), weights);
-    // But for the marks of begun states, which a loaded file always makes.
+    // Except for the marks of begun states, which loading a file always sets.
     const std::vector<char> &got = resumed.session.states(), &wanted = through.session.states();
     ASSERT_EQ(got.size(), wanted.size());
     EXPECT_TRUE(std::equal(got.begin() + KILN_MARK_BYTES, got.end(), wanted.begin() + KILN_MARK_BYTES));
@@ -140,7 +141,7 @@ TEST_F(Resume, GoesOnToTheSameBits) {
   expectTheSame<specs::Dropped>("train");
 }
 
-/// What is frozen is bound, and is in no file of a training.
+/// Frozen weights are bound from their file, and are not part of a checkpoint.
 TEST_F(Resume, AdaptersAlone) {
   using Model = specs::Adapted<kiln::int8>;
   expectTheSame<Model>("train");
@@ -151,7 +152,7 @@ TEST_F(Resume, AdaptersAlone) {
 
   llvm::Expected<CompiledModel> unbound = CompiledModel::compile(trace<Model>(), runnableTargets().front());
   ASSERT_TRUE(static_cast<bool>(unbound)) << llvm::toString(unbound.takeError());
-  EXPECT_NE(llvm::toString(unbound->bind({})).find("missing"), std::string::npos); // created, and refuses such a file
+  EXPECT_NE(llvm::toString(unbound->bind({})).find("missing"), std::string::npos); // created, not bound
   CompiledModel::Session session(*unbound, {});
   llvm::Expected<kiln_training_t> loaded = session.loadTraining(this->file("training.safetensors"));
   ASSERT_FALSE(static_cast<bool>(loaded));
@@ -159,7 +160,7 @@ TEST_F(Resume, AdaptersAlone) {
   EXPECT_NE(said.find("load_training requires bound weights"), std::string::npos) << said;
 }
 
-/// What cannot be loaded changes neither weights nor states.
+/// A file that cannot be loaded changes neither weights nor states.
 TEST_F(Resume, RefusesOtherFiles) {
   const Graph graph = trace<specs::ResumedModel>();
   TrainingRun training(graph, library<specs::ResumedModel>(), "adamw", 1);
@@ -197,7 +198,7 @@ TEST_F(Resume, RefusesOtherFiles) {
   }
 }
 
-/// Neither zeros nor what steps left, all of it or what the optimiser keeps alone.
+/// Arenas with neither zeros nor the state of a training, in all bytes or in the optimiser state only, are refused.
 TEST_F(Resume, RefusesWhatNoTrainingLeft) {
   const Graph graph = trace<specs::ResumedModel>();
   TrainingRun training(graph, library<specs::ResumedModel>(), "adamw", 1);

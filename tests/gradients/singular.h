@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry of gradients for each operation of singular_points.inc, whose elements are its points. The gradient of an
-// element of the result is an input, dy.
+// A gradient entry for each operation of singular_points.inc, whose elements are the points. The input dy is the
+// gradient of the elements of the result.
 #pragma once
 
 #include <kiln/dsl.h>
@@ -12,7 +12,7 @@ using kiln::f32;
 using kiln::i32;
 
 struct SingularPoints : kiln::Model {
-  static constexpr int points = 24; // at most, of an operation
+  static constexpr int points = 24; // at most, per operation
   using Points = kiln::Tensor<f32, points>;
   using Rows = kiln::Tensor<f32, 3, 4>;
 
@@ -81,7 +81,7 @@ struct SingularPoints : kiln::Model {
 #undef SINGULAR_BINARY
 #undef SINGULAR_ROWS
 
-  /// The two largest of each row, and what they are weighted by.
+  /// The two largest elements of each row, times dy.
   constexpr auto ties(kiln::Tensor<f32, 3, 2> dy) const {
     auto a = kiln::parameter<f32, 3, 4>(dy, "ties_a");
     return kiln::sum(kiln::sum(kiln::topk<2>(a).first * dy));
@@ -98,7 +98,7 @@ struct SingularPoints : kiln::Model {
   }
 };
 
-/// Rows that are looked up, times dy: the gradient of row v is the sum of the rows of dy with that index.
+/// Embedding lookups times dy: the gradient of table row v is the sum of the rows of dy with index v.
 struct LookedUp : kiln::Model {
   static constexpr kiln::Dim count{"rows", 1, 40};
   using Indices = kiln::Tensor<i32, count>;
@@ -108,7 +108,7 @@ struct LookedUp : kiln::Model {
     auto table = kiln::parameter<f32, Height, 3>(dy, Height == 5 ? "small" : "large");
     return kiln::sum(kiln::sum(kiln::embedding(i, table) * dy));
   }
-  /// Fewer rows than there may be indices, and more.
+  /// Fewer table rows than there may be indices, and more.
   constexpr auto small(Indices i, Weights<3> dy) const { return embedded<5>(i, dy); }
   constexpr auto large(Indices i, Weights<3> dy) const { return embedded<300>(i, dy); }
   constexpr auto columns(Indices i, Weights<3> dy) const {
@@ -123,7 +123,7 @@ struct LookedUp : kiln::Model {
   }
 };
 
-/// Steps whose loss is finite and whose gradients need not be: the root of x^2 has none at 0.
+/// Training steps with a finite loss whose gradients may not be finite: the square root of x^2 has no gradient at 0.
 struct Unfinished : kiln::Model {
   kiln::Linear<3, 3> layer{"layer"};
 

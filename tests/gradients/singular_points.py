@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch's autograd gives in f64 where a derivative has a pole, a kink or a tie: writes singular_points.inc.
+"""Writes singular_points.inc: gradients by PyTorch's autograd in f64 at poles, kinks and ties of functions.
 
-singular_points.py > singular_points.inc, with PyTorch 1.13 or later. Nothing is drawn at random.
+singular_points.py > singular_points.inc, with PyTorch 1.13 or later. The output is deterministic.
 """
 import torch
 from torch.nn import functional as F
@@ -38,7 +38,7 @@ UNARY = {
     "pow_minus_2": (lambda x: x**-2, (0.0, 1.0, -1.0, 2.0, nan)),
     "pow_minus_half": (lambda x: x**-0.5, (0.0, 1.0, 2.0, inf)),
     "pow_minus_part": (lambda x: x**-0.3, (0.0, 1.0, 2.0)),
-    # What is not chosen is not seen.
+    # An operand that is not selected must not affect the gradient.
     "where_log": (lambda x: torch.where(x > 0, torch.log(torch.where(x > 0, x, torch.ones_like(x))), x), EVERYWHERE),
 }
 PAIRS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (inf, 1.0), (1.0, inf), (nan, 1.0), (-1.0, 0.0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients where a function has a pole, a kink or a tie, beside PyTorch's (singular_points.py), what becomes of NaN in
-// look-ups, and steps that must not change a weight.
+// Gradients at poles, kinks and ties of functions compared with PyTorch's (singular_points.py); NaN in embedding
+// lookups; and training steps that must not change a weight.
 #include "differentiated.h"
 #include "singular.h"
 #include "tests/fuzz/CompiledModel.h"
@@ -61,7 +61,7 @@ std::size_t placeOf(const Graph &graph, const std::string &name) {
   throw std::runtime_error("no entry " + name);
 }
 
-/// A member of each point; 1 behind them.
+/// Returns a member of each point, followed by ones.
 Tensor tensorOf(const Case &given, double Point::*member) {
   Tensor tensor = Tensor::zeros(ElementType::f32, given.shape);
   for (std::size_t i = 0; i < tensor.values.size(); ++i)
@@ -77,7 +77,7 @@ void setWeights(Differentiated &model) {
   }
 }
 
-/// 1e-6: numbers that a spec states, such as 1e-5, are rounded to f32, and PyTorch has them in f64.
+/// The tolerance is 1e-6, since constants of a spec, such as 1e-5, are rounded to f32, while PyTorch has them in f64.
 bool isAlike(double got, double expected, double tolerance) {
   return got == expected || (std::isnan(got) && std::isnan(expected)) ||
          std::abs(got - expected) <= tolerance * std::max(1.0, std::abs(expected));
@@ -111,8 +111,8 @@ std::vector<float> floatsOf(const std::vector<char> &bytes) {
   return values;
 }
 
-/// Compiled, too, where they are numbers: what is NaN may cancel (dsl/SPEC.md), and infinities stand for what is beyond
-/// the type.
+/// Compiled gradients are compared only where they are finite: NaN may cancel (dsl/SPEC.md), and values beyond the
+/// type's range become infinite.
 TEST(SingularPoints, AreNumbersWhereCompiled) {
   Differentiated model(trace<specs::SingularPoints>(), 1);
   setWeights(model);
@@ -135,7 +135,7 @@ TEST(SingularPoints, AreNumbersWhereCompiled) {
   }
 }
 
-/// The first two of equal ones: those whose indices topk gives.
+/// The gradient goes to the first two of equal elements, which are those that topk returns.
 TEST(SingularPoints, TopkGivesAllToWhatItReturned) {
   Differentiated model(trace<specs::SingularPoints>(), 1);
   model.weights.at("ties_a") = Tensor::of(ElementType::f32, {3, 4}, {1, 1, 1, 1, 0, 2, 2, 2, 3, 0, 5, 3});
@@ -144,7 +144,7 @@ TEST(SingularPoints, TopkGivesAllToWhatItReturned) {
   EXPECT_EQ(results[1]->values, (std::vector<double>{10, 20, 0, 0, 0, 30, 40, 0, 60, 0, 50, 0}));
 }
 
-/// Sums of rows one after another, as the library's, in f32.
+/// Sums rows one after another in f32, as the library does.
 std::vector<float> addRows(const std::vector<double> &indices, const std::vector<float> &rows, std::int64_t height) {
   std::vector<float> table(static_cast<std::size_t>(height * 3));
   for (std::size_t r = 0; r < indices.size(); ++r)
@@ -153,8 +153,8 @@ std::vector<float> addRows(const std::vector<double> &indices, const std::vector
   return table;
 }
 
-/// Repeated indices, rows that nothing looks up, and a NaN, which stays in its row: to the bit on all targets and for
-/// each number of workers.
+/// Repeated indices, unused rows, and a NaN, which stays in its row: bit-identical on all targets and for any number of
+/// workers.
 TEST(LookUps, AddRowsUpInOrder) {
   const Graph graph = trace<specs::LookedUp>();
   std::mt19937 random(17);
@@ -180,7 +180,7 @@ TEST(LookUps, AddRowsUpInOrder) {
         const Tensor dy = Tensor::of(ElementType::f32, {count, 3}, {rows.begin(), rows.end()});
         const Tensor places = integers({count}, indices);
         const interpreter::Extents extents{{"rows", count}};
-        // By the interpreter.
+        // With the interpreter.
         const Entry &entry = entryOf(graph, name);
         const auto evaluated = model.run(entry, extents, {places, dy});
         auto at = [&](std::size_t i) { // columns are transposed
@@ -206,7 +206,7 @@ TEST(LookUps, AddRowsUpInOrder) {
   }
 }
 
-/// A step of each optimiser, which must be refused and leave weights and states as they were.
+/// Runs a step of each optimiser, which must be refused and leave weights and states unchanged.
 void expectRefused(CompiledModel &compiled, const Differentiated &model, double rate, int step) {
   const Tensor x = Tensor::of(ElementType::f32, {2, 3}, {1, 2, 3, 4, 5, 6});
   const CompiledModel::Buffers bytes{fuzz::toBytes(x), fuzz::toBytes(Tensor::of(ElementType::f32, {}, {rate})),
@@ -218,12 +218,12 @@ void expectRefused(CompiledModel &compiled, const Differentiated &model, double 
     const std::string name = model.graph.entries[number].name;
     SCOPED_TRACE(name);
     if (step < 1 && (name == "descend" || name == "roll"))
-      continue; // nothing of theirs depends on it
+      continue; // these do not depend on the step
     const std::vector<char> before = session.states();
     llvm::Expected<CompiledModel::Buffers> results = session.call(number, {}, bytes);
     ASSERT_FALSE(static_cast<bool>(results)) << "the step was made";
     const std::string words = llvm::toString(results.takeError());
-    // The run time refuses the step's number itself, before the entry begins.
+    // The runtime refuses an invalid step number itself, before the entry runs.
     EXPECT_NE(words.find(step < 1 ? "requires \"step\" in [1," : "no weight was changed"), std::string::npos) << words;
     EXPECT_EQ(session.states(), before);
     for (const auto &[weight, expected] : model.weights) {
@@ -254,7 +254,7 @@ TEST(UnfinishedSteps, ChangeNothing) {
       SCOPED_TRACE(step);
       expectRefused(*compiled, model, 0.1, step);
     }
-    model.weights.at("scale").values[1] = 0; // of which the gradient is NaN, and the loss a number
+    model.weights.at("scale").values[1] = 0; // its gradient is NaN, while the loss is finite
     bind();
     expectRefused(*compiled, model, 0.1, 1);
   }

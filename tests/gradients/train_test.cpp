@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of training by compiled libraries beside the optimisers' equations in f64, on gradients of the interpreter.
+// Training steps of compiled libraries compared with the optimisers' equations in f64, with gradients from the
+// interpreter.
 #include "differentiated.h"
 #include "models/counter.h"
 #include "models/golden.h"
@@ -24,7 +25,7 @@ std::size_t entryNumber(const Graph &graph, const std::string &name) {
   throw std::runtime_error("no entry " + name);
 }
 
-/// The gradients that an entry changes weights by, from the entry of gradients: by the names of the weight file.
+/// Returns the gradients that an entry applies, from the gradient entry, by the names of the weight file.
 Values gradientsFor(Differentiated &model, const Entry &entry, const std::vector<Tensor> &inputs) {
   const Entry &all = model.graph.entries[entryNumber(model.graph, "gradients")];
   const std::vector<verify::SharedTensor> results = model.run(all, extents, inputs);
@@ -58,10 +59,10 @@ std::vector<Tensor> drawTokens(Differentiated &model) {
   return {integers({rows}, tokens), integers({rows}, targets)};
 }
 
-/// What a call of an entry takes, and the means over its micro-batches, computed one by one.
+/// The inputs of a call of an entry, and the means over its micro-batches, computed one by one.
 struct MicroBatches {
   CompiledModel::Buffers bytes = CompiledModel::Buffers(2);
-  std::vector<double> logits; // of entries that give them
+  std::vector<double> logits; // of entries that return them
   Values gradients;
   double loss = 0;
 
@@ -88,7 +89,7 @@ struct MicroBatches {
   }
 };
 
-/// Moving averages of the weights, beside those in a session's states.
+/// Moving averages of the weights, for comparison with those in a session's states.
 class Averages {
 public:
   Averages(const Differentiated &model, const Training &training) : model(model), decay(training.average) {}
@@ -126,7 +127,7 @@ private:
   Values means;
 };
 
-/// Some steps of an entry, beside the equations; the weights that it ends with.
+/// Runs some steps of an entry and compares them with the equations; returns the final weights.
 Values train(CompiledModel &compiled, const std::string &name, unsigned workers) {
   SCOPED_TRACE(name + " " + std::to_string(workers));
   Differentiated model(trace<specs::TrainedModel>(), 11);
@@ -168,7 +169,7 @@ Values train(CompiledModel &compiled, const std::string &name, unsigned workers)
         EXPECT_NEAR(got->values[i], expected.values[i], 2e-5) << weight << " " << i << " after step " << t;
       last[weight] = got->values;
     }
-    // Other entries see the weights at once.
+    // Other entries use the new weights immediately.
     const std::vector<Tensor> inputs = drawTokens(model);
     llvm::Expected<CompiledModel::Buffers> seen = session.call(logits, extents, {fuzz::toBytes(inputs[0])});
     EXPECT_TRUE(static_cast<bool>(seen)) << llvm::toString(seen.takeError());
@@ -196,7 +197,7 @@ TEST(Train, FollowsTheEquations) {
   }
 }
 
-/// The equations beside torch.optim (tests/models/oracle/gradients.py).
+/// Compares the equations with torch.optim (tests/models/oracle/gradients.py).
 TEST(Train, EquationsArePyTorchs) {
   const Golden golden("gradients.safetensors");
   auto uniform = [](const std::string &name) {
@@ -241,7 +242,7 @@ TEST(Train, LossThatIsNotFiniteChangesNothing) {
     bytes.push_back(fuzz::toBytes(input));
   for (const char *name : {"descend", "adamw", "clipped"}) {
     const std::vector<char> before = session.states();
-    auto isAsBefore = [&] { // but for the mark of an arena that a call has begun in
+    auto isAsBefore = [&] { // except for the mark of an arena in which a call has begun
       return std::equal(before.begin() + KILN_MARK_BYTES, before.end(), session.states().begin() + KILN_MARK_BYTES);
     };
     llvm::Expected<CompiledModel::Buffers> results = session.call(entryNumber(model.graph, name), extents, bytes);

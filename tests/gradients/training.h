@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps of training by each optimiser: a small model with a stack, a tied table, and a parameter without axes.
+// Training steps with each optimiser: a small model with a stack, a tied table, and a scalar parameter.
 #pragma once
 
 #include "loops.h"
@@ -46,7 +46,7 @@ struct TrainedModel : kiln::Model {
   }
 };
 
-/// Two entries of it.
+/// Two of its entries.
 struct ResumedModel : TrainedModel {
   static constexpr auto entries() {
     constexpr auto train = [](const char *name, auto optimizer) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention layers of examples/attention_layers: every entry and its weights beside PyTorch, the sums to be done by
-// hand, and f(s(x)) = s(f(x)) for a permutation s of the inputs.
+// The attention layers of examples/attention_layers: every entry and its attention weights compared with PyTorch,
+// examples that can be computed by hand, and permutation equivariance: f(s(x)) = s(f(x)) for a permutation s of the
+// inputs.
 #include "attention_layers.h"
 #include "golden.h"
 #include "session.h"
@@ -13,7 +14,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 1.1e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 1.1e-6.
 constexpr double modelTolerance = 3e-6;
 
 constexpr std::int64_t width = 24, out = 28;
@@ -30,7 +31,7 @@ std::vector<float> uniform(const char *name, std::int64_t count, float factor = 
   return values;
 }
 
-/// Runs an entry with outputs y and weights of so many rows and columns, and compares both.
+/// Runs an entry with outputs y and attention weights of these numbers of rows and columns, and compares both.
 class Cases {
 public:
   Cases(std::int64_t b, std::int64_t n) : suffix(".B" + std::to_string(b) + "N" + std::to_string(n)) {}
@@ -82,7 +83,7 @@ TEST(AttentionLayers, AgreeWithPyTorch) {
   }
 }
 
-/// What the entry `words` makes of vectors of two numbers.
+/// The results of the entry `words` for vectors of two numbers.
 struct Words {
   explicit Words(std::vector<float> vectors)
       : n(static_cast<std::int64_t>(vectors.size()) / 2), scores(n * n), weights(n * n), y(n * 2) {
@@ -108,7 +109,7 @@ void expectRow(std::span<const float> row, const std::vector<double> &expected, 
     EXPECT_NEAR(row[i], expected[i], tolerance) << "column " << i;
 }
 
-// The rows as a person reads them: goat among farm words, goat among footballers, Messi beside his peers.
+// The rows as a reader interprets them: goat among farm words, goat among footballers, Messi next to his peers.
 TEST(AttentionLayers, PullWordsTowardsTheirSentence) {
   Words farm({1, 1, 4, 0, 0, 0, 2.5, 2.5, 5, 0});
   expectRow(farm.y.values().subspan(3 * 2, 2), {3.7631, 1.1513}, 5e-5);
@@ -137,14 +138,14 @@ TEST(AttentionLayers, AreEquivariantUnderPermutations) {
         headWeights(3 * n * n);
     session().run(attention_layers_self_attention, 1, n, Input(x), y, weights);
     session().run(attention_layers_self_attention, 1, n, Input(permuted(x, width)), z, weights);
-    EXPECT_LE(relativeError(z.values(), permuted(y.values(), out)), 2e-6); // only the order of the sums differs
+    EXPECT_LE(relativeError(z.values(), permuted(y.values(), out)), 2e-6); // only the summation order differs
     session().run(attention_layers_multi_head, 1, n, Input(x), heads, headWeights);
     session().run(attention_layers_multi_head, 1, n, Input(permuted(x, width)), permutedHeads, headWeights);
     EXPECT_LE(relativeError(permutedHeads.values(), permuted(heads.values(), width)), 2e-6);
   }
 }
 
-// A later input changes nothing before it, to the bit, and takes part in what follows.
+// A changed input changes no earlier output, bit for bit, but changes the later ones.
 TEST(AttentionLayers, CausalOnesDoNotLookAhead) {
   constexpr std::int64_t n = 37, changed = 20;
   std::vector<float> x = uniform("causal", n * width);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batched entries give each sequence what calls of the entry for it alone give, to the bit, whatever the others are;
-// wrong sequences are refused.
+// Batched entries give each sequence the same results, bit for bit, as calls for that sequence only, whatever the other
+// sequences are; invalid sequences are refused.
 #include "../seed.h"
 #include "batches.h"
 #include "session.h"
@@ -22,12 +22,12 @@ Session<batches_t> &session() {
   return only;
 }
 
-/// Memory where the model's is; of the host between forbidden pages, and poisoned.
+/// Memory where the model's memory is; host memory is poisoned and between guard pages.
 struct Memory : Arena<batches_t> {
   explicit Memory(std::size_t bytes) : Arena(session().functions(), session().get(), bytes, Guard::back) {}
 };
 
-/// A sequence: states of its own, and how far it is.
+/// A sequence with its states and its number of tokens so far.
 struct Sequence {
   Memory states{BATCHES_STATE_BYTES};
   std::int64_t context = 0;
@@ -41,7 +41,7 @@ struct Sequence {
   }
 };
 
-/// To the bit where kernels are ordered.
+/// Compares bit for bit if kernels are batch-invariant.
 void expectSame(const std::vector<float> &got, const std::vector<float> &expected) {
   if (session().isOnHost())
     EXPECT_EQ(got, expected);
@@ -49,14 +49,14 @@ void expectSame(const std::vector<float> &got, const std::vector<float> &expecte
     EXPECT_LE(relativeError(got, expected), 1e-5);
 }
 
-/// Device memory has one worker.
+/// A model on a device has one worker.
 std::uint32_t workersOf(std::uint32_t wanted) { return session().isOnHost() ? wanted : 1; }
 
 struct Given {
   std::vector<float> logits, hidden;
 };
 
-/// What the entry alone gives; the arena begins with the sequence's states.
+/// Calls the entry for this sequence only; the arena begins with the sequence's states.
 Given alone(Sequence &sequence, const std::vector<std::int32_t> &tokens, bool isDecode) {
   const std::size_t bytes = isDecode ? BATCHES_DECODE_ARENA_BYTES(1) : BATCHES_PREFILL_ARENA_BYTES(1);
   Memory arena(bytes);
@@ -75,7 +75,7 @@ Given alone(Sequence &sequence, const std::vector<std::int32_t> &tokens, bool is
   return given;
 }
 
-/// A call of a batched entry, with poisoned memory of exactly the bytes asked for.
+/// A call of a batched entry, with poisoned memory of exactly the required size.
 class Batch {
 public:
   void add(Sequence &sequence, const std::vector<std::int32_t> &next, bool isDecode) {
@@ -110,7 +110,8 @@ private:
   std::vector<std::int32_t> tokens;
 };
 
-/// Several sequences go on, each some tokens further than before, in the order of a shuffled list.
+/// Continues several sequences by different numbers of tokens, in shuffled order, and compares batched with single
+/// calls.
 void goOn(std::vector<Sequence> &single, std::vector<Sequence> &batched, std::mt19937 &random, std::uint32_t workers,
           bool isDecode) {
   std::vector<std::size_t> order(single.size());
@@ -162,7 +163,7 @@ TEST(Batch, SequencesGoOnAsEachAlone) {
   }
 }
 
-// Attention over tokens that are not appended to anything: no sequence sees another.
+// Attention over tokens without a KV cache: no sequence attends to another.
 TEST(Batch, SequencesWithoutStatesAreApart) {
   const std::vector<std::int64_t> lengths{3, 1, 9, 2, 8, 1};
   const std::int64_t rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -187,7 +188,7 @@ TEST(Batch, SequencesWithoutStatesAreApart) {
   expectSame(given, expected);
 }
 
-// Rows of a fixed number, and what goes over the rows of one sequence.
+// A fixed number of rows per sequence, and operations over the rows of one sequence.
 TEST(Batch, SequencesHaveTheirRows) {
   constexpr std::int64_t count = 5;
   std::vector<float> x(count * 2 * width);
@@ -216,7 +217,7 @@ TEST(Batch, SequencesHaveTheirRows) {
   EXPECT_EQ(four, twice);
 }
 
-/// A call of prefill_batch for three sequences of 4 tokens, with something wrong.
+/// A call of prefill_batch for three sequences of 4 tokens, with one error.
 class Refused : public ::testing::Test {
 protected:
   Refused() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batched entries: a decoder with key-value caches and a state that is replaced, and an encoder without states.
+// Batched entries: a decoder with KV caches and a state that is replaced, and an encoder without states.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"tokens", 1, 24}, C{"context", T, 40};
@@ -14,7 +14,7 @@ struct Batches : kiln::Model {
   kiln::Stack<2, Block> decoder{"decoder"};
   Block encoder{"encoder"};
 
-  /// Logits of the last token, to which all calls so far add something; and what the layers gave.
+  /// Returns the logits of the last token, to which all calls so far contribute, and the outputs of the layers.
   constexpr auto extend(const kiln::tensor auto &tokens) const {
     auto x = decoder(table(tokens) + places(kiln::positions_in<C>(tokens)), kiln::cached<C>);
     kiln::State<kiln::f32, 1, width> mood("mood");
@@ -26,7 +26,7 @@ struct Batches : kiln::Model {
   constexpr auto prefill(kiln::Tensor<kiln::i32, T> tokens) const { return extend(tokens); }
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return std::get<0>(extend(token)); }
   constexpr auto encode(kiln::Tensor<kiln::i32, T> tokens) const { return encoder(table(tokens)); }
-  /// Rows of which each sequence has two, and what all sequences share.
+  /// Each sequence has two rows of x; all sequences share the table.
   constexpr auto pair(kiln::Tensor<kiln::f32, 2, width> x) const {
     return kiln::outputs(kiln::logits(x, table), kiln::softmax<0>(x), kiln::concat<0>(x, x));
   }

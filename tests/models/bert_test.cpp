@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT-base with the counter's weights against PyTorch in f64, and that padding never reaches a sequence.
+// BERT-base with the counter's weights compared with PyTorch in f64; padding must never affect a sequence.
 #include "bert_base.h"
 #include "golden.h"
 #include "session.h"
@@ -8,7 +8,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 4.4e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 4.4e-6.
 constexpr double modelTolerance = 1e-5;
 
 constexpr std::int64_t width = 768;
@@ -38,8 +38,8 @@ TEST(BertBase, AgreesWithPyTorch) {
     }
 }
 
-// Tokens at and beyond a sequence's length change, and so may the rows there, but no row before them does; and the
-// other sequence of the batch is untouched.
+// Changed tokens at and beyond a sequence's length may change the rows there, but no row before, and not the other
+// sequence of the batch.
 TEST(BertBase, PaddingDoesNotLeak) {
   constexpr std::int64_t batch = 2, tokens = 19, length = 11;
   std::vector<std::int32_t> ids = counterTokens("padding", batch * tokens, vocabulary);

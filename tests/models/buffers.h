@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for calling generated code with: each buffer lies against a page that nobody may touch, before it or behind
-// it, and is surrounded by a pattern on its other side. Outputs and arenas are filled with bytes that are NaN as f32.
+// Memory for calls of generated code: each buffer touches a guard page at its beginning or its end, and has a pattern
+// on its other side. Outputs and arenas are filled with bytes that are NaN as f32.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@
 
 namespace kiln::testing {
 
-/// Which end of a buffer touches the forbidden page.
+/// Which end of a buffer touches the guard page.
 enum class Guard { front, back };
 
-/// Pages of memory with a forbidden one on either side; where there are none, filled ones.
+/// Pages of memory with a guard page on either side, or with a pattern on systems without memory protection.
 class Pages {
 public:
   explicit Pages(std::size_t bytes);
@@ -77,7 +77,7 @@ inline Pages::~Pages() { std::free(base); }
 inline void Pages::makeReadOnly() {}
 #endif
 
-/// Memory against the end of such pages.
+/// Memory at either end of such pages.
 class GuardedMemory {
 public:
   static constexpr unsigned char poison = 0xFF;
@@ -89,7 +89,7 @@ public:
 
   unsigned char *data() const { return begin; }
   std::size_t size() const { return bytes; }
-  /// Fills the buffer and what surrounds it.
+  /// Fills the buffer and its surroundings.
   void fill(unsigned char with = poison) {
     filling = with;
     std::memset(pages.base, filling, pages.usable);
@@ -100,7 +100,7 @@ public:
     return std::all_of(pages.base, begin, isUntouched) &&
            std::all_of(begin + bytes, pages.base + pages.usable, isUntouched);
   }
-  /// From now on writing to it is a crash.
+  /// Makes writes fault from now on.
   void makeReadOnly() { pages.makeReadOnly(); }
 
 private:
@@ -110,7 +110,7 @@ private:
   unsigned char filling = poison;
 };
 
-/// An input, in two places: one where reading past the end traps, one where reading before the beginning does.
+/// An input in two copies: reading past the end of one faults, and so does reading before the beginning of the other.
 template <class T> class Input {
 public:
   Input(std::vector<T> elements)
@@ -131,7 +131,7 @@ private:
   GuardedMemory back, front;
 };
 
-/// An output, likewise; poisoned before each run.
+/// An output in two copies, likewise; poisoned before each run.
 template <class T> class Output {
 public:
   explicit Output(std::size_t count)
@@ -139,7 +139,7 @@ public:
   T *place(Guard guard) { return reinterpret_cast<T *>(memory(guard).data()); }
   void poison(Guard guard) { memory(guard).fill(); }
   bool isIntact(Guard guard) { return memory(guard).isIntact(); }
-  /// Of the first run; the others give the same bits, or the test has failed.
+  /// Returns the results of the first run; the others give the same bits, or the test has failed.
   std::span<const T> values() const { return {reinterpret_cast<const T *>(back.data()), count}; }
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Key-value caches of each type: what a decoder says step by step beside what it says of all tokens at once, within
-// what the type of the cache leaves of its numbers; and what the caches take of the arena.
+// KV caches of each element type: the decoder's logits step by step are compared with those of all tokens at once,
+// within the precision of the cache's type; and the size of the caches in the arena.
 #include "cached_blocks.h"
 #include "session.h"
 #include "support.h"
@@ -19,8 +19,8 @@ Session<cached_blocks_t> &session() {
   return only;
 }
 
-/// A type, what logits may differ in parts of the largest, at most three times what was measured (M-1130), and the
-/// arena of a step.
+/// A cache type; the tolerance of logits relative to the largest one, at most three times the measured error (M-1130);
+/// and the arena of a step.
 struct Type {
   const char *name;
   double tolerance;
@@ -34,7 +34,7 @@ const Type types[] = {
     {"bfloat", 3e-2, cached_blocks_all_bfloat, cached_blocks_step_bfloat, CACHED_BLOCKS_STEP_BFLOAT_ARENA_BYTES(1)},
     {"whole", 4e-2, cached_blocks_all_whole, cached_blocks_step_whole, CACHED_BLOCKS_STEP_WHOLE_ARENA_BYTES(1)}};
 
-/// The largest difference of the logits of steps of so many tokens, in parts of the largest one.
+/// Returns the largest difference of the logits of steps with these numbers of tokens, relative to the largest logit.
 double difference(const Type &type, const std::vector<std::int64_t> &parts) {
   const std::int64_t tokens = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
   const std::vector<std::int32_t> text = counterTokens("text", tokens, vocabulary);
@@ -67,7 +67,7 @@ TEST(CachedBlocks, GoOnFromCallToCall) {
   }
 }
 
-/// Rows as a cache of int8 gives them back, by head, with the arithmetic of dsl/SPEC.md.
+/// Quantises rows to int8 per head and dequantises them, with the arithmetic of dsl/SPEC.md.
 std::vector<double> kept(const std::vector<float> &rows, std::size_t depth) {
   std::vector<double> result;
   for (std::size_t first = 0; first < rows.size(); first += depth) {
@@ -81,7 +81,7 @@ std::vector<double> kept(const std::vector<float> &rows, std::size_t depth) {
   return result;
 }
 
-/// The result of query `i`, which is the last one so far.
+/// Returns the attention result of the last query so far.
 std::vector<double> attended(const float *query, const std::vector<double> &keys, const std::vector<double> &values,
                              std::size_t count) {
   constexpr std::size_t heads = 4, depth = 5, shared = 2;
@@ -103,7 +103,7 @@ std::vector<double> attended(const float *query, const std::vector<double> &keys
   return result;
 }
 
-// Heads of zeros alone, tiny and huge ones among them; one query, few, and many.
+// Heads that are all zeros, tiny or huge; one query, a few, and many.
 TEST(CachedBlocks, WholeNumbersTimesAScale) {
   constexpr std::size_t rows = 130, width = 10, queryWidth = 20;
   auto draw = [](const char *name, std::size_t count) {
@@ -116,7 +116,7 @@ TEST(CachedBlocks, WholeNumbersTimesAScale) {
   for (std::size_t i = 0; i < 5; ++i) {
     k[3 * width + i] = 0, v[4 * width + i] = 0;
     v[6 * width + i] *= 1e-12F, v[7 * width + i] *= 1e12F;
-    k[7 * width + i] = -50 * q[(rows - 1) * queryWidth + i]; // hardly seen
+    k[7 * width + i] = -50 * q[(rows - 1) * queryWidth + i]; // hardly attended to
   }
   const std::vector<double> keys = kept(k, 5), values = kept(v, 5);
   Conversation<cached_blocks_t> talk(session(), 1, CACHED_BLOCKS_STATE_BYTES, CACHED_BLOCKS_LOOK_ARENA_BYTES(1));
@@ -137,8 +137,8 @@ TEST(CachedBlocks, WholeNumbersTimesAScale) {
   }
 }
 
-// The arena of a step begins with the states of all; what is behind them has no room for one layer's keys in f32, but
-// on GPUs, whose kernels keep those of int8 so. Workers copy the keys of a head.
+// The arena of a step begins with all states. The rest has no room for one layer's keys in f32, except on GPUs, whose
+// kernels dequantise int8 keys there. Workers copy the keys of a head.
 TEST(CachedBlocks, NoCacheIsWidenedInTheArena) {
   for (const Type &type : types)
     if (session().isOnHost() || type.step != cached_blocks_step_whole)

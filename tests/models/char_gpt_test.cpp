@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trained example: bits per character on held-out text are PyTorch's own.
+// The trained example: bits per character on held-out text must equal PyTorch's.
 #include "buffers.h"
 #include "char_gpt.h"
 #include "golden.h"
@@ -18,7 +18,7 @@ std::string readFile(const std::string &name) {
   return bytes;
 }
 
-/// -log2 of the probability that softmax(logits) gives to `wanted`.
+/// Returns -log2 of the probability of `wanted` under softmax(logits).
 double bits(const float *logits, std::size_t vocabulary, std::size_t wanted) {
   double sum = 0;
   for (std::size_t c = 0; c < vocabulary; ++c)

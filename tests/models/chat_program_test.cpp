@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of examples/llama and examples/gpt2 on the checkpoints that are trained there: the likeliest tokens are
-// PyTorch's, and text is what these tokens say. That of Llama also as a GGUF file with its tokenizer, and quantised.
+// The programs of examples/llama and examples/gpt2 on the checkpoints that are trained there: the most likely tokens
+// must be PyTorch's, and the text must be that of these tokens. Llama is also tested as a GGUF file with its tokenizer,
+// and quantised.
 #include "published_files.h"
 #include "support/config.h"
 #include "support/tokenizer.h"
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 using support::Token;
 
-/// What a program writes to the standard output; both of its outputs with `isAll`.
+/// Returns the standard output of a program; with `isAll` also the standard error.
 std::string output(const std::string &command, bool isAll = false) {
   std::FILE *pipe = ::popen((command + (isAll ? " 2>&1" : " 2>/dev/null")).c_str(), "r");
   std::string text;
@@ -36,7 +37,7 @@ std::string numbers(const std::vector<Token> &tokens) {
   return text;
 }
 
-/// checkpoint: what the program is given, if it is not the folder itself.
+/// checkpoint: the program's argument, if it is not the folder itself.
 void expect_what_pytorch_writes(const std::string &program, const std::string &folder, std::string checkpoint = "") {
   if (checkpoint.empty())
     checkpoint = folder;
@@ -70,7 +71,7 @@ TEST(ChatProgram, LlamaWritesWhatPyTorchWrites) {
 
 TEST(ChatProgram, Gpt2WritesWhatPyTorchWrites) { expect_what_pytorch_writes(GPT2_CHAT, EXAMPLES "/gpt2/king_james"); }
 
-/// Metadata of GGUF: an array of texts.
+/// Encodes GGUF metadata: an array of strings.
 std::string texts(const std::vector<std::string> &values) {
   std::string bytes;
   kiln_test::append<std::uint32_t>(bytes, 8);
@@ -86,7 +87,7 @@ template <class T> std::string array(std::uint32_t type, const std::vector<T> &v
   return bytes + kiln_test::bytesOf(values);
 }
 
-/// What llama.cpp's converter writes of the shape and the tokenizer of examples/llama/king_james.
+/// Returns the metadata that llama.cpp's converter writes for the shape and the tokenizer of examples/llama/king_james.
 std::vector<std::string> metadata_of(const std::string &folder) {
   const json config = json::parse(support::read_whole_file(folder + "/config.json")),
              tokenizer = json::parse(support::read_whole_file(folder + "/tokenizer.json")),
@@ -135,7 +136,7 @@ std::vector<std::string> metadata_of(const std::string &folder) {
           text("tokenizer.chat_template", chat.at("chat_template"))};
 }
 
-/// Its tensors of f16 under llama.cpp's names, with the rows of each rotary head in pairs.
+/// Returns its f16 tensors under llama.cpp's names, with the rows of each rotary head in pairs.
 std::vector<kiln_test::GgufTensor> tensors_of(const std::string &folder) {
   const std::string bytes = support::read_whole_file(folder + "/model.safetensors");
   std::uint64_t header_bytes;
@@ -202,7 +203,7 @@ TEST(ChatProgram, LlamaFromAGgufFileWritesWhatPyTorchWrites) {
   std::filesystem::remove_all(own);
 }
 
-/// The nearest matrix of 4 bits with a scale and a zero for each 32 inputs.
+/// Returns the nearest 4-bit matrix with a scale and a zero point per 32 inputs.
 kiln_test::Int4Matrix nearest(const std::vector<float> &values, std::int64_t outputs, std::int64_t inputs) {
   kiln_test::Int4Matrix matrix(outputs, inputs, 32, 1);
   for (std::int64_t n = 0; n < outputs; ++n)
@@ -222,13 +223,13 @@ kiln_test::Int4Matrix nearest(const std::vector<float> &values, std::int64_t out
   return matrix;
 }
 
-// The program's own way to a quantised directory: the same as that to one of the same numbers in f32.
+// The program loads a quantised directory, and must write the same as with a directory of the same values in f32.
 TEST(ChatProgram, LlamaOfGptqAndAwqWritesWhatItsNumbersWrite) {
   const std::string from = EXAMPLES "/llama/king_james", bytes = support::read_whole_file(from + "/model.safetensors"),
                     own = ::testing::TempDir() + "chat_quantized" + std::to_string(getpid());
   std::uint64_t header_bytes;
   std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
-  std::map<std::string, std::vector<kiln_test::Tensor>> files; // by the method
+  std::map<std::string, std::vector<kiln_test::Tensor>> files; // by quantisation method
   const json header = json::parse(bytes.substr(8, header_bytes));
   for (const auto &[name, tensor] : header.items()) {
     if (name == "__metadata__")
@@ -257,7 +258,7 @@ TEST(ChatProgram, LlamaOfGptqAndAwqWritesWhatItsNumbersWrite) {
       files[method].insert(files[method].end(), tensors.begin(), tensors.end());
   }
   std::string expected;
-  for (const auto &[method, tensors] : files) { // that of no method first
+  for (const auto &[method, tensors] : files) { // the unquantised one first
     const std::string folder = own + method;
     std::filesystem::create_directory(folder);
     for (const char *file : {"tokenizer.json", "tokenizer_config.json"})
@@ -280,7 +281,8 @@ TEST(ChatProgram, LlamaOfGptqAndAwqWritesWhatItsNumbersWrite) {
   }
 }
 
-// With a draft the text is the same one, likeliest or drawn, for any number of guesses; and some of these are right.
+// Speculative decoding gives the same text, greedy or sampled, for any number of draft tokens; and some of these are
+// accepted.
 TEST(ChatProgram, SpeculationChangesNoToken) {
   const std::string model = EXAMPLES "/gpt2/king_james", draft = model + "/draft";
   for (const std::string options :
@@ -303,7 +305,7 @@ TEST(ChatProgram, SpeculationChangesNoToken) {
   EXPECT_LE(calls + right, 100u);
 }
 
-// Each line is a question; the second one finds the first in the context.
+// Each line is a question; the second one has the first in its context.
 TEST(ChatProgram, TalksLineByLine) {
   const std::string one = output("printf 'And God said,\\n' | " LLAMA_CHAT " " EXAMPLES "/llama/king_james --tokens 8",
                                  true),

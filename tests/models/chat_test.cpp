@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands around the sides of a conversation, beside the chat templates of @huggingface/transformers; and whether a
-// checkpoint is one that a library was built for.
+// The tokens around the messages of a conversation, compared with the chat templates of @huggingface/transformers; and
+// whether a checkpoint fits the shape of a library.
 #include "gpt2/config.h"
 #include "llama/config.h"
 #include "support/chat.h"
@@ -21,7 +21,7 @@ using support::Tokenizer;
 
 json read_json(const std::string &path) { return json::parse(support::read_whole_file(path)); }
 
-/// The tokenizer of examples/llama with Llama 3's names for the parts of a conversation.
+/// Returns the tokenizer of examples/llama with Llama 3's special tokens for conversations.
 Tokenizer tokenizer() {
   json file = read_json(EXAMPLES "/llama/king_james/tokenizer.json");
   for (const char *name : {"<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"})
@@ -29,7 +29,7 @@ Tokenizer tokenizer() {
   return support::tokenizer_of_json(file.dump());
 }
 
-/// The words of the error that a call throws.
+/// Returns the message of the error that a call throws.
 std::string refusal(const std::function<void()> &call) {
   try {
     call();
@@ -48,17 +48,17 @@ TEST(Chat, AgreesWithTheReferencesTemplates) {
     const std::string system = chat.at("system").is_null() ? "" : chat.at("system");
     support::Conversation conversation(words, support::chat_form(chat.at("form")), system);
     EXPECT_EQ(conversation.ask(chat.at("questions")[0]), chat.at("first").get<std::vector<Token>>());
-    // Behind the reply that the reference has in its place.
+    // Compares the tokens after the reply, which is part of the reference's tokens.
     const std::vector<Token> more = conversation.ask(chat.at("questions")[1]),
                              both = chat.at("both").get<std::vector<Token>>();
     ASSERT_LT(more.size(), both.size());
     EXPECT_EQ(std::vector(both.end() - static_cast<std::ptrdiff_t>(more.size()), both.end()), more);
     ++count;
   }
-  EXPECT_EQ(count, 2 * (support::chat_forms().size() - 1)); // all but the plain one
+  EXPECT_EQ(count, 2 * (support::chat_forms().size() - 1)); // all except the plain form
 }
 
-// Neither names of tokens nor of places in what somebody says mean anything.
+// Names of tokens and placeholders within a message are plain text.
 TEST(Chat, TakesWhatIsSaidAsText) {
   const Tokenizer words = tokenizer();
   support::Conversation conversation(words, support::chat_form("chatml"), "{text}");

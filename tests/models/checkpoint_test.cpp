@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints as the usual sources lay them out, loaded by the tables of the examples: prefixes, tensors too many,
-// other element types, several files with an index, joined projections; and what is said of bad ones.
+// Checkpoints in the usual layouts, loaded with the tables of the examples: prefixes, extra tensors, other element
+// types, several files with an index, concatenated projections; and the error messages for invalid ones.
 #include "bert/checkpoint.h"
 #include "bert_words.h"
 #include "gpt2/checkpoint.h"
@@ -23,7 +23,7 @@ namespace {
 using support::load_checkpoint;
 using support::Rule;
 
-/// A tensor of a checkpoint: the counter's values under its name, cut to its type.
+/// A tensor of a checkpoint: the counter's values for its name, truncated to its type.
 struct Stored {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -86,7 +86,7 @@ private:
   std::filesystem::path path;
 };
 
-/// That the image has exactly the model's weights, with the values that `find` says where they come from.
+/// Expects that the image has exactly the model's weights, with values from the tensors that `find` names.
 template <class Handle>
 void expectWeights(const Library<Handle> &library, const std::vector<std::byte> &image,
                    const std::vector<Stored> &stored, const std::function<std::string(const std::string &)> &find) {
@@ -103,7 +103,7 @@ void expectWeights(const Library<Handle> &library, const std::vector<std::byte> 
   ASSERT_EQ(library.create(nullptr, &handle, &error), KILN_OK) << error.message;
   EXPECT_EQ(library.bind(handle, image.data(), image.size(), &error), KILN_OK) << error.message;
   library.destroy(handle);
-  // The same tensors, in whatever order.
+  // The same tensors in any order.
   std::uint64_t size;
   std::memcpy(&size, image.data(), sizeof size);
   const support::Json header =
@@ -116,7 +116,7 @@ void expectWeights(const Library<Handle> &library, const std::vector<std::byte> 
   }
 }
 
-/// As the repository of GPT-2 lays it out: Conv1D weights [in, out], one for queries, keys and values.
+/// Returns tensors in the layout of GPT-2's repository: Conv1D weights [in, out], one for queries, keys and values.
 std::vector<Stored> gpt2Tensors(const std::string &prefix) {
   std::vector<Stored> tensors{{prefix + "wte.weight", {67, 48}}, {prefix + "wpe.weight", {32, 48}}};
   for (int i = 0; i < 2; ++i) {
@@ -151,7 +151,7 @@ TEST(Checkpoint, OfBert) {
   auto linear = [&](const std::string &name, std::int64_t out, std::int64_t in) {
     tensors.insert(tensors.end(), {{name + ".weight", {out, in}}, {name + ".bias", {out}}});
   };
-  auto norm = [&](const std::string &name) { // as the first checkpoints call them
+  auto norm = [&](const std::string &name) { // the names of the first checkpoints
     tensors.insert(tensors.end(), {{name + ".gamma", {96}}, {name + ".beta", {96}}});
   };
   const std::string embeddings = "bert.embeddings.";
@@ -236,7 +236,7 @@ std::vector<Stored> llamaTensors() {
   return tensors;
 }
 
-// Two files, and an index that says which tensor is in which.
+// Two files, and an index that maps tensors to files.
 TEST(Checkpoint, OfLlamaInSeveralFiles) {
   const Folder folder;
   const std::vector<Stored> tensors = llamaTensors();
@@ -283,7 +283,7 @@ TEST(Checkpoint, SplitsAndTransposes) {
     }
 }
 
-/// What binding a checkpoint says, and its status.
+/// Returns the status and the message of binding a checkpoint.
 std::pair<kiln_status_t, std::string> bound(const std::vector<std::byte> &image) {
   const auto library = gpt2();
   gpt2_tiny_t *handle = nullptr;

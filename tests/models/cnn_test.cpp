@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small convolutional network with the counter's weights against PyTorch in f64.
+// A small convolutional network with the counter's weights compared with PyTorch in f64.
 #include "golden.h"
 #include "session.h"
 #include "small_cnn.h"
@@ -8,7 +8,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 3.5e-7.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 3.5e-7.
 constexpr double modelTolerance = 1e-6;
 
 TEST(SmallCnn, AgreesWithPyTorch) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights and inputs from a counter: every value is a function of (name, flat index) alone.
+// Weights and inputs from a counter: every value is a function of (name, flat index) only.
 //
-// oracle/counter.py is the same generator in Python, and oracle/README.md states it; both give the same bits. So
-// PyTorch and the compiled model see the same weights, and no large file is kept.
+// oracle/counter.py is the same generator in Python, and oracle/README.md specifies it; both give the same bits.
+// PyTorch and the compiled model therefore use the same weights, and no large file is stored.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace kiln::testing {
 
-/// FNV-1a, 64 bits, of the name's bytes.
+/// The 64-bit FNV-1a hash of the name's bytes.
 constexpr uint64_t fnv1a64(std::string_view name) {
   uint64_t hash = 0xCBF29CE484222325;
   for (char c : name)
@@ -34,7 +34,7 @@ constexpr uint64_t counter_hash(uint64_t name_hash, uint64_t i) {
   return z ^ (z >> 31);
 }
 
-/// A multiple of 2^-23 in [-1, 1).
+/// Returns a multiple of 2^-23 in [-1, 1).
 constexpr double counter_unit(uint64_t hash) { return static_cast<double>(hash >> 40) * 0x1p-23 - 1.0; }
 
 /// The values of one parameter, by flat row-major index.
@@ -71,7 +71,7 @@ public:
     scale = static_cast<float>(std::sqrt((makes_scores ? 20.0 : 3.0) / static_cast<double>(shape[0] + rest)));
   }
 
-  /// `scale` has 24 bits and so has the unit: their product is exact in double, with or without a fused multiply-add.
+  /// `scale` and the unit have 24 bits each, so their product is exact in double, with or without a fused multiply-add.
   float operator()(uint64_t i) const {
     return static_cast<float>(center + double{scale} * counter_unit(counter_hash(name_hash, i)));
   }
@@ -86,12 +86,12 @@ inline float counter_weight(std::string_view name, std::span<const int64_t> shap
   return CounterWeight(name, shape)(i);
 }
 
-/// An f32 input in [-1, 1).
+/// Returns an f32 input in [-1, 1).
 constexpr float counter_uniform(std::string_view name, uint64_t i) {
   return static_cast<float>(counter_unit(counter_hash(fnv1a64(name), i)));
 }
 
-/// An i32 input in [0, vocabulary).
+/// Returns an i32 input in [0, vocabulary).
 constexpr int32_t counter_token(std::string_view name, uint64_t i, int32_t vocabulary) {
   return static_cast<int32_t>(counter_hash(fnv1a64(name), i) % static_cast<uint64_t>(vocabulary));
 }
@@ -101,8 +101,8 @@ struct NamedShape {
   std::vector<int64_t> shape;
 };
 
-/// Writes the generated parameters as one safetensors file of f32, in the order given; false if the file cannot be
-/// written. Names must need no JSON escape.
+/// Writes the generated parameters as one safetensors file of f32, in the order given; returns false if the file cannot
+/// be written. Names must not need JSON escapes.
 inline bool write_safetensors(const std::string &path, std::span<const NamedShape> parameters) {
   static_assert(std::endian::native == std::endian::little, "safetensors are little-endian");
   auto elements = [](const NamedShape &parameter) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ generator gives the bits of the Python one: every expected value here was printed by oracle/counter.py.
+// The C++ generator gives the same bits as the Python one: oracle/counter.py printed every expected value here.
 #include "counter.h"
 
 #include <cstring>
@@ -28,7 +28,7 @@ struct WeightCase {
   float first, second, last;
 };
 
-// One case for each rule of scale: embedding by leaf and by word, norm, bias, query, plain matrix, rank 4.
+// One case for each rule of the scale: embedding by leaf and by word, norm, bias, query, plain matrix, rank 4.
 const WeightCase weight_cases[] = {
     {{"wte.weight", {50257, 768}}, -0x1.f48fbap-6f, -0x1.929f04p-5f, -0x1.9f1d34p-10f},
     {{"h.0.ln_1.weight", {768}}, 0x1.ef12a4p-1f, 0x1.f2b4b8p-1f, 0x1.e5df8ep-1f},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that decay: one that is computed, one that is only moved.
+// Two decaying states: a computed one, and one that is only copied.
 #include <kiln/generator.h>
 
 struct Decay : kiln::Model {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decays in a state becomes 0 at 2^-100 and never subnormal; what is only moved there stays as it is, and so does
-// NaN.
+// Computed values that decay in a state become 0 below 2^-100 and are never subnormal; values that are only copied are
+// unchanged, and so is NaN.
 #include "decay_v2.h"
 #include "decay_v3.h"
 
@@ -35,12 +35,12 @@ using Call = kiln_status_t(const float *x, float *next, float *before, void *are
 DECAY_CALL(decay_v2, DECAY_V2_FORWARD_ARENA_BYTES(1))
 DECAY_CALL(decay_v3, DECAY_V3_FORWARD_ARENA_BYTES(1))
 
-/// A session from zeros on.
+/// A session that begins with zeros.
 class Session {
 public:
   explicit Session(Call *function) : function(function) {}
 
-  /// What the state is before it is stored; `before` gets what the other one held.
+  /// Returns the computed state before it is stored; `before` gets the previous value of the copied state.
   Tensor call(float first, Tensor *before = nullptr) {
     Tensor x{}, next{}, moved{};
     next.fill(std::numeric_limits<float>::quiet_NaN());
@@ -58,7 +58,7 @@ private:
   kiln_error_t error{};
 };
 
-/// The levels that this CPU has.
+/// Returns the instruction set levels that this CPU supports.
 std::vector<Call *> levels() {
   kiln_error_t error;
   decay_v3_t *model = nullptr;
@@ -76,7 +76,7 @@ TEST(Decay, EndsInZeroAtTheStatedMagnitude) {
       EXPECT_EQ(now[0], std::ldexp(1.0f, -k)) << k;
       EXPECT_EQ(now[elements - 1], -std::ldexp(1.0f, -k)) << k;
     }
-    EXPECT_EQ(session.call(0)[0], std::ldexp(1.0f, -101)); // computed from 2^-100, the least that is stored
+    EXPECT_EQ(session.call(0)[0], std::ldexp(1.0f, -101)); // computed from 2^-100, the smallest stored magnitude
     const Tensor end = session.call(0);
     EXPECT_EQ(end[0], 0);
     EXPECT_EQ(end[elements - 1], 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One archive with code for GPUs and CPUs: which of them runs it, that they agree, and its calls in a CUDA graph. The
-// GPU is the interpreter's, or that of the driver that KILN_CUDA_DRIVER names.
+// One archive with code for GPUs and CPUs: which device is selected, that results agree, and calls in a CUDA graph. The
+// GPU is the PTX interpreter, or that of the driver that KILN_CUDA_DRIVER names.
 #include "client.h"
 #include "session.h"
 #include "support.h"
@@ -45,7 +45,7 @@ TEST(Devices, TheGpuIsTakenWhereThereIsOne) {
   EXPECT_EQ(tiny_gpt_anywhere_device(any.get()), KILN_CUDA);
 }
 
-/// A machine without NVIDIA's driver, for as long as this lives.
+/// Simulates a machine without NVIDIA's driver during its lifetime.
 class NoDriver {
 public:
   NoDriver() { setenv("KILN_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1); }
@@ -73,7 +73,7 @@ TEST(Devices, WithoutADriverAGpuIsRefusedInWords) {
   EXPECT_NE(std::string(error.message).find("/nowhere/libcuda.so.1"), std::string::npos) << error.message;
 }
 
-/// The driver's functions for a graph, with a context of its own.
+/// The driver's graph functions, with a separate context.
 class Graphs : public ::testing::Test {
 protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2 small with the counter's weights against PyTorch in f64, and that the future never reaches the past.
+// GPT-2 small with the counter's weights compared with PyTorch in f64; later tokens must not affect earlier rows.
 #include "golden.h"
 #include "gpt2_small.h"
 #include "gpt2_writer.h"
@@ -9,7 +9,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 1.4e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 1.4e-6.
 constexpr double modelTolerance = 4e-6;
 
 constexpr std::int64_t vocabulary = 50257;
@@ -52,7 +52,7 @@ TEST(Gpt2Small, IsCausal) {
   EXPECT_LE(relativeError(prefix.values(), before.values().first(rows)), modelTolerance);
 }
 
-// Keys and values that are kept: the last row of one pass over everything, however the tokens come.
+// With a KV cache, the result is the last row of one pass over all tokens, however the tokens are split into calls.
 TEST(Gpt2Writer, GoesOnLikeOnePass) {
   Session<gpt2_writer_t> writer(KILN_TEST_LIBRARY(gpt2_writer, GPT2_WRITER_WEIGHTS));
   const std::vector<std::int32_t> text = counterTokens("tokens", 128, vocabulary);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2 of a size to make checkpoints of.
+// A tiny GPT-2 for tests of checkpoints.
 #include "gpt2/gpt2.h"
 #include <kiln/generator.h>
 

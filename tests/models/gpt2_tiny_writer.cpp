@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2 that writes on, of a size for an interpreter of PTX.
+// A decoding GPT-2 that is small enough for the PTX interpreter.
 #include "gpt2/gpt2.h"
 #include <kiln/generator.h>
 

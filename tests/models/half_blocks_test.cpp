@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small Transformer of f16 and of bf16 beside the interpreter in f64: within its bounds, which allow each op to round
-// its result once or to leave it in f32, and within a tolerance of the type that is stated here. Its weights take 16
-// bits each where the model has them.
+// A small Transformer in f16 and in bf16 compared with the interpreter in f64: within the interpreter's bounds, which
+// allow each op to round its result once or to leave it in f32, and within a tolerance for the type. Weights of these
+// types take 16 bits each.
 #include "half_blocks.h"
 #include "session.h"
 #include "short_floats.h"
@@ -24,7 +24,7 @@ Session<half_blocks_t> &session() {
   return only;
 }
 
-/// A type, and what logits may differ from f64 in parts of the largest: at most three times what was measured,
+/// An element type, and the tolerance of logits relative to the largest one: at most three times the measured error,
 /// 7.0e-4 (M-1060) and 7.2e-3 (M-1061)
 struct Type {
   const char *name;
@@ -43,7 +43,7 @@ std::vector<float> numbersOf(const Type &type, std::span<const std::uint16_t> bi
   return numbers;
 }
 
-/// The largest difference, in parts of the largest number.
+/// Returns the largest difference relative to the largest number.
 double error(const interpreter::Tensor &expected, const std::vector<float> &actual) {
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < actual.size(); ++i) {
@@ -71,7 +71,7 @@ TEST(HalfBlocks, AgreeWithTheInterpreter) {
     }
 }
 
-// Keys and values are states of the type, appended to from call to call.
+// Keys and values are states of the 16-bit type, to which each call appends.
 TEST(HalfBlocks, GoOnFromCallToCall) {
   for (const Type &type : types) {
     SCOPED_TRACE(type.name);
@@ -106,7 +106,7 @@ TEST(HalfBlocks, WeightsTakeTwoBytes) {
   EXPECT_LE(HALF_BLOCKS_WEIGHT_BYTES, 3 * elements) << "tiles are padded, and each weight begins a line";
 }
 
-// Numbers of f32 in the file are rounded as they are bound; one that is too large for an f16 is refused.
+// F32 values of the file are rounded at bind time; a value that is too large for f16 is refused.
 TEST(HalfBlocks, WeightsOfF32AreRounded) {
   std::vector<Weight> weights = counterWeights(session().functions().weights);
   for (Weight &weight : weights)

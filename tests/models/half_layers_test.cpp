@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers of every kind of f16 and of bf16, with inputs and outputs of these types, within the bounds that the
-// interpreter gives for ops that round their results once or leave them in f32.
+// Layers of every kind in f16 and in bf16, with inputs and outputs of these types, within the interpreter's bounds for
+// ops that round their results once or leave them in f32.
 #include "half_layers.h"
 #include "session.h"
 #include "short_floats.h"
@@ -37,7 +37,7 @@ const Type types[] = {
     {"half", ElementType::f16, to_f16, from_f16, half_layers_rows_half, half_layers_image_half},
     {"bfloat", ElementType::bf16, to_bf16, from_bf16, half_layers_rows_bfloat, half_layers_image_bfloat}};
 
-/// Numbers of [-2, 2) for the library and for the interpreter.
+/// Returns numbers in [-2, 2) for the library and for the interpreter.
 std::pair<Input<std::uint16_t>, interpreter::Tensor> inputOf(const Type &type, const char *name,
                                                              const TensorShape &shape) {
   const interpreter::Tensor x = interpreter::uniform(name, shape, 2);

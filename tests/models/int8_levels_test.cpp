@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations of int8 on another CPU: the level that is to run there, which KILN_TEST_LEVEL in the environment names,
-// gives every bit that the levels of x86-64 give, too.
+// Int8 activations on another CPU: the target that the environment variable KILN_TEST_LEVEL names must give the same
+// bits as the levels of x86-64.
 #include "byte_rows.h"
 #include "int8_loops.h"
 #include "stored_rows_session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What libraries of int8_rows.cpp give, every bit: whole numbers and f32 in plain loops.
+// The exact expected results of libraries of int8_rows.cpp: integers and f32 in plain loops.
 #pragma once
 
 #include "session.h"
@@ -8,7 +8,7 @@
 
 namespace kiln::testing {
 
-/// x w^T + bias, w having a row for each output.
+/// Computes x w^T + bias, where w has a row for each output.
 inline Floats linear(const Floats &x, const Floats &w, const Floats &bias, std::size_t depth) {
   const Quantized rows = quantize(x, depth), weights = quantize(w, depth);
   Floats y;
@@ -24,7 +24,7 @@ inline Floats linear(const Floats &x, const Floats &w, const Floats &bias, std::
   return y;
 }
 
-/// x w^T + bias with a weight of int4.
+/// Computes x w^T + bias with an int4 weight.
 inline Floats grouped(const Floats &x, const Floats &w, const Floats &bias, std::size_t depth, std::size_t size,
                       bool hasZero) {
   const Quantized rows = quantize(x, depth);
@@ -65,7 +65,7 @@ inline Results expectedOf(const Floats &x) {
   return y;
 }
 
-/// The results of one library; nothing where the CPU lacks its instruction set.
+/// Returns the results of one library, or nothing if the CPU lacks its instruction set.
 template <class Handle>
 Results run(Library<Handle> library, const Floats &x,
             kiln_status_t (*forward)(const Handle *, const kiln_call_t *, std::int64_t, const float *, float *, float *,
@@ -83,7 +83,7 @@ Results run(Library<Handle> library, const Floats &x,
   return {values(left), values(right), values(both), values(four), values(zero)};
 }
 
-/// Rows of 77 numbers, of which the second one has zeros alone.
+/// Returns rows of 77 numbers, the second of which is all zeros.
 inline Floats int8Input(std::size_t rows) {
   Floats x;
   for (std::size_t i = 0; i < rows * 77; ++i)

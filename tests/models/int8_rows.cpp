@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of int8, of odd sizes: weights in either order, with a bias and without, and with an epilogue; and
-// weights of int4, whose groups are summed up by themselves.
+// Matrix products with int8 activations and odd sizes: weights in either order, with and without a bias, and with an
+// epilogue; and int4 weights, whose groups are summed separately.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 300};

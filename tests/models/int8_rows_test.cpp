@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose activations are int8, compiled for each instruction set alone: whole libraries give every bit that
-// whole numbers and f32 in plain loops give, and so the same ones.
+// A model with int8 activations, compiled separately for each instruction set: each library gives exactly the results
+// of plain loops over integers and f32, so all libraries agree.
 #include "int8_loops.h"
 #include "int8_rows_v2.h"
 #if __has_include("int8_rows_v3.h")
@@ -14,7 +14,8 @@
 namespace kiln::testing {
 namespace {
 
-/// Those of the levels above v2 that this build has libraries for; empty where this CPU has not the instructions.
+/// Returns the results of the levels above v2 that this build has libraries for; empty ones if this CPU lacks the
+/// instructions.
 std::vector<Results> resultsOfHigherLevels([[maybe_unused]] const Floats &x) {
   std::vector<Results> results;
 #ifdef INT8_ROWS_V3_WEIGHTS

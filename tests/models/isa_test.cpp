@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One model compiled for each instruction set alone: the archives agree up to rounding, and the archive with all of
-// them gives the bits of the best one that runs here.
+// One model compiled separately for each instruction set: the libraries agree up to rounding, and the library with all
+// of them gives the bits of the best instruction set of this CPU.
 #include "session.h"
 #include "support.h"
 #include "tiny_gpt.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int32_t vocabulary = 61;
 
-/// The logits of one library, or nothing where the CPU lacks its instruction set.
+/// Returns the logits of one library, or nothing if the CPU lacks its instruction set.
 template <class Handle>
 std::vector<float> run(Library<Handle> library, std::int64_t tokens,
                        kiln_status_t (*forward)(const Handle *, const kiln_call_t *, std::int64_t, const std::int32_t *,

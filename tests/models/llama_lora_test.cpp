@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters of examples/llama beside the checkpoint that is trained there, as int8: without effect at first, seen by all
-// entries as soon as they are trained, and kept in a file of their own. In ordered libraries, to the bit.
+// LoRA adapters of examples/llama on the trained checkpoint in int8: they have no effect at first, all entries use them
+// as soon as they are trained, and they are saved to a separate file. With batch-invariant libraries, results are
+// compared bit for bit.
 #include "llama/lora.h"
 #include "llama_writer.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 using Logits = std::vector<float>;
 const std::string folder = EXAMPLES "/llama/king_james";
 
-/// Some numbers for half of the adapters, those that go down to the rank or those that come up; zeros for the others.
+/// Returns random numbers for one half of the adapters, the down or the up projections; zeros for the other half.
 std::vector<std::byte> adapters(const char *half) {
   return make_adapters([&](const support::Tensor &tensor, std::span<float> values) {
     if (tensor.name.find(half) != tensor.name.npos)
@@ -24,7 +25,7 @@ std::vector<std::byte> adapters(const char *half) {
   });
 }
 
-/// The logits behind each piece of a text, and behind a token more.
+/// Returns the logits after each piece of a text, and after one more token.
 template <class Model> std::vector<Logits> read(const Model &model, support::Session &session) {
   std::vector<std::int32_t> text;
   std::vector<Logits> all;
@@ -43,7 +44,7 @@ template <class Model> std::vector<Logits> read(const Model &model, support::Ses
 class LlamaLora : public ::testing::Test {
 protected:
   void bind(std::span<const std::byte> image) { session.check(model.bind_adapters(folder, image, &session.error)); }
-  /// A step on one window.
+  /// Trains one step on one window.
   void train() {
     const std::vector<std::int32_t> tokens(tuned_shape.context, 17), targets(tuned_shape.context, 18);
     const float rate = 1e-2f;

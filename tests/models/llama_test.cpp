@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small Llama of examples/llama with the counter's weights against PyTorch in f64, and that the future never
-// reaches the past.
+// The small Llama of examples/llama with the counter's weights compared with PyTorch in f64; later tokens must not
+// affect earlier rows.
 #include "golden.h"
 #include "llama.h"
 #include "session.h"
@@ -9,7 +9,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 4.6e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 4.6e-6.
 constexpr double modelTolerance = 1e-5;
 
 constexpr std::int64_t vocabulary = 512;
@@ -47,7 +47,7 @@ TEST(Llama, IsCausal) {
   EXPECT_LE(relativeError(prefix.values(), before.values().first(rows)), modelTolerance);
 }
 
-// Each sequence of a batch has the logits that it has alone.
+// Each sequence of a batch has the same logits as by itself.
 TEST(Llama, SequencesOfABatchAreApart) {
   constexpr std::int64_t tokens = 33, each = tokens * vocabulary;
   const std::vector<std::int32_t> text = counterTokens("batch", 2 * tokens, vocabulary);

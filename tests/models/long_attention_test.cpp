@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of long sequences beside loops in f64, and the memory that it needs.
+// Attention over long sequences compared with loops in f64, and its memory use.
 #include "long_attention.h"
 #include "session.h"
 #include "support.h"
@@ -12,7 +12,7 @@ Session<long_attention_t> &session() {
   return only;
 }
 
-/// Attention of two heads of 33 by loops in f64.
+/// Computes attention with two heads of 33 by loops in f64.
 std::vector<float> attend(const std::vector<float> &x, std::int64_t n, bool isCausal) {
   constexpr std::int64_t heads = 2, depth = 33, width = heads * depth;
   std::vector<float> y(n * width);
@@ -56,7 +56,7 @@ TEST(LongAttention, AgreesWithLoops) {
   }
 }
 
-// At the bound of 32768 tokens the scores of one head would be 4 GiB.
+// At the bound of 32768 tokens, the scores of one head would need 4 GiB.
 TEST(LongAttention, NeedsMemoryInProportionToTheLength) {
   EXPECT_LE(LONG_ATTENTION_FULL_ARENA_BYTES(1), 32768u * 512);
   EXPECT_LE(LONG_ATTENTION_CAUSAL_ARENA_BYTES(1), 32768u * 512);

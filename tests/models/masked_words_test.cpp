@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT and RoBERTa with their masked-word heads against PyTorch in f64, and that padding reaches no word.
+// BERT and RoBERTa with their masked-word heads compared with PyTorch in f64; padding must not affect any word.
 #include "bert_words.h"
 #include "golden.h"
 #include "roberta_words.h"
@@ -9,7 +9,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 5.4e-7.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 5.4e-7.
 constexpr double modelTolerance = 1.6e-6;
 
 constexpr std::int64_t vocabulary = 601;
@@ -40,7 +40,7 @@ TEST(MaskedWords, AgreeWithPyTorch) {
   }
 }
 
-// What stands at and beyond a sequence's length changes no row before it, to the bit, and no other sequence.
+// Tokens at and beyond a sequence's length change no row before, bit for bit, and no other sequence.
 TEST(MaskedWords, PaddingDoesNotLeak) {
   constexpr std::int64_t batch = 2, tokens = 19, length = 11, valid = (tokens + length) * vocabulary;
   std::vector<std::int32_t> ids = counterTokens("padding", batch * tokens, vocabulary);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordered libraries of each level of x86-64, and with weights of fewer bits.
+// Batch-invariant libraries for each level of x86-64, and with quantised weights.
 #include "ordered_texts.h"
 #include "ordered_writer_int4.h"
 #include "ordered_writer_v2.h"

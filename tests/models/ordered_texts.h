@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Libraries of ordered_writer.cpp: logits and what is kept of a text are the same to the bit, read at once, in parts of
-// any length or token by token, with any number of workers.
+// Libraries of ordered_writer.cpp: logits and states of a text are bit-identical, whether it is read at once, in parts
+// of any length or token by token, with any number of workers.
 #pragma once
 
 #include "session.h"
@@ -13,13 +13,13 @@ namespace kiln::testing::ordered {
 
 inline constexpr std::int64_t vocabulary = 67, classes = 3, context = 150;
 
-/// What a text comes to: rows of logits, of classes, and the bytes that are kept.
+/// The results of reading a text: rows of logits, of classes, and the bytes of the states.
 struct Read {
   std::vector<float> logits, few;
   std::vector<unsigned char> states;
 };
 
-/// A library's functions and sizes.
+/// The functions and sizes of a library.
 template <class Handle> struct Writer {
   using Prefill = kiln_status_t(const Handle *, const kiln_call_t *, std::int64_t, std::int64_t, const std::int32_t *,
                                 float *, float *);
@@ -34,7 +34,7 @@ template <class Handle> struct Writer {
   std::size_t stateBytes, arenaBytes;
 };
 
-/// The text in parts; a part of 0 is a token by itself.
+/// Reads the text in parts; a part of 0 is a single token by `decode`.
 template <class Handle>
 Read read(const Session<Handle> &session, const Writer<Handle> &writer, const std::vector<std::int32_t> &tokens,
           const std::vector<std::int64_t> &parts, std::uint32_t workers) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder of all that a token's row passes through: embeddings, norms, rotary positions, attention of shared key
-// heads and attention whose weights are seen, perceptrons with a gate and without. It reads a text at once, or goes on
-// from what it keeps.
+// A decoder with every operation that a token's row may pass through: embeddings, norms, rotary positions,
+// grouped-query attention, attention with explicit weights, gated and plain MLPs. It reads a text at once, or continues
+// with its KV cache.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"tokens", 1, 100}, C{"context", T, 200};
@@ -9,7 +9,7 @@ inline constexpr std::int64_t width = 56, vocabulary = 67;
 
 template <std::int64_t In, std::int64_t Out> using Projection = kiln::Linear<In, Out, false>;
 
-/// Keys and values of the rows, or of the context with them.
+/// Returns the keys or values of the rows or, with a cache, of the context including the rows.
 constexpr auto kept(const char *, const kiln::tensor auto &x) { return x; }
 template <kiln::Dim Context, kiln::tensor X> constexpr auto kept(const char *name, const X &x, kiln::Cached<Context>) {
   return kiln::State<kiln::f32, Context.max(), X::shape[1].max()>(name).template append<Context>(x);
@@ -26,7 +26,7 @@ struct Shared : kiln::Layer<Shared> {
   }
 };
 
-/// Values are weighed by the squares of the weights.
+/// Attention that multiplies the values by the squares of the attention weights.
 struct Seen : kiln::Layer<Seen> {
   using kiln::Layer<Seen>::Layer;
   Projection<width, width> query{"query"}, key{"key"}, value{"value"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered library for another CPU.
+// A batch-invariant library for another CPU.
 #include "ordered_texts.h"
 #include "ordered_writer.h"
 

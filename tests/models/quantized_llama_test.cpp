@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small Llama of examples/llama from a GGUF file and from one of GPTQ: bound to weights of f32 it gives to the bit
-// what the same numbers give from a safetensors file, bound to int4 it has the file's numbers to the bit.
+// The small Llama of examples/llama from a GGUF file and from a GPTQ checkpoint: bound to f32 weights, it gives exactly
+// the results of the same values from a safetensors file; bound to int4, it has exactly the file's values.
 #include "llama.h"
 #include "llama_int4.h"
 
@@ -19,7 +19,7 @@ using namespace kiln_test;
 constexpr llama::Shape shape = llama::small;
 constexpr int64_t width = shape.width, shared = width / shape.heads * shape.key_value_heads, hidden = shape.hidden;
 
-/// A file with its name, removed by the destructor.
+/// A file with this name suffix, which the destructor removes.
 class NamedFile {
 public:
   NamedFile(const std::string &name, const std::string &contents)
@@ -30,14 +30,14 @@ public:
   std::filesystem::path path;
 };
 
-/// A weight under the model's name, and as one of the files has it.
+/// A weight under the model's name, with the values of a file.
 struct Part {
   std::string Name;
-  int64_t Rows, Columns; // of a vector: no rows
+  int64_t Rows, Columns; // Rows is 0 for a vector
   std::vector<float> Values;
 };
 
-/// The parts of a layer with the names in GGUF files and in the model, and rows and columns; then those of the rest.
+/// The weights of a layer with their names in GGUF files and in the model, and their shape; then the other weights.
 struct Named {
   const char *Gguf, *Model;
   int64_t Rows, Columns;
@@ -58,7 +58,7 @@ const Named otherParts[] = {{"token_embd", "model.embed_tokens", shape.vocabular
                             {"output_norm", "model.norm", 0, width},
                             {"output", "lm_head", shape.vocabulary, width}};
 
-/// All weights of the model, the layers' numbered.
+/// Returns all weights of the model, with numbered layers.
 std::vector<std::pair<std::string, Named>> allParts() {
   std::vector<std::pair<std::string, Named>> parts;
   for (int64_t layer = 0; layer < shape.layers; ++layer)
@@ -72,7 +72,7 @@ std::string modelName(const std::string &layer, const Named &part) {
   return (layer.empty() ? "" : "model.layers." + layer + ".") + part.Model + ".weight";
 }
 
-/// Rows as the model has them, of a matrix whose heads' rows lie in pairs.
+/// Reorders the rows of a matrix from a GGUF file, whose heads have their rows in pairs, to the model's order.
 std::vector<float> inHalves(const std::vector<float> &values, const Named &part) {
   if (part.Heads == 0)
     return values;
@@ -86,7 +86,7 @@ std::vector<float> inHalves(const std::vector<float> &values, const Named &part)
   return result;
 }
 
-/// A GGUF file of these types in turn, and its weights as the model has them.
+/// Returns a GGUF file with these types in turn, and its weights in the model's order.
 std::pair<std::string, std::vector<Part>> drawGgufLlama(const std::vector<uint32_t> &types) {
   std::vector<GgufTensor> tensors;
   std::vector<Part> parts;
@@ -118,7 +118,7 @@ std::string imageOf(const std::vector<Part> &parts) {
   return imageOf(tensors);
 }
 
-/// A model by the functions of its library.
+/// A model, by the functions of its library.
 template <class Handle> struct Bound {
   std::unique_ptr<Handle, void (*)(Handle *)> Model;
   kiln_error_t Error{};
@@ -158,7 +158,7 @@ template <class Handle, class Forward> std::vector<float> logitsOf(const Bound<H
   return logits;
 }
 
-/// Of a model that has these numbers in f32.
+/// Returns the logits of a model with these values in f32.
 std::vector<float> logitsOfNumbers(const std::vector<Part> &parts) {
   OfF32 bound;
   const std::string image = imageOf(parts);
@@ -187,7 +187,7 @@ TEST(QuantizedLlama, OfAGgufFileIsThatOfItsNumbers) {
   EXPECT_EQ(bytesOf(logitsOf(bound, llama_forward)), bytesOf(logitsOfNumbers(parts)));
 }
 
-/// That each weight of the model has these numbers to the bit, and that it computes with them.
+/// Expects that each weight of the model has exactly these values, and that the model computes with them.
 void expectNumbers(OfInt4 &bound, const std::vector<Part> &parts) {
   for (const Part &part : parts) {
     std::vector<float> values(part.Values.size());
@@ -197,7 +197,7 @@ void expectNumbers(OfInt4 &bound, const std::vector<Part> &parts) {
         << bound.Error.message;
     EXPECT_EQ(bytesOf(values), bytesOf(part.Values)) << part.Name;
   }
-  // Rounding of f32 in another order, through four layers.
+  // The summation order of f32 differs, through four layers.
   EXPECT_LE(largestDifference(logitsOf(bound, llama_int4_forward), logitsOfNumbers(parts)), 1e-3);
 }
 
@@ -212,8 +212,8 @@ TEST(QuantizedLlama, KeepsTheIntegersOfAGgufFile) {
   expectNumbers(bound, parts);
 }
 
-/// A GPTQ checkpoint as they are published: projections in groups of 32, zeros of biases beside them, the rest as it
-/// is. isCentred: 8 is what stands for 0.
+/// A GPTQ checkpoint in the usual form: projections in groups of 32 with zero biases, other tensors unquantised.
+/// isCentred: the zero point is always 8.
 TEST(QuantizedLlama, OfGptqHasItsNumbers) {
   for (bool isCentred : {true, false}) {
     std::vector<Part> parts;
@@ -222,7 +222,7 @@ TEST(QuantizedLlama, OfGptqHasItsNumbers) {
       const std::string name = modelName(layer, part), base = name.substr(0, name.rfind('.'));
       const auto seed = static_cast<uint32_t>(parts.size());
       if (layer.empty() || part.Rows == 0) {
-        const bool isMatrix = part.Rows > 0; // of Q4_0's numbers, so that int4 holds them
+        const bool isMatrix = part.Rows > 0; // values of Q4_0, which int4 represents exactly
         const Numbers numbers =
             drawGguf(isMatrix ? Q4_0 : GgufF32, std::max<int64_t>(part.Rows, 1), part.Columns, seed);
         parts.push_back({name, part.Rows, part.Columns, numbers.Values});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers, each from zeros over whole sequences, and from given states with lengths.
+// Recurrent layers, each from zero states over whole sequences, and from given states with lengths.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"steps", 1, 33};
@@ -32,7 +32,7 @@ struct Recurrent : kiln::Model {
   constexpr auto lstm_padded(X x, N n, H<4> h, H<4> c) const { return flat(memory(x, std::tuple{h, c}, n)); }
   constexpr auto gru(X x) const { return flat(gated(x)); }
   constexpr auto gru_padded(X x, N n, H<2> h) const { return flat(gated(x, h, n)); }
-  /// One sequence, of which only the last state is asked.
+  /// One sequence; only the last state is an output.
   constexpr auto last(kiln::Tensor<kiln::f32, T, 5> x) const { return std::get<0>(memory(x).last); }
 
   static constexpr auto entries() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers with the counter's weights against PyTorch in f64.
+// Recurrent layers with the counter's weights compared with PyTorch in f64.
 #include "golden.h"
 #include "recurrent.h"
 #include "session.h"
@@ -8,7 +8,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 3.8e-7.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 3.8e-7.
 constexpr double modelTolerance = 1.1e-6;
 
 constexpr std::int64_t width = 5, hidden = 7;
@@ -39,7 +39,7 @@ template <class Whole, class Padded> struct Layer {
   bool hasCell = false;
 };
 
-/// Runs both for every size, and compares outputs and states.
+/// Runs both entries for every size, and compares outputs and states.
 template <class Whole, class Padded> void check(const Layer<Whole, Padded> &layer) {
   for (auto [steps, batch] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {7, 3}, {33, 1}, {33, 3}}) {
     const std::string size = "T" + std::to_string(steps) + "B" + std::to_string(batch);
@@ -73,7 +73,7 @@ TEST(Recurrent, RectifiedRnnAgreesWithPyTorch) { check(Layer{"relu", recurrent_r
 TEST(Recurrent, LstmAgreesWithPyTorch) { check(Layer{"lstm", recurrent_lstm, recurrent_lstm_padded, 2, 4, true}); }
 TEST(Recurrent, GruAgreesWithPyTorch) { check(Layer{"gru", recurrent_gru, recurrent_gru_padded, 2, 2}); }
 
-// Many to one, of a sequence without a batch.
+// Many to one, for a sequence without a batch dimension.
 TEST(Recurrent, LastStateOfOneSequence) {
   Input<float> x = given("x", 33 * width);
   Output<float> last(4 * hidden);

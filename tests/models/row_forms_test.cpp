@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forms of a kernel for fewer rows on a GPU of capability 9.0: calls take several, and each row is right in all.
+// Shape-specialised kernel variants for fewer rows on a GPU of compute capability 9.0: calls select several variants,
+// and each row is right in all of them.
 #include "client.h"
 #include "row_forms.h"
 #include "session.h"
@@ -15,9 +16,9 @@ namespace kiln::testing {
 namespace {
 
 constexpr std::int64_t in = specs::RowForms::in, out = specs::RowForms::out;
-constexpr std::int64_t different = 5; // rows, over and over
+constexpr std::int64_t different = 5; // the number of different rows, which are repeated
 
-/// The kernels that were launched; none if the driver is not that of the tests.
+/// Returns the launched kernels, or nothing with a driver other than that of the tests.
 std::vector<kiln_fake_cuda_call_t> launches() {
   using Next = decltype(kiln_fake_cuda_call);
   auto *next = reinterpret_cast<Next *>(dlsym(fake::library(), "kiln_fake_cuda_call"));
@@ -29,7 +30,7 @@ std::vector<kiln_fake_cuda_call_t> launches() {
   return all;
 }
 
-/// Threads, blocks of a cluster and bytes of shared memory, of each form of products.
+/// Returns threads per block, blocks per cluster and shared memory bytes of each launched GEMM variant.
 std::set<std::vector<unsigned>> formsLaunched() {
   std::set<std::vector<unsigned>> forms;
   for (const kiln_fake_cuda_call_t &call : launches())
@@ -65,7 +66,7 @@ TEST(RowForms, EachRowIsRightInAll) {
       << "blocks share the depth where rows are few";
 }
 
-// One sequence of few tokens has a form; two, and more tokens, have the kernel itself.
+// One sequence of few tokens uses a specialised variant; two sequences, and more tokens, use the general kernel.
 TEST(RowForms, AttentionOfOneSequence) {
   Session<row_forms_t> session(KILN_TEST_LIBRARY(row_forms, ROW_FORMS_WEIGHTS));
   interpreter::Traced<interpreter::SampledInterpreter> oracle(trace<specs::RowForms>());
@@ -81,7 +82,7 @@ TEST(RowForms, AttentionOfOneSequence) {
   }
 }
 
-// Keys and values of all heads lie beside queries in one tensor, of which the driver makes maps.
+// Keys and values of all heads are next to the queries in one tensor, for which the driver makes tensor maps (TMA).
 TEST(RowForms, AttentionOfOneProjection) {
   constexpr std::int64_t width = 128, tokens = 70;
   Session<row_forms_t> session(KILN_TEST_LIBRARY(row_forms, ROW_FORMS_WEIGHTS));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A program that writes tokens writes the same ones on a GPU and, where there is no driver, on the CPU, which it says:
-# run_cuda_demo.sh PROGRAM DRIVER. KILN_CUDA_DRIVER names another driver to run it on.
+# Checks that a program that writes tokens writes the same ones on a GPU and, without a driver, on the CPU, and reports
+# the device: run_cuda_demo.sh PROGRAM DRIVER. KILN_CUDA_DRIVER names another driver to run it on.
 set -eu
 program=$1 driver=${KILN_CUDA_DRIVER:-$2}
 fail() { echo "run_cuda_demo: $1" >&2; exit 1; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What examples/support/sampler.h draws: frequencies beside the probabilities, and what top_k and top_p leave out.
+// The samples of examples/support/sampler.h: frequencies compared with the probabilities, and the effect of top_k and
+// top_p.
 #include "support/sampler.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ namespace {
 using support::Sampler;
 using support::SamplerOptions;
 
-// Probabilities 1/2, 1/4, 1/8, 1/16, 1/16 out of order.
+// Probabilities 1/2, 1/4, 1/8, 1/16, 1/16 in another order.
 const std::vector<float> logits{std::log(0.125f), std::log(0.5f), std::log(0.0625f), std::log(0.25f),
                                 std::log(0.0625f)};
 
@@ -35,7 +36,7 @@ TEST(Sampler, DrawsByProbability) {
 }
 
 TEST(Sampler, TemperatureSharpens) {
-  // Squares of the probabilities, over their sum 0.3359375.
+  // Squares of the probabilities, divided by their sum 0.3359375.
   expectFrequencies({.temperature = 0.5}, {{0, 0.046512}, {1, 0.744186}, {2, 0.011628}, {3, 0.186047}, {4, 0.011628}});
   expectFrequencies({.temperature = 0}, {{1, 1}});
 }
@@ -44,7 +45,7 @@ TEST(Sampler, KeepsTheLikeliest) {
   expectFrequencies({.top_k = 2}, {{1, 2.0 / 3}, {3, 1.0 / 3}});
   expectFrequencies({.top_k = 1}, {{1, 1}});
   expectFrequencies({.top_k = 99}, {{0, 0.125}, {1, 0.5}, {2, 0.0625}, {3, 0.25}, {4, 0.0625}});
-  // Of two that are equal the first stays.
+  // The first one of two equal tokens is kept.
   expectFrequencies({.top_k = 4}, {{0, 2.0 / 15}, {1, 8.0 / 15}, {2, 1.0 / 15}, {3, 4.0 / 15}});
 }
 
@@ -52,7 +53,7 @@ TEST(Sampler, KeepsTheNucleus) {
   expectFrequencies({.top_p = 0.5}, {{1, 1}});
   expectFrequencies({.top_p = 0.51}, {{1, 2.0 / 3}, {3, 1.0 / 3}});
   expectFrequencies({.top_p = 0.8}, {{0, 1.0 / 7}, {1, 4.0 / 7}, {3, 2.0 / 7}});
-  // Of what top_k left.
+  // top_p applies to the tokens that top_k leaves.
   expectFrequencies({.top_k = 2, .top_p = 0.6}, {{1, 1}});
 }
 

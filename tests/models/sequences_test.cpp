@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that write token by token, of examples/: with the counter's weights against PyTorch in f64, a token a call,
-// and all tokens in one call where a model has such an entry.
+// Models of examples/ that decode token by token: with the counter's weights compared with PyTorch in f64, one token
+// per call, and all tokens in one call for models with such an entry.
 #include "captions_from_pixels.h"
 #include "captions_recurrent.h"
 #include "captions_transformer.h"
@@ -17,10 +17,10 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 2.4e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 2.4e-6.
 constexpr double modelTolerance = 7e-6;
 
-/// Outputs of the steps, one behind the other, beside those of PyTorch.
+/// Outputs of the steps, concatenated, for comparison with those of PyTorch.
 struct Written {
   std::vector<float> logits, seen;
 
@@ -39,7 +39,7 @@ struct Lengths {
 };
 constexpr Lengths lengths[] = {{1, 1}, {7, 5}, {NAMES_RECURRENT_FORWARD_SOURCE_TOKENS_MAX, 41}};
 
-/// Tokens of names; 0 is none.
+/// Returns tokens of names; 0 is padding.
 std::vector<std::int32_t> nameTokens(const char *name, std::int64_t count) {
   std::vector<std::int32_t> tokens = counterTokens(name, count, 383);
   for (std::int32_t &token : tokens)
@@ -124,7 +124,7 @@ TEST(Captions, VggAgreesWithPyTorch) {
   }
 }
 
-/// The image once, then the sentence in one call and word by word.
+/// Runs the image once, then the sentence in one call and word by word.
 template <class Handle, class Forward, class Look, class Step>
 void expectCaptions(Session<Handle> &&session, std::size_t stateBytes, std::size_t arenaBytes, const std::string &file,
                     std::int64_t places, Forward forward, Look look, Step step) {
@@ -163,7 +163,7 @@ void expectCaptions(Session<Handle> &&session, std::size_t stateBytes, std::size
                  name##_forward, name##_look, name##_step)
 
 TEST(Captions, RecurrentAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_recurrent, CAPTIONS_RECURRENT, 14 * 14); }
-// Hard attention: the same places are drawn, so the same words follow.
+// Hard attention: the same positions are sampled, so the same words follow.
 TEST(Captions, RecurrentGlances) {
   const Golden golden("captions_recurrent.safetensors");
   Session<captions_recurrent_t> session(KILN_TEST_LIBRARY(captions_recurrent, CAPTIONS_RECURRENT_WEIGHTS));
@@ -190,7 +190,7 @@ TEST(Captions, RecurrentGlances) {
 TEST(Captions, TransformerAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_transformer, CAPTIONS_TRANSFORMER, 14 * 14); }
 TEST(Captions, FromPixelsAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_from_pixels, CAPTIONS_FROM_PIXELS, 8 * 8); }
 
-// The state of a call is where the next one goes on.
+// The next call continues with the state of the previous one.
 TEST(CharLstm, AgreesWithPyTorch) {
   const Golden golden("char_lstm.safetensors");
   Session<char_lstm_t> session(KILN_TEST_LIBRARY(char_lstm, CHAR_LSTM_WEIGHTS));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the entries of a generated library the way a careful program would, with everything hostile that the contract
-// allows: an arena of exactly the bytes asked for, poisoned, between forbidden pages; poisoned outputs; tensors aligned
-// to their elements only; one, two and three workers, which must agree to the bit. Of a model on a device the arena is
-// memory of the device, of exactly those bytes and never written; there is one worker.
+// Runs the entries of a generated library as a careful program would, under all adverse conditions that the contract
+// allows: a poisoned arena of exactly the required size between guard pages; poisoned outputs; tensors aligned to their
+// elements only; one, two and three workers, whose results must be bit-identical. For a model on a device, the arena is
+// device memory of exactly that size, which the test does not initialise; there is one worker.
 #pragma once
 
 #include "buffers.h"
@@ -40,7 +40,7 @@ template <class Handle> struct Library {
 #define KILN_TEST_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}, #type},
 #define KILN_TEST_JOIN_(a, b) a##b
 #define KILN_TEST_JOIN(a, b) KILN_TEST_JOIN_(a, b)
-/// The Library of a model: KILN_TEST_LIBRARY(gpt2, GPT2_WEIGHTS).
+/// Returns the Library of a model: KILN_TEST_LIBRARY(gpt2, GPT2_WEIGHTS).
 #define KILN_TEST_LIBRARY(model, WEIGHTS)                                                                              \
   ::kiln::testing::Library<KILN_TEST_JOIN(model, _t)> {                                                                \
     KILN_TEST_TEXT(model), KILN_TEST_JOIN(model, _create), KILN_TEST_JOIN(model, _bind_weights_from_memory),           \
@@ -74,7 +74,7 @@ template <class T> void verify(Output<T> &output, Guard guard) {
 inline void verify(std::int64_t, Guard) {}
 } // namespace detail
 
-/// An arena where the model's memory is. On the host it is poisoned, between forbidden pages.
+/// An arena where the model's memory is. On the host it is poisoned and between guard pages.
 template <class Handle> class Arena {
 public:
   Arena(const Library<Handle> &library, const Handle *handle, std::size_t bytes, Guard guard)
@@ -95,7 +95,7 @@ public:
   void copyFrom(const Arena &other, std::size_t first) {
     EXPECT_EQ(library.copy(handle, data(), other.data(), first, nullptr), KILN_OK);
   }
-  /// All but the first bytes; memory of a device stays as it is.
+  /// Poisons all except the first bytes; device memory is left unchanged.
   void poisonBehind(std::size_t first) {
     if (host)
       std::memset(host->data() + first, GuardedMemory::poison, bytes - first);
@@ -112,7 +112,7 @@ private:
 /// A model whose weights are bound.
 template <class Handle> class Session {
 public:
-  /// Weights are what `image` gives, or those of the counter.
+  /// Weights are those in `given`, or those of the counter.
   explicit Session(Library<Handle> of) : Session(std::move(of), {}) {}
   Session(Library<Handle> of, std::vector<Weight> given) : library(std::move(of)) {
     check(library.create(nullptr, &handle, &error));
@@ -133,14 +133,14 @@ public:
   Handle *get() const { return handle; }
   const Library<Handle> &functions() const { return library; }
   bool isOnHost() const { return library.device(handle) == KILN_CPU; }
-  /// Null for one worker.
+  /// Returns null for one worker.
   const kiln_executor_t *executor(std::uint32_t workers) const {
     return workers == 1 ? nullptr : pools[workers - 2] ? library.poolExecutor(pools[workers - 2]) : &turns[workers - 2];
   }
 
-  /// Runs the entry with 1, 2 and 3 workers, the buffers against the page behind them or before them in turn, and
-  /// compares everything that must not differ. Arguments are extents, Inputs and Outputs, in the entry's order. With
-  /// KILN_TEST_WORKERS in the environment only with so many.
+  /// Runs the entry with 1, 2 and 3 workers, with the guard page after the buffers and then before them, and compares
+  /// all outputs. Arguments are extents, Inputs and Outputs, in the entry's order. If the environment variable
+  /// KILN_TEST_WORKERS is set, only that number of workers is used.
   template <class... Parameters, class... Arguments>
   void run(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
     runWith({1, 2, 3}, entry, arguments...);
@@ -183,7 +183,7 @@ private:
       std::abort();
     }
   }
-  /// What the entry itself asks for, read from the message about an arena without room.
+  /// Returns the arena size that the entry requires, from the error message about a too small arena.
   template <class Call> std::size_t arenaBytes(Call &&call, std::uint32_t workers) {
     alignas(KILN_ARENA_ALIGNMENT) unsigned char nothing[KILN_ARENA_ALIGNMENT];
     kiln_call_t with{nothing, 0, executor(workers), &error};
@@ -197,12 +197,12 @@ private:
   Library<Handle> library;
   Handle *handle = nullptr;
   kiln_pool_t *pools[2]{};
-  /// Where there are no threads: one is each worker in turn.
+  /// For systems without threads: one thread runs as each worker in turn.
   kiln_executor_t turns[2] = {{nullptr, 2, runInTurns<2>}, {nullptr, 3, runInTurns<3>}};
   kiln_error_t error{};
 };
 
-/// An arena that lives from call to call: states are zero at first, all else is poisoned before each call.
+/// An arena that persists between calls: states are zero at first, all else is poisoned before each call.
 template <class Handle> class Conversation {
 public:
   Conversation(const Session<Handle> &session, std::uint32_t workers, std::size_t stateBytes, std::size_t arenaBytes)
@@ -222,19 +222,19 @@ public:
     EXPECT_TRUE(arena.isIntact()) << "something was written beside the arena";
     return status;
   }
-  /// A call that must succeed.
+  /// Makes a call that must succeed.
   template <class Entry, class... Arguments> void run(Entry entry, Arguments &&...arguments) {
     ASSERT_EQ(call(entry, arguments...), KILN_OK) << error.message;
   }
 
-  /// Goes on from where the other one is.
+  /// Copies the states of the other conversation.
   void takeStates(const Conversation &other) { arena.copyFrom(other.arena, stateBytes); }
-  /// Their bytes, of a model on the host.
+  /// Returns the bytes of the states, for a model on the host.
   std::vector<unsigned char> states() const {
     const auto *first = static_cast<const unsigned char *>(arena.data());
     return {first, first + stateBytes};
   }
-  /// Writes over the bytes from `first` on, of a model on the host.
+  /// Overwrites the bytes of the states from `first` on, for a model on the host.
   void fillStates(std::size_t first, int byte) {
     std::memset(static_cast<char *>(arena.data()) + first, byte, stateBytes - first);
   }

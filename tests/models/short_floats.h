@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements of f16 and bf16 as a library's headers have them, by their bits. Rounding is to the nearest, ties to even.
+// Bit patterns of f16 and bf16 elements as in a library's header. Rounding is to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@ inline std::uint16_t to_f16(float value) {
   if (!std::isfinite(value))
     return static_cast<std::uint16_t>(sign | (std::isnan(value) ? 0x7e00 : 0x7c00));
   const int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
-  const double units = std::nearbyint(std::ldexp(std::abs(double{value}), 10 - exponent)); // 1024 and more: normal
+  const double units = std::nearbyint(std::ldexp(std::abs(double{value}), 10 - exponent)); // normal: >= 1024
   const double bits = std::min((exponent + 14) * 1024.0 + units, double{0x7c00});
   return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(bits));
 }

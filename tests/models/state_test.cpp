@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States: a decoder that goes on from call to call gives what one call over everything gives, sessions do not meet, and
-// wrong extents are refused.
+// States: a decoder that continues from call to call gives the results of one call over all tokens, sessions are
+// independent, and invalid extents are refused.
 #include "session.h"
 #include "support.h"
 #include "tiny_translator.hpp"
@@ -28,7 +28,7 @@ struct Talk : Conversation<tiny_translator_t> {
     Output<float> memory(source.size() * 48);
     run(tiny_translator_encode, source.size(), Input(source), memory);
   }
-  /// The logits of the tokens in parts of the given lengths.
+  /// Returns the logits of the tokens, read in parts of the given lengths.
   std::vector<float> say(const std::vector<std::int32_t> &target, std::int64_t sourceTokens,
                          const std::vector<std::int64_t> &parts) {
     std::vector<float> all;
@@ -75,7 +75,7 @@ TEST(State, GoesOnFromCallToCall) {
   }
 }
 
-// A copy of the states is the session: it goes on in another arena, and two that go on differently do not meet.
+// A copy of the states copies the session: it continues in another arena, and the two sessions are independent.
 TEST(State, IsCopiedWithItsBytes) {
   const auto source = counterTokens("source", 11, vocabulary), target = counterTokens("target", 9, vocabulary);
   Talk one(1), other(2);
@@ -92,7 +92,7 @@ TEST(State, IsCopiedWithItsBytes) {
   EXPECT_GT(relativeError(a, b), 1e-3);
 }
 
-// A context that is begun anew does not see what was there.
+// A context that starts again is not affected by previous contents of the cache.
 TEST(State, ForgetsWhatIsBehindTheContext) {
   const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 12, vocabulary);
   Talk used(1), fresh(1);
@@ -130,7 +130,7 @@ TEST(State, RefusesAContextShorterThanItsTokens) {
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 4, tokens, logits), KILN_OK);
 }
 
-// Neither zeros nor what calls left: bytes of any kind, also after zeros where the mark would be.
+// Neither zeros nor states of calls: arbitrary bytes, also after zeros in place of the session mark.
 TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
   if (!session().isOnHost())
     GTEST_SKIP() << "on a GPU no mark is read";
@@ -146,7 +146,7 @@ TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
         talk.error.message,
         "count of model \"tiny_translator\" requires states of zeros or of earlier calls at the beginning of the "
         "arena, got other bytes; begin_session makes zeros");
-    // One that uses no states is no session.
+    // An entry without states needs no session.
     const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 3, vocabulary);
     Output<float> logits(target.size() * vocabulary);
     EXPECT_EQ(talk.call(tiny_translator_forward, source.size(), target.size(), Input(source), Input(target), logits),
@@ -160,7 +160,7 @@ TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
   EXPECT_EQ(tiny_translator_begin_session(session().get(), nullptr, &talk.error), KILN_NULL_ARGUMENT);
 }
 
-// The class of the C++ header: arena, states and options, and what was begun in one goes on in another.
+// The class of the C++ header: arena, states and options; a session continues in another one.
 TEST(State, BelongsToASession) {
   kiln_error_t error{};
   const kiln_call_t options{nullptr, 0, nullptr, &error};
@@ -196,7 +196,7 @@ TEST(State, BelongsToASession) {
       << error.message;
 }
 
-// A row more: keys and values of 48 numbers, of three blocks' own attention and of the memory.
+// The bytes per row: keys and values of 48 numbers, for the self-attention of three blocks and for the memory.
 TEST(State, SaysItsBytes) {
   EXPECT_EQ(TINY_TRANSLATOR_STATE_BYTES_PER_ROW, 2u * 2 * 3 * 48 * sizeof(float));
   EXPECT_EQ(TINY_TRANSLATOR_STATE_BYTES % KILN_ARENA_ALIGNMENT, 0u);

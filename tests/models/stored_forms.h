@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights as they are stored in fewer bits, by plain loops (dsl/SPEC.md, Stored weights).
+// Quantised weights by plain loops (dsl/SPEC.md, Stored weights).
 #pragma once
 
 #include "short_floats.h"
@@ -12,7 +12,7 @@ namespace kiln::testing {
 
 using Floats = std::vector<float>;
 
-/// Rows of whole numbers, a scale each.
+/// Rows of integers, with one scale per row.
 struct Quantized {
   std::vector<int> numbers;
   Floats scales;
@@ -32,7 +32,7 @@ inline Quantized quantize(const Floats &x, std::size_t depth) {
   return result;
 }
 
-/// A group of a stored weight: (numbers - zero) * scale.
+/// A quantisation group: (numbers - zero) * scale.
 struct Group {
   std::vector<int> numbers;
   int zero = 8;
@@ -53,7 +53,7 @@ inline Group quantizeGroup(std::span<const float> w, bool hasZero) {
   return group;
 }
 
-/// The numbers of a weight file of the counter.
+/// Returns the values of a weight from the counter.
 inline Floats weight(const char *name, std::vector<std::int64_t> shape) {
   std::size_t count = 1;
   for (std::int64_t extent : shape)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that meet weights of each stored form, of odd sizes and in either order: products, rows of a table, and an
-// image. Weights of int4 meet many rows and one, since their code for few rows takes long to compile.
+// Quantised weights of each storage format, of odd sizes and in either order: matrix products, embedding lookups, and a
+// convolution. Int4 weights are used with many rows and with one, since their skinny GEMM variants take long to
+// compile.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 70}, many{"many", 33, 70};

@@ -11,7 +11,7 @@ namespace kiln::testing {
 
 inline constexpr std::size_t depth = 128;
 
-/// Rows from one on, of the same many; many_x has 33 at least, and one_x the first of them.
+/// `count` rows from row `first` on; many_x has at least 33 rows, and one_x is the first row.
 struct StoredInputs {
   StoredInputs(std::size_t first, std::size_t count)
       : x(numbers("rows", first * depth, count * depth)),
@@ -33,7 +33,7 @@ private:
   }
 };
 
-/// In the order of the outputs.
+/// In the order of the entry's outputs.
 using StoredResults = std::array<Floats, 9>;
 
 template <class Handle>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights stored in fewer bits, on each CPU: products with the numbers that are stored, against loops in f64. And in an
-// ordered library rows to the bit as they are alone.
+// Quantised weights on each CPU: products with the dequantised values are compared with loops in f64. In a
+// batch-invariant library, rows are bit-identical whatever the number of rows in the call.
 #include "ordered_rows.h"
 #include "stored_rows.h"
 #include "stored_rows_session.h"
@@ -50,7 +50,7 @@ std::vector<double> product(const Floats &x, const Floats &w, const Floats &bias
   return y;
 }
 
-/// Of a kernel of 3 x 3 [kernels, channels, 3, 3], without padding.
+/// Computes a convolution of 3 x 3 [kernels, channels, 3, 3], without padding.
 std::vector<double> convolution(const Floats &image, const Floats &w, const Floats &bias) {
   std::vector<double> y;
   for (std::size_t at = 0; at < (height - 2) * (width - 2) * kernels; ++at) {
@@ -100,7 +100,7 @@ TEST(StoredRows, MeetTheNumbersThatAreStored) {
   }
 }
 
-/// Whether `some` are rows of `all`, from that one on.
+/// Expects that `some` are rows of `all`, from row `first` on.
 void expectRows(const Floats &some, const Floats &all, std::size_t first, std::size_t columns) {
   EXPECT_TRUE(std::ranges::equal(some, std::span(all).subspan(first * columns, some.size())));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that slide by as many rows as a call has, which several entries share.
+// States that shift by the number of rows of a call, and that several entries share.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"frames", 1, 9};
@@ -19,7 +19,7 @@ struct Streams : kiln::Model {
   kiln::State<kiln::f32, past, width> heard{"heard"};
   kiln::Stack<2, Layer> layers{"layers"};
 
-  /// The rows before, and these, halved where that is asked for.
+  /// Returns the earlier rows and these, and keeps the last ones as the state.
   constexpr auto window(const kiln::tensor auto &x) const {
     auto longer = kiln::concat<0>(heard.read(x), x);
     heard.store(kiln::last<0, past>(longer));

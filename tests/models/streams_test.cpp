@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that slide: long sessions of entries with different numbers of rows give what plain lists of rows give, to the
-// bit; what was there before is no matter; a copy of the states goes on as the session does.
+// Sliding states: long sessions of entries with different numbers of rows give the same results, bit for bit, as plain
+// lists of rows; previous contents do not matter; a copy of the states continues like the session.
 #include "../seed.h"
 #include "streams.hpp"
 
@@ -45,7 +45,7 @@ std::mt19937 &random() {
 
 int draw(int least, int most) { return std::uniform_int_distribution(least, most)(random()); }
 
-/// Some numbers are so small that states do not keep them, some are zeros with a sign.
+/// Some numbers are too small for states to keep, and some are signed zeros.
 Rows drawRows(int count) {
   Rows rows(count);
   for (Row &row : rows)
@@ -61,7 +61,7 @@ Rows halved(Rows rows) {
   return rows;
 }
 
-/// The plain reading of the entries.
+/// A reference implementation of the entries.
 struct Stream {
   Rows heard{past, Row{}};
 
@@ -99,7 +99,7 @@ public:
     std::memcpy(arena.bytes, other.arena.bytes, STREAMS_STATE_BYTES);
   }
 
-  /// A call of an entry at random.
+  /// Calls a random entry.
   void call() {
     const int which = draw(0, 9);
     if (which < 2)
@@ -187,7 +187,7 @@ TEST(Streams, ACopyGoesOn) {
   }
 }
 
-/// Layers have a stream each; sums of small integers are exact.
+/// Each layer has a stream; sums of small integers are exact.
 struct Layers {
   Rows heard[2] = {Rows(2), Rows(2)};
 
@@ -235,7 +235,7 @@ TEST(Streams, LayersOfSequences) {
     Rows x, expected;
     for (int k = 0; k < count; ++k) {
       const int number = (first + k) % sequences;
-      extents[k] = draw(1, 9 / count); // rows of all are at most those of one alone
+      extents[k] = draw(1, 9 / count); // the sequences together have at most the rows of one
       of[k] = {states[number].bytes, &extents[k]};
       const Rows own = drawIntegers(static_cast<int>(extents[k])), y = layers[number].run(own);
       x.insert(x.end(), own.begin(), own.end());
@@ -247,7 +247,7 @@ TEST(Streams, LayersOfSequences) {
     expectSame(y, expected);
     if (::testing::Test::HasFailure())
       return;
-    // A call for one of them goes on, too.
+    // A call for one of the sequences continues it too.
     const int number = draw(0, 2), rows = draw(1, 9);
     const Rows own = drawIntegers(rows);
     Rows alone(rows);
@@ -258,7 +258,7 @@ TEST(Streams, LayersOfSequences) {
   }
 }
 
-// Whatever is where a state remembers its place, a call stays within its memory: no more than numbers are wrong.
+// If the position that a state stores is corrupted, a call stays within its memory: only its results are wrong.
 TEST(Streams, StaysInItsMemory) {
   struct {
     Arena arena;

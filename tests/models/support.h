@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model tests share: inputs from the counter, and distances between outputs.
+// Shared helpers of the model tests: inputs from the counter, and distances between outputs.
 #pragma once
 
 #include "counter.h"
@@ -11,7 +11,7 @@
 
 namespace kiln::testing {
 
-/// The golden inputs: `name`'s values mod `vocabulary`.
+/// Returns the golden inputs: the values of `name` mod `vocabulary`.
 inline std::vector<std::int32_t> counterTokens(const char *name, std::int64_t count, std::int32_t vocabulary) {
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < count; ++i)
@@ -19,7 +19,7 @@ inline std::vector<std::int32_t> counterTokens(const char *name, std::int64_t co
   return tokens;
 }
 
-/// max |a - b| / max |b|; infinite when anything is NaN.
+/// Returns max |a - b| / max |b|; infinite if anything is NaN.
 template <class A, class B> double relativeError(const A &a, const B &b) {
   double worst = 0, largest = 0;
   for (std::size_t i = 0; i < std::size(b); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program around a model, with a model that says what it is told: in which calls it reads a prompt, when a reply
-// ends, what becomes of a full context, and which options there are.
+// The program around a model, with a scripted model: how a prompt is split into calls, when a reply ends, what happens
+// when the context is full, and the options.
 #include "support/talk.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using support::Tokenizer;
 
 const std::string folder = EXAMPLES "/llama/king_james";
 
-/// Says `reply` again and again, and keeps what it reads.
+/// A fake model that repeats `reply` and records what it reads.
 struct Parrot {
   std::vector<Token> reply;
   std::size_t most, context;
@@ -38,7 +38,7 @@ struct Parrot {
   }
 };
 
-/// What a talk writes to the standard output.
+/// Returns the standard output of a conversation.
 std::string written(const support::TalkOptions &options, Parrot &parrot) {
   const Tokenizer tokenizer = support::load_tokenizer(options.folder);
   const support::Writer writer = parrot.writer(tokenizer);
@@ -75,7 +75,7 @@ TEST(Talk, ReadsAPromptInPartsAndWritesUpToTheEnd) {
   std::vector<Token> read, expected = tokenizer.encode("In the beginning God created the heaven");
   expected.insert(expected.begin(), *tokenizer.find("<s>"));
   const std::size_t prompt = expected.size();
-  expected.insert(expected.end(), said.begin(), said.end()); // the end itself is not read
+  expected.insert(expected.end(), said.begin(), said.end()); // the end token itself is not read
   for (std::size_t i = 0; i < parrot.calls.size(); ++i) {
     read.insert(read.end(), parrot.calls[i].begin(), parrot.calls[i].end());
     EXPECT_EQ(parrot.contexts[i], static_cast<std::int64_t>(read.size()));
@@ -89,7 +89,7 @@ TEST(Talk, EndsAReplyWithTheTokenOfItsForm) {
   const Tokenizer tokenizer = support::load_tokenizer(folder);
   Parrot parrot{tokenizer.encode("Here am I.", support::Specials::text), 256, 256};
   parrot.reply.push_back(*tokenizer.find("<|im_end|>"));
-  EXPECT_EQ(written(options("Where art thou?", ""), parrot), "Here am I.\n"); // the checkpoint's own form
+  EXPECT_EQ(written(options("Where art thou?", ""), parrot), "Here am I.\n"); // the form that the checkpoint states
 }
 
 TEST(Talk, EndsAPlainTextWithAnySpecialToken) {
@@ -105,7 +105,7 @@ TEST(Talk, EndsAReplyWhereTheContextIsFullOrTheTokensAreAll) {
   const std::size_t prompt = 1 + tokenizer.encode("a b c").size();
   Parrot full{{sea[0]}, 256, prompt + 5};
   written(options("a b c", "plain"), full);
-  EXPECT_EQ(full.said, 6u); // the last one is written, and not read
+  EXPECT_EQ(full.said, 6u); // the last token is written, but not read
   EXPECT_EQ(full.contexts.back(), static_cast<std::int64_t>(prompt + 5));
 
   Parrot few{{sea[0]}, 256, 256};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small GPT in f32, once as it is and once with factors that may be rounded to tf32, beside the interpreter in f64.
+// A small GPT in f32, and with factors that may be rounded to tf32, compared with the interpreter in f64.
 #include "session.h"
 #include "specs/char_gpt.h"
 #include "support.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t vocabulary = 61;
 using Spec = specs::CharGpt<3, 28, 2, vocabulary>;
 
-/// The largest difference from f64, in parts of the largest logit.
+/// Returns the largest difference from f64, relative to the largest logit.
 template <class Handle>
 double error(Library<Handle> library, std::int64_t tokens,
              kiln_status_t (*forward)(const Handle *, const kiln_call_t *, std::int64_t, const std::int32_t *,
@@ -35,8 +35,8 @@ double error(Library<Handle> library, std::int64_t tokens,
   return difference / largest;
 }
 
-// Ten bits behind the point instead of 23, in products and attention alone; at most three times what was measured
-// (M-1354).
+// Tf32 has ten fraction bits instead of 23, in matrix products and attention only; the tolerance is at most three times
+// the measured error (M-1354).
 TEST(Tf32, IsWithinItsToleranceAndInEffect) {
   for (std::int64_t tokens : {17, 100}) {
     SCOPED_TRACE(tokens);
@@ -48,7 +48,7 @@ TEST(Tf32, IsWithinItsToleranceAndInEffect) {
   }
 }
 
-// At most eight rows are bound by bytes: they are added on CUDA cores, as they are.
+// With at most eight rows, products are memory-bound and run on CUDA cores without rounding.
 TEST(Tf32, LeavesFewRowsAsTheyAre) {
   EXPECT_LE(error(KILN_TEST_LIBRARY(tiny_gpt_tf32, TINY_GPT_TF32_WEIGHTS), 5, tiny_gpt_tf32_forward), 5e-6);
 }

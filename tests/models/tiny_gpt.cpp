@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Widths that no vector divides, so that every instruction set meets its remainders.
+// No vector width divides the widths, so every instruction set needs remainder code.
 #include "specs/char_gpt.h"
 #include <kiln/generator.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries that share weights and states: a decoder that goes on token by token beside one that sees all of them, and a
+// Entries that share weights and states: a decoder that continues token by token next to one over all tokens, and a
 // state that is replaced.
 #include <kiln/generator.h>
 
@@ -25,7 +25,7 @@ struct Translator : kiln::Model {
     auto x = target_table(target) + places(kiln::positions_in<C>(target));
     return kiln::logits(decoder(x, kiln::remembered<S>, kiln::cached<C>), target_table);
   }
-  /// What the calls so far were given, added up; and before this one.
+  /// Returns the sum of the inputs of all calls so far, and the sum before this call.
   constexpr auto count(kiln::Tensor<kiln::f32, 5, 3> x) const {
     kiln::State<kiln::f32, 5, 3> total("total");
     auto before = total.read(x);

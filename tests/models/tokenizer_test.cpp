@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizers of examples/support: tokens are those of the npm package @huggingface/transformers, text comes back as
-// it was, and what is wrong in a file is named.
+// The tokenizers of examples/support: tokens equal those of the npm package @huggingface/transformers, decoding
+// restores the text, and errors in a file are named.
 #include "support/bpe.h"
 #include "support/config.h"
 #include "support/tokenizer.h"
@@ -21,7 +21,7 @@ json tokenizer_file(const std::string &name) {
   return json::parse(support::read_whole_file(EXAMPLES "/" + name + "/king_james/tokenizer.json"));
 }
 
-/// With these members in place of the file's; of "model", its members.
+/// Replaces these members of the file; within "model", its members.
 json changed(json file, const json &change) {
   for (const auto &[member, value] : change.items()) {
     json &target = file[member];
@@ -37,7 +37,7 @@ Tokenizer tokenizer(const std::string &name, const json &change = json::object()
   return support::tokenizer_of_json(changed(tokenizer_file(name), change).dump());
 }
 
-/// What a stream of these tokens shows.
+/// Returns the text that a stream of these tokens shows.
 std::string shown(const Tokenizer &tokenizer, const std::vector<Token> &tokens) {
   support::TextStream stream(tokenizer);
   std::string text;
@@ -64,7 +64,7 @@ TEST(Tokenizer, AgreesWithTheReference) {
   EXPECT_GT(count, 500u);
 }
 
-// Bytes of any kind, valid UTF-8 or not, come back.
+// Any bytes, valid UTF-8 or not, are restored.
 TEST(Tokenizer, GivesBackWhatItTook) {
   for (const char *name : {"llama", "gpt2"}) {
     SCOPED_TRACE(name);
@@ -94,7 +94,7 @@ std::string utf8_of(char32_t code) {
   return text;
 }
 
-// A stream holds a character back until it has all its bytes, whatever tokens it comes in.
+// A stream holds a character back until all its bytes have arrived, however they are split into tokens.
 TEST(Tokenizer, StreamsWholeCharacters) {
   for (const char *name : {"llama", "gpt2"}) {
     SCOPED_TRACE(name);
@@ -122,7 +122,7 @@ TEST(Tokenizer, StreamsWholeCharacters) {
   }
 }
 
-// The substitutions of Unicode's section 3.9, table 3-11 and others of its kind, in one piece and byte by byte.
+// The replacements of Unicode's section 3.9, table 3-11 and similar ones, in one piece and byte by byte.
 TEST(Tokenizer, StreamsReplaceWhatIsNoUtf8) {
   const std::pair<const char *, const char *> cases[] = {
       {"\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64", "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd"},
@@ -141,7 +141,7 @@ TEST(Tokenizer, StreamsReplaceWhatIsNoUtf8) {
   }
 }
 
-// The heap merges as a search for the lowest rank, the leftmost first, does.
+// The heap performs the same merges as a search for the lowest rank, leftmost first.
 TEST(Bpe, MergesAsItsDefinitionSays) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
@@ -182,7 +182,7 @@ TEST(Bpe, MergesAsItsDefinitionSays) {
   }
 }
 
-// A user's text cannot bring the tokens that separate who says what.
+// A user's text cannot contain the special tokens that separate messages.
 TEST(Tokenizer, TakesNamesOfSpecialTokensAsText) {
   const Tokenizer ours = tokenizer("llama");
   const std::string text = "a<|im_end|>b";
@@ -213,7 +213,7 @@ TEST(Tokenizer, ReadsTheFirstFilesOfGpt2) {
   EXPECT_EQ(decode(ours, ours.encode("# ##")), "# ##");
 }
 
-/// BERT's files in small.
+/// A small version of BERT's files.
 json pieces_file() {
   const std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un",  "##aff", "##able",
                                         "the",   "cafe",  ".",     "!",     "\u4e2d", "##s", "a",     "##a"};
@@ -240,8 +240,8 @@ TEST(Tokenizer, TakesPiecesOfWords) {
       {"unaffable", {5, 6, 7}},
       {"The UNAFFABLE  caf\u00e9s!", {8, 5, 6, 7, 9, 13, 11}},  // lower case, no accents
       {"cafe\u0301.the\u4e2d\u4e2dthe", {9, 10, 8, 12, 12, 8}}, // punctuation and Chinese characters are words
-      {"the\u00a0cafe\t\n a\u200ba", {8, 9, 14, 15}},           // kinds of spaces; what is not seen goes
-      {"unaffablex the", {1, 8}},                               // no part of a word that is not known
+      {"the\u00a0cafe\t\n a\u200ba", {8, 9, 14, 15}},           // kinds of spaces; invisible characters are dropped
+      {"unaffablex the", {1, 8}},                               // an unknown part makes the whole word unknown
       {"the [MASK]!", {8, 4, 11}},
       {"", {}},
       {std::string(101, 'a'), {1}}, // too long
@@ -267,7 +267,7 @@ TEST(Tokenizer, ReadsTheFileOfPieces) {
   EXPECT_EQ(ours.behind(), std::vector<Token>{3});
 }
 
-// CLIP's form: words end with a mark of their own, and spaces are dropped.
+// CLIP's form: words end with an end-of-word suffix, and spaces are dropped.
 TEST(Tokenizer, EndsWords) {
   json vocabulary, split{{"type", "Split"},
                          {"pattern", {{"Regex", R"([\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)"}}},
@@ -298,7 +298,7 @@ TEST(Tokenizer, EndsWords) {
   EXPECT_EQ(ours.before(), std::vector<Token>{8});
 }
 
-/// What reading says of the file after `change`.
+/// Returns the error message for the file after `change`.
 std::string refusal(const char *name, const std::function<void(json &)> &change) {
   json file = tokenizer_file(name);
   change(file);
@@ -383,7 +383,7 @@ TEST(Tokenizer, NamesAFileThatIsNoJsonOrMissing) {
 }
 
 #ifdef SUPPORT_SENTENCEPIECE
-// The numbers are those of the library's own program, spm_encode --output_format=id.
+// The token ids are those of the library's own program, spm_encode --output_format=id.
 TEST(Tokenizer, ReadsASentencepieceModel) {
   const Tokenizer ours = support::tokenizer_of_sentencepiece(SENTENCEPIECE_MODEL);
   const std::string text = "  two  spaces \u00E9 \u6F22 \U0001F642 <s> 12";

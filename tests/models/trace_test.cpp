@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call tells of its kernels: all of them, in order, with the work that the language counts, and the tasks that
-// workers share.
+// Traces of calls: all kernels in order, with the work that the language counts, and the tasks that workers share.
 #include "char_gpt.h"
 #include "model.h"
 #include "session.h"
@@ -28,7 +27,7 @@ struct Moment {
   bool isEnd;
 };
 
-/// All moments, in the order in which they came.
+/// Records all events in the order in which they arrive.
 class Recorder {
 public:
   const kiln_trace_t *trace() const { return &functions; }
@@ -82,7 +81,7 @@ TEST(Trace, HasAllKernelsWithTheirWork) {
   }
   using Model = CharGpt<4, 128, 4>;
   EXPECT_EQ(flops, static_cast<std::uint64_t>(kiln::flops<Model>({{"tokens", tokens}})));
-  // Each weight is read once, but for the places and the words that no token has.
+  // Each weight is read once, except for the rows of the position and word tables that no token uses.
   const auto weights = 4 * static_cast<std::uint64_t>(kiln::parameters<Model>());
   EXPECT_GT(bytes, weights - 4 * 256 * 128);
   EXPECT_LT(bytes, 3 * weights);
@@ -101,7 +100,7 @@ TEST(Trace, HasTheTasksOfWorkers) {
   for (const auto &[event, isEnd] : recorder.moments) {
     if (event.task < 0) {
       EXPECT_TRUE(running.empty());
-      // Tasks of a kernel's loops count from 0 on, each loop anew.
+      // The tasks of each loop are numbered from 0.
       kernel = isEnd ? "" : event.kernel;
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks of the Transformer, each with norms before and behind its parts, against PyTorch's own in f64.
+// The Transformer blocks, pre-norm and post-norm, compared with PyTorch's in f64.
 #include "golden.h"
 #include "session.h"
 #include "support.h"
@@ -8,7 +8,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 6.1e-7.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 6.1e-7.
 constexpr double modelTolerance = 1.8e-6;
 
 constexpr std::int64_t width = 72;
@@ -49,7 +49,7 @@ TEST(TransformerBlocks, AgreeWithPyTorch) {
   }
 }
 
-// Without positions the order of the inputs does not matter to an encoder.
+// Without positions, an encoder is equivariant under permutations of its inputs.
 TEST(TransformerBlocks, EncodersAreEquivariantUnderPermutations) {
   constexpr std::int64_t n = 33;
   std::vector<float> x = rows("permutation", n), reversed(x.size()), expected(x.size());

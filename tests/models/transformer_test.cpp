@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Transformer of 2017, 6 + 6 blocks, with the counter's weights against PyTorch in f64.
+// The Transformer of 2017, 6 + 6 blocks, with the counter's weights compared with PyTorch in f64.
 #include "golden.h"
 #include "session.h"
 #include "support.h"
@@ -8,7 +8,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 1.04e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 1.04e-6.
 constexpr double modelTolerance = 3e-6;
 
 constexpr std::int64_t width = 512;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that look at images, with the counter's weights against PyTorch in f64: Swin's windows, shifted windows and
-// their merging; DETR's queries; MViT's pooled attention.
+// Vision models with the counter's weights compared with PyTorch in f64: Swin's windows, shifted windows and patch
+// merging; DETR's queries; MViT's pooled attention.
 #include "detr.h"
 #include "golden.h"
 #include "mvit.h"
@@ -11,7 +11,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 1.14e-6.
+/// The tolerance relative to the f64 oracle: at most three times the measured error, 1.14e-6.
 constexpr double modelTolerance = 3.4e-6;
 
 Input<float> images(std::int64_t batch, std::int64_t elements) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ViT of a size to make checkpoints of.
+// A tiny ViT for tests of checkpoints.
 #include "vit/vit.h"
 #include <kiln/generator.h>
 

@@ -51,7 +51,7 @@ static void write(char *to, const Weight &weight) {
   }
 }
 
-/// Every copy under its own name, without values.
+/// Returns every copy under its own name, without values.
 static std::vector<Weight> copiesOf(const std::vector<WeightShape> &weights) {
   std::vector<Weight> result;
   for (const WeightShape &weight : weights)
@@ -60,7 +60,7 @@ static std::vector<Weight> copiesOf(const std::vector<WeightShape> &weights) {
       if (std::size_t hole = name.find("{}"); hole != std::string::npos)
         name.replace(hole, 2, std::to_string(copy));
       bool isKnown = std::any_of(result.begin(), result.end(), [&](const Weight &known) { return known.name == name; });
-      if (!isKnown) // a table that is packed twice stands in the file once
+      if (!isKnown) // a table that is packed twice is in the file once
         result.push_back({name, weight.shape, {}, weight.type});
     }
   return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights for generated libraries, as a safetensors image in memory: of the counter, or given.
+// Weights for generated libraries as a safetensors image in memory, from the counter or given.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace kiln::testing {
 
-/// A row of a library's table of weights; with copies > 1 the name holds "{}".
+/// A row of a library's table of weights; with copies > 1 the name contains "{}".
 struct WeightShape {
   std::string name;
   std::int64_t copies = 1;
@@ -19,7 +19,7 @@ struct WeightShape {
   std::string type = "f32";
 };
 
-/// One tensor of a weight file, whose values are rounded to its type.
+/// A tensor of a weight file, whose values are rounded to its type.
 struct Weight {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -27,13 +27,13 @@ struct Weight {
   std::string type = "f32"; // or "f16", "bf16"
 };
 
-/// The weights as the counter gives them, for an oracle.
+/// Returns the weights with the counter's values, for an oracle.
 std::vector<Weight> counterWeights(const std::vector<WeightShape> &weights);
 
 /// A weight file in memory.
 class WeightImage {
 public:
-  /// Every tensor from counter.h.
+  /// Creates an image of these weights with the counter's values.
   explicit WeightImage(const std::vector<WeightShape> &weights) : WeightImage(counterWeights(weights)) {}
   explicit WeightImage(const std::vector<Weight> &weights);
 

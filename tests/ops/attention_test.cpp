@@ -38,7 +38,7 @@ TEST(Attention, Cross) {
   }
 }
 
-// With more keys than queries the last query sees the last key.
+// With more keys than queries, the last query attends to the last key.
 TEST(Attention, Causal) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
@@ -82,7 +82,7 @@ TEST(Attention, OfAWindowThatCoversAll) {
   }
 }
 
-// A third of the pairs is forbidden outright, as masks do, but never all keys of a query.
+// A third of the pairs is masked, but never all keys of a query.
 TEST(Attention, Masks) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
@@ -152,7 +152,7 @@ TEST(Attention, Wide) {
   }
 }
 
-// Scores in the hundreds: a softmax without its maximum would overflow.
+// Scores in the hundreds: a softmax without subtraction of the maximum would overflow.
 TEST(Attention, OfLargeScores) {
   Array q = randomIntegers({5, 128}, -8, 9), k = randomIntegers({9, 128}, -8, 9), v = random({9, 128});
   Expected y(attention(q, k, v, 2), 1e-4);
@@ -183,7 +183,7 @@ TEST(Attention, Scores) {
   }
 }
 
-// Keys that do not count have a weight of exactly 0.
+// Masked keys have an attention weight of exactly 0.
 TEST(Attention, Weights) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
@@ -206,7 +206,7 @@ TEST(Attention, Weights) {
   }
 }
 
-// Of three keys, in the attention and where its weights are computed.
+// Lengths outside of [1, 3] for three keys, in attention and in attention weights.
 TEST(Attention, RefusesLengthsBeyondTheKeys) {
   std::vector<std::byte> arena(1 << 22);
   auto *aligned = reinterpret_cast<void *>((reinterpret_cast<std::uintptr_t>(arena.data()) + 4095) / 4096 * 4096);
@@ -235,7 +235,7 @@ TEST(Attention, WithItsWeights) {
   }
 }
 
-/// Each pair of a head turned by the angle of its row.
+/// Rotates each pair of a head by the angle of its row.
 Array rotary(const Array &x, int heads, double base) {
   const std::int64_t depth = x.shape.back() / heads;
   return generate(x.shape, [&](const Index &index) {

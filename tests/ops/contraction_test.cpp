@@ -113,7 +113,7 @@ TEST(Contraction, Stack) {
   }
 }
 
-/// The largest sum of the terms' magnitudes: what a result near 0 has to be compared with.
+/// Returns the largest sum of the terms' magnitudes, to which the errors of results near 0 are relative.
 double magnitude(const Array &product) { return *std::max_element(product.values.begin(), product.values.end()); }
 Array absolute(const Array &x) {
   return map(x, [](double value) { return std::fabs(value); });

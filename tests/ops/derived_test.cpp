@@ -44,7 +44,7 @@ TEST(Derived, Functions) {
   }
 }
 
-// Halves, numbers that lose all digits beside 1, and none at all.
+// Ties between integers, numbers that are absorbed next to 1, and NaN.
 TEST(Derived, FunctionsAtTheEdges) {
   Array x{{1, 19},
           {0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e-8f, -1e-8f, 1e-4f, -1e-4f, -20, -40, 20, 1e9f, -1e9f, 3, -3, NAN, 0}};
@@ -133,7 +133,7 @@ TEST(Derived, Rows) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array x = random({e.batch, e.rows, 19}), n = randomIntegers({e.rows, 3}, -100, 100);
-    std::fill_n(x.values.begin(), 19, 0.0); // a line of zeros stays one
+    std::fill_n(x.values.begin(), 19, 0.0); // a line of zeros stays zero
     Expected a(alongAxis(x, -1, normal), sumTolerance, 0), b(alongAxis(x, 1, normal), sumTolerance, 0),
         c(alongAxis(x, -1, sums), sumTolerance, 4), d(alongAxis(x, 1, sums), sumTolerance, 4),
         f(alongAxis(map(x, [](double v) { return std::tanh(v); }), 0, sums), sumTolerance, 4);
@@ -142,7 +142,7 @@ TEST(Derived, Rows) {
   }
 }
 
-/// The places of the largest elements of a line; of equal ones the first.
+/// Returns the positions of a line's elements in descending order; the first of equal elements comes first.
 std::vector<std::size_t> order(const std::vector<double> &line) {
   std::vector<std::size_t> places(line.size());
   std::iota(places.begin(), places.end(), 0);
@@ -175,7 +175,7 @@ TEST(Derived, Triangles) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array x = random({e.batch, e.rows, 19}), n = randomIntegers({e.rows, e.rows}, 1, 9);
-    x.values[0] = NAN; // of what falls away nothing is seen
+    x.values[0] = NAN; // removed elements must not affect the result
     auto where = [](const Array &all, const std::function<bool(std::int64_t, std::int64_t)> &keeps) {
       return generate(all.shape,
                       [&](const Index &at) { return keeps(at[at.size() - 2], at[at.size() - 1]) ? all.at(at) : 0; });
@@ -249,7 +249,7 @@ TEST(Derived, NormsOfLargeImages) {
   }
 }
 
-/// y[t, o] = sum of x[t + a dilation - padding, c] weight[o, c, a].
+/// Computes y[t, o] = sum of x[t + a dilation - padding, c] weight[o, c, a].
 Array signal(const Array &x, const Array &weight, const Array &bias, std::int64_t padding, std::int64_t dilation,
              std::int64_t groups) {
   const std::int64_t outputs = weight.shape[0], channels = weight.shape[1], kernel = weight.shape[2];
@@ -278,7 +278,7 @@ TEST(Derived, Signals) {
   }
 }
 
-/// Each element of x spreads over the window that it is the first of.
+/// Scatters each element of x over the window that begins there.
 Array scattered(const Array &x, const Array &weight, const Array &bias, Sides stride, Sides padding, Sides more,
                 Sides dilation, std::int64_t groups) {
   const std::int64_t in = x.shape[3] / groups, out = weight.shape[1], kh = weight.shape[2], kw = weight.shape[3];

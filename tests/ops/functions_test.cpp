@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The errors of functions of one number, of powers, and of sines and cosines of positions, against libm in f64: the
-// bounds are those of "Errors of functions" and "sinusoidal" in dsl/SPEC.md. Each run tries a sample of the 2^32
-// numbers with an offset of its own; KILN_TEST_EVERY_FLOAT=1 in the environment tries all, as the nightly tests
-// ops_*.every_float do.
+// The errors of unary functions, of powers, and of sines and cosines of positions, compared with libm in f64: the
+// bounds are those of "Errors of functions" and "sinusoidal" in dsl/SPEC.md. Each run tests a sample of the 2^32 inputs
+// with a random offset; KILN_TEST_EVERY_FLOAT=1 in the environment tests all, as the nightly tests ops_*.every_float
+// do.
 #include "ops.h"
 
 #include <cstdio>
@@ -34,7 +34,7 @@ auto &session() {
 }
 #define ENTRY(name) KILN_OPS_ENTRY(ops_functions, name)
 
-/// What an error may be, at most: so many units in the last place of the exact value, and so much more.
+/// The bound of an error: in units in the last place of the exact value, plus an absolute error.
 struct Bound {
   double ulps, absolute;
 };
@@ -62,8 +62,8 @@ const Function functions[] = {
 };
 constexpr std::size_t count = std::size(functions);
 
-/// What of an error a bound is compared with, in units in the last place; 0 for what is right, infinity for a NaN too
-/// many or too few. A number from 2^128 on counts as that, as infinity does.
+/// Returns the error to compare with a bound, in units in the last place: 0 for a correct result, infinity if only one
+/// of the values is NaN. Magnitudes of at least 2^128, and infinity, count as 2^128.
 double errorIn(double actual, double expected, double absolute) {
   if (std::isnan(expected) || std::isnan(actual))
     return std::isnan(expected) && std::isnan(actual) ? 0 : infinity;
@@ -86,7 +86,7 @@ struct Worst {
   }
 };
 
-/// Calls body(first, last) for parts of [0, n), at the same time where there are threads.
+/// Calls body(first, last) for parts of [0, n), concurrently on systems with threads.
 template <class Body> void inParts(std::size_t n, Body body) {
 #ifdef __linux__
   const std::size_t parts = n < 1 << 16 ? 1 : std::max(1u, std::thread::hardware_concurrency());
@@ -129,7 +129,7 @@ float ofBits(std::uint64_t bits) {
 
 TEST(Functions, ErrorsAreWithinTheirBounds) {
   const bool isEvery = std::getenv("KILN_TEST_EVERY_FLOAT") != nullptr;
-  const std::uint64_t stride = isEvery ? 1 : session().isOnHost() ? 16381 : 262139; // primes: all ends of mantissas
+  const std::uint64_t stride = isEvery ? 1 : session().isOnHost() ? 16381 : 262139; // primes: all mantissa endings
   const std::size_t block = isEvery ? 1 << 20 : 1 << 16;
   Worst worst[count];
   std::vector<float> numbers;
@@ -149,7 +149,7 @@ TEST(Functions, ErrorsAreWithinTheirBounds) {
   }
 }
 
-// Where results change their kind, or must be exact: the numbers next to these points, too.
+// Inputs where the kind of result changes, or where it must be exact, and the neighbouring numbers.
 TEST(Functions, PointsWhereResultsChange) {
   std::vector<float> numbers;
   const float largest = std::numeric_limits<float>::max(), least = std::numeric_limits<float>::denorm_min();
@@ -203,7 +203,8 @@ TEST(Functions, AreExactAtExactPoints) {
     EXPECT_EQ(zero->values()[0], 0);
 }
 
-/// The bound of exp(b log(a)): the rounded logarithm and product err in proportion to the exponent.
+/// Returns the bound of exp(b log(a)): the errors of the rounded logarithm and product are proportional to the
+/// exponent.
 double powerBound(double a, double b) { return 4 + 3 * std::fabs(b * std::log(a)); }
 
 void expectPowers(const char *what, const std::vector<float> &a, const Output<float> &actual,
@@ -226,7 +227,7 @@ TEST(Functions, PowersAreWithinTheirBounds) {
     a[i] = static_cast<float>(std::exp(i % 2 ? logarithms(generator()) : logarithms(generator()) / 60));
     b[i] = static_cast<float>(exponents(generator()));
   }
-  a[0] = 1, b[0] = 1e30f; // 1 to any power, and anything to the power 0, are exact
+  a[0] = 1, b[0] = 1e30f; // 1 to any power, and any number to the power 0, are exact
   a[1] = 7, b[1] = 0;
   a[2] = 1e-40f, b[2] = 0.5f;
   Input<float> first(a), second(b);
@@ -240,7 +241,7 @@ TEST(Functions, PowersAreWithinTheirBounds) {
   expectPowers("a^2.5", a, twoAndHalf, number(2.5), powerBound);
   expectPowers("a^-0.75", a, minusThreeQuarters, number(-0.75),
                [](double x, double y) { return 1 + powerBound(x, y); });
-  // A rounding for each product; 1 / x more for a negative exponent, whose power may be subnormal or overflow before.
+  // One rounding per multiplication; a negative exponent adds 1 / x, whose power may be subnormal or overflow.
   expectPowers("a^3", a, cube, number(3), [](double, double) { return 3.0; });
   expectPowers("a^-2", a, minusTwo, number(-2),
                [](double x, double) { return x * x < 0x1p-126 || x * x >= overflow ? infinity : 3.0; });
@@ -255,7 +256,7 @@ double angleError(const std::vector<std::int32_t> &positions, std::span<const fl
       const double exponent = static_cast<double>(column - column % 2) / static_cast<double>(width);
       const double angle = positions[i / width] / std::pow(base, exponent);
       const double error = std::fabs(actual[i] - (column % 2 ? std::cos(angle) : std::sin(angle)));
-      worst[part % 256] = error <= worst[part % 256] ? worst[part % 256] : error; // NaN stays
+      worst[part % 256] = error <= worst[part % 256] ? worst[part % 256] : error; // NaN propagates
     }
   });
   for (double each : worst)
@@ -274,7 +275,8 @@ void expectAngles(const std::vector<std::int32_t> &positions) {
   EXPECT_LE(angleError(positions, small.values(), 6, 1.5), 2.4e-7) << "from position " << positions[0];
 }
 
-// To 2^24, and around each power of two: 40,000 is where three parts of few bits once ended.
+// Up to 2^24, and around each power of two: an earlier range reduction with three short parts was valid up to 40,000
+// only.
 TEST(Functions, AnglesOfLargePositions) {
   std::vector<std::int32_t> positions;
   for (int bit = 0; bit <= 24; ++bit)
@@ -308,12 +310,12 @@ float ofHalf(std::uint16_t bits) {
   return bits >> 15 ? -size : size;
 }
 
-// Scores are about 125,000, exactly; the largest f16 is 65504.
+// Scores are exactly about 125,000; the largest f16 is 65504.
 TEST(Functions, AttentionWeightsOfLargeScores) {
-  constexpr std::uint16_t thousand = 0x63d0; // the next ones are half a unit apart
+  constexpr std::uint16_t thousand = 0x63d0; // its neighbours differ by half a unit
   constexpr std::size_t depth = 32;
   std::vector<std::uint16_t> q(3 * depth, thousand), k(5 * depth, thousand), m(3 * 5, 0);
-  q[1 * depth] = 0; // a row whose scores are smaller
+  q[1 * depth] = 0; // a row with smaller scores
   k[1 * depth + 2] = thousand + 1;
   k[2 * depth + 5] = thousand - 1;
   k[4 * depth + 7] = thousand + 1;
@@ -341,14 +343,14 @@ TEST(Functions, AttentionWeightsOfLargeScores) {
       SCOPED_TRACE("query " + std::to_string(i) + ", key " + std::to_string(j));
       EXPECT_NEAR(ofHalf(plain.values()[i * 5 + j]), std::exp(scores[0][j] - most[0]) / sums[0], 1e-3);
       EXPECT_NEAR(ofHalf(masked.values()[i * 5 + j]), std::exp(scores[1][j] - most[1]) / sums[1], 1e-3);
-      total += ofHalf(clamped.values()[i * 5 + j]); // scores of f16 end at its largest number
+      total += ofHalf(clamped.values()[i * 5 + j]); // f16 scores saturate at its largest number
     }
     EXPECT_NEAR(total, 1, 5e-3);
     EXPECT_NEAR(ofHalf(result.values()[i * depth]), 1000, 1);
   }
 }
 
-// Scores that end at the largest f16 are NaN where a factor is, and so are their weights.
+// Saturated f16 scores are NaN if a factor is NaN, and so are their weights.
 TEST(Functions, AttentionWeightsOfNaN) {
   constexpr std::size_t depth = 32;
   std::vector<std::uint16_t> q(3 * depth, 0x3c00), k(5 * depth, 0x3c00), m(3 * 5, 0);
@@ -366,8 +368,8 @@ TEST(Functions, AttentionWeightsOfNaN) {
     EXPECT_EQ(std::isnan(ofHalf(result.values()[i])), i / depth == 1) << i;
 }
 
-// As with the mean of a careful sum, rounded to f32: that is half a unit of 2^-10 at 10,000, and the sum, of 7.7e6, has
-// units of 1/2, some of which its roundings lose. Sums of 769 terms one after another lose 7 units and more.
+// The error must be that of an exactly summed mean, rounded to f32: half a unit of 2^-10 at 10,000. The sum, about
+// 7.7e6, has units of 1/2, some of which its roundings lose. Sequential summation of 769 terms loses 7 units and more.
 TEST(Functions, NormsOfNumbersWithALargeMean) {
   constexpr std::size_t rows = 64, width = 769;
   constexpr double epsilon = 1e-5;

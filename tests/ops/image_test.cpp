@@ -74,7 +74,7 @@ TEST(Image, RunningAverage) {
   runAndCompare(session(), ENTRY(kept), 2, Given(x), y);
 }
 
-// Values below 0: a maximum over the padding's zeros would show.
+// Values are negative, so that a maximum that included the padding's zeros would be wrong.
 TEST(Image, Pools) {
   for (std::int64_t batch : {1, 2, 3}) {
     Array x = random({batch, 9, 11, 6}, -9, -1);

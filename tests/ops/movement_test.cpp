@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only moves is exact: tolerance 0.
+// Data movement is exact: the tolerance is 0.
 #include "ops.h"
 
 #include KILN_OPS_HEADER(ops_movement)
@@ -88,7 +88,7 @@ TEST(Movement, Last) {
 }
 
 TEST(Movement, Windows) {
-  // Where the shift brought rows 0 and columns 0 of the image to, others than theirs are in the window.
+  // After the cyclic shift, some windows contain positions from both sides of the image; the mask separates these.
   auto part = [](std::int64_t at, std::int64_t extent) { return at < extent - 2 ? 0 : at < extent - 1 ? 1 : 2; };
   const Array mask = generate({6, 4, 4}, [&](const Index &i) {
     auto of = [&](std::int64_t place) {

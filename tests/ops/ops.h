@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an op test is written: random inputs of this run's seed, the expected arrays, one call that compares them all.
-// The programs are built once for each instruction set: KILN_LEVEL and KILN_LEVEL_UPPER are the suffix of the
+// Helpers of the op tests: random inputs from this run's seed, the expected arrays, and one call that compares all of
+// them. The programs are built once for each instruction set: KILN_LEVEL and KILN_LEVEL_UPPER are the suffix of the
 // libraries.
 #pragma once
 
@@ -20,23 +20,24 @@
 
 namespace kiln::testing {
 
-/// This run's seed, printed once; KILN_SEED sets it.
+/// Returns this run's seed, which is printed once; KILN_SEED sets it.
 unsigned seed();
 std::mt19937 &generator();
 
-/// Values that f32 holds exactly, uniform in [low, high).
+/// Returns random values that f32 represents exactly, uniform in [low, high).
 Array random(const Shape &shape, double low = -2, double high = 2);
-/// Whole numbers in [low, high).
+/// Returns random integers in [low, high).
 Array randomIntegers(const Shape &shape, std::int64_t low, std::int64_t high);
 
-/// Numbers that comparisons stumble over, of both signs: NaN, infinity, zero, the smallest and the largest; most are
-/// `usual`.
+/// Returns edge cases of comparisons, of both signs: NaN, infinity, zero, the smallest and the largest numbers; most
+/// elements are `usual`.
 Array randomExtremes(const Shape &shape, double usual);
 
-/// A weight as the counter gives it.
+/// Returns a weight with the counter's values.
 Array weightOf(const std::vector<WeightShape> &weights, const std::string &name);
 
-/// Values of the run-time extents: each number of rows near a vector's or a tile's length, the bounds, and corners.
+/// Values of the dynamic dimensions: each number of rows near the length of a vector or a tile, the bounds, and
+/// corners.
 struct Extents {
   std::int64_t batch, rows, others;
 };
@@ -50,7 +51,7 @@ public:
 using Given = GivenOf<float>;
 using GivenIntegers = GivenOf<std::int32_t>;
 
-/// An output and what it must be: |ours - reference| <= tolerance * (|reference| + floor) everywhere.
+/// An output and its expected values: |ours - reference| <= tolerance * (|reference| + floor) everywhere.
 class Expected : public Output<float> {
 public:
   static constexpr double largest = -1;
@@ -64,7 +65,7 @@ private:
   double tolerance, floor;
 };
 
-/// An output of whole numbers, exact.
+/// An output of integers, compared exactly.
 class ExpectedIntegers : public Output<std::int32_t> {
 public:
   explicit ExpectedIntegers(Array array) : Output(array.values.size()), reference(std::move(array)) {}
@@ -88,12 +89,12 @@ void runAndCompare(Session<Handle> &session, Entry entry, Arguments &&...argumen
   (detail::compare(arguments, position++), ...);
 }
 
-/// What `Expected` allows: pointwise results to a few units in the last place, sums of products to more.
+/// Tolerances for `Expected`: elementwise results to a few units in the last place, contractions to more.
 inline constexpr double pointwiseTolerance = 1e-6, sumTolerance = 2e-6;
 
 } // namespace kiln::testing
 
-/// Traces the extents of a failure.
+/// Adds the extents to failure messages.
 #define KILN_TRACE_EXTENTS(e)                                                                                          \
   SCOPED_TRACE("batch " + std::to_string((e).batch) + ", rows " + std::to_string((e).rows) + ", others " +             \
                std::to_string((e).others) + ", seed " + std::to_string(::kiln::testing::seed()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with each of its options, alone and together, and written out by hand.
+// Attention with each of its options, separately and combined, and decomposed into other operations.
 #include "dims.h"
 #include "kiln/windows.h"
 
@@ -27,9 +27,9 @@ struct Attention : kiln::Model {
     return kiln::outputs(kiln::attention<2>(q, k, k, kiln::mask(all)), kiln::attention<3>(q, k, k, kiln::mask(keys)),
                          kiln::attention_scores<2>(q, k, kiln::mask(all)));
   }
-  /// The last rows of a context that is declared to be longer.
+  /// The last rows of a context that is declared to be at least as long.
   constexpr auto context(Rows<T, 24> q, Rows<C, 24> k) const { return kiln::attention<2>(q, k, k, kiln::causal); }
-  /// A window that covers the image, beside attention of all positions.
+  /// A window that covers the image, compared with attention over all positions.
   constexpr auto window_of_all(kiln::Tensor<kiln::f32, B, 5, 5, 12> x) const {
     auto window = kiln::to_windows<5>(x);
     auto rows = kiln::reshape<B, 25, 12>(x);
@@ -50,12 +50,12 @@ struct Attention : kiln::Model {
   constexpr auto ranks(kiln::Tensor<kiln::f32, T, 16> one, kiln::Tensor<kiln::f32, B, 2, T, 16> four) const {
     return kiln::outputs(kiln::attention<2>(one, one, one), kiln::attention<2>(four, four, four));
   }
-  /// A head as wide as those of the published models.
+  /// A head as wide as in published models.
   constexpr auto wide(kiln::Tensor<kiln::f32, T, 128> q, kiln::Tensor<kiln::f32, S, 128> k,
                       kiln::Tensor<kiln::f32, S, 128> v) const {
     return kiln::attention<2>(q, k, v);
   }
-  /// Two heads of keys and values for six of queries, and one for all.
+  /// Grouped-query attention with two key and value heads for six query heads, and multi-query attention.
   constexpr auto grouped(Rows<T, 48> q, Rows<S, 16> k, Rows<S, 10> v, Rows<S, 8> one,
                          kiln::Tensor<kiln::i32, B> lengths) const {
     return kiln::outputs(kiln::attention<6, 2>(q, k, v), kiln::attention<6, 1>(q, one, one, kiln::lengths(lengths)));
@@ -70,7 +70,7 @@ struct Attention : kiln::Model {
                          kiln::attention_weights<3>(q, k, kiln::lengths(lengths)),
                          kiln::attention_weights<4, 2>(q, longer, kiln::causal));
   }
-  /// The weights beside the result, of projections.
+  /// The attention weights in addition to the result, from projections.
   constexpr auto seen(Rows<T, 24> x) const {
     auto projected = kiln::linear(x, kiln::parameter<kiln::f32, 72, 24>(x, "qkv"));
     auto q = kiln::slice<-1, 0, 24>(projected), k = kiln::slice<-1, 24, 24>(projected),
@@ -82,7 +82,7 @@ struct Attention : kiln::Model {
     return kiln::outputs(kiln::rotary<3>(x, kiln::sinusoidal<8>(at, 500000.0)),
                          kiln::rotary<1>(x, kiln::sinusoidal<24>(at)));
   }
-  /// matmul, softmax, matmul: the compiler may recognise it.
+  /// matmul, softmax, matmul: the compiler may fuse them to attention.
   constexpr auto by_hand(Rows<T, 12> q, Rows<S, 12> k, Rows<S, 12> v) const {
     auto scores = kiln::matmul(q, kiln::transpose<0, 2, 1>(k)) * 0.3;
     return kiln::matmul(kiln::softmax(scores), v);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices: linear in both weight orders with what fuses behind it, tied weights, batched products, stacks.
+// Matrix products: linear in both weight orders with fused epilogues, tied weights, batched products, stacks.
 #include "dims.h"
 
 template <std::int64_t Width> struct Step {
@@ -37,11 +37,11 @@ struct Contraction : kiln::Model {
     return kiln::outputs(thin(x), plain(vector));
   }
   constexpr auto large(kiln::Tensor<kiln::f32, T, 600> x) const { return deep(x); }
-  /// Residual, activation and scale behind a product.
+  /// A residual, an activation and a scale in the epilogue of a product.
   constexpr auto epilogue(X x, X residual) const {
     return kiln::outputs(residual + square(x), kiln::relu(plain(x)), kiln::silu(swapped(x)) * 0.5, mlp(x));
   }
-  /// Three products of one input, which become one.
+  /// Three products with the same input, which are merged into one.
   constexpr auto joined(X x) const { return kiln::outputs(query(x), key(x), value(x)); }
   /// One table for the input and the output, called twice.
   constexpr auto tied_weights(kiln::Tensor<kiln::i32, T> tokens) const { return kiln::logits(tied(tokens), tied); }
@@ -49,7 +49,7 @@ struct Contraction : kiln::Model {
   constexpr auto matmul(kiln::Tensor<kiln::f32, T, 17> a, kiln::Tensor<kiln::f32, 17, S> b,
                         kiln::Tensor<kiln::f32, S, 9> c) const {
     auto scores = kiln::matmul(a, b);
-    return kiln::outputs(scores, kiln::matmul(scores, c)); // run-time extents outside, then inside
+    return kiln::outputs(scores, kiln::matmul(scores, c)); // dynamic dimensions outside, then as K
   }
   constexpr auto batched(kiln::Tensor<kiln::f32, B, 3, T, 5> a, kiln::Tensor<kiln::f32, B, 3, 5, S> b,
                          kiln::Tensor<kiln::f32, 3, 5, S> shared, kiln::Tensor<kiln::f32, B, 1, 5, S> once) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions, comparisons and conversions of later days, and the operations that are made of others.
+// Further functions, comparisons and conversions, and composite operations.
 #include "dims.h"
 
 struct Derived : kiln::Model {
@@ -16,7 +16,7 @@ struct Derived : kiln::Model {
     return kiln::outputs(kiln::rsqrt(positive), kiln::pow(x, 3), kiln::pow(x, -2), kiln::pow(x, 6), kiln::pow(x, 0),
                          kiln::pow(positive, 0.5), kiln::pow(positive, -1.7), kiln::pow(positive, exponent));
   }
-  /// As numbers, and once as a boolean that is chosen by.
+  /// Results as numbers, and once as a boolean for `where`.
   constexpr auto comparisons(X a, X b, I i, I j) const {
     auto both = kiln::logical_and(kiln::less(a, b), kiln::greater(a, 0.0));
     return kiln::outputs(kiln::cast<kiln::f32>(kiln::less_equal(a, b)), kiln::cast<kiln::i32>(kiln::equal(a, b)),
@@ -52,7 +52,7 @@ struct Derived : kiln::Model {
     return kiln::outputs(kiln::group_norm<2>(x, scale, shift), kiln::group_norm<1>(x, scale, shift, 0.1),
                          kiln::instance_norm(x, scale, shift));
   }
-  /// Images of more elements than one worker adds up, and groups of few channels.
+  /// Images that several workers reduce, and groups of few channels.
   constexpr auto groups(kiln::Tensor<kiln::f32, B, 74, 75, 12> x, kiln::Tensor<kiln::f32, 12> scale,
                         kiln::Tensor<kiln::f32, 12> shift) const {
     return kiln::outputs(kiln::group_norm<4>(x, scale, shift), kiln::group_norm<6>(x, scale, shift),
@@ -74,7 +74,7 @@ struct Derived : kiln::Model {
         kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{
             .stride = {2, 3}, .padding = {0, 2}, .dilation = {3, 1}, .groups = 2}>(x, grouped));
   }
-  /// The buckets of T5's relative positions (Raffel et al. 2020), bidirectional: half for each direction, half of those
+  /// The buckets of T5's relative positions (Raffel et al. 2020), bidirectional: half for each direction, half of these
   /// for single distances, the others by the logarithm up to 128.
   constexpr auto buckets(kiln::Tensor<kiln::f32, T, S> scores) const {
     auto queries = kiln::reshape<T, 1>(kiln::positions<0>(scores));

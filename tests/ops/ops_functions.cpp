@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one number, powers, and sines of large positions: what dsl/SPEC.md promises of their errors is tried
-// here.
+// Unary functions, powers, and sines of large positions: tests of the error bounds in dsl/SPEC.md.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim N{"numbers", 1, 1 << 20}, P{"positions", 1, 4096};
@@ -18,7 +17,7 @@ struct Functions : kiln::Model {
   constexpr auto angles(kiln::Tensor<kiln::i32, P> at) const {
     return kiln::outputs(kiln::sinusoidal<64>(at), kiln::sinusoidal<128>(at, 500000.0), kiln::sinusoidal<6>(at, 1.5));
   }
-  /// Scores that f16 does not hold.
+  /// Scores beyond the range of f16.
   constexpr auto weights(kiln::Tensor<kiln::f16, 3, 32> q, kiln::Tensor<kiln::f16, 5, 32> k,
                          kiln::Tensor<kiln::f16, 3, 5> mask) const {
     return kiln::outputs(kiln::attention_weights<1>(q, k, kiln::scale(0.00390625)),
@@ -33,7 +32,7 @@ struct Functions : kiln::Model {
                          kiln::layer_norm(kiln::transpose<1, 0>(columns), weight, bias), kiln::mean<0>(columns),
                          kiln::mean<1>(x));
   }
-  /// Means over two axes: both long, a long one around a short one, and the other way.
+  /// Means over two axes: both long, a long one around a short one, and the reverse.
   constexpr auto images(kiln::Tensor<kiln::f32, 24, 32, 64> x, kiln::Tensor<kiln::f32, 640, 2, 64> y,
                         kiln::Tensor<kiln::f32, 2, 640, 64> z) const {
     return kiln::outputs(kiln::adaptive_avg_pool2d<1>(x), kiln::adaptive_avg_pool2d<1>(y),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools: every stride, padding, dilation and number of groups, extents that no tile divides, images of
-// run-time height, and what fuses behind a convolution.
+// Convolutions and pooling: every stride, padding, dilation and number of groups, sizes that are not multiples of a
+// tile, images of dynamic height, and fused epilogues.
 #include "dims.h"
 
 struct Image : kiln::Model {
@@ -21,14 +21,14 @@ struct Image : kiln::Model {
     return kiln::outputs(same(x), strided(x), dilated(x), pointwise(x), sparse(x), patches(x));
   }
   constexpr auto groups(X x) const { return kiln::outputs(grouped(x), depthwise(x), multiplied(x)); }
-  /// Run-time height: with a stride only where it divides; rank 3 and two leading extents.
+  /// Dynamic height: with a stride only if it divides the height; rank 3 and two leading dimensions.
   constexpr auto run_time(kiln::Tensor<kiln::f32, T + 4, 7, 6> x, kiln::Tensor<kiln::f32, B, 2, 2 * T, 5, 6> y) const {
     return kiln::outputs(same(x), kiln::max_pool2d<3, kiln::Pool2dOptions{.stride = 1, .padding = 1}>(x),
                          kiln::avg_pool2d<2>(y));
   }
-  /// A residual block: norms, an activation and a sum behind the products.
+  /// A residual block: norms, an activation and a sum in the epilogues.
   constexpr auto block(X x) const { return kiln::relu(norm(square(x)) + shortcut(x)); }
-  /// What a norm has of its rows counts in entries that train alone.
+  /// A running average: the batch statistics are used in training entries only.
   constexpr auto kept(X x) const {
     auto mean = kiln::mean<0>(kiln::mean<0>(kiln::mean<0>(x)));
     return x - kiln::running_average(kiln::parameter<kiln::f32, 6>(x, "kept"), mean, mean, 0.1);

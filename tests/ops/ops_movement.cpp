@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that move elements: every axis, every permutation of three, run-time extents joined and cut.
+// Operations that move elements: every axis, every permutation of three, dynamic dimensions concatenated and sliced.
 #include "dims.h"
 #include "kiln/windows.h"
 
@@ -42,7 +42,7 @@ struct Movement : kiln::Model {
     return kiln::outputs(kiln::gather<0>(x, one), kiln::gather<1>(x, one), kiln::gather<2>(x, one),
                          kiln::gather<1>(x, two));
   }
-  /// Rows of a run-time extent, chosen at run time.
+  /// Rows along a dynamic dimension, with indices from an input.
   constexpr auto pick(kiln::Tensor<kiln::f32, T, 9> x, kiln::Tensor<kiln::i32, S> rows) const {
     return kiln::gather<0>(x, rows);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operations, every form of broadcasting, constants, whole numbers.
+// Elementwise operations, every form of broadcasting, constants, integers.
 #include "dims.h"
 
 struct Pointwise : kiln::Model {
@@ -14,7 +14,7 @@ struct Pointwise : kiln::Model {
                          kiln::relu(x), kiln::gelu(x), kiln::gelu_tanh(x), kiln::silu(x),
                          kiln::stop_gradient(kiln::dropout(x, 0.5)));
   }
-  /// b with an extent of 1, or fewer axes, on either side.
+  /// b with a dimension of 1, or fewer axes, on either side.
   constexpr auto broadcast(X3 a, kiln::Tensor<kiln::f32, 19> last, kiln::Tensor<kiln::f32, T, 1> column,
                            kiln::Tensor<kiln::f32, 1, 19> row, kiln::Tensor<kiln::f32, B, 1, 1> batch,
                            kiln::Tensor<kiln::f32> number) const {
@@ -27,7 +27,7 @@ struct Pointwise : kiln::Model {
         x * kiln::constant<kiln::f32, 1, 19>(x, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}));
   }
   constexpr auto integers(I a, I b) const { return kiln::outputs(a + b, a - b, a * b, kiln::maximum(a, b), a + 7); }
-  /// NaN is less than nothing; nothing is seen of what is not chosen.
+  /// NaN is not less than any number; an operand that is not selected has no effect.
   constexpr auto choice(X a, X b, kiln::Tensor<kiln::f32, T, 1> column, I i, I j) const {
     return kiln::outputs(kiln::where(kiln::less(a, b), a, b), kiln::where(kiln::less(column, 0), 1.5, a),
                          kiln::where(kiln::less(i, j), i, 7), kiln::expand<B, T, 19>(column),
@@ -38,7 +38,7 @@ struct Pointwise : kiln::Model {
     auto z = kiln::tanh(x * y + 0.5);
     return kiln::gelu(z - x) * z + kiln::exp(kiln::maximum(y, z) * -1.0);
   }
-  /// Vectors and a single number.
+  /// Vectors and a scalar.
   constexpr auto small(kiln::Tensor<kiln::f32, T> v, kiln::Tensor<kiln::f32> number) const {
     return kiln::outputs(kiln::silu(v) * number, kiln::sigmoid(number) + 1.0);
   }

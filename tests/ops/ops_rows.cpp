@@ -20,13 +20,13 @@ struct Rows : kiln::Model {
   constexpr auto max(X x) const { return kiln::outputs(kiln::max<0>(x), kiln::max<-2>(x), kiln::max<2>(x)); }
   constexpr auto sum(X x) const { return kiln::outputs(kiln::sum<0>(x), kiln::sum<1>(x), kiln::sum<2>(x)); }
   constexpr auto argmax(X x) const { return kiln::outputs(kiln::argmax<0>(x), kiln::argmax<1>(x), kiln::argmax<2>(x)); }
-  /// Hard attention: a draw by given noise, and the row that it chooses.
+  /// Hard attention: a sample from given noise, and the row that it selects.
   constexpr auto gumbel(kiln::Tensor<kiln::f32, T, 13> x, kiln::Tensor<kiln::f32, T, 13> uniform,
                         kiln::Tensor<kiln::f32, 13, 5> z) const {
     auto drawn = kiln::gumbel_max(x, uniform);
     return kiln::outputs(drawn, kiln::gather<0>(z, drawn));
   }
-  /// A vector of run-time length to a number; softmax over a run-time axis that is the last.
+  /// A vector of dynamic length reduced to a number; softmax over a dynamic last axis.
   constexpr auto vector(kiln::Tensor<kiln::f32, S> x) const {
     return kiln::outputs(kiln::mean(x), kiln::max(x), kiln::sum(x), kiln::argmax(x), kiln::softmax(x));
   }
@@ -40,7 +40,7 @@ struct Rows : kiln::Model {
   constexpr auto rms_norm(kiln::Tensor<kiln::f32, B, T, 37> a, kiln::Tensor<kiln::f32, T, 130> b) const {
     return kiln::outputs(rms37(a), rms130(b));
   }
-  /// A residual before a norm and a product behind it, which fuse with it.
+  /// A residual before a norm and a product after it, which are fused with it.
   constexpr auto fused(kiln::Tensor<kiln::f32, T, 37> a, kiln::Tensor<kiln::f32, T, 37> b) const {
     auto x = a + b;
     return kiln::outputs(x, norm37(x) * 2.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time: what is carried, sliced and stacked, in every combination that the memory plan tells apart.
+// Loops over time: carried, sliced and stacked values, in every combination that the memory planner distinguishes.
 #include "dims.h"
 
 struct Decay {
@@ -42,7 +42,8 @@ struct Scan : kiln::Model {
     });
     return kiln::outputs(last, all);
   }
-  /// Two states that change places, two sequences; outputs twice the same, of the step before, and of the slice itself.
+  /// Two states that are swapped, two sequences; an output twice, an output of the previous step, and the slice itself
+  /// as an output.
   constexpr auto several(X x, X y, H a0, H b0) const {
     auto step = [](auto state, auto here) {
       auto [a, b] = state;
@@ -55,7 +56,7 @@ struct Scan : kiln::Model {
     auto [next, before, slice, again] = all;
     return kiln::outputs(a, b, next, before, slice, again);
   }
-  /// Without a state, with a value from outside, by the number of the step.
+  /// Without a state, with a captured value, and with the step's number.
   constexpr auto each(X x, H outside) const {
     auto scaled = outside * 2;
     auto [none, all] = kiln::scan(std::tuple<>(), std::tuple{x, kiln::positions<0>(x)}, [&](auto, auto here) {
@@ -64,7 +65,7 @@ struct Scan : kiln::Model {
     });
     return all;
   }
-  /// Sequences end: the state stays, outputs are 0.
+  /// Sequences of different lengths: after the end the state is unchanged and outputs are 0.
   constexpr auto lengths(X x, kiln::Tensor<kiln::i32, B> n) const {
     auto on = kiln::less(kiln::reshape<T, 1>(kiln::positions<0>(x)), n);
     auto [last, all] = kiln::scan(kiln::zeros<kiln::f32, B, 9>(x), std::tuple{x, on}, [](auto h, auto here) {
@@ -74,14 +75,14 @@ struct Scan : kiln::Model {
     });
     return kiln::outputs(last, all);
   }
-  /// Tokens in, the greatest element's number carried, rows of a table looked up in the step.
+  /// Tokens as input, a carried argmax, and embedding lookups in the step.
   constexpr auto tokens(kiln::Tensor<kiln::i32, T, B> x) const {
     auto [last, all] = kiln::scan(kiln::zeros<kiln::i32, B>(x), x, [&](auto before, auto here) {
       return std::pair{kiln::argmax(table(here) + table(before)), table(before)};
     });
     return kiln::outputs(last, all);
   }
-  /// A loop in a loop, in a stack, and around one.
+  /// Nested loops, a loop in a stack, and a loop around a stack.
   constexpr auto nested(kiln::Tensor<kiln::f32, S, T, 9> x) const {
     auto [last, all] = kiln::scan(kiln::zeros<kiln::f32, 9>(x), x, [](auto outer, auto rows) {
       auto [end, states] = kiln::scan<kiln::Direction::reverse>(outer, rows, [](auto inner, auto row) {
@@ -99,7 +100,7 @@ struct Scan : kiln::Model {
     });
     return kiln::outputs(last, all);
   }
-  /// One step, and a fixed number of them.
+  /// One step, and a fixed number of steps.
   constexpr auto fixed(kiln::Tensor<kiln::f32, 1, 9> one, kiln::Tensor<kiln::f32, 5, 9> five) const {
     auto step = [](auto h, auto here) {
       auto next = h * 0.5 + here;

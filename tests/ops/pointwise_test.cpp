@@ -17,7 +17,7 @@ auto &session() {
 }
 
 constexpr double tolerance = pointwiseTolerance;
-/// Results that are near 0 for arguments that are not: within the tolerance of 1.
+/// Results that are near 0 for arguments that are not: the tolerance is relative to 1.
 constexpr double one = 1;
 
 Array apply(const Array &x, double (*function)(double)) { return map(x, function); }
@@ -58,7 +58,7 @@ TEST(Pointwise, Unary) {
   }
 }
 
-// Where polynomials and their ranges end. exp is 0 below f32's smallest normal number at the latest.
+// The ends of the polynomials' ranges. exp becomes 0 at f32's smallest normal number at the latest.
 TEST(Pointwise, UnaryAtTheEdges) {
   const std::vector<double> edges = {0,  -0.0, 1e-30f, -1e-30f, 1e-8f, -1e-8f, 0.4999f, 0.5, -0.5, 1,
                                      -1, 9,    -9,     20,      -20,   50,     -50,     80,  -80};
@@ -68,10 +68,10 @@ TEST(Pointwise, UnaryAtTheEdges) {
   checkUnary(1, {{1, 19}, edges}, {{1, 19}, positive});
 }
 
-// Far outside, the limits hold and nothing is NaN. But what was NaN stays it.
+// For very large arguments the limits hold and nothing is NaN, except for a NaN argument, which stays NaN.
 TEST(Pointwise, UnaryFarOutside) {
   std::vector<float> x(19, 0.0f), positive(19, 1.0f);
-  x[0] = 1e4f, x[1] = -1e4f, x[2] = 3e38f, x[3] = -3e38f; // twice that is no number
+  x[0] = 1e4f, x[1] = -1e4f, x[2] = 3e38f, x[3] = -3e38f; // doubling these overflows
   x[4] = std::numeric_limits<float>::quiet_NaN();
   Input<float> given(x), above(positive);
   Output<float> exp(19), log(19), sqrt(19), tanh(19), sigmoid(19), relu(19), gelu(19), geluTanh(19), silu(19),
@@ -95,7 +95,7 @@ TEST(Pointwise, UnaryFarOutside) {
     EXPECT_EQ(relu.values()[i], 0);
     EXPECT_NEAR(gelu.values()[i], 0, 1e-30);
     EXPECT_NEAR(geluTanh.values()[i], 0, 1e-30);
-    EXPECT_NEAR(silu.values()[i], 0, 1); // -3e38 over an infinity or the largest number
+    EXPECT_NEAR(silu.values()[i], 0, 1); // -3e38 divided by infinity or by the largest number
   }
   const std::pair<const char *, Output<float> *> kept[] = {{"exp", &exp},   {"tanh", &tanh}, {"sigmoid", &sigmoid},
                                                            {"relu", &relu}, {"gelu", &gelu}, {"gelu_tanh", &geluTanh},
@@ -149,8 +149,8 @@ TEST(Pointwise, Choice) {
     KILN_TRACE_EXTENTS(e);
     Array a = random({e.rows, 19}), b = random({e.rows, 19}), column = random({e.rows, 1});
     Array i = randomIntegers({e.rows, 19}, -5, 5), j = randomIntegers({e.rows, 19}, -5, 5);
-    a.values[0] = NAN; // not less than b's, and not shown where the column is negative
-    b.values[1] = NAN; // chosen, as nothing is less
+    a.values[0] = NAN; // not less than b's element, and not selected where the column is negative
+    b.values[1] = NAN; // selected, since nothing is less
     column.values[0] = -1;
     Array zeros = generate({e.rows, 19}, [](const Index &) { return 0; }), wide = plus(zeros, column);
     Expected less(where(broadcast(a, b, isLess), a, b), 0, 0),

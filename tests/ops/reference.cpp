@@ -45,7 +45,8 @@ Array map(const Array &x, const std::function<double(double)> &function) {
   return generate(x.shape, [&](const Index &i) { return function(x.at(i)); });
 }
 
-/// The element that a larger index stands for: axes aligned at the last, an extent of 1 is repeated.
+/// Returns the element that a broadcast index refers to: axes are aligned at the last, and a dimension of 1 is
+/// repeated.
 static double broadcastAt(const Array &x, const Index &index) {
   Index own(x.shape.size());
   for (std::size_t d = 0; d < own.size(); ++d)
@@ -78,7 +79,7 @@ Array times(const Array &a, const Array &b) {
 Array over(const Array &a, const Array &b) {
   return broadcast(a, b, [](double x, double y) { return x / y; });
 }
-/// The order of numbers with NaN as the last, as in NumPy's maximum and argmax.
+/// Orders numbers with NaN as the largest, as NumPy's maximum and argmax do.
 static bool isBefore(double x, double y) { return std::isnan(y) ? !std::isnan(x) : x < y; }
 
 Array larger(const Array &a, const Array &b) {
@@ -86,7 +87,7 @@ Array larger(const Array &a, const Array &b) {
 }
 Array number(double value) { return {{}, {value}}; }
 
-/// The axis that a negative number counts from the last.
+/// Resolves a negative axis, which counts from the last.
 static int axisOf(const Array &x, int axis) { return axis < 0 ? axis + static_cast<int>(x.shape.size()) : axis; }
 
 static std::vector<double> lineAt(const Array &x, int axis, Index index) {
@@ -277,7 +278,7 @@ Array linear(const Array &x, const Array &weight, const Array &bias, bool swappe
   });
 }
 
-/// The image that windows of `kernel` make of x, with `channels` channels, each element by `element`.
+/// Computes the output image of windows of `kernel` over x, with `channels` channels, each element by `element`.
 static Array windows(const Array &x, std::int64_t channels, Sides kernel, Sides stride, Sides padding, Sides dilation,
                      const std::function<double(const Index &)> &element) {
   auto count = [](std::int64_t extent, std::int64_t k, std::int64_t s, std::int64_t p, std::int64_t d) {
@@ -294,7 +295,7 @@ static Array windows(const Array &x, std::int64_t channels, Sides kernel, Sides 
   return generate(shape, element);
 }
 
-/// The pixel of a window's element, whether or not it is in the image.
+/// Returns the pixel of a window's element, which may be outside of the image.
 static Index pixel(Index index, Sides element, Sides stride, Sides padding, Sides dilation) {
   const std::size_t rank = index.size();
   index[rank - 3] = index[rank - 3] * stride.height + element.height * dilation.height - padding.height;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each op means, as naive loops in f64 over whole arrays. Written from dsl/SPEC.md and the textbooks; it shares no
-// code with Kiln.
+// The reference implementation of each op: naive loops in f64 over whole arrays, written from dsl/SPEC.md and
+// textbooks, without code of Kiln.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct Array {
 
 std::int64_t countOf(const Shape &shape);
 
-/// The array whose element at each index is what `element` gives.
+/// Returns the array whose element at each index is the result of `element`.
 Array generate(const Shape &shape, const std::function<double(const Index &)> &element);
-/// The same elements under another shape.
+/// Returns the same elements with another shape.
 Array reshaped(Array array, Shape shape);
 
 Array map(const Array &x, const std::function<double(double)> &function);
@@ -36,11 +36,12 @@ Array plus(const Array &a, const Array &b);
 Array minus(const Array &a, const Array &b);
 Array times(const Array &a, const Array &b);
 Array over(const Array &a, const Array &b);
-/// NaN if one of them is, and so are maximum, argmax and maxPool2d.
+/// Returns NaN if an operand is NaN; so do maximum, argmax and maxPool2d.
 Array larger(const Array &a, const Array &b);
 Array number(double value);
 
-/// Each line along the axis becomes a number, or another line. Here and below a negative axis counts from the last.
+/// Reduces each line along the axis to a number, or maps it to another line. Here and below a negative axis counts from
+/// the last.
 Array reduce(const Array &x, int axis, const std::function<double(const std::vector<double> &)> &function);
 Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function);
 
@@ -64,16 +65,16 @@ Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent);
 Array gather(const Array &table, const Array &indices, int axis);
 Array sinusoidal(std::int64_t rows, std::int64_t width, double base = 10000);
 
-/// a [..., M, K] b [..., K, N], leading extents broadcast.
+/// a [..., M, K] b [..., K, N], with broadcast leading dimensions.
 Array matmul(const Array &a, const Array &b);
-/// Weight [out, in], or [in, out] where `swapped`; no bias where it has no elements.
+/// The weight is [out, in], or [in, out] if `swapped`; without a bias if that has no elements.
 Array linear(const Array &x, const Array &weight, const Array &bias = {}, bool swapped = false);
 
-/// Of the height and of the width.
+/// A pair of height and width.
 struct Sides {
   std::int64_t height, width;
 };
-/// x [..., H, W, C], weight [O, C / groups, kh, kw]; no bias where it has no elements.
+/// x [..., H, W, C], weight [O, C / groups, kh, kw]; without a bias if that has no elements.
 Array conv2d(const Array &x, const Array &weight, const Array &bias, Sides stride, Sides padding,
              Sides dilation = {1, 1}, std::int64_t groups = 1);
 Array maxPool2d(const Array &x, Sides kernel, Sides stride, Sides padding);
@@ -83,13 +84,13 @@ Array avgPool2d(const Array &x, Sides kernel, Sides stride, Sides padding);
 Array resizeBilinear(const Array &x, Sides extents);
 
 struct AttentionOptions {
-  double scale = 0; // 0: 1 / sqrt(width of a head)
+  double scale = 0; // 0 means 1 / sqrt(width of a head)
   bool causal = false;
-  const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or by head to [..., heads, queries, keys]
+  const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or per head to [..., heads, queries, keys]
   const Array *lengths = nullptr; // [...]
-  int keyHeads = 0;               // 0: as many as heads
+  int keyHeads = 0;               // 0 means the number of heads
 };
-/// Scores of every head before the softmax, [..., heads, queries, keys]: -infinity where a key does not count.
+/// Returns the scores of every head before the softmax, [..., heads, queries, keys]: -infinity for masked keys.
 Array attentionScores(const Array &q, const Array &k, int heads, const AttentionOptions &options = {});
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options = {});
 

@@ -34,11 +34,11 @@ TEST(Rows, LogSoftmax) {
   }
 }
 
-// exp of the scores themselves would be infinite, or 0 for all of a line.
+// The exponentials of the scores themselves would be infinite, or 0 for a whole line.
 TEST(Rows, SoftmaxOfLargeScores) {
   for (double offset : {-1000.0, 1000.0, 3e4}) {
     SCOPED_TRACE(offset);
-    Array x = randomIntegers({2, 5, 13}, -6, 7); // small whole numbers: exact beside the offset
+    Array x = randomIntegers({2, 5, 13}, -6, 7); // small integers, which are exact next to the offset
     for (double &value : x.values)
       value += offset;
     Expected a(softmax(x, 0), sumTolerance, 0), b(softmax(x, 1), sumTolerance, 0), c(softmax(x, 2), sumTolerance, 0);
@@ -58,7 +58,7 @@ TEST(Rows, Mean) {
   }
 }
 
-// All values below 0: a maximum that began at 0 would show.
+// All values are negative, so that a maximum that began at 0 would be wrong.
 TEST(Rows, Max) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
@@ -77,7 +77,7 @@ TEST(Rows, Sum) {
   }
 }
 
-// Few different values, so that most lines have several maxima: the first counts.
+// Few different values, so that most lines have several maxima: the first one is the result.
 TEST(Rows, Argmax) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
@@ -87,7 +87,7 @@ TEST(Rows, Argmax) {
   }
 }
 
-// NaN is the largest, and lines of nothing but -infinity have a first element.
+// NaN is the largest, and lines of -infinity only have the first element as their argmax.
 TEST(Rows, MaximaOfExtremes) {
   for (double usual : {double(NAN), -double(INFINITY), 0.0})
     for (const Extents &e : allExtents()) {
@@ -155,7 +155,7 @@ TEST(Rows, LayerNorm) {
   }
 }
 
-// The mean is far larger than the deviation: a variance by E[x^2] - E[x]^2 would be noise. And a row without any.
+// The mean is far larger than the deviation: a variance by E[x^2] - E[x]^2 would be noise. And a constant row.
 TEST(Rows, LayerNormFarFromZero) {
   Array a = random({1, 4, 37}, 499, 501), b = random({4, 200}, -1001, -999), c = random({4, 1});
   for (int i = 0; i < 37; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time against loops in f64. States are halved at each step, so that errors do not add up.
+// Loops over time compared with loops in f64. States are halved at each step, so that errors do not accumulate.
 #include "ops.h"
 
 #include KILN_OPS_HEADER(ops_scan)
@@ -20,7 +20,7 @@ public:
   explicit Near(Array array) : Expected(std::move(array), sumTolerance) {}
 };
 
-/// x[step], and arrays one after the other along a new first axis.
+/// Return x[step], and arrays stacked along a new first axis.
 Array at(const Array &x, std::int64_t step) {
   return reshaped(slice(x, 0, step, 1), Shape(x.shape.begin() + 1, x.shape.end()));
 }
@@ -37,7 +37,7 @@ Array zeros(const Shape &shape) {
   return generate(shape, [](const Index &) { return 0; });
 }
 Array half(const Array &x) { return times(x, number(0.5)); }
-/// h / 2 + x for every step: all states.
+/// Computes h / 2 + x for every step; returns all states.
 std::vector<Array> decay(Array h, const Array &x) {
   std::vector<Array> all;
   for (std::int64_t t = 0; t < x.shape[0]; ++t)
@@ -108,7 +108,7 @@ TEST(Scan, WithoutAStateByTheNumberOfTheStep) {
   }
 }
 
-// What stands behind a sequence's end is NaN: nothing of it may be seen.
+// Elements after a sequence's end are NaN, which must not affect the results.
 TEST(Scan, SequencesEnd) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

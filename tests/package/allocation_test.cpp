@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated entry allocates nothing, with any executor, whether the call succeeds or not.
+// A generated entry allocates no memory, with any executor, whether the call succeeds or not.
 #include "session.h"
 #include "small.h"
 #include "tests/runtime/allocations.h"
@@ -17,7 +17,7 @@ TEST(GeneratedEntry, AllocatesNothing) {
 
   using kiln_test::allocations;
   long before = allocations();
-  void *probe = ::operator new(10); // a call, which no compiler leaves out
+  void *probe = ::operator new(10); // a direct call, which compilers do not elide
   ::operator delete(probe);
   EXPECT_GT(allocations(), before) << "the count works";
 

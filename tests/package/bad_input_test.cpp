@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a caller can get wrong with a generated library: each row of the tables states the status and the
-// whole message, and that nothing was written. What a weight file can hold is tests/runtime's; here it goes through the
-// library's own functions.
+// All errors that a caller can make with a generated library: each row of the tables states the status and the whole
+// message, and nothing may be written. tests/runtime covers the contents of weight files; here the library's own
+// functions are called.
 #include "session.h"
 #include "small.h"
 
@@ -153,7 +153,8 @@ TEST(BadCall, WithoutWeights) {
   small_destroy(bare);
 }
 
-/// A weight file of the counter in which the first occurrence of a text is replaced by another of the same length.
+/// Returns a weight file of the counter in which the first occurrence of a text is replaced by another one of the same
+/// length.
 WeightImage imageWith(const std::string &from = "", const std::string &to = "") {
   WeightImage image(library().weights);
   std::span<char> text = image.characters();
@@ -216,7 +217,7 @@ TEST(BadWeights, UnexpectedTensor) {
   small_destroy(model);
 }
 
-// Cut anywhere, no file is taken for a whole one; and the last cut is not beside the point.
+// A file that is truncated anywhere is refused, up to the last byte.
 TEST(BadWeights, TruncatedAnywhere) {
   WeightImage image(library().weights);
   small_t *model = nullptr;
@@ -233,7 +234,7 @@ TEST(BadWeights, TruncatedAnywhere) {
   small_destroy(model);
 }
 
-// A failed bind leaves the weights of before.
+// A failed bind leaves the previous weights.
 TEST(BadWeights, LeaveTheModelAsItWas) {
   Session<small_t> session(library());
   Call before{session}, after{session};

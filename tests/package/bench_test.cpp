@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench` times entries and their kernels on this machine.
+// `bench` measures entries and their kernels on this machine.
 #include "command.h"
 
 #include <nlohmann/json.hpp>
@@ -36,7 +36,7 @@ TEST(Bench, TimesEntriesAndKernels) {
   EXPECT_FALSE(nlohmann::json::parse(readFile(trace))["traceEvents"].empty());
 }
 
-// A sum of times that are part of a call is not above it by more than noise, and a small model has one thread.
+// The sum of the kernels' times does not exceed that of the call by more than noise, and a small model uses one thread.
 TEST(Bench, TimesOfSmallModelsAreOfOneThreadAndAddUp) {
   Folder folder;
   const fs::path json = folder.path / "times.json";
@@ -60,7 +60,7 @@ TEST(Bench, TimesOfSmallModelsAreOfOneThreadAndAddUp) {
         EXPECT_GT(kernel["seconds"], 0) << kernel;
 }
 
-// `inspect` shows the calls that were measured, at their extents, and not the largest.
+// `inspect` shows the measured calls at their extents, not at the largest ones.
 TEST(Bench, InspectTakesItsExtents) {
   Folder folder;
   const std::string json = (folder.path / "times.json").string();
@@ -68,7 +68,7 @@ TEST(Bench, InspectTakesItsExtents) {
   const Result inspected =
       run(std::string(PAIR_GENERATOR) + " inspect --target x86-64-v2 --flops 1e11 --bandwidth 1e10 --times " + json);
   ASSERT_EQ(inspected.status, 0) << inspected.text;
-  // Of 20 rows it is 7.60 kFLOP.
+  // With 20 rows it would be 7.60 kFLOP.
   EXPECT_TRUE(std::regex_search(inspected.text, std::regex("  a call at rows=7: 2.66 kFLOP, [^\n]* measured\n")))
       << inspected.text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input under the name of a parameter that every generated function has: its parameter is "call_".
+// An input with the name of a parameter that every generated function has; in the generated code it is called "call_".
 #include <kiln/generator.h>
 
 struct Calling : kiln::Model {

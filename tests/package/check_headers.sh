@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each generated header compiles alone, twice, and beside another model's, with all warnings, in C and C++:
-# check_headers.sh FOLDER NAME OTHER_FOLDER OTHER
+# Checks that each generated header compiles by itself, twice, and together with another model's, with all warnings, in
+# C and C++: check_headers.sh FOLDER NAME OTHER_FOLDER OTHER
 set -eu
 folder=$1 name=$2 other_folder=$3 other=$4
 work=$(mktemp -d)
@@ -25,7 +25,7 @@ for source in alone both; do
   done
 done
 
-# No function of NAME.hpp is a symbol that a program or shared object exports.
+# No function of NAME.hpp may be a symbol that a program or shared object exports.
 g++ -std=c++20 -O0 -fkeep-inline-functions -I"$folder" -I"$other_folder" -c "$work/both.cpp" -o "$work/kept.o"
 nm -C "$work/kept.o" | grep -qE "${name}::(of_[0-9a-f]+::)?Model::" || { echo "no function of $name.hpp is kept"; exit 1; }
 shown=$(readelf -sW "$work/kept.o" | awk '$5 != "LOCAL" && $6 == "DEFAULT" && $7 != "UND" { print $8 }' | c++filt |

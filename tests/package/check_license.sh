@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The licence of a generated library: check_license.sh FOLDER NAME LICENSE RUNTIME_FOLDER
-#   - each file that can hold words names the licence, once and near its beginning
-#   - NAME.LICENSE.txt has all of LICENSE, with the exception
-#   - so have the sources of what is embedded
+# Checks the licence of a generated library: check_license.sh FOLDER NAME LICENSE RUNTIME_FOLDER
+#   - each text file names the licence, once and near its beginning
+#   - NAME.LICENSE.txt contains all of LICENSE, with the exception
+#   - so do the sources of the embedded runtime
 set -eu
 folder=$1 name=$2 license=$3 runtime=$4 failed=0
 fail() { echo "check_license: $1" >&2; failed=1; }

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a shared object is: check_shared.sh FOLDER NAME CC
-#   - it exports the functions that NAME.h declares, and nothing else, in a version of its own
-#   - its soname is its file's name, and it needs nothing but the C library and libm
-#   - a program in C that is linked with it runs, and functions give what the macros say
+# Checks a shared object: check_shared.sh FOLDER NAME CC
+#   - it exports the functions that NAME.h declares, and nothing else, under its own symbol version
+#   - its soname is its file's name, and it depends only on the C library and libm
+#   - a C program that is linked with it runs, and functions return the same values as the macros
 set -eu
 folder=$1 name=$2 cc=$3 failed=0
 upper=$(echo "$name" | tr a-z A-Z)
@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "check_shared: $1" >&2; failed=1; }
 
-# By a compiler: what stands in the header after preprocessing, as functions.
+# The functions in the header after preprocessing by a compiler.
 printf '#include "%s.h"\n' "$name" >"$work/header.c"
 $cc -E -P -I"$folder" "$work/header.c" | tr '\n' ' ' | grep -oE "\b${name}_[A-Za-z0-9_]+ ?\(" | tr -d ' (' | sort -u >"$work/declared"
 nm -D --defined-only "$object" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/exported"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a generated archive may bring into a program: check_symbols.sh ARCHIVE NAME
+# Checks what a generated archive adds to a program: check_symbols.sh ARCHIVE NAME
 #   - every global symbol that it defines begins with NAME_
-#   - it needs nothing but what it defines and libc, libm and pthread have
-#   - no section runs code before main, and nothing of it can be written to
+#   - its undefined symbols are in libc, libm and pthread
+#   - no section runs code before main, and it has no writable data
 set -eu
 archive=$1 name=$2 failed=0
 fail() { echo "check_symbols: $1" >&2; failed=1; }

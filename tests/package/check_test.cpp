@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `check` compares a checkpoint with a model: all differences, a line each, with the nearest names and a rename that
-// makes up for a prefix; `pack` takes the renames that it was told of.
+// `check` compares a checkpoint with a model: all differences, one per line, with the nearest names and a rename that
+// fixes a prefix; `pack` accepts the suggested renames.
 #include "command.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Entry {
 const std::vector<Entry> pairEntries = {
     {"down.bias", "6", 6}, {"down.weight", "6,10", 60}, {"up.bias", "10", 10}, {"up.weight", "10,6", 60}};
 
-/// A safetensors file of zeros.
+/// Writes a safetensors file of zeros.
 void write(const fs::path &path, const std::vector<Entry> &entries, const std::string &prefix = "") {
   std::string header = "{";
   std::size_t at = 0;
@@ -43,7 +43,7 @@ std::vector<std::string> sortedLines(const std::string &text) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);)
     lines.push_back(line);
-  std::sort(lines.begin(), lines.end() - (lines.empty() ? 0 : 1)); // the last one is about all
+  std::sort(lines.begin(), lines.end() - (lines.empty() ? 0 : 1)); // the last line is the summary
   return lines;
 }
 
@@ -67,11 +67,11 @@ TEST(Check, EachDifferenceIsALine) {
   entries[0].name = "down.beta";
   entries[1] = {"down.weight", "10,6", 60};
   entries.push_back({"extra", "3", 3});
-  entries.push_back({"norm.num_batches_tracked", "1", 1}); // which no model needs
+  entries.push_back({"norm.num_batches_tracked", "1", 1}); // no model needs it
   write(path, entries);
   const Result result = run(pairProgram + " check " + path);
   EXPECT_EQ(result.status, 1);
-  // Those of weights in the order of these, which is the compiler's.
+  // Differences of weights are in the order of the weights, which the compiler chooses.
   EXPECT_EQ(sortedLines(result.text), (std::vector<std::string>{
                                           "missing     down.bias    expected F32 [6]; nearest: down.beta F32 [6]",
                                           "shape       down.weight  expected F32 [6, 10], got F32 [10, 6]",

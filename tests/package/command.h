@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running the commands as a user types them, and looking at the files that they leave.
+// Runs the commands as a user types them, and inspects the files that they write.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ inline std::string readFile(const fs::path &path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// A folder that goes when the test ends.
+/// A folder that the destructor removes.
 class Folder {
 public:
   Folder() {
@@ -52,7 +52,7 @@ public:
   fs::path path;
 };
 
-/// The files of a folder and what is in them.
+/// Returns the files of a folder and their contents.
 inline std::map<std::string, std::string> contents(const fs::path &folder) {
   std::map<std::string, std::string> files;
   for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder))

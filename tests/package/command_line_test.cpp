@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands as a user types them: what they refuse, with the exit status and the words, and what they write.
+// The commands as a user types them: refused command lines with exit status and message, and the files that are
+// written.
 #include "command.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ const std::string kilnProgram = KILN_PROGRAM, pairProgram = PAIR_GENERATOR, take
 struct CommandCase {
   const char *name;
   std::string command;
-  std::string message; // a regular expression found in what it prints
+  std::string message; // a regular expression that matches the output
 };
 
 const CommandCase commandCases[] = {
@@ -123,7 +124,8 @@ TEST(BadCommand, IsRefusedWithWords) {
   EXPECT_FALSE(fs::exists("/tmp/kiln-plain")) << "something was written of a spec without a model";
 }
 
-// Two runs, of other folders and environments, give the same bytes, with however many jobs, from the cache or not.
+// Two runs with different folders and environments write the same bytes, with any number of jobs, with and without the
+// cache.
 TEST(Compile, IsDeterministic) {
   Folder a;
   const std::string command = pairProgram + " compile --target x86-64-v3,x86-64-v2 -o ";
@@ -144,7 +146,7 @@ TEST(Compile, IsDeterministic) {
   }
 }
 
-// A parameter whose name is taken has underscores behind it.
+// A parameter whose name is taken gets a trailing underscore.
 TEST(Compile, NamesParametersThatAreTaken) {
   Folder folder;
   const std::string path = folder.path.string();
@@ -163,7 +165,7 @@ std::size_t count(const std::string &text, const std::string &words) {
   return found;
 }
 
-// Kernels of one model serve another of a different name; a folder that cannot be written costs time and nothing else.
+// A model uses cached kernels of a model with another name; an unwritable cache folder only costs time.
 TEST(Cache, ServesOtherModels) {
   Folder folder;
   const std::string command = pairProgram + " compile --verbose --target x86-64-v2 -o " + folder.path.string(),
@@ -209,7 +211,7 @@ TEST(Compile, SaysWhatItMade) {
     EXPECT_TRUE(fs::exists(folder.path / name)) << name;
 }
 
-// Every form, by the words that only that stage has.
+// Checks every --emit form by text that only that stage has.
 TEST(Compile, EmitsEveryStage) {
   const std::pair<const char *, const char *> forms[] = {
       {"ir", "kiln\\.linear[^]*kiln\\.tanh"},
@@ -270,7 +272,7 @@ TEST(Kiln, CompilesASpec) {
   EXPECT_NE(help.text.find("compile"), std::string::npos);
 }
 
-// By the build's exceptions, by the spec, by the build.
+// Storage formats from the build's exceptions, from the spec, and from the build.
 TEST(Kiln, ShowsHowWeightsAreStored) {
   const std::string spec = sources + "/stored.cpp --target x86-64-v2 ";
   Result ir = run(kilnProgram + " compile " + spec + "--emit=ir");

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""That a model of any size becomes a library in little memory: compile_large.py GENERATOR NAME GIBIBYTES
+"""Checks that compiling a large model needs little memory: compile_large.py GENERATOR NAME GIBIBYTES
 
-Compiles without the cache and fails if a process took more memory than that, or if no library was written. The time is
-the test's TIMEOUT.
+Compiles without the cache and fails if a process used more than GIBIBYTES of memory, or if no library was written. The
+test's TIMEOUT limits the time.
 """
 import pathlib
 import resource

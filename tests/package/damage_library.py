@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""damage_library.py FOLDER NAME: NAME_selftest passes for the library of the folder as it is, and fails when a function
-of its instruction set does nothing, or a byte of its embedded weights is another one."""
+"""damage_library.py FOLDER NAME: checks that NAME_selftest passes for the library of the folder, and fails if a
+function of the selected instruction set does nothing, or if a byte of the embedded weights is changed."""
 import os
 import pathlib
 import re
@@ -27,7 +27,7 @@ FAILED = 24  # KILN_SELFTEST_FAILED
 
 
 def sections(program):
-    """Of an ELF file: name -> (address, offset in the file)."""
+    """Returns the sections of an ELF file: name -> (address, offset in the file)."""
     found = {}
     for line in subprocess.check_output(["objdump", "-h", "-w", program], text=True).splitlines():
         words = line.split()
@@ -37,7 +37,7 @@ def sections(program):
 
 
 def symbols(program):
-    """Of an ELF file: (name, section, address, bytes)."""
+    """Yields the symbols of an ELF file: (name, section, address, bytes)."""
     for line in subprocess.check_output(["objdump", "-t", "-w", program], text=True).splitlines():
         match = re.match(r"([0-9a-f]+) .{7} (\S+)\s+([0-9a-f]+)\s+(?:\.hidden\s+)?(\S+)$", line)
         if match:
@@ -80,7 +80,7 @@ def main(folder, name):
             functions += 1
             damage(symbol, offset, b"\x31\xc0\xc3")  # xor eax, eax; ret
         elif symbol == f"{name}_embedded_weights":
-            # A table of pointers; the program is where it was linked to.
+            # A table of pointers; the program is loaded at its link address.
             copies = {int.from_bytes(intact[offset + i:offset + i + 8], "little") for i in range(0, size, 8)}
             for copy in copies:
                 section_of = next(s for s in where.values() if s[0] <= copy < s[0] + 2**20 and s[0] > 0)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package of a build: its fields, its files, and what can be done with them: deb.sh BUILD SOURCE VERSION
+# Checks the Debian package of a build: its fields, its files, and its use: deb.sh BUILD SOURCE VERSION
 set -eu
 build=$1 source=$2 version=$3
 work=$(mktemp -d)

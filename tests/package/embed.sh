@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# examples/embedding, built as its users would by make, Meson or Bazel; the program says what it must: embed.sh TOOL SOURCE KILN
+# Builds examples/embedding as users would, with make, Meson or Bazel, and checks the program's output: embed.sh TOOL
+# SOURCE KILN
 set -eu
 tool=$1 source=$2 kiln=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-project="$work/a project" # paths may have spaces, but Bazel's
+project="$work/a project" # paths may have spaces, except with Bazel
 [ "$tool" = bazel ] && project=$work/project
 cp -r "$source/examples/embedding" "$project"
 cd "$project"
@@ -27,7 +28,7 @@ meson)
 bazel)
   dpkg-query -s bazel-bootstrap >/dev/null 2>&1 || { echo "skipped: there is no bazel-bootstrap"; exit 77; }
   touch WORKSPACE
-  # This Bazel knows all rules that it needs, but would fetch repositories that hand them on.
+  # This Bazel has all rules that it needs, but would fetch repositories that re-export them.
   hand_on() { # REPOSITORY RULE ...
     mkdir -p "$work/$1/$1"
     touch "$work/$1/WORKSPACE" "$work/$1/$1/BUILD"

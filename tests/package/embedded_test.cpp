@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries that hold their weights: bound where they are, they give the bits of those that are bound from a file.
+// Libraries with embedded weights, which are bound in place, give the same bits as libraries that are bound from a
+// file.
 #include "command.h"
 #include "pair.hpp"
 #include "scaled.h"
@@ -30,8 +31,8 @@ TEST(EmbeddedWeights, GiveTheSameBits) {
   EXPECT_EQ(codes(pair, 9), codes(ofFilePair, 9));
 }
 
-// What is computed when weights are bound is in the archive and in packed files, too. What the compiler computes may be
-// rounded otherwise than in kernels.
+// Values that are computed from weights at bind time are also in the archive and in packed files. The compiler may
+// round them differently from the kernels.
 TEST(EmbeddedWeights, HaveWhatFollowsFromThem) {
   const std::vector<Weight> weights = counterWeights(scaledLibrary().weights);
   auto weight = [&](const std::string &name) {
@@ -74,7 +75,7 @@ TEST(EmbeddedWeights, HaveWhatFollowsFromThem) {
     }
 }
 
-// What the model allocates, and when.
+// Counts the model's allocations.
 struct Counted {
   int allocations = 0, alive = 0, most = std::numeric_limits<int>::max();
   static void *allocate(void *self, std::size_t bytes, std::size_t alignment) {
@@ -147,7 +148,7 @@ TEST(SelfTest, PassesAndGivesItsMemoryBack) {
   EXPECT_EQ(counted.alive, 0);
 }
 
-// Each allocation may fail, and then nothing else is lost.
+// Each allocation may fail; a failure must leak nothing.
 TEST(SelfTest, WithoutMemoryIsAStatus) {
   for (int most = 0;; ++most) {
     Counted counted{.most = most};

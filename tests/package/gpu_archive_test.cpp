@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in an archive with code for GPUs, alone or beside a CPU's, and in its manifest and header.
+// The contents of an archive with code for GPUs, with and without variants for CPUs, and of its manifest and header.
 #include "command.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ protected:
   }
   bool has(const std::string &target) const { return GetParam().find(target) != std::string::npos; }
   std::string file(const std::string &name) const { return (folder.path / name).string(); }
-  /// Bytes of the sections of code of the members whose names match.
+  /// Returns the size of the code sections of the members whose names match.
   long codeOf(const std::string &members) const {
     return std::stol(run("size -A " + file("libpair.a") + " | awk '/ex / { take = ($1 ~ /" + members +
                          "/) } take && $1 ~ /^\\.text/ { sum += $2 } END { print sum + 0 }'")
@@ -28,7 +28,7 @@ protected:
   Folder folder;
 };
 
-// The run time's part for GPUs is where there is code for them, and nowhere else; both are small.
+// The runtime's GPU part is included if and only if there is code for GPUs; both parts are small.
 TEST_P(Archive, HoldsTheRunTimeThatItWants) {
   const std::string members = run("ar t " + file("libpair.a")).text;
   EXPECT_NE(members.find("kiln_run.c.o"), std::string::npos) << members;
@@ -51,7 +51,7 @@ TEST_P(Archive, SaysItsTargets) {
   EXPECT_EQ(manifest.find("\"symbol\": \"pair_cuda_") != std::string::npos, has("cuda"));
 }
 
-// PTX is text: what a driver assembles stands in the archive, for the least capability that Kiln has code for.
+// PTX is text: the archive contains it for the lowest compute capability that Kiln supports.
 TEST_P(Archive, HoldsDeviceCode) {
   const std::string bytes = readFile(file("libpair.a"));
   EXPECT_EQ(bytes.find(".target sm_80") != std::string::npos, has("cuda"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two models with code for GPUs and CPUs in one program, which share a GPU and its context: they agree with the CPU,
-// alone and beside each other, also when one of them is gone.
+// Two models with code for GPUs and CPUs in one program, which share a GPU and its context: their results equal those
+// of the CPU, separately and interleaved, also after one of them is destroyed.
 #include "command.h"
 #include "support.h"
 #include "two_models.h"
@@ -55,7 +55,7 @@ TEST(GpuModels, PassTheirSelfTestsOnBoth) {
   }
 }
 
-// A traced call waits for each kernel, and does not record itself.
+// A traced call waits for each kernel, and is not captured.
 TEST(GpuModels, TellOfTheirKernels) {
   Session<pair_t> pair(pairOn<KILN_CUDA>());
   kiln_error_t error{};

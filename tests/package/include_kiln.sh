@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Projects that include Kiln's source, and that chose for themselves what does not hold for Kiln: they are configured, and what
-# ninja would do is looked at; with "built" one is built and runs: include_kiln.sh SOURCE CC CXX [built]
+# Projects that include Kiln's source and have other settings than Kiln: they are configured, and ninja's commands are
+# inspected; with "built" one of them is built and run: include_kiln.sh SOURCE CC CXX [built]
 set -eu
 source=$1 c=$2 cxx=$3 built=${4:-}
 work=$(mktemp -d)
@@ -20,9 +20,9 @@ configure() { # PROJECT OPTION ...
   ! grep -A5 "CMake.*Warning" "$work/log" || fail "$project is configured with warnings"
 }
 
-check() { # PROJECT FOLDER: where Kiln is in its build
+check() { # FOLDER is Kiln's folder in the project's build
   steps=$work/steps
-  # Not -n, which stops where tuning files are looked for.
+  # Not -n, which stops at steps that look for tuning files.
   ninja -C "$work/$1" -t commands >"$steps" || { cat "$steps"; fail "ninja does not know how to build $1"; }
   for step in " $2/runtime/libkiln_runtime.a" "compile --name amp" "-o $2/lib/libkiln_compiler.so" "-o program"; do
     grep -qF -e "$step" "$steps" || { cat "$steps"; fail "$1 lacks the step: $step"; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs Kiln to a folder of its own, then uses only what is there: a project with find_package(Kiln), the examples
-# alone, and the installed command: install_consumer.sh BUILD SOURCE
+# Installs Kiln to a separate folder, then uses only that folder: a project with find_package(Kiln), the examples by
+# themselves, and the installed command: install_consumer.sh BUILD SOURCE
 set -eu
 build=$1 source=$2
 work=$(mktemp -d)
@@ -10,7 +10,7 @@ step() { echo "== $1"; }
 
 step "install"
 cmake --install "$build" --prefix "$work/kiln" >/dev/null
-# Moved, so that a path into the first place would show.
+# Moves the installation, to detect absolute paths to the original folder.
 mv "$work/kiln" "$work/moved"
 prefix=$work/moved
 
@@ -37,7 +37,7 @@ first=$(digest)
 test "$first" != none
 cmake --build "$work/tuned" >"$work/log"
 grep -q "no work to do" "$work/log" || { echo "built again without a reason"; cat "$work/log"; exit 1; }
-sleep 0.01 # file systems count in steps
+sleep 0.01 # the resolution of file times
 python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" x86-64-v3,x86-64-v2 11 "$work/pair.tuning"
 cmake --build "$work/tuned" >/dev/null
 test "$(digest)" != "$first" || { echo "the library did not follow its tuning file" >&2; exit 1; }

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A C11 program with all warnings links the archive with libm and nothing else, and runs; --gc-sections keeps it running
-# and drops what it does not call; a shared library takes all of it and has no relocation in its code:
+# Links the archive into a C11 program with all warnings and with libm only, and runs it; --gc-sections keeps the
+# program working and removes unused functions; a shared library of the whole archive has no relocations in its code:
 # link_alone.sh SOURCE FOLDER NAME [SAYS [DRIVER]]
-# SAYS: what the program says, as a pattern of the shell; of an archive with code for GPUs, where there is no driver. With
-# DRIVER it runs on a GPU.
+#
+# SAYS: a shell pattern for the program's output; for an archive with code for GPUs, without a driver. With DRIVER, the
+# program also runs on a GPU.
 set -eu
 source=$1 folder=$2 name=$3 says=${4:-"*on the CPU"} driver=${5:-}
 work=$(mktemp -d)
@@ -28,7 +29,7 @@ for program in plain collected static whole; do
   *) [ "$status" = 1 ] || fail "a refused program ended with $status" ;;
   esac
 done
-if [ -n "$driver" ]; then # a static program does not load a shared library of another libc
+if [ -n "$driver" ]; then # a static program cannot load a shared library of another libc
   for program in plain collected whole; do
     said=$(KILN_CUDA_DRIVER=$driver "$work/$program") || fail "$program on a GPU: $said"
     echo "$program: $said"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a tuning file by which every kernel of a generator was measured at its default: measured.py GENERATOR TARGETS MICROSECONDS FILE"""
+"""Writes a tuning file with a measurement of every kernel of a generator at its default configuration:
+measured.py GENERATOR TARGETS MICROSECONDS FILE"""
 import json
 import re
 import subprocess

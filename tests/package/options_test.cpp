@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `kiln` around its generators: where options stand, what help and versions say, which C++ compiler makes a
-// generator of a spec and when it need not.
+// The command `kiln` as a wrapper of generators: positions of options, help and version output, which C++ compiler
+// builds a generator from a spec, and when it is not needed.
 #include "command.h"
 
 #include <algorithm>
@@ -13,10 +13,9 @@ using namespace kiln::testing;
 namespace {
 
 const std::string kiln = KILN_PROGRAM, pairSpec = PACKAGE_FOLDER "/pair.cpp", pairGenerator = PAIR_GENERATOR;
-const std::string only = " --target x86-64-v2"; // which every machine of the tests runs
+const std::string only = " --target x86-64-v2"; // every test machine supports it
 
-/// A folder with a spec that includes a header from elsewhere, a cache, and a compiler that counts how often it is
-/// called.
+/// A folder with a spec that includes a header from another folder, a cache, and a compiler that counts its calls.
 class Options : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -38,12 +37,12 @@ KILN_MODEL(net, Net)
     std::ofstream(folder.path / "headers/width.h") << "inline constexpr int width = " << width << ";\n";
   }
   std::string path(const std::string &name) const { return (folder.path / name).string(); }
-  /// In the folder, with its cache and its compiler.
+  /// Runs a command in the folder, with its cache and its compiler.
   Result runHere(const std::string &command) {
     return run("cd '" + folder.path.string() + "' && env KILN_CACHE_DIR='" + path("cache") + "' CXX='" +
                path("counted") + " g++' " + command);
   }
-  /// How often the compiler was called since the last time.
+  /// Returns the number of compiler calls since the last time.
   std::size_t calls() {
     const std::string text = readFile(path("calls"));
     fs::remove(path("calls"));
@@ -147,7 +146,7 @@ TEST_F(Options, FlagsOfTheCompilerStandAfterTwoDashes) {
   EXPECT_NE(other.text.find("out/libnet.a: 28 parameters"), std::string::npos) << other.text;
 }
 
-// The compiler is two words; and it is not called again for what it has compiled.
+// The compiler command has two words; and it is not called again for an unchanged spec.
 TEST_F(Options, GeneratorsAreKept) {
   const std::string command = kiln + " compile net.cpp -o out" + only + " -- -Iheaders -DOUTPUTS=5";
   EXPECT_EQ(runHere(command).status, 0);
@@ -174,7 +173,7 @@ TEST_F(Options, GeneratorsAreKept) {
   again = runHere(kiln + " compile net.cpp -o out --no-cache" + only + " -- -Iheaders -DOUTPUTS=4");
   EXPECT_EQ(calls(), 2u) << "if it is asked not to look";
 
-  // What is broken is compiled each time, and is never kept.
+  // A broken spec is compiled each time, and is never cached.
   std::ofstream(folder.path / "net.cpp", std::ios::app) << "int broken = ;\n";
   for (int i = 0; i < 2; ++i) {
     const Result broken = runHere(command);
@@ -182,13 +181,13 @@ TEST_F(Options, GeneratorsAreKept) {
     EXPECT_NE(broken.text.find("net.cpp:"), std::string::npos) << broken.text;
     EXPECT_EQ(calls(), 1u);
   }
-  // A cache that cannot be written costs time and nothing else.
+  // An unwritable cache only costs time.
   const Result nowhere = run("cd '" + folder.path.string() + "' && env KILN_CACHE_DIR=/proc/nowhere " + kiln +
                              " compile '" + pairSpec + "' -o out" + only);
   EXPECT_EQ(nowhere.status, 0) << nowhere.text;
 }
 
-// Another compiler of the same name is another command.
+// A different compiler with the same name invalidates the cache.
 TEST_F(Options, AnotherCompilerCompilesAnew) {
   const std::string command = kiln + " compile '" + pairSpec + "' -o out" + only;
   EXPECT_EQ(runHere(command).status, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed files of generated libraries: what `pack` writes is what the library itself would have saved, and models that
-// map it give the same bits. Checkpoints of several files go the same ways.
+// Packed files of generated libraries: `pack` writes what the library itself would save, and models that map the file
+// give the same bits. Checkpoints of several files work in the same way.
 #include "command.h"
 #include "pair.hpp"
 #include "support.h"
@@ -25,7 +25,7 @@ void write(const fs::path &path, const std::vector<Weight> &weights) {
   write(path, {image.characters().data(), image.size()});
 }
 
-/// The weights in two files with an index; its path.
+/// Writes the weights in two files with an index; returns the index's path.
 fs::path writeCheckpoint(const fs::path &folder, const std::vector<Weight> &weights) {
   const char *const names[] = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"};
   std::vector<Weight> parts[2];
@@ -78,7 +78,7 @@ TEST(PackedFiles, GiveTheSameBits) {
   kiln_error_t error{};
   ASSERT_EQ(small_save_packed(bound.get(), saved.c_str(), &error), KILN_OK) << error.message;
   const std::string bytes = readFile(saved);
-  // Weights that are there give way to those of the file.
+  // The file's weights replace existing ones.
   for (Session<small_t> *session : {&mapped, &ofIndex}) {
     for (const Weight &weight : weights)
       if (weight.name.starts_with("layers.")) {
@@ -92,7 +92,7 @@ TEST(PackedFiles, GiveTheSameBits) {
   EXPECT_EQ(logits(mapped, 12), wanted);
   ASSERT_EQ(small_bind_weights(ofIndex.get(), index.c_str(), &error), KILN_OK) << error.message;
   EXPECT_EQ(logits(ofIndex, 12), wanted);
-  // What is written goes to memory of the model's own, and not to the file.
+  // Written rows are stored in the model's memory, not in the file.
   const std::vector<float> row(8, 0.5f);
   ASSERT_EQ(small_write_weight(mapped.get(), "words.weight", 3, 1, row.data(), &error), KILN_OK) << error.message;
   EXPECT_NE(logits(mapped, 12), wanted);

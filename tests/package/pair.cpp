@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two entries that share weights, for programs that hold several models.
+// Two entries that share weights, for programs with several models.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 20};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that nothing makes a program of.
+// A spec without KILN_MODEL, so it is not a program.
 #include <kiln/dsl.h>
 
 struct Plain : kiln::Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of its own, which a user took for a spec.
+// A complete program, which a user passes as a spec by mistake.
 #include <kiln/dsl.h>
 
 struct Program : kiln::Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with scales that follow from weights only: of a batch norm, and in a stack of each layer.
+// A model with scales that are computed from weights only: of a batch norm, and of each layer in a stack.
 #include <kiln/generator.h>
 
 struct Decay {

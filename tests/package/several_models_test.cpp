@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two models in one program, beside Debian's Halide with a pipeline of its own: nothing of one meets another.
+// Two models in one program, together with Debian's Halide and a pipeline of it: their symbols do not conflict.
 #include "pair.hpp"
 #include "small.hpp"
 #include "two_models.h"
@@ -43,7 +43,7 @@ TEST(SeveralModels, BesideHalide) {
   EXPECT_EQ(fibonacci(21), 2 * 17711);
 }
 
-// The pools of two models are different functions of different archives; an executor is just an executor.
+// The pools of two models are different functions of different archives, but any executor works with both.
 TEST(SeveralModels, ShareAnExecutor) {
   kiln_pool_t *pool = nullptr;
   ASSERT_EQ(small_pool_create(2, &pool, nullptr), KILN_OK);
@@ -61,7 +61,7 @@ TEST(SeveralModels, ShareAnExecutor) {
   small_pool_destroy(pool);
 }
 
-// Views carry the run-time extents; those of one call must agree.
+// Views carry the dynamic dimensions; those of one call must agree.
 TEST(CxxHeader, ChecksViews) {
   pair::Model model;
   WeightImage image(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS).weights);

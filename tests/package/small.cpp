@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with everything that can go wrong in a call: two extents, indices into tables, lengths, weights, a stack,
+// A model with everything that can be wrong in a call: two extents, indices into tables, lengths, weights, a stack,
 // variables.
 #include <kiln/generator.h>
 

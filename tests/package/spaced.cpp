@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An extent whose name cannot stand in a header: must not compile to a library.
+// An extent whose name is not a C identifier: must not compile to a library.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"my rows", 1, 4};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that states how weights are stored, and leaves one to the build.
+// A model that states storage formats for its weights, and leaves one to the build.
 #include <kiln/generator.h>
 
 struct Stored : kiln::Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entry under the name of a function that every library has: must not compile to a library.
+// An entry with the name of a function that every library has: must not compile to a library.
 #include <kiln/generator.h>
 
 struct Taken : kiln::Model {

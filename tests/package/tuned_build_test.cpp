@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning reaches the build: what `kiln tune` measures is found next to the spec by all that compiles it, as long as all
-// commands have one list of targets; and where it does not reach, one line says which command mends that.
+// Tuning and the build: all commands that compile a spec find the measurements of `kiln tune` next to the spec, since
+// all commands have the same list of targets; if measurements are missing, one line names the command that makes them.
 #include "command.h"
 
 #include <regex>
@@ -12,10 +12,10 @@ using namespace kiln::testing;
 namespace {
 
 const std::string kiln = KILN_PROGRAM, pair = PAIR_GENERATOR;
-const std::string only = " --target x86-64-v2"; // which every machine of the tests runs
+const std::string only = " --target x86-64-v2"; // every test machine supports it
 
-/// The spec in a folder of its own, `specs`; commands run in the folder above, so that "next to the spec" is not
-/// "here".
+/// The spec is in the folder `specs`; commands run in the parent folder, so that "next to the spec" is not the current
+/// folder.
 class TunedBuild : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -28,7 +28,7 @@ protected:
   Folder folder;
 };
 
-/// A kernel as the manifest says it.
+/// A kernel of the manifest.
 struct Kernel {
   std::map<std::string, std::string> members;
 };
@@ -58,7 +58,7 @@ TEST_F(TunedBuild, TakesWhatTheTunerFound) {
   const Result looked = runHere(kiln + " inspect untuned/libpair.a --flops 1e11 --bandwidth 1e10");
   EXPECT_NE(looked.text.find("schedules: none measured"), std::string::npos) << looked.text;
 
-  // The command that was advised, but for the program's place and the time.
+  // The suggested command, except for the program's path and the time budget.
   const Result tuned = runHere(kiln + advice[1].str().substr(4) + " --budget 10s --threads 1");
   ASSERT_EQ(tuned.status, 0) << tuned.text;
   EXPECT_TRUE(fs::exists(file));
@@ -78,7 +78,8 @@ TEST_F(TunedBuild, TakesWhatTheTunerFound) {
   EXPECT_EQ(contents(path("ignored")), contents(path("untuned")));
 }
 
-// A point that is not the default, said to be twice as fast: it is in the archive, and its gain is told.
+// A schedule configuration other than the default, recorded as twice as fast: it is in the archive, and its gain is
+// reported.
 TEST_F(TunedBuild, HasTheTunedScheduleAndItsGain) {
   ASSERT_EQ(runHere(kiln + " compile specs/net.cpp -o untuned" + only).status, 0);
   const std::vector<Kernel> kernels = kernelsOf(readFile(path("untuned/pair.manifest.json")));
@@ -113,7 +114,7 @@ TEST_F(TunedBuild, HasTheTunedScheduleAndItsGain) {
   EXPECT_TRUE(std::regex_search(inspected.text, std::regex("schedules: ([0-9]+) of \\1 measured\n"))) << inspected.text;
 }
 
-// A file that serves some kernels, or none, is no silence.
+// A file that covers only some kernels, or none, is reported.
 TEST_F(TunedBuild, SaysWhatIsMissingAndWhatMendsIt) {
   std::ofstream(path("other.tuning")) << "kiln tuning 1\n";
   for (const std::string &command :
@@ -135,13 +136,13 @@ TEST_F(TunedBuild, SaysWhatIsMissingAndWhatMendsIt) {
                                "x86-64-v2\n"),
             std::string::npos)
       << coverage.text;
-  // The flags of the C++ compiler belong to the command.
+  // The flags of the C++ compiler are part of the command.
   const Result flags = runHere(kiln + " compile specs/net.cpp -o out" + only + " -- -DSOME='a b'");
   EXPECT_NE(flags.text.find("kiln tune 'specs/net.cpp' --target x86-64-v2 -- '-DSOME=a b'\n"), std::string::npos)
       << flags.text;
 }
 
-// One list: what a library has, what is tuned for, what coverage looks at; `bench` takes the first that runs here.
+// All subcommands have the same list of targets; `bench` uses the first one that runs here.
 TEST_F(TunedBuild, AllSubcommandsHaveOneListOfTargets) {
   const std::string list = "[x86-64-v4,x86-64-v3]";
   for (const char *subcommand : {"compile", "inspect", "pack", "scale", "bench", "tune", "tune coverage"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning files as a build uses them: which schedules it takes, what it says about them, and when it refuses.
+// Tuning files in a build: which schedules are used, what is reported, and when the build is refused.
 #include "command.h"
 
 #include <regex>
@@ -14,10 +14,10 @@ namespace {
 const std::string pairProgram = PAIR_GENERATOR;
 const std::string machine = "x86-64-v2/c2/l1:32K/l2:1M/l3:32M";
 
-/// What the manifest says of a kernel.
+/// A kernel of the manifest.
 struct ManifestKernel {
   std::map<std::string, std::string> members;
-  /// A line of a tuning file, measured at the largest extents.
+  /// Returns a line of a tuning file, measured at the largest extents.
   std::string line(const std::string &point, const std::string &result) const {
     std::string extents = std::regex_replace(members.at("bounds"), std::regex("[0-9]+\\.\\."), "");
     return members.at("strategy") + " " + members.at("structure") + " " + members.at("shape") + " " +
@@ -43,19 +43,19 @@ class Tuning : public ::testing::Test {
 protected:
   void SetUp() override {
     all = kernels();
-    ASSERT_GE(all.size(), 3u); // and forms for few rows
+    ASSERT_GE(all.size(), 3u); // in addition to shape-specialised variants for few rows
     for (const ManifestKernel &kernel : all)
       ASSERT_EQ(kernel.members.at("provenance"), "default");
   }
 
-  /// A file with these lines.
+  /// Writes a file with these lines.
   std::string write(const std::string &lines) {
     const fs::path path = folder.path / ("file" + std::to_string(files++) + ".tuning");
     std::ofstream(path) << "kiln tuning 1\n" << lines;
     return path;
   }
 
-  /// The one of that number, for all rows.
+  /// Returns the kernel of that number, for all rows.
   const ManifestKernel &kernel(int number) const {
     for (const ManifestKernel &kernel : all)
       if (std::regex_match(kernel.members.at("symbol"),
@@ -65,14 +65,15 @@ protected:
     return all.front();
   }
 
-  /// Each kernel measured at its default, and kernel 0 at another point that is faster.
+  /// Returns measurements of each kernel at its default configuration, and of kernel 0 at another configuration that is
+  /// faster.
   std::string lines(const std::string &fastest = "9.000us n=5") {
     std::string text;
     for (const ManifestKernel &kernel : all)
       text += kernel.line(kernel.members.at("schedule"), "10.00us n=5 default");
     return text + kernel(0).line(changed(), fastest);
   }
-  /// The default of kernel 0 but for the rows of its register tile.
+  /// Returns the default configuration of kernel 0 with another number of rows in its register tile.
   std::string changed(int rows = 3) const {
     const std::string point = kernel(0).members.at("schedule");
     const std::string other = std::regex_replace(point, std::regex("\\bm=[0-9]+"), "m=" + std::to_string(rows));
@@ -137,7 +138,7 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_EQ(compile("--tuning " + some).status, 0) << "without the requirement it is a library all the same";
 }
 
-/// The commands that an error advises.
+/// Returns the commands that an error suggests.
 std::vector<std::string> advised(const std::string &error) {
   const std::string before = " with:\n";
   std::vector<std::string> commands;
@@ -148,7 +149,7 @@ std::vector<std::string> advised(const std::string &error) {
   return commands;
 }
 
-// What the error advises measures what is missing, and no more.
+// The commands that the error suggests measure what is missing, and no more.
 TEST_F(Tuning, AdviceIsEnough) {
   const std::string line = kernel(0).line(changed(), "9.000us n=5");
   const std::string file = write(std::regex_replace(line, std::regex("at=20 (.*) threads=1"), "at=7 $1 threads=2"));
@@ -164,7 +165,8 @@ TEST_F(Tuning, AdviceIsEnough) {
   EXPECT_EQ(complete.status, 0) << complete.text;
 }
 
-// Forms for few rows run at other extents than their kernels: each kernel is in one of the commands.
+// Shape-specialised variants for few rows are measured at other extents than their kernels: each kernel is in one of
+// the commands.
 TEST_F(Tuning, AdviceCoversFormsForFewRows) {
   const std::string bert = BERT_BASE_GENERATOR, file = write("");
   const std::string error =
@@ -176,7 +178,7 @@ TEST_F(Tuning, AdviceCoversFormsForFewRows) {
   const std::vector<std::string> commands = advised(error);
   ASSERT_GE(commands.size(), 3u) << error;
   EXPECT_NE(commands[0].find(" --target x86-64-v2 --extent batch=8 --extent tokens=512 --kernel "), std::string::npos);
-  const std::regex name("[A-Za-z0-9_]+(?=[|)])"); // of --kernel '^(one|another)$'
+  const std::regex name("[A-Za-z0-9_]+(?=[|)])"); // names in --kernel '^(one|another)$'
   for (const std::string &command : commands) {
     for (std::sregex_iterator at(command.begin(), command.end(), name), end; at != end; ++at)
       named.insert(at->str());
@@ -191,7 +193,7 @@ TEST_F(Tuning, AdviceCoversFormsForFewRows) {
   EXPECT_EQ(named, missing);
 }
 
-// Norms that take their moments from contractions: other kernels, to be tuned and built alike.
+// Norms that take their moments from contractions have other kernels, which are tuned and built in the same way.
 TEST_F(Tuning, MomentsOfNormsAreAChoice) {
   const std::string bert = BERT_BASE_GENERATOR + std::string(" "), file = write("");
   const std::string contraction =
@@ -213,7 +215,7 @@ TEST_F(Tuning, MomentsOfNormsAreAChoice) {
   }
 }
 
-// The digest tells apart what the code depends on, and nothing else.
+// The digest depends on exactly the records that affect the code.
 TEST_F(Tuning, DigestFollowsTheRecordsUsed) {
   ASSERT_EQ(compile("").status, 0);
   EXPECT_EQ(digest(), "none");
@@ -254,7 +256,7 @@ TEST_F(Tuning, BadFilesAreRefused) {
   }
 }
 
-// The subcommands of `tune` that measure nothing.
+// The subcommands of `tune` that do not measure.
 
 TEST_F(Tuning, CoverageIsATableAndAStatus) {
   const std::string some = kernel(0).line(changed(), "9.000us n=5");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two small models of these tests compute of inputs that are always the same.
+// The results of the two small models of these tests for constant inputs.
 #pragma once
 
 #include "pair.h"

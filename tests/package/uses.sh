@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The audio plug-in, the game and the server of examples/embedding say what the program there says: uses.sh SOURCE PROGRAM USES
-# FOLDER. With clang's RealtimeSanitizer, too, which ends a program whose audio thread allocates, locks or waits.
+# Checks that the audio plug-in, the game and the server of examples/embedding print the same as the program there:
+# uses.sh SOURCE PROGRAM USES FOLDER. Also with clang's RealtimeSanitizer, which ends a program whose audio thread
+# allocates, locks or waits.
 set -eu
 source=$1/examples/embedding program=$2 uses=$3 folder=$4
 work=$(mktemp -d)
@@ -22,7 +23,7 @@ if ! clang++-22 -fsanitize=realtime "$work/empty.cpp" -o "$work/empty" 2>"$work/
 fi
 clang++-22 -std=c++20 -O1 -fsanitize=realtime -I"$folder" "$source/uses.cpp" "$folder/libamp.a" -o "$work/uses"
 check "$work/uses"
-# It looks: with a block that is copied into a vector the program must end.
+# Checks that the sanitizer works: copying a block into a vector must end the program.
 sed 's|^    while (!block.empty()) {|    const std::vector<float> copied(block.begin(), block.end());\n&|; s|^#include <algorithm>|&\n#include <vector>|' \
   "$source/effect.h" >"$work/effect.h"
 cp "$source/uses.cpp" "$source/turns.h" "$source/sessions.h" "$work"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that a program writes between calls: the model is then the one that would have been bound.
+// Weights that a program writes between calls: the model then equals one that was bound to these weights.
 #include "session.h"
 #include "small.h"
 #include "support.h"
@@ -22,7 +22,7 @@ std::vector<float> logits(Session<small_t> &session) {
   return {result.values().begin(), result.values().end()};
 }
 
-// Joined projections, packed tiles, dense rows, and a table that is looked up and multiplied by.
+// Concatenated projections, packed tiles, dense rows, and a table for lookups and for a matrix product.
 TEST(Variables, AreAsIfTheyHadBeenBound) {
   std::vector<Weight> weights = counterWeights(library().weights);
   for (Weight &weight : weights)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_weights FOLDER: the weights of the small models as safetensors files, for libraries that embed them.
+// write_weights FOLDER: writes the weights of the small models as safetensors files, for libraries that embed them.
 #include "scaled.h"
 #include "support.h"
 #include "two_models.h"

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The adapters compile with all warnings, that for MPI against each MPI that is here, that for NCCL against the fake of it
-# and, where it is, NCCL itself: check_headers.sh INCLUDE FAKE_NCCL
+# Checks that the communicator adapters compile without warnings: the MPI adapter against each installed MPI, the NCCL
+# adapter against the fake NCCL and, if installed, the real one: check_headers.sh INCLUDE FAKE_NCCL
 set -eu
 include=$1 fake=$2 tried=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strict="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion"
 
-# try NAME COMM FOLDER: of that library, whose header lies in the folder
+# try NAME COMM FOLDER: checks the adapter of library NAME, whose header is in FOLDER
 try() {
   header="#include \"kiln/communicators/$1.h\""
   make="kiln_communicator_t make(kiln_$1_t *storage, $2 comm)"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective of the adapter for MPI, on random data of odd sizes, against sums and moves that each rank makes by
- * itself of what all of them have: collectives [SEED]. */
+/* Tests every collective of the MPI adapter on random data of odd sizes. Each rank computes the expected sums and moves
+ * by itself from the inputs of all ranks: collectives [SEED]. */
 #include "kiln/communicators/mpi.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static int failures = 0;
 
 static const size_t bytes_of[] = {4, 2, 2, 4, 1, 1}; /* KILN_F32 .. KILN_BOOL */
 
-/* What rank `rank` has at `index`: the same on each rank. */
+/* Returns the input of rank `rank` at `index`. Every rank computes the same value. */
 static uint32_t random_of(uint32_t rank, uint64_t index) {
   uint64_t bits = (uint64_t)seed << 32 ^ (uint64_t)rank << 24 ^ index * 0x9E3779B97F4A7C15u;
   bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9u;
@@ -29,7 +29,7 @@ static uint32_t random_of(uint32_t rank, uint64_t index) {
   return (uint32_t)(bits >> 32);
 }
 
-/* An element of each type, at a place in memory. */
+/* Writes element number `at` of an array of the given element type. */
 static void put(void *memory, uint32_t element, uint64_t at, uint32_t bits) {
   const float number = (float)(int32_t)bits / 0x1p31f;
   const int32_t whole = (int32_t)bits >> 8;
@@ -45,7 +45,7 @@ static void fill(void *memory, uint32_t element, uint32_t rank, uint64_t element
     put(memory, element, i, random_of(rank, i));
 }
 
-/* Whether an element, of f32 or i32, is the sum of those that all ranks have at `index`. */
+/* Whether an f32 or i32 element is the sum over all ranks of their inputs at `index`. */
 static int is_sum(const void *memory, uint32_t element, uint64_t at, uint64_t index) {
   double sum = 0;
   int32_t whole = 0;
@@ -87,7 +87,7 @@ static void *allocate(uint64_t elements, uint32_t element) {
   return memory;
 }
 
-/* Each rank gets the same bits. */
+/* Every rank must get the same bits. */
 static void try_all_reduce(uint32_t element, uint64_t elements) {
   const int bytes = (int)(elements * bytes_of[element]);
   void *values = allocate(elements, element), *first = allocate(elements, element);
@@ -114,7 +114,7 @@ static void try_reduce_scatter(uint32_t element, uint64_t elements) {
   free(from);
 }
 
-/* Each has its part where it was. */
+/* Each rank's part of the result is written over its part of the input. */
 static void try_scatter_in_place(uint32_t element, uint64_t elements) {
   char *values = allocate(elements * ranks.size, element);
   char *own = values + ranks.rank * elements * bytes_of[element];
@@ -148,7 +148,7 @@ static void try_exchange(uint32_t element, uint64_t elements) {
   free(from);
 }
 
-/* Around a ring, both begun before one is finished. */
+/* Sends around a ring. Both the send and the receive are begun before either is finished. */
 static void try_send(uint32_t element, uint64_t elements) {
   const uint32_t before = (ranks.rank + ranks.size - 1) % ranks.size;
   void *from = allocate(elements, element), *to = allocate(elements, element);
@@ -162,7 +162,7 @@ static void try_send(uint32_t element, uint64_t elements) {
   free(from);
 }
 
-/* As many at a time as may be, which are finished in the order in which they were begun. */
+/* Begins as many collectives at a time as the adapter permits, and finishes them in the order of their beginning. */
 static void try_many(void) {
   float values[KILN_MPI_OUTSTANDING][3];
   for (int round = 0; round < 3; ++round) {
@@ -179,7 +179,8 @@ static void try_many(void) {
   }
 }
 
-/* A refused collective, on a communicator of its own, after which each call fails with the same words. */
+/* Tries a collective that the adapter refuses, on a separate communicator. Each later call must fail with the same
+ * message. */
 static void try_refused(const kiln_collective_t *what, int times, const char *words) {
   kiln_mpi_t mpi;
   const kiln_communicator_t own = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, 20000);
@@ -196,7 +197,7 @@ static void try_refused(const kiln_collective_t *what, int times, const char *wo
   EXPECT(strcmp(error.message, words) == 0);
   EXPECT(own.begin(own.self, &good, &again) == KILN_INVALID_ARGUMENT && strcmp(again.message, words) == 0);
   EXPECT(own.finish(own.self, &again) == KILN_INVALID_ARGUMENT && own.finish(own.self, NULL) == KILN_INVALID_ARGUMENT);
-  while (mpi.count > 0) { /* what was begun, so that MPI can end */
+  while (mpi.count > 0) { /* completes what was begun, so that MPI can finalise */
     MPI_Wait(&mpi.requests[mpi.oldest], MPI_STATUS_IGNORE);
     mpi.oldest = (mpi.oldest + 1) % KILN_MPI_OUTSTANDING;
     --mpi.count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model all of whose layers read what one weight makes.
+// A model with one weight whose output every layer reads.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 

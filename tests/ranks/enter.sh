@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What mpirun takes for ssh: runs a command on a node of network.c: enter.sh ADDRESS COMMAND
+# Replaces ssh for mpirun: runs a command on a node of network.c: enter.sh ADDRESS COMMAND
 set -eu
 node=${1##*.}
 shift

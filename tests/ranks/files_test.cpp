@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that is interrupted: what four ranks save, four, two and one go on from, and they from what one has saved.
-// Its model has queries, keys and values in one weight, of unequal widths.
+// Checkpoints of an interrupted tensor-parallel training: four ranks save, and four, two or one resume; one process
+// saves, and ranks resume. The model has its queries, keys and values in one weight, with unequal widths.
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TRAINER(joint_strict8, JOINT_STRICT8);
 constexpr int64_t batch = 3, steps = 12, vocabulary = 509;
 constexpr int32_t half = 6, all = 12;
 
-/// One process's part of a training.
+/// One process of a training.
 template <class Api> class Training {
 public:
   explicit Training(const kiln_communicator_t *communicator = nullptr)
@@ -72,7 +72,7 @@ public:
     call.communicator = communicator;
   }
 
-  /// Steps until one, with their losses and norms; inputs follow from the step.
+  /// Trains up to step `last`; records losses and norms. The inputs are a function of the step.
   void train(int32_t last) {
     while (training.step < last) {
       const auto tokens = words(++training.step * 2), targets = words(training.step * 2 + 1);
@@ -87,7 +87,7 @@ public:
     numbers.push_back(NAN);
     check(Api::evaluate(model.get(), &call, batch, tokens.data(), targets.data(), &numbers.back()));
   }
-  /// Writes on by three words from a place of the context; the caches come from the training's arena, and go there.
+  /// Decodes three tokens from a position of the context. The KV caches are copied from the training's arena and back.
   std::vector<float> decode(int64_t from) {
     std::vector<float> logits(vocabulary);
     kiln_call_t own = call;
@@ -130,12 +130,12 @@ private:
   kiln_training_t training{0, 1611};
 };
 
-/// What a training gives behind its first half: steps, the loss, and the logits of what it goes on to write.
+/// Results of the second half of a training: losses and norms, the evaluation's loss, and the logits of decoding.
 struct SecondHalf {
   std::vector<float> numbers, logits;
 };
 
-/// With a path the first half comes from there.
+/// Trains the second half. With a path, the first half is loaded from that checkpoint; otherwise it is trained.
 template <class Api> SecondHalf goOn(const std::string &path, const kiln_communicator_t *communicator = nullptr) {
   Training<Api> run(communicator);
   if (path.empty()) {
@@ -153,7 +153,7 @@ template <class Api> SecondHalf goOn(const std::string &path, const kiln_communi
   return result;
 }
 
-/// Of so many ranks, each of which has the same bits.
+/// As goOn, with `count` ranks, which must all have the same bits.
 template <class Api> SecondHalf goOnWith(uint32_t count, const std::string &path) {
   std::vector<SecondHalf> results(count);
   ThreadRanks ranks(count);
@@ -168,7 +168,7 @@ template <class Api> SecondHalf goOnWith(uint32_t count, const std::string &path
   return results[0];
 }
 
-/// The first half, and what is kept of it.
+/// Trains the first half and saves it.
 template <class Api> void begin(const std::string &path, const kiln_communicator_t *communicator = nullptr) {
   Training<Api> run(communicator);
   run.train(half);
@@ -185,7 +185,7 @@ template <class Api> void beginWith(uint32_t count, const std::string &path) {
 
 void expectNear(const SecondHalf &got, const SecondHalf &wanted) {
   ASSERT_EQ(got.numbers.size(), wanted.numbers.size());
-  for (size_t i = 0; i < wanted.numbers.size(); ++i) // losses and norms, and a loss
+  for (size_t i = 0; i < wanted.numbers.size(); ++i) // losses and norms, then the evaluation's loss
     EXPECT_NEAR(got.numbers[i], wanted.numbers[i], (i % 2 == 0 ? 2e-4f : 1e-3f) * std::abs(wanted.numbers[i]) + 1e-5f)
         << i;
   EXPECT_LT(distance(got.logits, wanted.logits), 1e-3);
@@ -211,7 +211,7 @@ TEST_F(RanksFiles, AreGoneOnFromByAnyNumberOfRanks) {
   EXPECT_EQ(std::filesystem::file_size(at("four")), std::filesystem::file_size(at("one")));
 }
 
-// Nothing is lost on the way: the same number of ranks goes on to the same bits.
+// A checkpoint loses nothing: resuming with the same number of ranks gives the same bits.
 TEST_F(RanksFiles, KeepEveryBit) {
   const SecondHalf wanted = goOnWith<joint_ranks4>(4, "");
   beginWith<joint_ranks4>(4, at("four"));
@@ -220,7 +220,7 @@ TEST_F(RanksFiles, KeepEveryBit) {
   begin<joint>(at("one"));
   const SecondHalf one = goOn<joint>("");
   expectSame(goOn<joint>(at("one")), one);
-  // What one process has saved, ranks load and save to the same bytes.
+  // Ranks that load a checkpoint of one process save the same bytes.
   ThreadRanks ranks(2);
   ranks.run([&](uint32_t rank) {
     const kiln_communicator_t communicator = ranks.communicator(rank);
@@ -232,7 +232,8 @@ TEST_F(RanksFiles, KeepEveryBit) {
   expectSame(goOn<joint>(at("again")), one);
 }
 
-// Sums of eight parts: one, two, four and eight ranks have the same losses, norms, weights, moments and caches.
+// Sums in eight fixed parts: one, two, four and eight ranks have the same losses, norms, weights, optimiser state and
+// KV caches.
 TEST_F(RanksFiles, AreTheSameBytesOfSumsInParts) {
   begin<joint_strict1>(at("one"));
   beginWith<joint_strict2>(2, at("two"));
@@ -252,7 +253,7 @@ TEST_F(RanksFiles, AreTheSameBytesOfSumsInParts) {
   EXPECT_FALSE(bytes("fast_two") == bytes("fast"));
 }
 
-// Queries, keys and values of unequal widths are split, whatever the order in which the weight is stored.
+// Queries, keys and values of unequal widths are split correctly in either storage order of the weight.
 TEST_F(RanksFiles, OfAModelThatIsSplit) {
   EXPECT_EQ(joint_ranks2::stateBytes - markBytes, (joint::stateBytes - markBytes) / 2);
   EXPECT_EQ(joint_ranks4::stateBytes - markBytes, (joint::stateBytes - markBytes) / 4);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests that write files: each has a folder of its own.
+// A fixture for tests that write files: each test has its own folder.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are not cut in stages: whose gradients the caller gets, or with a weight that one stage trains and
-// another one reads.
+// Models for which pipeline parallelism is refused: one returns gradients to the caller, the other has a weight that
+// one stage trains and another stage reads.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 

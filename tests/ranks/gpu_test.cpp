@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model that is split among ranks on GPUs, of a fake driver (tests/cuda_driver), beside the same model of one process
-// on a CPU. Ranks are threads with a GPU each; what they do together is done on the host, between two copies.
+// A tensor-parallel model on GPUs of a fake driver (tests/cuda_driver), compared with the same model in one process on
+// a CPU. Ranks are threads with one GPU each; collectives run on the host, between a copy from the device and one back.
 #include "client.h"
 #include "llama_gpu_ranks2.h"
 #include "llama_writer.h"
@@ -16,12 +16,12 @@ constexpr int64_t prompt = 5;
 const std::string weights = KILN_EXAMPLES "/llama/king_james/model.safetensors";
 const std::vector<int32_t> tokens = {17, 1999, 0, 512, 1000, 1003, 42};
 
-/// A communicator of ranks on the host, for buffers of a GPU.
+/// A host communicator that accepts device buffers.
 class DeviceRank {
 public:
   DeviceRank(ThreadRanks &ranks, uint32_t rank) : host(ranks.communicator(rank)) {}
   kiln_communicator_t communicator() { return {this, host.rank, host.size, begin, finish}; }
-  kiln_status_t answer = KILN_OK; // of finish
+  kiln_status_t answer = KILN_OK; // the status that finish returns
 
 private:
   static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *error) {
@@ -65,7 +65,7 @@ protected:
   static void SetUpTestSuite() { setenv("KILN_FAKE_CUDA_DEVICES", "9.0,9.0", 1); }
 };
 
-/// A model with a session on a GPU of its own.
+/// A model with a session on a separate GPU.
 struct Session {
   explicit Session(DeviceRank &rank) : ranks(rank.communicator()) {
     kiln_options_t options{};
@@ -99,7 +99,7 @@ struct Session {
   }
   void check(kiln_status_t status) const { EXPECT_EQ(status, KILN_OK) << error.message; }
 
-  /// The prompt, or the token behind `at` others.
+  /// Runs the prompt if `at` is 0, otherwise the token at position `at`.
   kiln_status_t read(int64_t at) {
     const size_t count = at == 0 ? prompt : 1;
     check(llama_gpu_ranks2_copy_to_memory(model, ids, &tokens[at], count * sizeof(int32_t), &error));
@@ -138,7 +138,8 @@ std::vector<float> writeAlone() {
   return logits;
 }
 
-// A table that is split, of which ranks look up their own rows; logits that are gathered; caches of a rank's heads.
+// The vocabulary table is split: each rank looks up its rows. The logits are gathered. KV caches hold a rank's heads
+// only.
 TEST_F(RanksGpu, WriteWhatOneProcessWrites) {
   const std::vector<float> wanted = writeAlone();
   ThreadRanks ranks(2);
@@ -168,7 +169,7 @@ TEST_F(RanksGpu, TellThatARankIsLost) {
   });
 }
 
-// A call that waits for its stream would wait for a lost rank for ever.
+// A call that synchronised with its stream would wait for a lost rank forever.
 TEST_F(RanksGpu, DoNotWaitForTheirStreams) {
   ThreadRanks ranks(2);
   DeviceRank own(ranks, 1);

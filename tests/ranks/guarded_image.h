@@ -18,7 +18,7 @@
 
 namespace kiln::test {
 
-/// A weight file in memory, and where its tensors lie there.
+/// A weight file in memory, with the positions of its tensors.
 struct Image {
   explicit Image(const std::string &path) {
     size = std::filesystem::file_size(path);
@@ -40,7 +40,8 @@ struct Image {
   ~Image() { munmap(data, size); }
   Image(const Image &) = delete;
 
-  /// Whoever reads a page dies where it has nothing of the header and of tensors that are kept. Returns how many.
+  /// Protects every page that holds neither header bytes nor kept tensors, so that an access faults. Returns the number
+  /// of protected pages.
   size_t forbid(const std::function<bool(const std::string &)> &isKept) {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     std::vector<char> kept(size / page + 1);

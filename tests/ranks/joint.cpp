@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder in small whose queries, keys and values are of one weight, with fewer keys than queries: stored by outputs,
-// or by inputs as GPT-2's are. It is trained, and writes on.
+// A small decoder with queries, keys and values in one weight and fewer key heads than query heads (grouped-query
+// attention). The weight is stored [out, in], or [in, out] as in GPT-2. The model is trained, and decodes.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 

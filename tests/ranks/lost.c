@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last rank is killed, hangs, or has its node cut off (network.c): lost killed|hangs|cut DEADLINE_MS. Each other
- * one, and one that is cut off, prints a line when it has found out, and ends by itself. The line says "late" if that
- * took a second more than the deadline. lost.sh reads them. */
+ * rank, and also one that is cut off, prints a line when it detects the loss, and exits by itself. The line says "late"
+ * if that took over a second more than the deadline. lost.sh reads these lines. */
 #include "kiln/communicators/mpi.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 enum { COUNT = 1000 };
 
-/* A sum over all ranks of which each has ones. */
+/* An all-reduce of ones. */
 static kiln_status_t reduce(const kiln_communicator_t *ranks, float *values, kiln_error_t *error) {
   const kiln_collective_t sum = {
       .kind = KILN_ALL_REDUCE, .element = KILN_F32, .from = values, .to = values, .elements = COUNT};
@@ -21,14 +21,14 @@ static kiln_status_t reduce(const kiln_communicator_t *ranks, float *values, kil
   return status ? status : ranks->finish(ranks->self, error);
 }
 
-/* The rank that is lost. It returns if it is cut off. */
+/* Runs on the rank that is lost. It returns only if the rank is cut off. */
 static void be_lost(const char *how, unsigned deadline_ms) {
   const char *network = getenv("KILN_NETWORK");
   if (strcmp(how, "killed") == 0)
     raise(SIGKILL);
   if (strcmp(how, "cut") == 0 && network) {
     kill((pid_t)atoi(network), SIGUSR1);
-    usleep(200000); /* so that nothing of what comes gets through */
+    usleep(200000); /* until no packet gets through any more */
     return;
   }
   usleep((deadline_ms + 3000) * 1000);
@@ -52,7 +52,7 @@ static int find_out(const kiln_communicator_t *ranks, float *values, unsigned de
 }
 
 int main(int argc, char **argv) {
-  static float values[COUNT]; /* it lives as long as the process */
+  static float values[COUNT]; /* static, since a failed communicator may still use it */
   kiln_mpi_t mpi;
   kiln_error_t error = {KILN_OK, ""};
   if (argc != 3 || MPI_Init(&argc, &argv))
@@ -68,6 +68,6 @@ int main(int argc, char **argv) {
     be_lost(argv[1], deadline_ms);
   const int result = find_out(&ranks, values, deadline_ms);
   kiln_mpi_release(&mpi);
-  /* Neither MPI_Finalize, which waits for the lost rank, nor what runs at exit. */
+  /* Calls neither MPI_Finalize, which waits for the lost rank, nor exit handlers. */
   _exit(result);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# One of the ranks is lost: so many others (also one that is cut off) get KILN_RANK_LOST (25) in time and end by
-# themselves, and so does mpirun: lost.sh OTHERS killed|hangs|cut PROGRAM RUNNER ARGUMENT ...
+# Loses one of the ranks: OTHERS ranks (including one that is cut off) must get KILN_RANK_LOST (25) in time and exit by
+# themselves, and so must mpirun: lost.sh OTHERS killed|hangs|cut PROGRAM RUNNER ARGUMENT ...
 set -eu
 others=$1 how=$2 program=$3 deadline_ms=1000 result=0
 shift 3

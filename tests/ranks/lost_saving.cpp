@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last rank is killed or hangs while all of them save: lost_saving killed|hangs DEADLINE_MS. What lost.c prints of
-// the others, if the file is the one that they have saved before; lost.sh reads it.
+// The last rank is killed or hangs while all ranks save: lost_saving killed|hangs DEADLINE_MS. The other ranks print
+// what lost.c prints if the file is still the one saved before; lost.sh reads it.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// A communicator that is lost at its nth collective.
+/// A communicator whose rank is lost after `left` more collectives.
 struct Losing {
   kiln_communicator_t own;
   const char *how;
@@ -56,7 +56,7 @@ char_gpt_ranks2_t *makeModel(const kiln_communicator_t &ranks) {
   return model;
 }
 
-/// Saves twice after the rank is lost, and says what came of it.
+/// Saves twice after the rank is lost, and prints the outcome.
 int findOut(const char_gpt_ranks2_t *model, const kiln_call_t &call, const std::string &path, unsigned deadlineMs) {
   const std::string before = bytesOf(path);
   const double begin = MPI_Wtime();
@@ -97,6 +97,6 @@ int main(int argc, char **argv) {
   const kiln_communicator_t last{&losing, ranks.rank, ranks.size, Losing::begin, Losing::finish};
   if (ranks.rank + 1 == ranks.size)
     call.communicator = &last;
-  // Neither MPI_Finalize, which waits for the lost rank, nor what runs at exit.
+  // Calls neither MPI_Finalize, which waits for the lost rank, nor exit handlers.
   _exit(findOut(model, call, path, deadlineMs));
 }

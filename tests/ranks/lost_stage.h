@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stage says once another one is lost, for lost.sh.
+// Prints what a pipeline stage reports once another stage is lost, for lost.sh.
 #pragma once
 
 #include <cstdio>
@@ -10,11 +10,11 @@
 
 namespace kiln::test {
 
-/// `begin`: when the call began that found out, at `found`, with `status` and words; `second`: what the next one
-/// returned.
+/// `begin`, `found`: when the failing call began and returned, with `status` and the message `words`; `second`: what
+/// the next call returned.
 inline int tellOfLost(const kiln_communicator_t &stages, unsigned deadlineMs, double begin, double found,
                       kiln_status_t status, kiln_status_t second, const std::string &words) {
-  // A stage before the lost one may have waited for one that waited, too.
+  // A stage before the lost one may have waited for a stage that waited itself.
   const bool isLate = found - begin > (stages.size - 1) * deadlineMs / 1000. + 1 || MPI_Wtime() - found > 0.1;
   const bool isSaid =
       words.find(" on stage " + std::to_string(stages.rank) + " of 3 cannot finish its ") != std::string::npos;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are split among ranks beside the same models of one process: trained weights, logits of prompts and of
-// what follows from their caches, of one sequence and of two, and what is sent for them.
+// Tensor-parallel models compared with the same models in one process: trained weights, logits of prompts and of
+// decoding with KV caches, for one sequence and for two, and the bytes that are sent.
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
@@ -42,12 +42,12 @@ WRITER(strict4, STRICT4);
 struct Case {
   std::string folder;
   size_t vocabulary, width, layers;
-  bool hasSplitTable;         // its rows are summed up, and its logits gathered
-  size_t keyHeads = SIZE_MAX; // of which there may be fewer than ranks
+  bool hasSplitTable;         // whether embeddings are reduced and logits gathered
+  size_t keyHeads = SIZE_MAX; // may be less than the number of ranks
 };
 
-/// Of a call for so many tokens in rings of n ranks: two sums a layer (Shoeybi et al. 2019, section 3), perhaps one of
-/// the embedding and the gathered logits.
+/// Returns the bytes that a rank sends in a call for `tokens` tokens in a ring of n ranks: two all-reduces per layer
+/// (Shoeybi et al. 2019, section 3) and, with a split table, one for the embedding and an all-gather of the logits.
 uint64_t sentBytes(const Case &model, uint64_t n, uint64_t tokens, uint64_t rowsOfLogits) {
   const uint64_t sums = 2 * model.layers + (model.hasSplitTable ? 1 : 0), bytes = tokens * model.width * 4;
   return sums * (2 * (n - 1) * bytes / n) +
@@ -72,7 +72,7 @@ template <class One, class Many> void expectSame(const Case &model, uint32_t cou
     EXPECT_EQ(std::memcmp(got[rank].data(), got[0].data(), wanted.size() * sizeof(float)), 0) << rank;
   EXPECT_EQ(Many::stateBytes - markBytes, (One::stateBytes - markBytes) / std::min<size_t>(count, model.keyHeads));
   EXPECT_LT(Many::weightBytes, One::weightBytes);
-  // A prompt, three tokens, one, and two of a batch, whose logits are gathered for each.
+  // The calls: a prompt, three tokens, one token, and a batch of two, whose logits are gathered for each sequence.
   const uint64_t sent =
       sentBytes(model, count, 37, 1) + 4 * sentBytes(model, count, 1, 1) + sentBytes(model, count, 2, 2);
   EXPECT_EQ(ranks.sentBytes, sent);
@@ -84,21 +84,21 @@ TEST(RanksModels, CharGptOfTwo) {
 TEST(RanksModels, CharGptOfFour) {
   expectSame<char_gpt, char_gpt_ranks4>({"char_gpt/char_gpt.safetensors", 63, 128, 4, false}, 4);
 }
-// Heads of keys that several of queries share, rotary embeddings, gates, a vocabulary that is split.
+// Grouped-query attention, rotary embeddings, gates, a split vocabulary.
 TEST(RanksModels, LlamaOfTwo) {
   expectSame<llama_writer, llama_ranks2>({"llama/king_james/model.safetensors", 2000, 128, 4, true}, 2);
 }
-// Two heads of keys for four of queries: two ranks each have a copy.
+// Two key heads for four query heads: two ranks each have a copy.
 TEST(RanksModels, LlamaOfFour) {
   expectSame<llama_writer, llama_ranks4>({"llama/king_james/model.safetensors", 2000, 128, 4, true, 2}, 4);
 }
-// Queries, keys and values of one weight, stored [in, out]; the table is the weight of the logits.
+// Queries, keys and values are in one weight, stored [in, out]; the embedding table is tied to the logits.
 TEST(RanksModels, Gpt2OfFour) {
   expectSame<gpt2_writer, gpt2_ranks4>({"gpt2/king_james/model.safetensors", 2000, 128, 3, true}, 4);
 }
 
-// Of weights and of rows in int8 each rank quantises what it has, so the numbers differ from those of one process as
-// much as these from f32.
+// Each rank quantises its part of the int8 weights and activations. The numbers therefore differ from those of one
+// process as much as those of one process differ from f32.
 TEST(RanksModels, LlamaOfTwoInInt8) {
   const std::string weights = KILN_EXAMPLES "/llama/king_james/model.safetensors";
   std::mt19937 random(testing::testSeed());
@@ -119,7 +119,7 @@ TEST(RanksModels, HaveAManifestThatSaysSlices) {
   std::ifstream file(KILN_GPT2_RANKS4 "/gpt2_ranks4.manifest.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   EXPECT_NE(text.find("\"ranks\": 4"), std::string::npos);
-  // Of queries, keys and values in one weight [128, 384] each rank has 32 columns each.
+  // The weight of queries, keys and values, [128, 384], gives each rank 32 columns of each of the three.
   std::string words;
   for (char c : text.substr(std::min(text.find("attn.c_attn.weight\""), text.size())))
     if (c != ' ' && c != '\n')
@@ -131,7 +131,7 @@ TEST(RanksModels, HaveAManifestThatSaysSlices) {
   EXPECT_NE(words.find("\"slice\":{\"dimension\":1,\"of\":384,\"sections\":["), std::string::npos);
 }
 
-/// The bits of one process.
+/// Expects the bits of one process.
 template <class Many>
 void expectSameBits(uint32_t count, const std::vector<int32_t> &tokens, const std::vector<float> &wanted) {
   ThreadRanks ranks(count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter for NCCL on NCCL: a rank, a thread, for each GPU of this machine, eight at most. Every kind in f32,
- * beside what the others have; with several GPUs, the last rank is lost then. Exits with 77 where there is no GPU. */
+/* The NCCL adapter on the real NCCL: one rank, which is a thread, per GPU of this machine, at most eight. Compares
+ * every kind of collective in f32 with the inputs of the other ranks; with several GPUs, the last rank is then lost.
+ * Exits with 77 if there is no GPU. */
 #include "kiln/communicators/nccl.h"
 
 #include <pthread.h>
@@ -19,7 +20,7 @@ static ncclUniqueId id;
     }                                                                                                                  \
   } while (0)
 
-/* What a rank has at an index: whole numbers, whose sums are exact. */
+/* Returns the input of a rank at an index: an integer, so that sums are exact. */
 static float value_of(int rank, int index) { return (float)((rank * 7 + index * 5) % 101 - 50); }
 
 static float sum_of(int index) {
@@ -35,7 +36,7 @@ static kiln_status_t begin(const kiln_communicator_t *ranks, kiln_collective_kin
   return ranks->begin(ranks->self, &what, error);
 }
 
-/* `all` has a part for each rank, as do `gathered` and `exchanged`; the others are one. */
+/* `all`, `gathered` and `exchanged` have a part for each rank; the other buffers have one part. */
 static void try_kinds(int rank, const kiln_communicator_t *ranks, kiln_nccl_t *nccl, cudaStream_t stream) {
   static const size_t parts[] = {MAX_RANKS, MAX_RANKS, MAX_RANKS, 1, 1, 1};
   kiln_error_t error = {KILN_OK, ""};
@@ -76,7 +77,7 @@ static void try_kinds(int rank, const kiln_communicator_t *ranks, kiln_nccl_t *n
   free(host);
 }
 
-/* The last rank takes no part. The others are told in time, and their streams end. */
+/* The last rank takes no part. The others must get an error in time, and their streams must complete. */
 static void try_lost(int rank, const kiln_communicator_t *ranks, kiln_nccl_t *nccl, cudaStream_t stream) {
   kiln_error_t error = {KILN_OK, ""};
   float *values;

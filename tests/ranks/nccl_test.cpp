@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The adapter for NCCL on a fake of it (fake_nccl/), by ranks that are threads: every kind and type, in the stream's
-// order; ranks that are lost, errors of NCCL and CUDA, misuse. With comms that do not block, and with those that do.
+// The NCCL adapter on a fake NCCL (fake_nccl/), with threads as ranks: every kind and element type, stream order, lost
+// ranks, errors of NCCL and CUDA, and misuse; with blocking and with nonblocking comms.
 #include "kiln/communicators/nccl.h"
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t bytesOf[] = {4, 2, 2, 4, 1, 1}; // KILN_F32 .. KILN_BOOL
 
-struct Memory { // of the device
+struct Memory { // device memory
   explicit Memory(size_t bytes) : bytes(bytes) {
     cudaMalloc(&data, bytes);
     std::memset(data, 0x55, bytes);
@@ -32,7 +32,7 @@ struct Memory { // of the device
   size_t bytes;
 };
 
-/// What a rank has at an index: a small whole number, of bool 0 or 1.
+/// Returns the input of a rank at an index: a small integer; for bool, 0 or 1.
 int valueOf(uint32_t rank, uint64_t index, uint32_t element) {
   const auto value = static_cast<int>((rank * 7 + index * 5) % 13) - 6;
   return element == KILN_BOOL ? value & 1 : value;
@@ -51,7 +51,7 @@ void put(void *memory, uint32_t element, uint64_t at, int value) {
   std::memcpy(static_cast<char *>(memory) + at * bytesOf[element], &bits, bytesOf[element]);
 }
 
-/// One of the ranks: a thread with a stream and a communicator.
+/// One rank: a thread with a stream and a communicator.
 struct Rank {
   Rank(uint32_t rank, uint32_t size, const ncclUniqueId &id, bool isBlocking, uint32_t deadline_ms) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -67,7 +67,7 @@ struct Rank {
     kiln_nccl_release(&nccl);
     cudaStreamSynchronize(stream);
     cudaStreamDestroy(stream);
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess); // none is left behind
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess); // no error is left
   }
   Rank(const Rank &) = delete;
 
@@ -82,7 +82,7 @@ struct Rank {
     const kiln_status_t status = begin(KILN_ALL_REDUCE, KILN_F32, memory.data, memory.data, elements);
     return status ? status : finish();
   }
-  /// Done by the stream, when its turn comes.
+  /// Enqueues `work` in the stream.
   void then(std::function<void()> work) {
     cudaLaunchHostFunc(
         stream,
@@ -129,7 +129,7 @@ double secondsOf(const std::function<void()> &work) {
 
 void sleep(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-/// The parts that `memory` has are those that the function says: part, index in it -> value.
+/// Expects in `memory` the values of the function wanted(part, index in the part).
 void expectParts(const char *memory, uint32_t element, uint64_t parts, uint64_t elements,
                  const std::function<int(uint32_t, uint64_t)> &wanted) {
   std::vector<char> all(parts * elements * bytesOf[element]);
@@ -138,7 +138,7 @@ void expectParts(const char *memory, uint32_t element, uint64_t parts, uint64_t 
   EXPECT_EQ(std::memcmp(memory, all.data(), all.size()), 0) << "of " << elements << " elements of type " << element;
 }
 
-/// All of it is in the stream before any of it is done, as for all we know.
+/// Enqueues all collectives in the stream before any of them needs to have run.
 void tryKinds(Rank &rank, uint32_t element, uint64_t elements) {
   const uint32_t size = rank.ranks.size, self = rank.ranks.rank, before = (self + size - 1) % size;
   const size_t part = elements * bytesOf[element];
@@ -161,13 +161,14 @@ void tryKinds(Rank &rank, uint32_t element, uint64_t elements) {
     did(rank.begin(KILN_REDUCE_SCATTER, element, all.data, scattered.data, elements));
   }
   did(rank.begin(KILN_EXCHANGE, element, all.data, exchanged.data, elements));
-  // Around a ring: each sends before it receives. With another kind behind it, all three before one is finished.
+  // Around a ring: each rank sends before it receives. A collective of another kind follows; all three are begun before
+  // one is finished.
   EXPECT_EQ(rank.begin(KILN_SEND, element, own.data, nullptr, elements, (self + 1) % size), KILN_OK);
   EXPECT_EQ(rank.begin(KILN_RECEIVE, element, nullptr, received.data, elements, before), KILN_OK);
   did(rank.begin(KILN_ALL_GATHER, element, own.data, gathered.data, elements));
   EXPECT_EQ(rank.finish(), KILN_OK);
   EXPECT_EQ(rank.finish(), KILN_OK);
-  if (isSummed) // the own part, where it is
+  if (isSummed) // in place: the result overwrites the rank's part of the input
     did(rank.begin(KILN_REDUCE_SCATTER, element, all.data, all.at(self * part), elements));
   EXPECT_EQ(rank.wait(), KILN_OK) << rank.error.message;
   if (isSummed) {
@@ -196,7 +197,7 @@ TEST(RanksNccl, FinishesInTheOrderOfTheStream) {
   runRanks(2, false, 20000, [](Rank &rank) {
     Memory value(4);
     std::atomic<bool> mayGoOn = false, hasGoneOn = false;
-    EXPECT_EQ(rank.reduce(value), KILN_OK); // which connects the ranks
+    EXPECT_EQ(rank.reduce(value), KILN_OK); // connects the ranks
     rank.then([&] {
       while (!mayGoOn)
         std::this_thread::yield();
@@ -235,7 +236,7 @@ TEST(RanksNccl, TakesAnyNumberAtATime) {
 
 constexpr char late[] = "a rank did not take part within 300 ms";
 
-/// It is lost, every call says so, and the stream ends.
+/// Expects that the communicator is lost, that every call says so, and that the stream completes.
 void expectLost(Rank &rank, const char *words, kiln_status_t wanted = KILN_RANK_LOST) {
   Memory value(4);
   EXPECT_EQ(rank.error.status, wanted);
@@ -260,7 +261,7 @@ TEST(RanksNccl, TellsWithinASecondOfTheDeadlineThatARankIsLost) {
       EXPECT_EQ(rank.wait(), KILN_OK);
       rank.nccl.deadline_ms = 300;
       kiln_status_t status = KILN_OK;
-      if (rank.ranks.rank + 1 < size) { // the last one does nothing more
+      if (rank.ranks.rank + 1 < size) { // the last rank takes no part
         EXPECT_EQ(rank.reduce(value), KILN_OK);
         EXPECT_LT(secondsOf([&] { status = rank.wait(); }), 1.3);
         EXPECT_EQ(status, KILN_RANK_LOST);
@@ -273,7 +274,7 @@ TEST(RanksNccl, TellsWithinASecondOfTheDeadlineThatARankIsLost) {
   }
 }
 
-/// When the ranks connect, in which NCCL does not return on a comm that blocks.
+/// A rank that never connects. On a blocking comm NCCL itself does not return in this case.
 TEST(RanksNccl, TellsThatARankIsLostWhichNeverCame) {
   std::atomic<bool> isTold = false;
   runRanks(2, false, 300, [&](Rank &rank) {
@@ -309,7 +310,7 @@ TEST(RanksNccl, CountsTheDeadlineFromItsTurnInTheStream) {
   runRanks(2, false, 300, [](Rank &rank) {
     Memory value(4);
     for (int round = 0; round < 2; ++round) {
-      rank.then([] { sleep(700); }); // as a long kernel
+      rank.then([] { sleep(700); }); // simulates a long kernel
       EXPECT_EQ(rank.reduce(value), KILN_OK);
     }
     rank.then([] { sleep(700); });
@@ -393,7 +394,7 @@ TEST(RanksNccl, RefusesMisuse) {
     return rank.begin(KILN_ALL_REDUCE, KILN_F32, &onHost, value.data, 1);
   });
   expect("NCCL: invalid argument: no such type or peer", [](Rank &rank, const Memory &value) {
-    EXPECT_EQ(rank.begin(KILN_SEND, KILN_F32, value.data, nullptr, 1, 7), KILN_OK); // held
+    EXPECT_EQ(rank.begin(KILN_SEND, KILN_F32, value.data, nullptr, 1, 7), KILN_OK); // only submitted by finish
     return rank.finish();
   });
   kiln_nccl_t nccl;

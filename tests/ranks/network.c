@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A network in small, for kernels without netem: network DELAYS_US LOST_OF_MILLION SEED COMMAND ARGUMENT ...
+/* A small simulated network, for kernels without netem: network DELAYS_US LOST_OF_MILLION SEED COMMAND ARGUMENT ...
  *
- * Each of the DELAYS_US (as 500,500,4500) is a node: a network namespace with the address 10.77.0.1, 10.77.0.2 ... and
- * a name, node1, node2 ... Packets from one to another take the delays of both, one way, and some are lost at random;
- * the kernel's TCP does the rest. The command runs on node1, in whose environment KILN_NETWORK is this process;
- * enter.sh runs others on other nodes. SIGUSR1 cuts the last node off for CUT_MS. The status is the command's; 77:
- * something of this is not permitted here. */
+ * Each of the DELAYS_US (such as 500,500,4500) is a node: a network namespace with the address 10.77.0.1, 10.77.0.2 ...
+ * and a name, node1, node2 ... The one-way delay of a packet is the sum of the delays of both nodes. Packets are lost
+ * at random; the kernel's TCP retransmits them. The command runs on node1 with the id of this process in the
+ * environment variable KILN_NETWORK; enter.sh runs commands on other nodes. SIGUSR1 cuts the last node off for CUT_MS.
+ * The exit status is that of the command, or 77 if this machine does not permit the set-up. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 enum { NODES = 4, PACKET = 1500, UNDERWAY = 4096, CUT_MS = 5000, NET_FD = 100, UTS_FD = 110 };
 
-/* What is under way from one node to another, the oldest first. */
+/* Packets in transit from one node to another, oldest first. */
 static struct way {
   struct packet {
     int64_t due; /* ns */
@@ -76,7 +76,7 @@ static void set_up(int device, int control, const char *name, const char *addres
     skip("a device that is up");
 }
 
-/* Its namespaces stay at NET_FD + node and UTS_FD + node. */
+/* Keeps the node's namespaces open as the descriptors NET_FD + node and UTS_FD + node. */
 static void make_node(int node) {
   char name[16], address[16];
   snprintf(name, sizeof name, "node%d", node + 1);
@@ -94,13 +94,14 @@ static void make_node(int node) {
   dup3(open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC), UTS_FD + node, O_CLOEXEC);
 }
 
-/* A number from 0 to 999,999 (xorshift64*, Vigna 2016). */
+/* Returns a random number from 0 to 999,999 (xorshift64*, Vigna 2016). */
 static uint32_t draw(void) {
   state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
   return (uint32_t)((state * 0x2545F4914F6CDD1DULL >> 32) % 1000000);
 }
 
-/* What a node has sent goes on its way: by the last byte of the address, at byte 16 to 19 of a packet of IPv4. */
+/* Queues the packets that a node has sent, by the last byte of the destination address, which is bytes 16 to 19 of an
+ * IPv4 packet. */
 static void take(int from) {
   static unsigned char data[PACKET];
   ssize_t bytes;
@@ -121,7 +122,7 @@ static void take(int from) {
   }
 }
 
-/* Hands over what has arrived; returns when the next one will: at INT64_MAX if there is none. */
+/* Delivers the packets that are due. Returns the time at which the next one is due, or INT64_MAX if there is none. */
 static int64_t deliver(void) {
   int64_t next = INT64_MAX;
   for (int from = 0; from < nodes; ++from)
@@ -147,7 +148,7 @@ static void on_signal(int number) {
     is_over = 1;
 }
 
-/* Until the command has ended, whose status it returns. Signals come while it waits, and at no other time. */
+/* Forwards packets until the command ends, and returns its status. Signals are delivered only while it waits. */
 static int forward(pid_t command, const sigset_t *waiting) {
   struct pollfd polled[NODES];
   for (int node = 0; node < nodes; ++node)
@@ -163,13 +164,13 @@ static int forward(pid_t command, const sigset_t *waiting) {
     if (is_over)
       is_over = 0, kill(command, SIGTERM);
     int status = 0;
-    for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) /* also what others have left to it */
+    for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) /* also reaps orphaned descendants */
       if (ended == command)
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 }
 
-/* The command, on the first node. */
+/* Starts the command on the first node. */
 static pid_t start(char **command, const sigset_t *signals) {
   const pid_t started = fork();
   if (started == 0) {
@@ -201,7 +202,7 @@ int main(int argc, char **argv) {
     sigaddset(&blocked, signals[i]), sigaction(signals[i], &action, NULL);
   sigprocmask(SIG_BLOCK, &blocked, &waiting);
   const pid_t command = start(&argv[4], &waiting);
-  setpriority(PRIO_PROCESS, 0, -20); /* it is to be on time beside ranks that poll; so it is even without */
+  setpriority(PRIO_PROCESS, 0, -20); /* for punctuality next to ranks that poll; failure is tolerated */
   prctl(PR_SET_TIMERSLACK, 1);
   const int status = forward(command, &waiting);
   fprintf(stderr, "network: %llu of %llu packets lost\n", (unsigned long long)lost, (unsigned long long)seen);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program as ranks on the nodes of a slow network in small (network.c), each of which gets so many of them:
-# network.sh NETWORK DELAYS_US LOST_OF_MILLION RANKS_OF_NODES MPIRUN [--recover] PROGRAM ARGUMENT ...
-# (500,500,4500 and 2,1,1: two ranks on node 1, 1 ms from that on node 2, 5 ms from that on node 3). KILN_NETWORK_SEED
-# loses the same packets again, as far as TCP sends the same ones. Nothing that it has begun outlives it.
+# Runs a program as ranks on the nodes of a simulated slow network (network.c); RANKS_OF_NODES has the number of ranks
+# of each node: network.sh NETWORK DELAYS_US LOST_OF_MILLION RANKS_OF_NODES MPIRUN [--recover] PROGRAM ARGUMENT ...
+# (500,500,4500 and 2,1,1: two ranks on node 1, 1 ms from the one on node 2 and 5 ms from the one on node 3). The same
+# KILN_NETWORK_SEED loses the same packets again, as far as TCP sends the same ones. None of its processes outlives it.
 set -eu
 network=$1 delays=$2 lost=$3 ranks=$4 mpirun=$5 recover=''
 here=$(realpath "$(dirname "$0")")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model in small that replicas train, with dropout.
+// A small model with dropout for data-parallel training.
 #pragma once
 
 #include <kiln/dsl.h>
@@ -21,7 +21,7 @@ struct Block : kiln::Layer<Block> {
   kiln::Linear<width, width> shift{"shift"};
 };
 
-/// A step takes `micro` micro-batches.
+/// A training step has `micro` micro-batches.
 template <int micro, int depth = 3> struct Trained : kiln::Model {
   using Words = kiln::Tensor<kiln::i32, rows>;
   kiln::Embedding<classes, width> words{"words"};
@@ -31,8 +31,8 @@ template <int micro, int depth = 3> struct Trained : kiln::Model {
   constexpr auto loss(Words tokens, Words targets) const {
     return kiln::cross_entropy(kiln::logits(norm(blocks(words(tokens))), words), targets);
   }
-  /// With the usual 1e-8 a gradient of rounding errors alone moves its weight by the whole rate: what only differs in
-  /// the order of sums would not stay near. Gradients are some 1e-3 here.
+  /// With the usual epsilon of 1e-8, a gradient that consists of rounding errors only moves its weight by the whole
+  /// learning rate, so results that differ in summation order only would diverge. Gradients are about 1e-3 here.
   static constexpr kiln::AdamW even{.epsilon = 1e-4};
   static constexpr auto entries() {
     auto adam = kiln::train("train", &Trained::loss, {"tokens", "targets"}, {"loss"}, even).clipped(0.25);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas that train together beside one process that goes through all of their inputs as micro-batches: losses,
-// norms, weights, and which elements dropout drops.
+// Data-parallel training compared with one process that takes all inputs as micro-batches: losses, norms, weights, and
+// dropout masks.
 #include <map>
 
 #include "../seed.h"
@@ -30,7 +30,7 @@ KILN_TRAINED(trained1_replicas4, TRAINED1_REPLICAS4);
 KILN_TRAINED(trained2_replicas2, TRAINED2_REPLICAS2);
 KILN_TRAINED(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
 
-/// `sums`: of a step.
+/// `sums`: the number of all-reduces per step.
 template <class Api>
 void runReplicas(uint32_t count, const Inputs &inputs, const std::vector<float> &wanted, uint64_t sums) {
   ThreadRanks replicas(count);
@@ -56,13 +56,14 @@ TEST(Replicas, AreOneProcessWithAllInputs) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> wanted = train<trained4>(inputs);
-  // Of each of three layers two large weights, and one of all that is small there; one of what is small outside.
+  // Two large weights and one bucket of small weights for each of three layers; one bucket of small weights outside of
+  // the layers.
   runReplicas<trained1_replicas4>(4, inputs, wanted, 3 * (2 + 1) + 1);
-  // Behind the micro-batches: those two weights of all layers, the rest.
+  // After the micro-batches: the two large weights of all layers, and one bucket of the rest.
   runReplicas<trained2_replicas2>(2, inputs, wanted, 2 + 1);
 }
 
-// Two replicas of two ranks each.
+// Two replicas of two tensor-parallel ranks each.
 TEST(Replicas, MayBeSplitAmongRanks) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -77,9 +78,9 @@ TEST(Replicas, MayBeSplitAmongRanks) {
     EXPECT_EQ(std::memcmp(got[0].data(), other.data(), got[0].size() * sizeof(float)), 0);
 }
 
-/// What a trace is told, in order.
+/// The events of a trace, in order.
 struct Events {
-  std::vector<std::pair<kiln_event_t, bool>> all; // and whether it is an end
+  std::vector<std::pair<kiln_event_t, bool>> all; // the flag marks the end of an event
   kiln_trace_t trace = {this, [](void *self, const kiln_event_t *event) { note(self, event, false); },
                         [](void *self, const kiln_event_t *event) { note(self, event, true); }};
 
@@ -89,7 +90,8 @@ private:
   }
 };
 
-// While the sums of a layer's gradients go on, those of the next layers are computed; then the rest is waited for.
+// While the all-reduces of a layer's gradients are in progress, the gradients of the next layers are computed; the step
+// waits for the all-reduces at its end.
 TEST(Replicas, AreSeenToAddUpBehindKernels) {
   const Inputs inputs(7, 4);
   ThreadRanks replicas(4);
@@ -98,8 +100,8 @@ TEST(Replicas, AreSeenToAddUpBehindKernels) {
     const kiln_communicator_t communicator = replicas.communicator(number);
     train<trained1_replicas4>(inputs, {number, 4, nullptr, &communicator, number == 0 ? &events.trace : nullptr});
   });
-  std::map<uint32_t, std::pair<kiln_event_t, int>> begun; // by their tracks; kernels since then
-  std::map<std::string, int> behind;                      // a layer's sum -> the fewest kernels
+  std::map<uint32_t, std::pair<kiln_event_t, int>> begun; // by track; with the number of kernels since
+  std::map<std::string, int> behind; // a layer's all-reduce -> the fewest kernels that overlapped it
   int sums = 0, waits = 0;
   for (const auto &[event, isEnd] : events.all) {
     if (event.worker < KILN_TRACE_TOGETHER) {
@@ -125,7 +127,7 @@ TEST(Replicas, AreSeenToAddUpBehindKernels) {
   EXPECT_TRUE(begun.empty());
   EXPECT_EQ(sums, static_cast<int>(steps * 10));
   EXPECT_EQ(waits, static_cast<int>(steps));
-  // The last layer's come first, with those of two more behind them.
+  // The last layer's all-reduces begin first and overlap the backward passes of two more layers.
   EXPECT_GT(behind.at("blocks.{}.down/2"), behind.at("blocks.{}.down/1"));
   EXPECT_GT(behind.at("blocks.{}.down/1"), behind.at("blocks.{}.down/0"));
   EXPECT_GT(behind.at("blocks.{}.down/2"), 10);
@@ -160,7 +162,7 @@ TEST(Replicas, AreAskedForWhereTheyTrain) {
   EXPECT_EQ(std::memcmp(before, after, sizeof before), 0);
 }
 
-// Of two ranks, whose sums have two parts in one process, too: micro-batches, dropout, layers that are computed twice.
+// Two ranks, with sums that also have two parts in one process: micro-batches, dropout, layers that are recomputed.
 TEST(RanksTraining, IsTheSameBitsOfSumsInPartsOfMicroBatches) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -174,7 +176,7 @@ TEST(RanksTraining, IsTheSameBitsOfSumsInPartsOfMicroBatches) {
   expectNear(one, train<trained2>(inputs));
 }
 
-/// The results of replicas, all of which have the same.
+/// Trains a grid of processes, which must all have the same results, and returns these.
 template <class Api> std::vector<float> trainGrid(const Grid &grid, const Inputs &inputs) {
   std::vector<std::vector<float>> got(grid.ranks * grid.replicas);
   runGrid(grid, [&](uint32_t process, const Place &place) { got[process] = train<Api>(inputs, place); });
@@ -183,7 +185,8 @@ template <class Api> std::vector<float> trainGrid(const Grid &grid, const Inputs
   return got[0];
 }
 
-// Sums of four parts, whether these are micro-batches of one process, replicas, or both, beside ranks.
+// Sums in four fixed parts give the same bits whether the parts are micro-batches of one process, replicas, or both,
+// also with tensor parallelism.
 TEST(Replicas, AreTheSameBitsOfSumsInParts) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that are the stages of a training of five layers, three or four of them, for resumed_stages.sh.
-// `resumed_stages begin FOLDER`: trains half of the steps, saves, and trains the others. `resumed_stages resume
-// FOLDER`: goes on from what was saved, maybe with another number of stages, to the same numbers.
+// Three or four pipeline stages of a training of five layers, for resumed_stages.sh. `resumed_stages begin FOLDER`:
+// trains half of the steps, saves, and trains the others. `resumed_stages resume FOLDER`: resumes from the checkpoint,
+// possibly with another number of stages, and must get the same numbers.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +27,7 @@ std::string bytesOf(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Losses and norms of the second half, and how many stages had them.
+/// Losses and norms of the second half, and the number of stages that computed them.
 struct Results {
   uint32_t stages = 0;
   float numbers[2 * (steps - steps / 2)] = {};
@@ -47,7 +47,7 @@ public:
     if (stages.rank == 0)
       std::ofstream(folder + "/results", std::ios::binary).write(reinterpret_cast<const char *>(&own), sizeof own);
   }
-  /// Whether it ends as the one that went on: to the bit with as many stages.
+  /// Whether the resumed training ends as the uninterrupted one: bit for bit if the number of stages is the same.
   bool resume() {
     load(process, "half");
     process.train(all);
@@ -71,7 +71,7 @@ private:
                     stages.rank ? nullptr : (folder + "/" + name).c_str()),
           process.error);
   }
-  /// Whether one process that loads a file saves its bytes.
+  /// Whether one process that loads the file saves the same bytes.
   bool isOfOneProcess(const std::string &name) {
     if (stages.rank != 0)
       return true;

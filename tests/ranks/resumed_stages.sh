@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A training that is interrupted, over processes: resumed_stages.sh RUN.SH MPIRUN PROGRAM. Four stages train and save half
-# way; four others go on from the file to the same bits; three go on to the same numbers.
+# An interrupted pipeline-parallel training: resumed_stages.sh RUN.SH MPIRUN PROGRAM. Four stages train and save
+# halfway; four stages resume from the file and get the same bits; three stages resume and get the same numbers.
 set -eu
 run=$1 mpirun=$2 program=$3
 folder=$(mktemp -d)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs a program as so many ranks on this machine, whatever it has of CPUs and whoever calls:
+# Runs a program as RANKS ranks on this machine, for any number of CPUs and any user:
 # run.sh MPIRUN [--recover] RANKS PROGRAM ARGUMENT ...
-#   - as root, as containers are, for which Open MPI wants to be told twice
-#   - more ranks than CPUs; a rank gives its CPU away as it waits
-#   - copies between ranks go through shared memory alone: containers forbid what is faster
-#   - --recover: a rank that dies, or ends without MPI_Finalize, does not end the others; the exit status is 0 then
+#   - as root, which containers use and for which Open MPI requires two confirmations
+#   - more ranks than CPUs; a waiting rank yields its CPU
+#   - copies between ranks go through shared memory only, since containers forbid the faster mechanisms
+#   - --recover: a rank that dies, or ends without MPI_Finalize, does not end the others; the exit status is then 0
 set -eu
 mpirun=$1 recover=
 shift

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the Slurm files of examples/clusters as Slurm would, without it: `srun` is mpirun here, and each task of the array
-# gets its number. run_clusters.sh MPIRUN FOLDER EXAMPLES BUILD KILN SPEC
+# Runs the Slurm files of examples/clusters without Slurm: `srun` is replaced by mpirun, and each task of an array gets
+# its number. run_clusters.sh MPIRUN FOLDER EXAMPLES BUILD KILN SPEC
 set -eu
 mpirun=$1 folder=$2 examples=$3 build=$4 kiln=$5 spec=$6
 work=$(mktemp -d)
@@ -40,13 +40,14 @@ export PATH="$work/bin:$PATH" BUILD="$build" SLURM_NTASKS=4
 WEIGHTS="$examples/char_gpt/char_gpt.safetensors" bash "$folder/slurm/write.sbatch" | tee "$work/text"
 grep -q "^And it came to pass, that the " "$work/text"
 
-# Two texts at a time, on two stages: the first one is what ranks write.
+# Two texts at a time on two pipeline stages: the first text must be the one that ranks write.
 "$here/run.sh" "$mpirun" 2 "$build/cluster_pipeline" "$examples/char_gpt/char_gpt.safetensors" 100 \
   "And it came to pass, that " "In the beginning " | tee "$work/texts"
 [ "$(sed -n 1p "$work/texts" | cut -c 1-100)" = "$(cut -c 1-100 "$work/text" | head -n 1)" ]
 grep -q "^In the beginning [a-z]" "$work/texts"
 
-# A training; and one that ends after eight steps, from whose file the job that is started again goes on to the same.
+# Trains once without interruption, and once with a job that ends after eight steps and is started again: the second job
+# resumes from the file of the first and must end with the same bytes.
 export TEXT="$examples/char_gpt/heldout.txt"
 STEPS=20 FILE="$work/whole.training" bash "$folder/slurm/train.sbatch" | tee "$work/steps"
 awk '/^step 1:/ { first = $3 } /^step 20:/ { last = $3 } END { exit !(first > 5 && last < first - 1) }' "$work/steps"
@@ -55,7 +56,7 @@ STEPS=20 FILE="$work/ended.training" bash "$folder/slurm/train.sbatch" | tee "$w
 grep -q "^step 20:" "$work/rest" && ! grep -q "^step 1:" "$work/rest"
 cmp "$work/whole.training" "$work/ended.training"
 
-# Parts of a tuning, and what merges them; fewer tasks than the file asks for, which takes as many compilations of a spec.
+# Tunes in parts and merges these; with fewer tasks than the file requests, since each task compiles a spec.
 cp "$spec" "$work/pair.cpp"
 export KILN_TEST_ARRAY=2 KILN_TEST_WORK="$work" SPEC="$work/pair.cpp" NAME=pair BUDGET=1s
 cp -r "$folder/slurm" "$work/slurm"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas that share out what their optimiser keeps: beside replicas that have all of it and beside one process; what
-// they send and keep, what files they write, what is left when one is lost, and what is refused.
+// Optimiser-state sharding (ZeRO-1) compared with replicas that have the whole state and with one process: bytes sent
+// and kept, checkpoints, the state after a replica is lost, and refused calls.
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -26,11 +26,11 @@ KILN_TRAINED_TOGETHER(trained2_shared2, TRAINED2_SHARED2);
 KILN_TRAINED_TOGETHER(trained1_ranks2_shared2, TRAINED1_RANKS2_SHARED2);
 
 constexpr uint64_t width = 16, hidden = 2048, layers = 3, large = 2 * layers * width * hidden;
-/// Norm, up, down and shift of a layer; the table and the last norm.
+/// The second line counts norm, up, down and shift of a layer; the table and the last norm.
 constexpr uint64_t parameters =
     large + layers * (2 * width + hidden + width + width * width + width) + classes * width + 2 * width;
 
-/// All replicas' results.
+/// Returns the results of all replicas.
 template <class Api>
 std::vector<std::vector<float>> trainTogether(ThreadRanks &replicas, const Inputs &inputs, uint32_t count) {
   std::vector<std::vector<float>> got(count);
@@ -43,8 +43,9 @@ std::vector<std::vector<float>> trainTogether(ThreadRanks &replicas, const Input
   return got;
 }
 
-/// `sums`: of gradients, in a step by AdamW and in one by descent, which keeps nothing. What is sent of the gradients
-/// and of the weights is what a ring sends for sums of gradients. The seven steps by AdamW have a norm, too.
+/// `sums`: the number of gradient collectives in an AdamW step, and in a gradient-descent step, which has no optimiser
+/// state. The reduce-scatter of the gradients and the all-gather of the weights together send what a ring sends for an
+/// all-reduce of the gradients. The seven AdamW steps also reduce a norm.
 template <class Api>
 std::vector<float> runShared(uint32_t n, const Inputs &inputs, const std::vector<float> &wanted,
                              std::pair<uint64_t, uint64_t> sums) {
@@ -62,11 +63,12 @@ TEST(SharedStates, AreThoseOfOneProcessWithAllInputs) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> wanted = train<trained4>(inputs);
-  // Of each of three layers two large weights, and one of all that is small there; one of what is small outside.
+  // Two large weights and one bucket of small weights for each of three layers; one bucket of small weights outside of
+  // the layers.
   runShared<trained1_shared4>(4, inputs, wanted, {3 * (2 + 1) + 1, 3 * (2 + 1) + 1});
-  // Behind the micro-batches: parts of those weights are of a layer each.
+  // After the micro-batches: parts of the large weights belong to one layer each.
   const std::vector<float> got = runShared<trained2_shared2>(2, inputs, wanted, {3 * 2 + 1, 2 + 1});
-  // Sums over replicas are as without; the norm is one of parts.
+  // Sums over replicas are as without sharding; the norm is a sum over parts.
   ThreadRanks replicas(2);
   expectNear(got, trainTogether<trained2_replicas2>(replicas, inputs, 2)[0], 1e-5);
 }
@@ -80,7 +82,7 @@ TEST(SharedStates, TakeTheirPartOfTheMemory) {
 
 class SharedFiles : public FolderTest {
 protected:
-  /// Of so many replicas: some steps, or what a file has of them, then a file.
+  /// With `count` replicas: loads `from`, or trains some steps if that is null; then saves to `to`.
   template <class Api> void save(uint32_t count, const Inputs &inputs, const char *from, const char *to) {
     ThreadRanks replicas(count);
     replicas.run([&](uint32_t number) {
@@ -113,7 +115,7 @@ protected:
     });
     return got[0];
   }
-  /// Loads and saves in one process, which is to be the same file.
+  /// Loads and saves in one process, which must write the same file.
   void expectThatOfOne(const Inputs &inputs, const char *name) {
     TrainedProcess<trained4> one(inputs);
     one.check(trained4::load(one.model.get(), one.call.arena, &one.training, at(name).c_str(), &one.error));
@@ -132,7 +134,7 @@ TEST_F(SharedFiles, AreGoneOnFromByAnyNumberOfReplicas) {
   expectNear(goOn<trained4>(inputs, {}, "four"), wanted);
   expectNear(goOnTogether<trained2_shared2>(2, inputs, "four"), wanted);
   expectNear(goOnTogether<trained2_replicas2>(2, inputs, "four"), wanted);
-  // The same number of replicas goes on to the same bits.
+  // The same number of replicas resumes to the same bits.
   ThreadRanks replicas(4);
   std::vector<float> same = trainTogether<trained1_shared4>(replicas, inputs, 4)[0];
   same.erase(same.begin(), same.begin() + 2 * half);
@@ -142,7 +144,7 @@ TEST_F(SharedFiles, AreGoneOnFromByAnyNumberOfReplicas) {
   EXPECT_TRUE(bytes("two") == bytes("four"));
 }
 
-// Two replicas of two ranks each: a rank's slice is shared out among its replicas.
+// Two replicas of two tensor-parallel ranks each: the state of a rank's slice is sharded among its replicas.
 TEST_F(SharedFiles, AndOfAGridOfRanks) {
   const Inputs inputs(17, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
@@ -156,7 +158,7 @@ TEST_F(SharedFiles, AndOfAGridOfRanks) {
     own.train(static_cast<int32_t>(steps));
     own.look();
     got[process] = own.results;
-    // What was saved, again.
+    // Loads what was saved and saves it again.
     own.check(trained1_ranks2_shared2::load(own.model.get(), own.call.arena, &own.training, path.c_str(), &own.error));
     const std::string again = at("again");
     own.check(
@@ -171,7 +173,8 @@ TEST_F(SharedFiles, AndOfAGridOfRanks) {
   expectNear(goOn<trained2>(inputs, {}, "grid"), rest);
 }
 
-// Seven sums of gradients, that of the norm, six weights: wherever the other is lost, weights are those of a step.
+// Seven gradient collectives, one for the norm, six for weights: wherever the other replica is lost, the weights are
+// those of a completed step.
 TEST_F(SharedFiles, ALostReplicaLeavesTheWeightsOfTheLastStep) {
   const Inputs inputs(3, 4);
   for (const int at : {0, 7, 8, 10, 13}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry whose rows ranks can share out, and one of which that cannot be said.
+// An entry whose rows sequence parallelism can split evenly, and one with a dynamic number of rows, which it cannot.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder in small whose training is split: attention whose heads share keys and are normalised each by itself,
-// gates, a vocabulary whose table is the weight of the logits, too, a layer that two entries have.
+// A small decoder for tensor-parallel training: grouped-query attention with a norm per head, gates, an embedding table
+// that is tied to the logits, and a layer that two entries use.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 
@@ -38,13 +38,13 @@ struct Decoder : kiln::Model {
 
   constexpr auto logits(Words tokens) const { return kiln::logits(norm(blocks(words(tokens))), words); }
   constexpr auto loss(Words tokens, Words targets) const { return kiln::cross_entropy(logits(tokens), targets); }
-  /// With all that a loss may have, of logits that are kept small (Gemma Team 2024, section 2).
+  /// With all options of the loss, and with soft-capped logits (Gemma Team 2024, section 2).
   constexpr auto smoothed(Words tokens, Words targets) const {
     constexpr kiln::CrossEntropyOptions options{.ignore = 7, .label_smoothing = 0.1};
     return kiln::cross_entropy<options>(2 * kiln::tanh(logits(tokens) / 2), targets);
   }
   static constexpr auto entries() {
-    // With a small epsilon the step of a weight whose gradient is as good as 0 is what rounding makes of it.
+    // With a small epsilon, the update of a weight whose gradient is almost 0 would be determined by rounding.
     return std::tuple{
         kiln::train("train", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{.epsilon = 1e-3})
             .clipped(0.5),

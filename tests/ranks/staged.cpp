@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or three processes that are the stages of a model: `staged` under mpirun. The last one also writes alone, and
-// compares bits. `staged killed|hangs DEADLINE_MS`: the last one is lost at its second call; the others print what
-// lost.c prints, with which call they found out, and lost.sh reads it.
+// Two or three pipeline stages of a model: `staged` under mpirun. The last process also decodes without the others and
+// compares bits. `staged killed|hangs DEADLINE_MS`: the last stage is lost at its second call; the others print what
+// lost.c prints, and which call detected the loss; lost.sh reads it.
 #include <csignal>
 #include <cstdio>
 #include <unistd.h>
@@ -36,7 +36,7 @@ bool isSame(const std::string &weights, size_t vocabulary, const kiln_communicat
   return isSame;
 }
 
-/// Reads prompts until a call fails, at the latest the tenth. They are so long that MPI does not send them ahead.
+/// Runs prompts until a call fails, at most ten. The prompts are too long for MPI's eager protocol.
 int writeUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &stages, unsigned deadlineMs) {
   kiln_error_t error{};
   kiln_options_t options{};
@@ -45,7 +45,7 @@ int writeUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &
   ::gpt2_stages3_t *model = nullptr;
   constexpr int64_t prompt = 64;
   const std::vector<int32_t> tokens(prompt);
-  static std::vector<float> logits(2000); // a communicator that failed may still use what it was given
+  static std::vector<float> logits(2000); // static: a communicator that failed may still use it
   auto *arena = new Memory((GPT2_STAGES3_PREFILL_ARENA_BYTES(1) + 63) / 64 * 64);
   std::memset(arena->data, 0, GPT2_STAGES3_STATE_BYTES);
   kiln_call_t call{arena->data, arena->bytes, nullptr, &error};
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   static kiln_mpi_t mpi;
   const kiln_communicator_t stages = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, 20000);
-  if (argc == 3) // neither MPI_Finalize, which waits for the lost rank, nor what runs at exit
+  if (argc == 3) // skips MPI_Finalize, which waits for the lost rank, and exit handlers
     _exit(writeUntilLost(argv[1], mpi, stages, static_cast<unsigned>(std::atoi(argv[2]))));
   const std::string examples = KILN_EXAMPLES;
   try {

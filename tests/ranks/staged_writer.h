@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model that is cut in stages writes, beside the same model of one process.
+// Compares the output of a pipeline-parallel model with that of the same model in one process.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ inline bool isSame(const std::vector<float> &got, const std::vector<float> &want
   return got.size() == wanted.size() && std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)) == 0;
 }
 
-/// The last stage has the logits of one process, to the bit; the others have none. States are those of the most layers
-/// that a stage has.
+/// Expects that the last stage has the logits of one process, bit for bit, and that the other stages have none. The
+/// size of the KV caches is that of the stage with the most layers.
 template <class One, class Staged>
 void expectSame(const std::string &weights, size_t vocabulary, uint32_t count, uint32_t layers) {
   const std::vector<int32_t> tokens = drawTokens(vocabulary);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that stages write together, and read their layers of: those of one process, to the byte.
+// Weight files and checkpoints that pipeline stages write together and load their layers from equal those of one
+// process, byte for byte.
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -44,7 +45,7 @@ const std::string gpt2 = KILN_EXAMPLES "/gpt2/king_james/model.safetensors";
 
 template <class Api> using Handle = std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)>;
 
-/// Bound to a file.
+/// Creates a model and binds it to a file.
 template <class Api> Handle<Api> makeModel(const kiln_options_t &options, const std::string &weights) {
   kiln_error_t error{};
   typename Api::Model *made = nullptr;
@@ -54,7 +55,7 @@ template <class Api> Handle<Api> makeModel(const kiln_options_t &options, const 
   return model;
 }
 
-/// They write together what they have bound.
+/// The processes save together the weights that they have bound.
 template <class Api> void saveTogether(const Grid &grid, const std::string &weights, const std::string &path) {
   runGrid(grid, [&](uint32_t process, const Place &place) {
     kiln_error_t error{};
@@ -68,7 +69,7 @@ template <class Api> void saveTogether(const Grid &grid, const std::string &weig
   });
 }
 
-// Of the layers of all; of a tied table, which the first and the last stage have; of slices of each.
+// Layers of all stages; a tied table, which the first and the last stage have; slices of tensor-parallel ranks.
 TEST_F(StagesFiles, OfWeightsAreThoseOfOneProcess) {
   EXPECT_EQ(char_gpt::saveAlone(makeModel<char_gpt>({}, charGpt).get(), at("one").c_str(), nullptr), KILN_OK);
   saveTogether<char_gpt_stages2>({1, 1, 2}, charGpt, at("staged"));
@@ -91,7 +92,7 @@ template <class Api> void load(TrainedProcess<Api> &process, const std::string &
   EXPECT_EQ(process.training.step, half);
 }
 
-/// Some steps, or with a path what that file has of them; then another file.
+/// Trains some steps, or loads `from` if that is given; then saves to `to`.
 void saveOne(const Inputs &inputs, const char *from, const std::string &to) {
   TrainedProcess<trained4> process(inputs);
   if (from)
@@ -112,8 +113,8 @@ template <class Api> void saveStages(const Grid &grid, const Inputs &inputs, con
   });
 }
 
-// What stages have saved, one process loads and saves to the same bytes, and so does a grid whose replicas share out
-// states; and the other way round.
+// One process, and a grid with sharded optimiser state, load what stages have saved and save the same bytes; and the
+// reverse.
 TEST_F(StagesFiles, OfTrainingsAreThoseOfOneProcess) {
   const Inputs inputs(7, 4);
   saveStages<trained4_stages3>({1, 1, 3}, inputs, nullptr, at("stages"));
@@ -127,7 +128,7 @@ TEST_F(StagesFiles, OfTrainingsAreThoseOfOneProcess) {
   EXPECT_TRUE(bytes("again") == bytes("one"));
 }
 
-// All go on from there alike.
+// Every configuration resumes from the checkpoint with the same results.
 TEST_F(StagesFiles, OfTrainingsAreGoneOnFrom) {
   const Inputs inputs(8, 4);
   TrainedProcess<trained4> whole(inputs);
@@ -146,7 +147,7 @@ TEST_F(StagesFiles, OfTrainingsAreGoneOnFrom) {
   });
 }
 
-// The last stage has the table, which is tied, a layer and a norm: two numbers of each.
+// The last stage has the tied table, one layer and a norm: two optimiser values for each parameter.
 TEST_F(StagesFiles, HavePartsOfWhatTheOptimiserKeeps) {
   constexpr size_t width = 16, hidden = 2048, table = classes * width, norm = 2 * width;
   constexpr size_t layer = norm + hidden * (2 * width + 1) + width + width * width + width;
@@ -154,7 +155,7 @@ TEST_F(StagesFiles, HavePartsOfWhatTheOptimiserKeeps) {
   EXPECT_EQ(trained4_stages3::trainingBytes, markBytes + 2 * sizeof(float) * (table + layer + norm));
 }
 
-/// What all stages return where one cannot do its part; the file is the one that was there.
+/// Expects what all stages return if one of them fails, and that the previous file is still there.
 void expectFailure(const std::string &path, kiln_status_t status, const std::string &words,
                    const std::function<void(uint32_t stage, TrainedProcess<trained4_stages3> &)> &spoil) {
   const Inputs inputs(9, 4);

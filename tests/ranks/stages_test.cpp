@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are cut in stages beside the same models of one process: the same bits, calls that are under way at the
-// same time, what a stage has of the weights, and what is refused.
+// Pipeline-parallel models compared with the same models in one process: equal bits, overlapping calls, the weights
+// that a stage has, and refused calls.
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
@@ -37,12 +37,12 @@ const std::string llama = KILN_EXAMPLES "/llama/king_james/model.safetensors";
 constexpr size_t letters = 63;
 
 TEST(Stages, TwoAreTheSameBits) { expectSame<char_gpt, char_gpt_stages2>(charGpt, letters, 2, 4); }
-// With stages between the first and the last, of one layer each, which compute the angles of positions themselves.
+// Stages between the first and the last have one layer each, and compute the rotary angles themselves.
 TEST(Stages, FourAreTheSameBits) { expectSame<llama_writer, llama_stages4>(llama, 2000, 4, 4); }
-// The table is the weight of the logits: the first stage and the last have it.
+// The embedding table is tied to the logits: the first and the last stage both have it.
 TEST(Stages, OfATiedTableAreTheSameBits) { expectSame<gpt2_writer, gpt2_stages3>(gpt2, 2000, 3, 3); }
 
-// Two ranks of two stages each: the bits of two ranks.
+// Two pipeline stages of two tensor-parallel ranks each have the bits of two ranks.
 TEST(Stages, OfRanksAreTheSameBits) {
   const std::vector<int32_t> tokens = drawTokens(letters);
   std::vector<float> wanted;
@@ -69,7 +69,7 @@ TEST(Stages, OfRanksAreTheSameBits) {
   EXPECT_TRUE(isSame(got[3], wanted));
 }
 
-/// A stage of two, with a call.
+/// One of two stages, with a call.
 class Stage {
 public:
   explicit Stage(const kiln_communicator_t &stages) : arena((CHAR_GPT_STAGES2_FORWARD_ARENA_BYTES(1) + 63) / 64 * 64) {
@@ -94,7 +94,7 @@ public:
   kiln_call_t call{};
 };
 
-// The first stage is through with five calls before the second one begins: none waits for what becomes of it.
+// The first stage completes five calls before the second stage begins: a stage does not wait for its successors.
 TEST(Stages, AreAheadOfEachOther) {
   const std::vector<int32_t> tokens = drawTokens(letters);
   ThreadRanks stages(2);
@@ -118,14 +118,14 @@ TEST(Stages, AreAheadOfEachOther) {
   char_gpt_destroy(whole);
 }
 
-/// Whether a stage of two has a tensor of the model. The table is the weight of the logits, too.
+/// Whether one of two stages has a tensor of the model. The embedding table is tied to the logits.
 bool hasTensor(uint32_t stage, const std::string &tensor) {
   if (tensor.rfind("h.", 0) == 0)
     return stage == (tensor[2] < '2' ? 0U : 1U);
   return tensor == "wte.weight" || stage == (tensor == "wpe.weight" ? 0U : 1U);
 }
 
-// Of other stages' layers no page is read; nor are they known to it afterwards.
+// A stage reads no page of other stages' layers, and does not offer these layers afterwards.
 TEST(Stages, HaveTheirLayersAlone) {
   ThreadRanks stages(2);
   for (uint32_t number = 0; number < 2; ++number) {
@@ -152,7 +152,7 @@ TEST(Stages, HaveTheirLayersAlone) {
   }
 }
 
-// The file is that of the whole model: what is wrong with another stage's layers is found by all.
+// The file is that of the whole model: every stage detects errors in another stage's layers.
 TEST(Stages, CheckAllOfTheFile) {
   ThreadRanks stages(2);
   const kiln_communicator_t peer = stages.communicator(0);
@@ -182,7 +182,7 @@ TEST(Stages, HavePackedFilesOfTheirOwn) {
   const uintmax_t bytes = std::filesystem::file_size(path);
   EXPECT_LE(bytes, char_gpt_stages2::weightBytes + 4096);
   std::filesystem::remove(path);
-  // What both send is the same.
+  // Both stages send and receive the same data.
   const std::vector<int32_t> tokens = drawTokens(letters);
   second.bind();
   std::vector<float> logits[2] = {std::vector<float>(7 * letters), std::vector<float>(7 * letters)};
@@ -193,7 +193,7 @@ TEST(Stages, HavePackedFilesOfTheirOwn) {
   EXPECT_TRUE(isSame(logits[0], logits[1]));
 }
 
-// A trace counts the layers of the whole model.
+// A trace numbers the layers of the whole model.
 TEST(Stages, TraceLayersOfAll) {
   ThreadRanks stages(2);
   const kiln_communicator_t peers[2] = {stages.communicator(0), stages.communicator(1)};

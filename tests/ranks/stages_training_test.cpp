@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages that train together beside one process that goes through the same micro-batches: losses, norms, weights, which
-// elements dropout drops, in which order a stage goes forwards and backwards, and what is left when one is lost.
+// Pipeline-parallel training compared with one process that takes the same micro-batches: losses, norms, weights,
+// dropout masks, the order of forward and backward passes, and the state after a stage is lost.
 #include <string>
 
 #include "../seed.h"
@@ -24,7 +24,8 @@ KILN_TRAINED(trained2_grid, TRAINED2_GRID);
 
 constexpr uint32_t stageCount = 3;
 
-/// Of all stages losses and norms, which are alike but for the evaluation's, and the weights that each has.
+/// Merges the results of all stages: losses and norms, which all stages have alike except for the evaluation's loss,
+/// and the weights of each stage.
 std::vector<float> merge(const std::vector<std::vector<float>> &stages) {
   std::vector<float> all = stages.back();
   for (const std::vector<float> &stage : stages) {
@@ -49,7 +50,8 @@ template <class Api> std::vector<float> trainStages(const Inputs &inputs, bool w
   return merge(got);
 }
 
-// The table is the weight of the logits: both ends update it, and count it once for the norm.
+// The embedding table is tied to the logits: the first and the last stage both update it, and it counts once in the
+// norm.
 TEST(TrainedStages, AreOneProcess) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -59,13 +61,14 @@ TEST(TrainedStages, AreOneProcess) {
   expectNear(trainStages<trained4_stages3>(inputs, true), wanted);
 }
 
-// Not even as many micro-batches as stages, or none.
+// Fewer micro-batches than stages, or none.
 TEST(TrainedStages, OfOneBatchAreOneProcess) {
   const Inputs inputs(3, 1);
   expectNear(trainStages<trained1_stages3>(inputs, true), train<trained1>(inputs));
 }
 
-// Three stages, two replicas that share out moments, two ranks: process number (stage * 2 + replica) * 2 + rank.
+// Three stages, two replicas with sharded optimiser state, two ranks: the process number is (stage * 2 + replica) * 2 +
+// rank.
 TEST(TrainedStages, OfAGridAreOneProcess) {
   const Inputs inputs(5, 4);
   std::vector<std::vector<float>> got(12);
@@ -76,7 +79,7 @@ TEST(TrainedStages, OfAGridAreOneProcess) {
     expectNear(merge({got[other], got[4 + other], got[8 + other]}), wanted);
 }
 
-/// Losses and norms of five steps, then some of the weight that all layers read.
+/// Returns losses and norms of five steps, then some elements of the weight that all layers read.
 #define TRAIN_COMMON(name, NAME)                                                                                       \
   std::vector<float> train_##name(const kiln_communicator_t *stages) {                                                 \
     kiln_error_t error{};                                                                                              \
@@ -110,7 +113,8 @@ TEST(TrainedStages, OfAGridAreOneProcess) {
 TRAIN_COMMON(common, COMMON)
 TRAIN_COMMON(common_stages4, COMMON_STAGES4)
 
-// Each stage, of one layer or two, has a part of the gradient of what all layers read, and counts it once for the norm.
+// Each stage, of one or two layers, has a part of the gradient of the weight that all layers read; the norm counts it
+// once.
 TEST(TrainedStages, AddUpWhatAllLayersRead) {
   constexpr uint32_t four = 4;
   const std::vector<float> wanted = train_common(nullptr);
@@ -125,8 +129,8 @@ TEST(TrainedStages, AddUpWhatAllLayersRead) {
     EXPECT_EQ(got[number], got[0]);
 }
 
-/// What a stage does with the others in a step: f and b for what it sends onward and back, F and B for what it receives
-/// so.
+/// Returns the order of a stage's sends and receives in a step: f for a forward send, b for a backward send, F for a
+/// forward receive, B for a backward receive.
 std::string orderOf(const std::vector<kiln_collective_t> &begun, uint32_t stage) {
   std::string order;
   for (const kiln_collective_t &what : begun)
@@ -137,7 +141,7 @@ std::string orderOf(const std::vector<kiln_collective_t> &begun, uint32_t stage)
   return order;
 }
 
-// One forward, one backward: each stage is as far ahead as it takes to keep those behind it busy.
+// The 1F1B schedule: each stage runs just as many micro-batches ahead as keep the following stages busy.
 TEST(TrainedStages, TakeTurns) {
   const Inputs inputs(9, 4);
   ThreadRanks stages(stageCount);
@@ -154,7 +158,7 @@ TEST(TrainedStages, TakeTurns) {
   EXPECT_EQ(orders[2], "FbFbFbFb");
 }
 
-/// Some weights of a stage, whichever it has.
+/// Returns some weights of a stage, those that it has.
 template <class Api> std::vector<float> readSome(TrainedProcess<Api> &process) {
   std::vector<float> all;
   for (const char *name : {"words.weight", "blocks.0.up.bias", "blocks.1.up.bias", "blocks.2.up.bias", "norm.bias"}) {
@@ -186,7 +190,7 @@ TEST(TrainedStages, ALostOneLeavesTheWeightsOfTheLastStep) {
     }
 }
 
-// All stages return the loss; the evaluation, which none of them trains by, the last one alone.
+// A training step returns the loss on all stages; an evaluation, which does not train, on the last stage only.
 TEST(TrainedStages, WantAPlaceForTheLoss) {
   const Inputs inputs(3, 4);
   ThreadRanks stages(stageCount);

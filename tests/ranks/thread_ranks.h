@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that are threads of one process: what an adapter of MPI does between processes, by copies. Sums are added in
-// the order of the ranks, those of f32 and i32. What a collective has begun to write holds other bytes until it is
-// finished, so that who reads or writes it meanwhile is found out, as is who writes to what is sent. A rank may be
-// lost, of which all others hear at their next collective.
+// Ranks that are threads of one process; copies replace what an MPI adapter does between processes. Sums of f32 and i32
+// are added in rank order. The output of a collective is filled with a poison value until the collective is finished,
+// so that an early access is detected; writing to a buffer that is being sent is detected too. A rank may be lost; all
+// others get the error at their next collective.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ public:
     }
   }
 
-  /// This rank, of the calling thread, takes part no more.
+  /// Removes this rank from the group. The rank's own thread calls this function.
   kiln_status_t lose(uint32_t rank, kiln_error_t *error = nullptr) {
     if (error)
       std::snprintf(error->message, sizeof error->message, "a rank is gone");
@@ -52,7 +52,7 @@ public:
   kiln_communicator_t communicator(uint32_t rank) {
     return {&members[rank], rank, static_cast<uint32_t>(members.size()), begin, finish, poll};
   }
-  /// Calls `work` for each rank, in a thread of its own.
+  /// Calls `work` for each rank, in a separate thread.
   void run(const std::function<void(uint32_t rank)> &work) {
     std::vector<std::thread> threads;
     for (uint32_t rank = 0; rank < members.size(); ++rank)
@@ -60,17 +60,18 @@ public:
     for (std::thread &thread : threads)
       thread.join();
   }
-  /// Of rank 0: how many collectives there were, and the bytes that it has sent in them, as rings send them; the most
-  /// that were under way at a time, and how often it was asked to go on with them.
+  /// Counters of rank 0: collectives; bytes that it sent in them, as rings send them; the most collectives that were in
+  /// progress at a time; calls of `poll` while a collective was in progress.
   uint64_t collectives = 0, sentBytes = 0, mostBegun = 0, polls = 0;
-  /// What is sent is finished when the receive of it has begun, as large messages are with MPI; else at once.
+  /// If true, a send completes when its receive has begun, as with large messages in MPI; otherwise it completes at
+  /// once.
   bool waitsForReceipt = false;
 
 private:
   struct Posted {
     kiln_collective_t what;
     std::vector<char> input;
-    uint64_t number = 0; // of what is sent, among all from there to there
+    uint64_t number = 0; // of a send: its number among the messages to this peer
   };
   struct Messages {
     std::queue<std::vector<char>> waiting;
@@ -92,11 +93,12 @@ private:
   bool isOfParts(const kiln_collective_t &what) const {
     return what.kind == KILN_REDUCE_SCATTER || what.kind == KILN_EXCHANGE;
   }
-  /// A sum of which each has its part where that was among the others', which are of no use then.
+  /// Whether a reduce-scatter is in place: each part of the result overwrites that part of the input, and the rest of
+  /// the input is no longer needed.
   static bool isScattered(uint32_t rank, const kiln_collective_t &what) {
     return what.kind == KILN_REDUCE_SCATTER && what.to == static_cast<const char *>(what.from) + rank * partBytes(what);
   }
-  /// What a collective writes.
+  /// Returns the memory that a collective writes.
   static char *written(uint32_t rank, const kiln_collective_t &what) {
     return static_cast<char *>(what.to) - (isScattered(rank, what) ? rank * partBytes(what) : 0);
   }
@@ -163,7 +165,7 @@ private:
     all->polls += rank == 0 && !begun.empty();
   }
 
-  /// What is sent is kept until it is received. How many messages that are from there to there.
+  /// Keeps the message until it is received. Returns how many messages this rank has sent to the peer.
   uint64_t send(uint32_t rank, const Posted &own) {
     const std::lock_guard lock(mutex);
     Messages &messages = between[{rank, own.what.peer}];
@@ -217,7 +219,7 @@ private:
     }
     return all;
   }
-  /// Of what all have so many bytes behind the begin of their inputs.
+  /// Sums `elements` elements of all ranks' inputs, from byte `at` on.
   template <class Number> std::vector<char> sum(uint64_t elements, uint64_t at) const {
     std::vector<Number> sum(elements), own(elements);
     for (const Member &other : members) {
@@ -237,7 +239,7 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, Messages> between; // by sender and receiver
 };
 
-/// A rank of which it is seen what it begins, and that may be lost at the collective behind so many more.
+/// A rank that records the collectives it begins, and that may be lost after `left` more.
 struct WatchedRank {
   ThreadRanks &ranks;
   kiln_communicator_t inner;

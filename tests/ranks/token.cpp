@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a token takes where ranks are far from each other, two or four of them, each on a node of its own:
-// `token FOLDER_OF_EXAMPLES DELAY_US TOKENS` on network.c. Each collective takes the delay at least once, or the
-// network is none. More is not required; the program prints it.
+// Measures the time per token with two or four distant ranks, each on a separate node: `token FOLDER_OF_EXAMPLES
+// DELAY_US TOKENS` on network.c. Each collective must take at least the delay, otherwise the simulated network does not
+// work. Nothing else is required; the program prints the times.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +29,7 @@ kiln_status_t count(void *self, const kiln_collective_t *collective, kiln_error_
   return kiln_mpi_begin(self, collective, error);
 }
 
-/// Seconds of each token but the first.
+/// Returns the seconds of each token except the first.
 template <class Api> std::vector<double> decode(const char *folder, const kiln_communicator_t &ranks, int tokens) {
   kiln_error_t error{};
   kiln_options_t options{};

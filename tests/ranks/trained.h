@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training in small of replicas.h, of one process or of one of several.
+// The small training of replicas.h, in one process or in one of several.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace kiln::test {
 
-/// What a struct of such a training has.
+/// The members of the struct of such a training.
 #define KILN_TRAINED_MEMBERS(name, NAME)                                                                               \
   KILN_TRAINER(name, NAME);                                                                                            \
   static std::vector<kiln::testing::WeightShape> weights() { return {NAME##_WEIGHTS(KILN_TEST_WEIGHT)}; }              \
@@ -28,7 +28,7 @@ namespace kiln::test {
   static constexpr size_t arenaBytes =                                                                                 \
       NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1)
 
-/// A struct of that name; and of one whose processes save together.
+/// Defines the struct of a training; the second macro is for trainings whose processes save together.
 #define KILN_TRAINED(name, NAME)                                                                                       \
   struct name {                                                                                                        \
     KILN_TRAINED_MEMBERS(name, NAME);                                                                                  \
@@ -41,7 +41,7 @@ namespace kiln::test {
 
 constexpr size_t rows = 6, classes = 40, steps = 10;
 
-/// The inputs of all steps: of each all micro-batches.
+/// The inputs of all steps, with all micro-batches of each step.
 struct Inputs {
   Inputs(uint32_t seed, size_t microBatches) : words(2 * steps * microBatches * rows) {
     std::mt19937 random(seed);
@@ -51,7 +51,7 @@ struct Inputs {
   std::vector<int32_t> words;
 };
 
-/// Which of the inputs a process takes, of how many, whom it does so with, and who is told of it.
+/// Which part of the inputs a process takes, of how many parts, its communicators, and a trace.
 struct Place {
   size_t part = 0, parts = 1;
   const kiln_communicator_t *ranks = nullptr, *replicas = nullptr;
@@ -76,7 +76,7 @@ inline kiln_options_t optionsOf(const Place &place) {
   return options;
 }
 
-/// One process's part of a training: seven steps by AdamW, then descent.
+/// One process of a training: seven AdamW steps, then gradient descent.
 template <class Api> class TrainedProcess {
 public:
   using Library = Api;
@@ -96,7 +96,7 @@ public:
     call.stages = place.stages;
   }
 
-  /// One more, whose loss and norm are results.
+  /// Runs one more step, and appends its loss and norm to the results.
   kiln_status_t step() {
     const size_t perStep = inputs.words.size() / steps / 2, own = perStep / place.parts;
     const int32_t number = ++training.step;
@@ -114,13 +114,13 @@ public:
     while (training.step < last)
       check(step());
   }
-  /// The loss without training, and some weights; of a stage NaN for what it has not.
+  /// Appends the loss without training, and some weights; NaN for weights that this stage does not have.
   void look() {
     results.push_back(NAN);
     check(Api::evaluate(model.get(), &call, inputs.words.data(), &inputs.words[rows], &results.back()));
     for (const char *name : {"words.weight", "blocks.1.norm.bias", "blocks.2.down.bias", "norm.weight"}) {
       float values[16];
-      const size_t count = std::strcmp(name, "words.weight") == 0 ? 1 : 16; // rows, or elements of what has no rows
+      const size_t count = std::strcmp(name, "words.weight") == 0 ? 1 : 16; // rows; elements if one-dimensional
       std::fill(std::begin(values), std::end(values), NAN);
       const kiln_status_t status = Api::read(model.get(), name, 0, count, values, &error);
       if (!place.stages)
@@ -142,7 +142,7 @@ private:
   const Memory arena;
 };
 
-/// All steps; the loss without training; some weights.
+/// Runs all steps; returns losses and norms, the loss without training, and some weights.
 template <class Api> std::vector<float> train(const Inputs &inputs, const Place &place = {}) {
   TrainedProcess<Api> process(inputs, place);
   process.train(static_cast<int32_t>(steps));
@@ -156,15 +156,15 @@ inline void expectNear(const std::vector<float> &got, const std::vector<float> &
     EXPECT_NEAR(got[i], wanted[i], part * std::abs(wanted[i]) + part / 10) << i;
 }
 
-/// How many there are.
+/// The number of processes in each dimension.
 struct Grid {
   uint32_t ranks, replicas, stages;
 };
 
-/// Calls `work` for each process, in a thread of its own: stage by stage, replica by replica, rank by rank. A replica
-/// has its part of the inputs.
+/// Calls `work` for each process, in a separate thread, with processes numbered by stage, then replica, then rank. Each
+/// replica has its part of the inputs.
 inline void runGrid(const Grid &of, const std::function<void(uint32_t process, const Place &)> &work) {
-  std::deque<ThreadRanks> ranks, replicas, stages; // by the numbers of the two others
+  std::deque<ThreadRanks> ranks, replicas, stages; // by the indices of the two other dimensions
   for (uint32_t i = 0; i < of.replicas * of.stages; ++i)
     ranks.emplace_back(of.ranks);
   for (uint32_t i = 0; i < of.ranks * of.stages; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of five layers, with four micro-batches.
+// Five layers, four micro-batches.
 #include "replicas.h"
 
 KILN_MODEL(trained5, Trained<4, 5>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three processes that are the stages of a training: `trained_stages` under mpirun. The last one also trains alone, and
-// compares losses and norms. `trained_stages killed|hangs DEADLINE_MS`: the last one is lost before its third step; the
-// others print what lost.c prints, and lost.sh reads it.
+// Three pipeline stages of a training: `trained_stages` under mpirun. The last process also trains without the others
+// and compares losses and norms. `trained_stages killed|hangs DEADLINE_MS`: the last stage is lost before its third
+// step; the others print what lost.c prints, and lost.sh reads it.
 #include <csignal>
 #include <cstdio>
 #include <unistd.h>
@@ -30,7 +30,7 @@ bool isNear(const std::vector<float> &got, const std::vector<float> &wanted) {
 
 int trainUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &stages, unsigned deadlineMs) {
   const Inputs inputs(1, 4);
-  // Not destroyed: a communicator that failed may still use what it was given.
+  // Not destroyed: a communicator that failed may still use the buffers.
   auto &process = *new TrainedProcess<trained4_stages3>(inputs, {.stages = &stages});
   process.train(2);
   mpi.deadline_ms = deadlineMs;
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   static kiln_mpi_t mpi;
   const kiln_communicator_t stages = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, 20000);
-  if (argc == 3) // neither MPI_Finalize, which waits for the lost rank, nor what runs at exit
+  if (argc == 3) // skips MPI_Finalize, which waits for the lost rank, and exit handlers
     _exit(trainUntilLost(argv[1], mpi, stages, static_cast<unsigned>(std::atoi(argv[2]))));
   const Inputs inputs(1, 4);
   const std::vector<float> got = train<trained4_stages3>(inputs, {.stages = &stages});

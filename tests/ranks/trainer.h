@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests of trainings take of a library, in a struct that is their template's argument.
+// The functions of a library that tests of training use, as members of a struct that is their template argument.
 #pragma once
 
 #define KILN_TRAINER(name, NAME)                                                                                       \

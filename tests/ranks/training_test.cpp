@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training that is split among ranks beside the same one of one process: losses and norms of some steps, weights and
-// what the optimiser keeps; and what is sent for it.
+// Tensor-parallel training compared with training in one process: losses and norms of some steps, weights, optimiser
+// state, and the bytes that are sent.
 #include <gtest/gtest.h>
 #include <random>
 
@@ -38,7 +38,7 @@ TRAINER(decoder_strict4, DECODER_STRICT4);
 
 constexpr int64_t batch = 3, steps = 12, vocabulary = 509, width = 32, layers = 2, ignored = 7, keyHeads = 2;
 
-/// Losses and norms of ten steps by AdamW, two by descent, the loss without training.
+/// Returns the losses and norms of ten AdamW steps and two gradient-descent steps, and the loss without training.
 template <class Api>
 std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_communicator_t *communicator = nullptr) {
   kiln_error_t error{};
@@ -63,7 +63,7 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   for (int32_t step = 1; step <= 12; ++step) {
     for (int32_t &word : tokens)
       word = static_cast<int32_t>(random() % vocabulary);
-    for (int32_t &word : targets) // -1 and 509 are no classes
+    for (int32_t &word : targets) // -1 and 509 are not valid classes
       word = static_cast<int32_t>(random() % (vocabulary + 2)) - 1;
     targets[step] = ignored;
     const float rate = step <= 10 ? 1e-2f : 1e-1f;
@@ -77,36 +77,40 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   }
   losses.push_back(NAN);
   check(Api::evaluate(made, &call, batch, tokens.data(), targets.data(), &losses.back()));
-  // A weight that each rank has all of, whose gradient is a sum over them.
+  // A weight that every rank has in whole, whose gradient is a sum over the ranks.
   float weights[width / 4];
   check(Api::read(made, "blocks.1.query_norm.weight", 0, width / 4, weights, &error));
   losses.insert(losses.end(), std::begin(weights), std::end(weights));
   return losses;
 }
 
-/// In rings of n ranks: a training of ten steps, two that compute layers twice, the loss alone.
+/// Returns the bytes that a ring of n ranks sends: a training of ten steps, two steps with recomputed layers, and the
+/// loss only.
 uint64_t sentBytes(uint64_t n) {
   constexpr uint64_t rows = batch * steps;
   auto sum = [&](uint64_t numbers) { return 2 * (n - 1) * numbers * sizeof(float) / n; };
-  // One sum for the embedding and two a layer; backward two a layer and one for what the logits are made of (Shoeybi et
-  // al. 2019, section 3). A row's largest logits are gathered, its sum of e^x and its target's logit added.
+  // The forward pass has one all-reduce for the embedding and two per layer; the backward pass has two per layer and
+  // one for the input of the logits (Shoeybi et al. 2019, section 3). The maximum logit of each row is gathered; its
+  // sum of exponentials and its target's logit are reduced.
   const uint64_t whole = sum(rows * width), largest = (n - 1) * rows * sizeof(float);
   const uint64_t forward = (1 + 2 * layers) * whole + largest + 2 * sum(rows);
-  // What normalises each query is a weight that all have alike; so are keys and values of fewer heads than ranks.
+  // The norm of query heads is a weight that all ranks have alike, as are keys and values if there are fewer heads than
+  // ranks.
   const uint64_t keys = n > keyHeads ? 2 * sum(rows * keyHeads * width / 4) : 0;
   const uint64_t backward = (2 * layers + 1) * whole + layers * (sum(width / 4) + keys), norm = sum(1);
-  // Smoothing adds up all likelihoods. Of a layer computed twice the last sum is not asked for. Without a norm the
-  // ranks tell each other whether their gradients are finite.
+  // Label smoothing sums all likelihoods. The last all-reduce of a recomputed layer is not needed. Without a norm, the
+  // ranks exchange whether their gradients are finite.
   const uint64_t isFinite = sum(1), again = forward + sum(rows) + layers * whole + backward + isFinite;
   return 10 * (forward + backward + norm) + 2 * again + forward;
 }
 
-/// What is sent more if ranks have parts of the rows between the layers. Each sum is of one part, and the parts are
-/// gathered, which is as much, but for what is computed twice: it gathers a layer's rows twice and adds parts once.
+/// Returns the additional bytes with sequence parallelism, in which ranks have parts of the rows between the layers. A
+/// reduce-scatter and an all-gather replace each all-reduce and send as much, except in recomputed layers, which gather
+/// their rows twice and reduce-scatter once.
 uint64_t sentForRows(uint64_t n) {
   constexpr uint64_t rows = batch * steps;
   const uint64_t half = (n - 1) * rows * width * sizeof(float) / n;
-  // Two norms and two biases a layer, and the last norm's weight and bias, have gradients from all ranks.
+  // Two norms and two biases per layer, and the last norm's weight and bias, have gradients from all ranks.
   const uint64_t weights = (4 * layers + 2) * (2 * (n - 1) * width * sizeof(float) / n);
   return 12 * weights + 2 * layers * half;
 }
@@ -136,7 +140,7 @@ TEST(RanksTraining, IsThatOfOneProcess) {
   expectSame<decoder_ranks2, 2>();
   EXPECT_LT(decoder_ranks2::trainingBytes, decoder::trainingBytes * 6 / 10);
 }
-// Two heads of keys, which each of them has all of.
+// Two key heads, which each rank has in whole.
 TEST(RanksTraining, IsThatOfOneProcessWithFewerHeadsOfKeysThanRanks) {
   expectSame<decoder_ranks4, 4>();
   EXPECT_LT(decoder_ranks4::trainingBytes, decoder::trainingBytes * 4 / 10);
@@ -147,7 +151,7 @@ TEST(RanksTraining, IsThatOfOneProcessWithPartsOfTheRows) {
   EXPECT_LT(decoder_rows2::arenaBytes, decoder_ranks2::arenaBytes);
 }
 
-/// Losses, norms and what else train gives of so many ranks.
+/// Returns losses, norms and the other results of `train` with `count` ranks.
 template <class Api, size_t count> std::vector<float> trainRanks(uint32_t seed) {
   ThreadRanks ranks(count);
   std::vector<float> got[count];
@@ -162,7 +166,7 @@ template <class Api, size_t count> std::vector<float> trainRanks(uint32_t seed) 
   return got[0];
 }
 
-// Sums of four parts, heads that share two of keys, norms that all heads have in common.
+// Sums in four fixed parts, two key heads that are shared by several query heads, norms that all heads share.
 TEST(RanksTraining, IsTheSameBitsOfSumsInParts) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));

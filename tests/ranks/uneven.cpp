@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder that writes on, of six layers, and beside it a stack of seven: no number of stages divides both.
+// A decoder of six layers, and next to it a stack of seven layers: no number of stages divides both.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of unequal numbers of layers: what one process computes, trains and saves, what each has of a file, and how
-// large it is.
+// Pipeline stages with unequal numbers of layers: what they compute, train and save compared with one process, the
+// tensors that each stage has, and their sizes.
 #include <set>
 #include <string>
 
@@ -34,7 +34,7 @@ WRITER(uneven_stages5, UNEVEN_STAGES5);
 
 class UnevenStages : public FolderTest {
 protected:
-  /// A file of weights for the model of uneven.cpp.
+  /// Writes a weight file for the model of uneven.cpp, and returns its path.
   std::string unevenWeights() const {
     testing::WeightImage image(std::vector<testing::WeightShape>{UNEVEN_WEIGHTS(KILN_TEST_WEIGHT)});
     std::ofstream(at("uneven"), std::ios::binary)
@@ -43,7 +43,8 @@ protected:
   }
 };
 
-// Three layers on two stages; four on three; six on five, of which those between have other numbers of other layers.
+// Three layers on two stages; four on three; six on five, where the middle stages differ in their numbers of layers of
+// both stacks.
 TEST_F(UnevenStages, WriteTheSameBits) {
   expectSame<gpt2_writer, gpt2_stages2>(KILN_EXAMPLES "/gpt2/king_james/model.safetensors", 2000, 2, 3);
   expectSame<llama_writer, llama_stages3>(KILN_EXAMPLES "/llama/king_james/model.safetensors", 2000, 3, 4);
@@ -51,10 +52,10 @@ TEST_F(UnevenStages, WriteTheSameBits) {
 }
 
 constexpr uint32_t five = 5;
-/// Of the five stages: layers of "h", of "deep".
+/// For each of the five stages: the number of layers of "h" and of "deep".
 constexpr uint32_t layersOf[five][2] = {{1, 1}, {1, 1}, {1, 2}, {2, 2}, {1, 1}};
 
-/// Whether a stage of five has a tensor, of the model's 6 + 7 layers.
+/// Whether one of five stages has a tensor of the model, whose stacks have 6 and 7 layers.
 bool hasTensor(uint32_t stage, const std::string &tensor) {
   for (const int stack : {0, 1}) {
     const std::string scope = stack ? "deep." : "h.";
@@ -69,7 +70,7 @@ bool hasTensor(uint32_t stage, const std::string &tensor) {
   return (tensor == "words.weight" && stage == 0) || stage + 1 == five;
 }
 
-/// A stage of five.
+/// One of five stages.
 struct UnevenStage {
   explicit UnevenStage(const kiln_communicator_t &stages)
       : arena((UNEVEN_STAGES5_CLASSIFY_ARENA_BYTES(1) + 63) / 64 * 64) {
@@ -89,7 +90,7 @@ struct UnevenStage {
   kiln_call_t call{};
 };
 
-// Of other stages' layers no page is read; nor are they known to it afterwards.
+// A stage reads no page of other stages' layers, and does not offer these layers afterwards.
 TEST_F(UnevenStages, HaveTheirLayersAlone) {
   const Image all(unevenWeights());
   ThreadRanks stages(five);
@@ -113,14 +114,14 @@ TEST_F(UnevenStages, HaveTheirLayersAlone) {
     ASSERT_EQ(uneven_stages5_save_packed(stage.model, at("packed").c_str(), &stage.error), KILN_OK);
     packed.push_back(std::filesystem::file_size(at("packed")) - packedHead);
   }
-  // No room for a layer that a stage has not.
+  // There is no room for layers that a stage does not have.
   EXPECT_EQ(packed[3], 2 * packed[1]);
   EXPECT_LT(packed[1], packed[2]);
   EXPECT_LT(packed[2], packed[3]);
   EXPECT_EQ(*std::max_element(packed.begin(), packed.end()), UNEVEN_STAGES5_WEIGHT_BYTES);
 }
 
-// An entry whose stack is another one. A trace counts the layers of the whole model.
+// An entry that uses the other stack. A trace numbers the layers of the whole model.
 TEST_F(UnevenStages, ClassifyTheSameBits) {
   const std::string weights = unevenWeights();
   std::vector<float> x(3 * 64), wanted(3 * 5), got(wanted.size(), NAN);
@@ -164,7 +165,8 @@ KILN_TRAINED_TOGETHER(trained5_stages3, TRAINED5_STAGES3);
 KILN_TRAINED_TOGETHER(trained5_stages4, TRAINED5_STAGES4);
 KILN_TRAINED_TOGETHER(trained2_grid_of_two, TRAINED2_GRID_OF_TWO);
 
-/// Of all processes losses and norms; the evaluation is the last stage's, weights are those of stages that have them.
+/// Compares all processes with one: losses and norms; the loss of the evaluation on the last stage; weights on the
+/// stages that have them.
 template <class Api> void expectOneProcess(const Grid &grid, const Inputs &inputs, const std::vector<float> &wanted) {
   std::vector<std::vector<float>> got(grid.ranks * grid.replicas * grid.stages);
   runGrid(grid, [&](uint32_t process, const Place &place) { got[process] = train<Api>(inputs, place); });
@@ -179,7 +181,7 @@ template <class Api> void expectOneProcess(const Grid &grid, const Inputs &input
   }
 }
 
-// With dropout, micro-batches, a table on both ends; layers computed twice as they descend.
+// Dropout, micro-batches, a table on the first and the last stage; gradient-descent steps recompute layers.
 TEST_F(UnevenStages, TrainAsOneProcess) {
   const uint32_t seed = testing::testSeed();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -191,7 +193,8 @@ TEST_F(UnevenStages, TrainAsOneProcess) {
   expectOneProcess<trained5_stages4>({1, 1, 4}, inputs, five);
 }
 
-// Of five layers on three stages the first two have two, on four the third has, which is no end with a table.
+// Five layers on three stages: 2, 2 and 1. On four stages, the third one has two layers, and it does not have the
+// table.
 TEST_F(UnevenStages, HavePartsOfWhatTheOptimiserKeeps) {
   constexpr size_t width = 16, hidden = 2048, table = classes * width, norm = 2 * width;
   constexpr size_t layer = norm + hidden * (2 * width + 1) + width + width * width + width;
@@ -204,7 +207,7 @@ TEST_F(UnevenStages, HavePartsOfWhatTheOptimiserKeeps) {
 
 constexpr int32_t half = 5;
 
-/// A file of what some processes have: of a few steps, or of another file.
+/// Saves the state of a process after a few steps, or after loading `from`.
 template <class Api, class Save>
 void saveProcess(const Place &place, const Inputs &inputs, const std::string &from, const Save &save) {
   TrainedProcess<Api> process(inputs, place);
@@ -229,7 +232,7 @@ template <class Api> void saveOne(const Inputs &inputs, const std::string &from,
   });
 }
 
-// What some have saved, others load and save to the same bytes.
+// Other configurations load what some have saved, and save the same bytes.
 TEST_F(UnevenStages, HaveFilesOfOneProcess) {
   const Inputs inputs(7, 4);
   saveTogether<trained5_stages4>({1, 1, 4}, inputs, "", at("four"));
@@ -246,7 +249,7 @@ TEST_F(UnevenStages, HaveFilesOfOneProcess) {
   EXPECT_TRUE(bytes("one") == bytes("grid"));
 }
 
-// A training of four stages goes on with three, which end where one process does.
+// Three stages resume a training of four stages and end where one process does.
 TEST_F(UnevenStages, GoOnWithAnotherNumber) {
   const Inputs inputs(8, 4);
   TrainedProcess<trained5> whole(inputs);

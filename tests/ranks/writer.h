@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A session of a library that writes on, of one process or of one of several ranks.
+// A session of a library that decodes, in one process or in one of several ranks.
 #pragma once
 
 #include <cmath>
@@ -15,10 +15,11 @@
 
 namespace kiln::test {
 
-/// What precedes states in an arena, and what a training keeps, which tells that a session was begun.
+/// The size of the mark that precedes states in an arena and the optimiser state of a training, and that tells whether
+/// a session was begun.
 [[maybe_unused]] constexpr size_t markBytes = 64;
 
-/// The functions of a library that writes on, and its constants.
+/// The functions and constants of a library that decodes.
 #define WRITER(name, NAME)                                                                                             \
   struct name {                                                                                                        \
     using Model = name##_t;                                                                                            \
@@ -44,9 +45,8 @@ struct Memory {
   void *data;
 };
 
-/// What a session gives, of one process or of one of several ranks and stages:
-/// the logits of a prompt of 37 tokens, of three tokens that follow, and of two more beside those of another sequence,
-/// which begins with the second one.
+/// Returns the logits of a session, in one process or in one of several ranks and stages: of a prompt of 37 tokens, of
+/// three following tokens, and of two more in a batch with another sequence, which begins with the second token.
 template <class Api>
 std::vector<float> write(const std::string &weights, const std::vector<int32_t> &tokens, size_t vocabulary,
                          const kiln_communicator_t *communicator = nullptr,
@@ -81,7 +81,7 @@ std::vector<float> write(const std::string &weights, const std::vector<int32_t> 
   check(Api::prefill(made, &call, prompt, prompt, tokens.data(), next));
   for (int64_t at = prompt; at < prompt + 3; ++at)
     check(Api::decode(made, &call, at + 1, &tokens[at], next += vocabulary));
-  // The other sequence has two tokens, the first of which is decoded here.
+  // The other sequence has two tokens. The first is its prompt.
   kiln_call_t other = call;
   other.arena = others.data;
   check(Api::prefill(made, &other, 1, 1, &tokens[1], next += vocabulary));
@@ -95,7 +95,7 @@ std::vector<float> write(const std::string &weights, const std::vector<int32_t> 
   return logits;
 }
 
-/// How far the numbers are from those that were wanted, in parts of the largest of these; infinite: one is not finite.
+/// Returns the largest difference relative to the largest wanted number, or infinity if a number is not finite.
 inline double distance(const std::vector<float> &got, const std::vector<float> &wanted) {
   double largest = 0, difference = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two or four processes that write together, each of which also writes alone; two also save their weights together:
-// `written` under mpirun, with the folder of the examples.
+// Two or four ranks that decode together, each of which also decodes by itself; two ranks also save their weights
+// together: `written` under mpirun, with the folder of the examples.
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static std::string bytesOf(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Whether what ranks save is what one process saves, to the byte; of rank 0, which has the files.
+/// Whether ranks save the same bytes as one process. Only rank 0 knows, which has the files.
 static bool savesTheSame(const std::string &weights, const kiln_communicator_t &ranks) {
   const std::string path = std::filesystem::temp_directory_path() / ("kiln_written_" + std::to_string(getpid()));
   kiln_error_t error{};

@@ -11,12 +11,12 @@ static int64_t between(int64_t least, int64_t most, Random &random) {
   return std::uniform_int_distribution<int64_t>(least, most)(random);
 }
 
-/// A value for each symbol.
+/// Returns a random value for each symbol.
 static std::vector<int64_t> drawExtents(const kiln_symbol_t *symbols, uint32_t count, int64_t span, Random &random) {
   std::vector<int64_t> extents;
   for (uint32_t i = 0; i < count; ++i)
     extents.push_back(between(symbols[i].min, std::min(symbols[i].max, symbols[i].min + span), random));
-  for (uint32_t repeat = 0; repeat < count; ++repeat) // one may follow from another that follows from a third
+  for (uint32_t repeat = 0; repeat < count; ++repeat) // a lower bound may depend on another one that depends on a third
     for (uint32_t i = 0; i < count; ++i)
       if (symbols[i].least)
         extents[i] = std::max(extents[i], extents[symbols[i].least - 1]);
@@ -33,7 +33,7 @@ Call::Call(Model &model, size_t number, Guard guard, int64_t span, Random &rando
     tensors.push_back(draw(entry.arguments[i], random));
 }
 
-/// At most so many that each can have a few rows.
+/// Draws a number of sequences such that each can have a few rows.
 void Call::drawSequences(int64_t span, Random &random) {
   const int64_t count = between(1, std::min<int64_t>({span + 1, 5, entry.symbols[0].max}), random);
   int64_t rows = 0;
@@ -91,19 +91,19 @@ Call::Tensor Call::draw(const kiln_argument_t &argument, Random &random) const {
   return tensor;
 }
 
-/// The entry, watched by RealtimeSanitizer where the compiler has it.
+/// Calls the entry, which RealtimeSanitizer checks if the compiler supports it.
 static kiln_status_t callEntry(size_t number, const Model &model, const kiln_call_t &call,
                                const Values &values) noexcept KILN_NONBLOCKING {
   return library.entries[number](model.get(), &call, values);
 }
 
-/// One thread is each worker in turn.
+/// Runs all tasks on one thread, as each worker in turn.
 static void runInTurns(void *self, uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
   for (uint32_t i = 0; i < count; ++i)
     task(context, i, i % static_cast<const kiln_executor_t *>(self)->workers);
 }
 
-/// Fills memory, of which the first `zeros` bytes are states that a session begins with.
+/// Fills memory; the first `zeros` bytes are states with which a session begins, and are zeroed.
 static void prepare(GuardedMemory &memory, unsigned char filling, uint64_t zeros) {
   memory.fill(filling);
   std::memset(memory.data(), 0, zeros);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of an entry, with extents and inputs that are drawn. Each tensor, the arena and each sequence's states lie
-// between forbidden pages and are exactly as large as they must be.
+// One call of an entry with random extents and inputs. Each tensor, the arena and each sequence's states are between
+// guard pages and have exactly the required size.
 #pragma once
 
 #include "model.h"
@@ -16,18 +16,18 @@ using Random = std::mt19937_64;
 
 class Call {
 public:
-  /// Extents are at most `span` above their least.
+  /// Extents exceed their minimum by at most `span`.
   Call(Model &model, size_t entry, Guard guard, int64_t span, Random &random);
 
-  /// What a run is to show of outputs and states, and what went wrong, or nothing.
+  /// The bytes of outputs and states after a run, and an error message, which is empty on success.
   struct Result {
     std::string mistake;
     std::vector<unsigned char> bytes;
   };
-  /// From states of zeros and the weights that were bound, with all other memory filled. One thread is each of the
-  /// workers in turn. The entry itself is called in a real-time context.
+  /// Runs from zero states and the bound weights, with all other memory filled with `filling`. One thread runs as each
+  /// worker in turn. The entry itself is called in a real-time context.
   Result run(unsigned char filling, uint32_t workers);
-  /// "forward(tokens=3)"
+  /// For example "forward(tokens=3)".
   std::string words() const;
 
 private:
@@ -38,13 +38,13 @@ private:
   };
   struct Tensor {
     Memory memory;
-    std::vector<unsigned char> given; // of an input
+    std::vector<unsigned char> given; // the contents of an input
   };
 
   void drawSequences(int64_t span, Random &random);
   Tensor draw(const kiln_argument_t &argument, Random &random) const;
   Result look(const GuardedMemory &arena) const;
-  /// Bytes of states at the beginning of the arena.
+  /// Returns the size of the states at the beginning of the arena.
   uint64_t arenaStates() const { return entry.is_batch ? 0 : entry.state_bytes; }
   int64_t valueOf(const kiln_extent_t &extent) const;
   Memory allocate(uint64_t bytes) const { return std::make_unique<GuardedMemory>(bytes, guard); }

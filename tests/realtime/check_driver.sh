@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# That the driver finds what is wrong with a library of mistakes: check_driver.sh PROGRAM WATCHED
+# Checks that the driver finds the mistakes of a faulty library: check_driver.sh PROGRAM WATCHED
 set -u
 program=$1 watched=$2
 words=$(mktemp)

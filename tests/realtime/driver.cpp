@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // driver [--calls N] [--seed S] [--most MB]: calls the entries of the library that it is linked with, N times with
-// drawn extents (unless given: each with its smallest and with larger ones). Each call is made twice, with other bytes
-// in the arena and the outputs before it and by another number of workers, and has to give the same ones. 77: the
-// library has more than MB megabytes of weights. --control does in a real-time context what must not be done there.
+// random extents (by default each entry once with its smallest and once with larger extents). Each call is made twice,
+// with different initial bytes in the arena and the outputs and different numbers of workers, and must give the same
+// results. Exits with 77 if the library has more than MB megabytes of weights.
 #include "../seed.h"
 #include "call.h"
 
@@ -13,7 +13,7 @@
 
 namespace kiln::realtime {
 
-/// Nothing, or what went wrong.
+/// Returns an empty string, or the error message.
 static std::string tryCall(Call &call, Random &random) {
   const Call::Result first = call.run(0xff, 1), second = call.run(0x41, static_cast<uint32_t>(2 + random() % 2));
   for (const Call::Result *result : {&first, &second})
@@ -25,7 +25,7 @@ static std::string tryCall(Call &call, Random &random) {
   return "byte " + std::to_string(place - first.bytes.begin()) + " of outputs and states follows from what was there";
 }
 
-/// So much above its least an extent is: often a little, at times as far as it goes.
+/// Draws how far extents exceed their minimum: often a little, sometimes up to their maximum.
 static int64_t drawSpan(Random &random) {
   static constexpr int64_t spans[] = {0, 1, 4, 17, 40, 40, 130, 1 << 20};
   return spans[random() % std::size(spans)];

@@ -6,7 +6,7 @@
 
 namespace kiln::realtime {
 
-/// `size` times what is there.
+/// Sums `size` equal inputs.
 template <class Number> static void addUp(void *to, const void *from, uint64_t elements, uint32_t size) {
   for (uint64_t i = 0; i < elements; ++i) {
     Number value;
@@ -23,7 +23,7 @@ kiln_status_t EqualRanks::begin(void *self, const kiln_collective_t *what, kiln_
   const uint64_t bytes = what->elements * sizes[what->element];
   const auto *from = static_cast<const char *>(what->kind == KILN_ALL_REDUCE ? what->to : what->from);
   if (what->kind == KILN_REDUCE_SCATTER || what->kind == KILN_EXCHANGE)
-    from += rank * bytes; // what each of the others has for this one
+    from += rank * bytes; // the part that each of the others has for this rank
   switch (what->kind) {
   case KILN_ALL_REDUCE:
   case KILN_REDUCE_SCATTER:

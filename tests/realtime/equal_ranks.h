@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank hears from others that all have what it has, and a stage from one before it that sends zeros: so one
-// process calls a library for several.
+// Simulates communication with ranks that all have the same data as this one, and with a previous pipeline stage that
+// sends zeros, so that one process can call a library for several.
 #pragma once
 
 #include "kiln/runtime.h"
 
 namespace kiln::realtime {
 
-/// The communicator of the last of `size` processes; null: there is one. It neither waits nor allocates.
+/// The communicator of the last of `size` processes, or null if there is only one. It neither waits nor allocates.
 class EqualRanks {
 public:
   explicit EqualRanks(uint32_t size) : communicator{this, size > 0 ? size - 1 : 0, size, begin, finish, nullptr} {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that a hand has written, of entries that each do what the driver must find (check_driver.sh).
+// A hand-written library, each entry of which makes a mistake that the driver must find (check_driver.sh).
 #include "library.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace kiln::realtime {
 namespace {
 
-/// Four numbers.
+/// Returns the description of a tensor of four numbers.
 constexpr kiln_argument_t tensor(const char *name, bool isOutput) {
   kiln_argument_t made{};
   made.name = name;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A generated library behind types that all libraries share. write_library.cmake makes one of a manifest.
+// A type-erased interface to a generated library, which is the same for all libraries. write_library.cmake generates it
+// from a manifest.
 #pragma once
 
 #include "runtime/src/model.h"
@@ -11,7 +12,7 @@
 
 namespace kiln::realtime {
 
-/// All that an entry is called with, in the order of its parameters. A batch has sequences instead of extents.
+/// The arguments of an entry, in the order of its parameters. A batch has sequences instead of extents.
 struct Values {
   const int64_t *extents;
   void *const *tensors;
@@ -29,7 +30,7 @@ struct Library {
   std::vector<kiln_status_t (*)(const void *model, const kiln_call_t *call, const Values &values)> entries;
 };
 
-/// Of the program's one library.
+/// The library that the program is linked with.
 extern const Library library;
 
 /// Calls the function of an entry, as a program does.
@@ -50,7 +51,7 @@ struct EntryOf<function> {
       else
         return static_cast<T>(*tensor++);
     };
-    // Braces: from left to right.
+    // Braces guarantee evaluation from left to right.
     const std::tuple<const Model *, const kiln_call_t *, Parameters...> arguments{
         static_cast<const Model *>(model), call, next(std::type_identity<Parameters>())...};
     return std::apply(function, arguments);

@@ -15,7 +15,7 @@ static void check(kiln_status_t status, const kiln_error_t &error) {
   std::abort();
 }
 
-/// The rows of the library's table.
+/// Returns the rows of the library's table of weights.
 static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descriptor) {
   static const char *const types[] = {
 #define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) #name,
@@ -25,7 +25,7 @@ static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descri
   for (uint32_t i = 0; i < descriptor.weight_count; ++i) {
     const kiln_weight_t &weight = descriptor.weights[i];
     table.push_back({weight.name, weight.copies, {weight.shape, weight.shape + weight.rank}, types[weight.dtype]});
-    if (descriptor.shards && descriptor.shards[i].section_count > 0) // the file has that of all ranks
+    if (descriptor.shards && descriptor.shards[i].section_count > 0) // the file has the whole tensor of all ranks
       table.back().shape[descriptor.shards[i].dim] = static_cast<int64_t>(descriptor.shards[i].extent);
   }
   return table;
@@ -46,7 +46,7 @@ Model::Model(Guard guard)
     : guard(guard), ranks(library.descriptor.ranks), replicas(library.descriptor.replicas),
       stages(library.descriptor.stages) {
   allocator = {this,
-               [](void *self, size_t bytes, size_t) -> void * { // which are a multiple of the alignment
+               [](void *self, size_t bytes, size_t) -> void * { // sizes are multiples of the alignment
                  auto &model = *static_cast<Model *>(self);
                  return model.blocks.emplace_back(bytes, model.guard).memory.data();
                },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library's model with weights of the counter. All memory that it has asked for, its packed weights and itself,
-// lies between forbidden pages, and can only be read, unless the model trains. Of a library for several ranks or stages
-// it is the last one.
+// The library's model with weights of the counter. All memory that it allocates, for itself and for its packed weights,
+// is between guard pages, and is read-only unless the model trains. For a library for several ranks or stages, it is
+// the last one.
 #pragma once
 
 #include "equal_ranks.h"
@@ -16,12 +16,12 @@ namespace kiln::realtime {
 using testing::Guard;
 using testing::GuardedMemory;
 
-/// Of the tensors that a file has for the library.
+/// Returns the size of the tensors that a file has for the library.
 uint64_t bytesOfWeights(const kiln_descriptor_t &descriptor);
 
 class Model {
 public:
-  /// Ends the program where the library refuses.
+  /// Ends the program if the library returns an error.
   explicit Model(Guard guard);
   ~Model();
   Model(const Model &) = delete;
@@ -32,11 +32,11 @@ public:
     const bool isCut = library.descriptor.stages > 1;
     return variant->bodies[entry + (isCut ? KILN_ROLE_LAST * library.descriptor.entry_count : 0)];
   }
-  /// For a call.
+  /// The communicators for a call.
   const kiln_communicator_t *communicator() const { return ranks.get(); }
   const kiln_communicator_t *replicasCommunicator() const { return replicas.get(); }
   const kiln_communicator_t *stagesCommunicator() const { return stages.get(); }
-  /// Takes back what a training has changed.
+  /// Restores the weights that a training has changed.
   void restore();
   /// Whether nothing was written around its memory.
   bool isIntact() const;
@@ -45,7 +45,7 @@ private:
   struct Block {
     Block(size_t bytes, Guard guard) : memory(bytes, guard) {}
     GuardedMemory memory;
-    std::vector<unsigned char> bound; // what it was before the first call, of a model that trains
+    std::vector<unsigned char> bound; // the contents before the first call, for a model that trains
   };
 
   Guard guard;

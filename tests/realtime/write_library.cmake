@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake -D MANIFEST=NAME.manifest.json -D OUTPUT=FILE.cpp -P write_library.cmake: the library's functions and all of its
-# entries as a kiln::realtime::Library.
+# cmake -D MANIFEST=NAME.manifest.json -D OUTPUT=FILE.cpp -P write_library.cmake: writes the library's functions and all
+# of its entries as a kiln::realtime::Library.
 file(READ "${MANIFEST}" manifest)
 string(JSON name GET "${manifest}" name)
 string(JSON count LENGTH "${manifest}" entries)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No allocation inside an entry.
+// Entries must not allocate memory.
 #include "allocations.h"
 #include "support.h"
 

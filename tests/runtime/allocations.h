@@ -3,7 +3,8 @@
 
 namespace kiln_test {
 
-/// All allocations of this program so far, libc's included: linked with it is a malloc that counts.
+/// Returns the number of allocations of this program so far, including those of libc. The program is linked with a
+/// counting malloc.
 long allocations();
 
 } // namespace kiln_test

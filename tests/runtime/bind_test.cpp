@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding a weight file: what does not fit the model is refused by name, and leaves the model as it was.
+// Binding a weight file: a file that does not fit the model is refused by name, and leaves the model unchanged.
 #include "support.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(Bind, OrderAndEscapesInTheFileDoNotMatter) {
   EXPECT_EQ(packedBytes(), before);
 }
 
-// Without an allocator of the caller's the packed copy lies in pages of the system.
+// Without a caller's allocator, the packed copy is stored in pages from the system.
 TEST_F(Bind, TheAllocatorDoesNotMatter) {
   ASSERT_EQ(bind(testWeights()), KILN_OK);
   const std::string wanted = packedBytes();
@@ -157,7 +157,7 @@ TEST_F(Bind, UnreadableFilesAreRefused) {
   EXPECT_STREQ(Error.message, "cannot read weight file \"/\": not a regular file");
   EXPECT_EQ(kiln_bind_weights(Model, "/dev/null", &Error), KILN_FILE_ERROR);
   EXPECT_STREQ(Error.message, "cannot read weight file \"/dev/null\": not a regular file");
-  // A pipe that nobody writes to must not be waited for.
+  // Opening a pipe without a writer must not block.
   std::string pipe = std::string(empty.path()) + ".pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(kiln_bind_weights(Model, pipe.c_str(), &Error), KILN_FILE_ERROR);
@@ -216,7 +216,7 @@ TEST(Create, MisalignedAllocatorIsRefused) {
   EXPECT_TRUE(isReleased);
 }
 
-// What the compiler could get wrong must not write outside the packed copy.
+// Errors of the compiler must not cause writes outside of the packed copy.
 TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
   const kiln_options_t options = {};
@@ -250,8 +250,8 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 13, got 12");
 }
 
-// Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies
-// may still have a hole; weights of one joined tile row share an offset.
+// Two weights of the same name pack one tensor twice, dense for gathering and tiled for matrix products; a name without
+// copies may still have a placeholder; weights that are concatenated in one row of tiles share an offset.
 TEST(Create, TiedAndJoinedWeights) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
   const kiln_options_t options = {};

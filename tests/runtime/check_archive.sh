@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES MAX_PACKED_TEXT_BYTES
-#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES MAX_SELFTEST_TEXT_BYTES MAX_RANKS_TEXT_BYTES
-#   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
-#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints, batches, self-tests and several
-#     ranks add
+# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES
+#   MAX_PACKED_TEXT_BYTES MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES MAX_SELFTEST_TEXT_BYTES MAX_RANKS_TEXT_BYTES
+#   - the code linked into a program that binds weights and calls entries on a pool stays below its budget, and so does
+#     the additional code of a model on a GPU, of packed files, of readers of quantised checkpoints, of batches, of
+#     self-tests and of several ranks
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
-#   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
-#   - nothing undefined but the model's tables and the libc functions below
+#   - the members for the CPU refer to none of those for CUDA, so these are linked only if a variant refers to them
+#   - no undefined symbols except the model's tables and the libc functions below
 set -eu
 archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 selftest_limit=$7 ranks_limit=$8
 failed=0
@@ -20,7 +20,7 @@ roots="create bind_weights bind_weights_from_memory destroy run status_text pool
 free do_par_for copy_rows"
 cuda_roots="cuda_backend cuda_launch cuda_launch_mapped cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
-# The code that is linked for these roots.
+# Prints the size of the code that is linked for these root symbols.
 linked_bytes() {
   # shellcheck disable=SC2046 # a word a root
   ld -shared --gc-sections $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"
@@ -63,7 +63,8 @@ sections=$(size -A "$archive" | awk '$1 ~ /^\.(data|bss|tdata|tbss|init_array|fi
 foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kiln_/ { print $3 }')
 [ -z "$foreign" ] || fail "global symbols require the prefix kiln_, got $foreign"
 
-# Symbols of the members whose names begin with "cuda", and of the others: archive:member:value type name.
+# Prints the symbols of the members whose names begin with "cuda", or of the others, from lines archive:member:value
+# type name.
 symbols() { # DEFINED_OR_UNDEFINED IS_CUDA
   nm -A -g "--$1-only" "$archive" |
     awk -v cuda="$2" '{ split($1, at, ":"); if ((at[2] ~ /^cuda[._]/) == cuda) print $NF }' | sort -u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight files of f16 and bf16 for a model of f32: every number of either type becomes the same one, to the bit, and
-// lands where an f32 of the file would. The other way round is tested in stored_weights_test.cpp.
+// Weight files of f16 and bf16 for a model of f32: every number of either type is converted exactly, and is packed
+// where an f32 of the file would be. stored_weights_test.cpp tests the opposite direction.
 #include "support.h"
 
 #include <cmath>
@@ -11,8 +11,8 @@ namespace {
 
 using namespace kiln_test;
 
-/// The f32 of a 16-bit number, from the definition: (-1)^sign * 2^(exponent - bias) * 1.fraction, without the leading
-/// one below the normal numbers; the last exponent has infinity, and NaN with their fractions.
+/// Returns the f32 bits of a 16-bit number, from the definition: (-1)^sign * 2^(exponent - bias) * 1.fraction, without
+/// the leading 1 for subnormal numbers; the largest exponent encodes infinity, and NaN with its payload.
 uint32_t widened(uint16_t bits, int fractionBits, int bias) {
   const uint32_t sign = bits >> 15, fraction = bits & ((1u << fractionBits) - 1);
   const int exponent = (bits & 0x7FFF) >> fractionBits, last = (0x7FFF >> fractionBits);
@@ -35,7 +35,7 @@ std::string widened(kiln_dtype_t from, const std::vector<uint16_t> &numbers) {
   return bytesOf(result);
 }
 
-/// So many numbers of all kinds, each after another.
+/// Returns `count` numbers of all kinds in random order.
 std::vector<uint16_t> numbers(size_t count, uint32_t seed = 1) {
   std::vector<uint16_t> result(count);
   for (uint16_t &number : result)
@@ -49,7 +49,7 @@ std::vector<uint16_t> everyNumber() {
   return result;
 }
 
-/// Binds these tensors to a model of these weights, with an allocator that counts, and returns the packed bytes.
+/// Binds these tensors to a model of these weights, with a counting allocator, and returns the packed bytes.
 std::string bind(const std::vector<kiln_weight_t> &weights, const std::vector<kiln_placement_t> &placements,
                  uint64_t packedBytes, const std::vector<Tensor> &tensors, kiln_status_t wanted = KILN_OK,
                  const std::string &message = "") {
@@ -74,7 +74,7 @@ std::string bind(const std::vector<kiln_weight_t> &weights, const std::vector<ki
   GuardedMemory image(makeImage(tensors));
   EXPECT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), wanted) << error.message;
   EXPECT_EQ(error.message, message);
-  // The model, the index and the packed copy: nothing for what is converted.
+  // The model, the index and the packed copy; no allocation for the conversion.
   EXPECT_EQ(counter.Made, wanted == KILN_OK ? 3 : 2);
   std::string packed = model->packed ? std::string(model->packed, packedBytes) : "";
   kiln_destroy(model);
@@ -124,7 +124,7 @@ TEST(Convert, EveryNumberKeepsItsValueAndEveryNaNItsBits) {
   }
 }
 
-// Sizes around what is converted at a time (128 rows of 32 columns, 8 of 512, a row of 4096), tiles and lines.
+// Sizes around the conversion's block size (128 rows of 32 columns, 8 of 512, a row of 4096), tiles and cache lines.
 TEST(Convert, LandsWhereF32Would) {
   const int64_t extents[][2] = {{1, 1},   {3, 5},   {47, 33},  {48, 64},  {128, 32},  {129, 31},
                                 {300, 7}, {9, 513}, {1, 4097}, {4099, 1}, {131, 517}, {16, 1025}};
@@ -137,7 +137,7 @@ TEST(Convert, LandsWhereF32Would) {
             const kiln_weight_t weight = {"w", KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
             const kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift);
             const std::vector<uint16_t> given = numbers(extent[0] * extent[1]);
-            // One byte further on, since nothing aligns the tensors of a file.
+            // Shifted by one byte, since tensors of a file are not aligned.
             GuardedMemory source(" " + bytesOf(given)), same(widened(half.Type, given));
             GuardedMemory packed(kiln_pack_bytes(&weight, &placement)), expected(packed.size());
             kiln_pack_weight(packed.data(), source.data() + 1, half.Type, &weight, &placement);
@@ -168,14 +168,14 @@ TEST(Convert, ConvolutionsAndVectors) {
   EXPECT_EQ(two[1], 1);
 }
 
-// A file may hold each tensor in a type of its own: two weights joined in tiles, a table that is packed twice, and
-// copies of a stack.
+// Each tensor of a file may have a different type: two weights that are concatenated in tiles, a table that is packed
+// twice, and copies of a stack.
 TEST(Convert, TypesMayDifferFromTensorToTensor) {
   const std::vector<kiln_weight_t> weights = {{"k", KILN_F32, 2, {2, 2}, 1, 0},
                                               {"q", KILN_F32, 2, {3, 2}, 1, 0},
                                               {"q", KILN_F32, 2, {3, 2}, 1, 0},
                                               {"h.{}", KILN_F32, 1, {1}, 2, 0}};
-  // q dense; q and k joined in tiles of four: [k0][n0 .. n3], [k1][n0 .. n3], then the second tile; h.0, h.1.
+  // q dense; q and k concatenated in tiles of four: [k0][n0 .. n3], [k1][n0 .. n3], then the second tile; h.0, h.1.
   const std::vector<kiln_placement_t> placements = {makePlacement(24, 0, 4, 0, 3), makePlacement(0, 0, 0, 0, 0),
                                                     makePlacement(24, 0, 4, 0, 0), makePlacement(88, 4, 0, 0, 0)};
   const std::vector<uint16_t> q = {0x3C00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600};   // f16: 1 to 6
@@ -206,7 +206,7 @@ TEST(Convert, OtherTypesAreRefusedWithThoseThatWouldDo) {
          {{"w", "I16", {3}, std::string(6, '\0')}}, KILN_WEIGHT_TYPE,
          "tensor \"w\" requires type F32, F16 or BF16, got I16");
   }
-  // A weight of f16 is stored as it is.
+  // An f16 weight is stored unchanged.
   EXPECT_EQ(
       bind({{"w", KILN_F16, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, KILN_F16)}, 6, {{"w", "F16", {3}, "abcdef"}}),
       "abcdef");

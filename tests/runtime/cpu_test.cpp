@@ -8,7 +8,7 @@ namespace {
 // Every feature of x86-64-v4, and a system that saves all registers.
 constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7, 0, 0, 0, false};
 
-/// The level and those below it; 2 is the lowest.
+/// Returns the features of this level and the levels below; 2 is the lowest.
 constexpr uint64_t UpTo(int Level) {
   static_assert(KILN_CPU_X86_64_V2 == 1 && KILN_CPU_X86_64_V3 == 2 && KILN_CPU_X86_64_V4 == 4);
   return (uint64_t{1} << (Level - 1)) - 1;
@@ -52,7 +52,7 @@ TEST(Cpu, LevelsFromFeatures) {
   }
 }
 
-// A CPU may have AVX under a system, or a hypervisor, that does not save its registers.
+// A CPU may have AVX under a system or hypervisor that does not save its registers.
 TEST(Cpu, LevelsFromSavedState) {
   const struct {
     uint64_t State;
@@ -65,7 +65,7 @@ TEST(Cpu, LevelsFromSavedState) {
   }
 }
 
-// A bit of its own, which no level below v4 has.
+// VNNI is a separate bit, which no level below v4 has.
 TEST(Cpu, ProductsOfInt8) {
   kiln_cpu_t cpu = FullCpu;
   cpu.leaf7_ecx = 1u << 11;
@@ -75,7 +75,7 @@ TEST(Cpu, ProductsOfInt8) {
   EXPECT_EQ(kiln_cpu_features(&cpu), UpTo(3));
 }
 
-// Words of AT_HWCAP: ASIMD and ASIMDDP of aarch64; letters of riscv64, rv64imafdc and v.
+// Values of AT_HWCAP: ASIMD and ASIMDDP of aarch64; the extension letters of riscv64, rv64imafdc and v.
 TEST(Cpu, OtherArchitectures) {
   const struct {
     uint64_t Arm, Riscv;
@@ -147,7 +147,7 @@ TEST_F(CpuChoice, LeavesOutADevicesMemory) {
   kiln_destroy(Model);
 }
 
-// What a variant needs is a set: one that lacks a lower level's bit is no better than one that lacks a higher one's.
+// The required features are a set: a variant is skipped if the CPU lacks any of them, whichever one that is.
 TEST_F(CpuChoice, FeaturesAreASet) {
   Variants[0].features = uint64_t{1} << 40;
   Variants[1].features = KILN_CPU_X86_64_V4;
@@ -157,7 +157,7 @@ TEST_F(CpuChoice, FeaturesAreASet) {
   kiln_destroy(Model);
 }
 
-// A device that no variant is for is not there, whatever the CPU can run.
+// A device without a variant is refused, whatever the CPU can run.
 TEST_F(CpuChoice, RefusesADeviceThatNoVariantIsFor) {
   Options.device = KILN_CPU;
   ASSERT_EQ(create(), KILN_OK) << Error.message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating a model on a GPU: which variant it becomes, what is refused with which words, and that a failure of the
-// driver, wherever it comes, leaves nothing behind.
+// Creating a model on a GPU: the chosen variant, the error messages of refusals, and that a failure of any driver call
+// leaks nothing.
 #include "cuda_fixture.h"
 
 namespace {
@@ -18,7 +18,7 @@ TEST_F(CudaCreate, TakesTheGpuWhereThereIsOne) {
   EXPECT_EQ(kiln_device(nullptr), KILN_ANY_DEVICE);
 }
 
-// What makes a machine one without a GPU: the next variant runs, unless the caller wants none but a GPU.
+// The conditions under which a machine has no usable GPU: the next variant is chosen, unless the caller requires a GPU.
 TEST_F(CudaCreate, GoesOnWithTheCpuWhereThereIsNoGpu) {
   const struct {
     const char *driver;
@@ -47,7 +47,7 @@ TEST_F(CudaCreate, GoesOnWithTheCpuWhereThereIsNoGpu) {
     EXPECT_EQ(cuda.status, KILN_NO_DEVICE);
     EXPECT_STREQ(cuda.error.message, test.message);
     EXPECT_EQ(cuda.model, nullptr);
-    // The same where the archive has no other variant.
+    // The same if the library has no other variant.
     CudaDescriptor alone;
     alone.descriptor.variant_count = 1;
     CudaModel none(alone, {}, false);
@@ -66,7 +66,7 @@ TEST_F(CudaCreate, OrdinalsAreTheDrivers) {
   }
 }
 
-// An image may be for one capability alone, as those of sm_90a are; the others run on what comes after, too.
+// An image may be for one compute capability only, such as sm_90a; the others also run on later ones.
 TEST_F(CudaCreate, TakesTheBestImageThatFits) {
   const struct {
     int major, minor;
@@ -92,7 +92,7 @@ TEST_F(CudaCreate, LoadsKernelsOnlyIfAsked) {
   EXPECT_EQ(stub->modules, 2);
 }
 
-// A driver that does not know the newest PTX runs what is written in an older one.
+// A driver that does not support the newest PTX version uses an image of an older one.
 TEST_F(CudaCreate, GoesOnWithAnOlderImage) {
   stub->newerPtx = "hopper";
   CudaModel made(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});
@@ -110,7 +110,7 @@ TEST_F(CudaCreate, SaysWhatTheAssemblerSays) {
       << made.error.message;
 }
 
-// Also for what would do by itself: static memory of the code counts, too.
+// The attribute is set also for sizes below the default limit, since the code's static shared memory counts too.
 TEST_F(CudaCreate, AsksForSharedMemory) {
   CudaFunctions[0].shared_bytes = 48 * 1024;
   CudaModel made(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});
@@ -130,7 +130,7 @@ TEST_F(CudaCreate, TheCallersContextStaysTheCallers) {
   contexts->assign(1, callers);
 }
 
-// Each function of the driver in turn fails, until create and bind_weights succeed.
+// Each driver function in turn fails, until create and bind_weights succeed.
 TEST_F(CudaCreate, WhateverFailsLeavesNothing) {
   const std::string image = cudaImage();
   CountingAllocator counter;

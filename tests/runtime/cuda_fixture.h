@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests on the stub driver: each begins with a fresh one and must leave nothing alive, and no context current.
+// Tests on the stub driver: each test begins with a fresh stub, and must leave no objects alive and no context current.
 #ifndef KILN_TESTS_RUNTIME_CUDA_FIXTURE_H
 #define KILN_TESTS_RUNTIME_CUDA_FIXTURE_H
 
@@ -17,7 +17,7 @@ class CudaStub : public testing::Test {
 protected:
   CudaDescriptor data;
   StubState *stub = nullptr;
-  std::vector<kiln_cuda_context_t> *contexts = nullptr; // of this thread, the current one last
+  std::vector<kiln_cuda_context_t> *contexts = nullptr; // of this thread; the current one is the last
   kiln_cuda_context_t callers = reinterpret_cast<kiln_cuda_context_t>(uintptr_t{77});
 
   void SetUp() override {

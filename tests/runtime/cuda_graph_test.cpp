@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that record themselves: what is launched again and what is recorded anew, how many recordings are kept, and
-// errors in each step.
+// Entries captured as CUDA graphs: which calls launch a captured graph and which capture again, how many graphs are
+// kept, and errors in each driver call.
 #include "cuda_fixture.h"
 
 #include <thread>
@@ -11,7 +11,7 @@ using namespace kiln_test;
 
 const std::vector<int32_t> Ids = {4, 0, 3};
 
-/// A model that records, a stream of the test's, and tensors on the device.
+/// A model with captured entries, a stream of the test, and tensors on the device.
 struct Recorded : CudaModel {
   StubStream stream;
   void *ids, *rows;
@@ -55,7 +55,7 @@ TEST_F(CudaGraph, TheFirstCallIsRecordedAndTheOthersAreLaunched) {
   }
 }
 
-// Others may use the caller's stream and the model's meanwhile: what they do must not get into the recording.
+// Other threads may use the caller's stream and the model's stream meanwhile; their work must not be captured.
 TEST_F(CudaGraph, RecordsInAStreamOfItsOwn) {
   Recorded made(data);
   for (void *stream : {static_cast<void *>(&made.stream), static_cast<void *>(nullptr)}) {
@@ -69,7 +69,7 @@ TEST_F(CudaGraph, RecordsInAStreamOfItsOwn) {
     EXPECT_EQ(stub->used.count(recorder), 0u);
 }
 
-// Copies stay outside of the graph, which knows the places of the tensors in the arena alone.
+// Copies stay outside of the graph, which refers to the staging tensors in the arena only.
 TEST_F(CudaGraph, TensorsOfTheHost) {
   Recorded made(data);
   std::vector<float> rows;
@@ -107,14 +107,14 @@ TEST_F(CudaGraph, OtherExtentsAndPointersAreOtherGraphs) {
   ASSERT_EQ(kiln_zero_memory(made.model, made.options.arena, CudaStateBytes, nullptr), KILN_OK);
   runs(3, made.ids, made.rows);
   EXPECT_EQ(made.result(), cudaRows(Ids, 1)) << "a session of its own";
-  // Weights that are bound again lie elsewhere.
+  // Weights that are bound again have other addresses.
   const std::string image = cudaImage(100);
   ASSERT_EQ(kiln_bind_weights_from_memory(made.model, image.data(), image.size(), &made.error), KILN_OK);
   runs(3, made.ids, made.rows);
   EXPECT_EQ(made.result(), cudaRows(Ids, 3, 100));
 }
 
-// The one that goes is that which was not launched for longest.
+// The least recently launched graph is evicted.
 TEST_F(CudaGraph, KeepsSoMany) {
   Recorded made(data);
   std::vector<StubStream> streams(KILN_MAX_CAPTURED_CALLS + 1);
@@ -127,7 +127,7 @@ TEST_F(CudaGraph, KeepsSoMany) {
   EXPECT_EQ(stub->executables, KILN_MAX_CAPTURED_CALLS);
   run(0);
   EXPECT_EQ(recorded(), KILN_MAX_CAPTURED_CALLS);
-  run(KILN_MAX_CAPTURED_CALLS); // in place of 1
+  run(KILN_MAX_CAPTURED_CALLS); // replaces 1
   EXPECT_EQ(recorded(), KILN_MAX_CAPTURED_CALLS + 1);
   EXPECT_EQ(stub->executables, KILN_MAX_CAPTURED_CALLS);
   for (size_t i : {size_t{0}, size_t{2}, size_t{KILN_MAX_CAPTURED_CALLS}})
@@ -154,7 +154,7 @@ TEST_F(CudaGraph, NothingIsRecordedInACaptureOfTheCallers) {
   EXPECT_EQ(made.result(), cudaRows(Ids, 1));
 }
 
-// Each function of the driver in turn fails; the call after it is as if nothing had been.
+// Each driver function in turn fails; the next call must work normally.
 TEST_F(CudaGraph, WhateverFailsTheNextCallRuns) {
   int failures = 0;
   for (bool isDone = false; !isDone; ++failures) {
@@ -187,7 +187,7 @@ TEST_F(CudaGraph, ABodyThatFailsLeavesNoGraph) {
   failAt("cuGraphLaunch", 0, 700);
   EXPECT_EQ(made.run(), KILN_DEVICE_LOST);
   EXPECT_EQ(made.run(), KILN_DEVICE_LOST);
-  for (void *memory : {made.call.arena, made.ids, made.rows}) { // they went with the context
+  for (void *memory : {made.call.arena, made.ids, made.rows}) { // they were destroyed with the context
     ASSERT_EQ(stub->memory.erase(reinterpret_cast<uintptr_t>(memory)), 1u);
     std::free(onHost<void>(reinterpret_cast<uintptr_t>(memory)));
   }
@@ -219,7 +219,7 @@ TEST_F(CudaGraph, IsAskedForOfAModel) {
                "capture_entries requires a CUDA driver with cuGraphInstantiateWithFlags, got an older one");
 }
 
-// Recordings of some threads, launches of others, and copies in the model's own stream.
+// Captures in some threads, launches in others, and copies in the model's own stream.
 TEST_F(CudaGraph, FromSeveralThreads) {
   Recorded made(data);
   void *arenas[4], *rows[4];

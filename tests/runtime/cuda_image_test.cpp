@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image of a model's kernels: made once, loaded without the assembler by a later model, refused when it does not
-// fit, and never left half made by an error of the driver.
+// The image of a model's kernels: assembled once, loaded without assembling by a later model, refused if it does not
+// fit, and never left incomplete after a driver error.
 #include "cuda_fixture.h"
 
 #include <thread>
@@ -16,7 +16,7 @@ protected:
     CudaImages[0] = hopper;
     CudaStub::TearDown();
   }
-  /// What a caller keeps of a model on this machine.
+  /// Returns the image that a caller would store for a model on this machine.
   std::string keep() {
     CudaModel made(data);
     const void *image = nullptr;
@@ -25,7 +25,7 @@ protected:
     return {static_cast<const char *>(image), bytes};
   }
   static kiln_status_t load(CudaModel &made, const std::string &image) {
-    const std::vector<char> exact(image.begin(), image.end()); // no byte behind it may be read
+    const std::vector<char> exact(image.begin(), image.end()); // no byte after the image may be read
     return kiln_load_cuda_image(made.model, image.empty() ? "" : exact.data(), image.size(), &made.error);
   }
 };
@@ -71,7 +71,7 @@ TEST_F(CudaImage, IsAssembledOnce) {
   EXPECT_EQ(stub->modules, 2);
 }
 
-// Kernels that calls have needed before stay loaded, and are assembled again for the image.
+// Kernels that earlier calls needed stay loaded, and are assembled again for the image.
 TEST_F(CudaImage, AfterCalls) {
   const std::string kept = keep();
   CudaModel made(data);
@@ -104,7 +104,7 @@ TEST_F(CudaImage, TheNextStartAssemblesNothing) {
   ASSERT_EQ(kiln_cuda_image(made.model, &image, &bytes, &made.error), KILN_OK) << made.error.message;
   EXPECT_EQ(image, nullptr) << "there is nothing new to keep";
   EXPECT_EQ(bytes, 0u);
-  // Calls find all that they need.
+  // All kernels are loaded already.
   stub->calls.clear();
   std::vector<float> rows;
   ASSERT_EQ(made.run({4, 0}, rows), KILN_OK) << made.error.message;
@@ -148,7 +148,7 @@ TEST_F(CudaImage, RefusesWhatDoesNotFit) {
   EXPECT_EQ(load(made, kept), KILN_OK) << "it fits after all";
 }
 
-/// Writes the digest of the kernels, the stub's machine and the bytes behind the head to an image.
+/// Writes the digest of the kernels, the stub's machine and the bytes after the header into an image.
 void sign(std::string &image) {
   const int machine[] = {90, 12040};
   uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -164,7 +164,7 @@ void sign(std::string &image) {
   std::memcpy(&image[8], &hash, sizeof hash);
 }
 
-// One that was written to harm has the right digest, and sizes that point anywhere.
+// A malicious image has the correct digest, and sizes that point anywhere.
 TEST_F(CudaImage, ReadsNothingBehindAnImage) {
   const std::string kept = keep();
   std::string same = kept;
@@ -192,7 +192,7 @@ TEST_F(CudaImage, OfTheOlderPtxWhereTheDriverIsOld) {
   EXPECT_EQ(load(made, kept), KILN_OK) << made.error.message;
 }
 
-// Each function of the driver in turn fails; what is asked next is as if nothing had been.
+// Each driver function in turn fails; the next request must work normally.
 TEST_F(CudaImage, WhateverFailsLeavesTheModelAsItWas) {
   const std::string kept = keep();
   for (const bool isLoaded : {false, true}) {
@@ -262,7 +262,7 @@ TEST_F(CudaImage, OnACpuThereIsNone) {
   EXPECT_EQ(kiln_cuda_assembly_seconds(cpu.model), 0);
 }
 
-// Made while calls load kernels: every thread gets the one image.
+// The image is made while calls load kernels: every thread gets the same image.
 TEST_F(CudaImage, FromSeveralThreads) {
   CudaModel made(data);
   const void *images[4] = {};

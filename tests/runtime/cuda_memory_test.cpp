@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights and memory of a model, on a GPU and, where the interface is the same, on the CPU; and what a launch is.
+// Weights and memory of a model, on a GPU and, where the interface is the same, on the CPU; and launch parameters.
 #include "cuda_fixture.h"
 
 namespace {
@@ -34,7 +34,7 @@ TEST_F(CudaMemory, EntriesNeedWeights) {
   EXPECT_EQ(made.run({0}, rows), KILN_WEIGHTS_NOT_BOUND);
 }
 
-// A packed file is read from the device in pieces, and goes there from its map.
+// A packed file is read from the device in pieces, and is copied to the device from a memory map.
 TEST_F(CudaMemory, PackedFiles) {
   const TemporaryFile file("");
   CudaModel from(data, {}, false), to(data);
@@ -61,14 +61,14 @@ TEST_F(CudaMemory, PackedFiles) {
   ASSERT_EQ(to.run({2}, rows), KILN_OK) << to.error.message;
   EXPECT_EQ(rows, cudaRows({2}, 1, 100));
   EXPECT_STREQ(kiln_target(to.model), "cuda");
-  // The CPU's variant is another target.
+  // The CPU variant is a different target.
   const kiln_options_t options = {.device = KILN_CPU};
   CudaModel host(data, options, false);
   EXPECT_EQ(kiln_bind_packed(host.model, file.path(), &host.error), KILN_FILE_MISMATCH);
   EXPECT_STREQ(host.error.message, "packed file requires to be for target x86-64-v2, got cuda");
 }
 
-/// Reads and writes rows of the table, which is `stored` as a placement says.
+/// Reads and writes rows of the table, which is stored as its placement says.
 void expectRowsOfWeights(const CudaDescriptor &data) {
   CudaModel made(data);
   std::vector<float> table = cudaTable(), read(table.size());
@@ -89,7 +89,7 @@ void expectRowsOfWeights(const CudaDescriptor &data) {
 
 TEST_F(CudaMemory, RowsOfWeights) {
   expectRowsOfWeights(data);
-  // Behind another weight of the same place, and in tiles, which the target cuda has none of today.
+  // The table follows another weight in the packed copy, and is tiled, which the target cuda does not use today.
   kiln_placement_t placement = makePlacement(64, 0, 0, 0, 3);
   for (uint32_t tile : {0, 4}) {
     placement.tile = tile;
@@ -108,7 +108,7 @@ TEST_F(CudaMemory, FailuresOfRowsHaveWords) {
                                    "CUDA_ERROR_UNKNOWN (999): unknown error");
 }
 
-// A session is bytes of an arena: zeros begin it, a copy forks it.
+// A session is the bytes of an arena: zeroing begins it, a copy forks it.
 TEST_F(CudaMemory, SessionsForkWithoutTheDriversInterface) {
   CudaModel made(data);
   std::vector<float> rows;
@@ -124,7 +124,7 @@ TEST_F(CudaMemory, SessionsForkWithoutTheDriversInterface) {
   EXPECT_EQ(rows, cudaRows({1}, 1));
 }
 
-/// What is the same wherever the memory is.
+/// Checks the properties that do not depend on where the memory is.
 void expectMemory(kiln_model_t *model) {
   const char text[] = "words";
   char read[sizeof text] = "";
@@ -173,7 +173,7 @@ TEST_F(CudaMemory, IsTheModels) {
   EXPECT_EQ(kiln_allocate_memory(cpu.model, 1, &memory, nullptr), KILN_OUT_OF_MEMORY);
 }
 
-/// A body that is `launch` alone.
+/// A model whose body only calls `launch`.
 struct LaunchModel : CudaDescriptor {
   explicit LaunchModel(int (*launch)(const kiln_frame_t *)) { bodies[0].run = launch; }
 };
@@ -191,7 +191,7 @@ TEST_F(CudaMemory, LaunchesAreOfTheVariantsKernels) {
     EXPECT_EQ(made.run({0}, rows), KILN_INTERNAL_ERROR);
     EXPECT_TRUE(std::string(made.error.message).starts_with("a launch requires a function of the variant's kernels"));
   }
-  // An empty grid, which the driver refuses, is no work; a copy of no rows neither.
+  // An empty grid, which the driver refuses, and a copy of no rows are skipped.
   LaunchModel empty([](const kiln_frame_t *frame) {
     kiln_cuda_copy_rows(frame->worker, frame->arena, frame->arena, 0, 4, 8);
     kiln_cuda_copy_rows(frame->worker, frame->arena, frame->arena, 1, 0, 8);
@@ -213,10 +213,10 @@ TEST_F(CudaMemory, KernelsThatWaitAreLaunchedEarly) {
     return isEarly;
   };
   EXPECT_TRUE(run());
-  stub->newerPtx = "hopper"; // so the other image is loaded, which does not wait
+  stub->newerPtx = "hopper"; // loads the other image, which has no dependency wait
   EXPECT_FALSE(run());
   stub->newerPtx = "";
-  stub->version = 12020; // whose graphs do not keep it
+  stub->version = 12020; // graphs of this version do not support programmatic dependent launch
   EXPECT_FALSE(run());
   CudaFunctions[0].is_early = 0;
 }

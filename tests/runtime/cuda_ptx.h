@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the run time on a driver that executes PTX: the one of tests/cuda_driver, or what the environment's
-// KILN_TEST_CUDA_DRIVER names, such as libcuda.so.1 on a machine with a GPU.
+// Tests of the runtime on a driver that executes PTX: the one of tests/cuda_driver, or the one that the environment
+// variable KILN_TEST_CUDA_DRIVER names, such as libcuda.so.1 on a machine with a GPU.
 #ifndef KILN_TESTS_RUNTIME_CUDA_PTX_H
 #define KILN_TESTS_RUNTIME_CUDA_PTX_H
 
@@ -71,7 +71,7 @@ DONE:
 
 inline const std::vector<int32_t> Ids = {4, 0, 3, 1, 1};
 
-/// Tensors on the device, and what is there after it.
+/// Tensors on the device, and their contents afterwards.
 struct Tensors {
   void *ids, *rows;
 
@@ -89,7 +89,7 @@ struct Tensors {
 
 class CudaPtx : public testing::Test {
 protected:
-  /// Starts the fake driver anew with these GPUs; false: it is another driver, which has what it has.
+  /// Restarts the fake driver with these GPUs; returns false with another driver, whose devices cannot be changed.
   bool setDevices(const char *list) {
     void *reset = dlsym(driver, "kiln_fake_cuda_reset"), *devices = dlsym(driver, "kiln_fake_cuda_set_devices");
     if (!reset || !devices)
@@ -97,7 +97,7 @@ protected:
     reinterpret_cast<void (*)(void *)>(reset)(nullptr);
     return reinterpret_cast<int (*)(const char *)>(devices)(list) == 0;
   }
-  /// How often a function of the fake driver was called; of another driver -1.
+  /// Returns how often a function of the fake driver was called, or -1 with another driver.
   int64_t count(const char *function) {
     void *counts = dlsym(driver, "kiln_fake_cuda_count");
     return counts ? static_cast<int64_t>(reinterpret_cast<size_t (*)(const char *)>(counts)(function)) : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done once and used again, on a driver that executes PTX: images of kernels and recorded calls; and models of
-// several devices and contexts in several threads at once.
+// Reuse on a driver that executes PTX: images of kernels and captured graphs; and models of several devices and
+// contexts in several threads at once.
 #include "cuda_ptx.h"
 
 #include <thread>
@@ -9,7 +9,7 @@ namespace {
 
 using namespace kiln_test;
 
-/// What a caller keeps.
+/// Returns the image that a caller would store.
 std::string keep(CudaModel &made) {
   const void *image = nullptr;
   size_t bytes = 0;
@@ -70,7 +70,7 @@ TEST_F(CudaPtx, CallsAreRecordedAndLaunched) {
   CudaModel made(data, {.device = KILN_CUDA});
   ASSERT_EQ(made.status, KILN_OK) << made.error.message;
   ASSERT_EQ(kiln_capture_entries(made.model, &made.error), KILN_OK) << made.error.message;
-  expectSession(made); // tensors of the host
+  expectSession(made); // host tensors
   Tensors tensors(made);
   kiln_call_t call = made.call;
   call.memory = KILN_DEVICE_POINTERS;
@@ -88,7 +88,7 @@ TEST_F(CudaPtx, CallsAreRecordedAndLaunched) {
     after.push_back(count(function));
   EXPECT_EQ(after, before) << "a launch of the graph is all";
   EXPECT_EQ(tensors.result(made), cudaRows(Ids, 6));
-  // A graph that is pushed out while it may run.
+  // A graph is evicted while it may be running.
   std::vector<float> rows;
   for (int i = 0; i <= KILN_MAX_CAPTURED_CALLS; ++i) {
     call.arena = made.allocate(CudaArenaBytes);
@@ -98,7 +98,7 @@ TEST_F(CudaPtx, CallsAreRecordedAndLaunched) {
   EXPECT_EQ(tensors.result(made), cudaRows(Ids, 0));
 }
 
-/// Sessions of each model at once, in threads of their own, each with an arena.
+/// Runs sessions of each model concurrently, in separate threads, each with an arena.
 void expectSessionsAtOnce(const std::vector<CudaModel *> &models) {
   std::vector<std::thread> threads;
   for (CudaModel *made : models)
@@ -140,7 +140,7 @@ TEST_F(CudaPtx, TwoModelsInTheCallersContextInSeveralThreads) {
     ASSERT_EQ(kiln_capture_entries(recorded.model, &recorded.error), KILN_OK) << recorded.error.message;
     expectSessionsAtOnce({&first, &second, &recorded});
     {
-      CudaModel third(data, {.context = context}); // comes and goes beside them
+      CudaModel third(data, {.context = context}); // created and destroyed while the others live
       expectSession(third);
     }
     expectSession(first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run time on a driver that executes PTX: calls, captures, contexts, devices, threads, faults.
+// The runtime on a driver that executes PTX: calls, captures, contexts, devices, threads, faults.
 #include "cuda_ptx.h"
 
 #include <thread>
@@ -29,7 +29,7 @@ TEST_F(CudaPtx, TensorsOfTheDeviceInTheModelsStream) {
   }
 }
 
-// A graph of the caller's, in its own stream and context, replayed.
+// A graph of the caller, in its own stream and context, replayed.
 TEST_F(CudaPtx, ACallIsCaptured) {
   kiln_cuda_context_t context;
   kiln_cuda_queue_t stream;
@@ -47,7 +47,7 @@ TEST_F(CudaPtx, ACallIsCaptured) {
     ASSERT_EQ(made.run(made.call, Ids.size(), tensors.ids, tensors.rows), KILN_OK) << made.error.message;
     ASSERT_EQ(driverCall("cuStreamSynchronize", stream), 0);
     EXPECT_EQ(tensors.result(made), cudaRows(Ids, 0));
-    ASSERT_EQ(driverCall("cuStreamBeginCapture_v2", stream, 0), 0); // globally: no call of the model may be unsafe
+    ASSERT_EQ(driverCall("cuStreamBeginCapture_v2", stream, 0), 0); // global mode: unsafe calls would fail
     ASSERT_EQ(made.run(made.call, Ids.size(), tensors.ids, tensors.rows), KILN_OK) << made.error.message;
     ASSERT_EQ(driverCall("cuStreamEndCapture", stream, &graph), 0);
     ASSERT_EQ(driverCall("cuGraphInstantiateWithFlags", &executable, graph, 0ull), 0);
@@ -66,7 +66,8 @@ TEST_F(CudaPtx, ACallIsCaptured) {
   EXPECT_EQ(driverCall("cuDevicePrimaryCtxRelease_v2", 0), 0);
 }
 
-// A context of the caller's own beside the device's primary one: each model's memory and kernels are its context's.
+// A context of the caller in addition to the device's primary one: each model has its memory and kernels in its
+// context.
 TEST_F(CudaPtx, ModelsInSeveralContexts) {
   CudaModel primary(data, {.device = KILN_CUDA});
   ASSERT_EQ(primary.status, KILN_OK) << primary.error.message;
@@ -86,7 +87,7 @@ TEST_F(CudaPtx, ModelsInSeveralContexts) {
   EXPECT_EQ(driverCall("cuCtxDestroy_v2", context), 0);
 }
 
-// On GPUs of different capabilities, each with its image.
+// GPUs of different compute capabilities, each with its image.
 TEST_F(CudaPtx, ModelsOnSeveralDevices) {
   if (!setDevices("9.0,8.6,7.5"))
     GTEST_SKIP() << "a machine has the GPUs that it has";
@@ -127,7 +128,7 @@ TEST_F(CudaPtx, FromSeveralThreads) {
     thread.join();
 }
 
-// A kernel reads where nothing is: the call that waits is told, and the model is of no use from then on.
+// A kernel reads an invalid address: the call that synchronises gets the error, and the model is unusable from then on.
 TEST_F(CudaPtx, AFaultEndsTheModel) {
   CudaModel made(data, {.device = KILN_CUDA});
   ASSERT_EQ(made.status, KILN_OK) << made.error.message;
@@ -136,7 +137,7 @@ TEST_F(CudaPtx, AFaultEndsTheModel) {
   call.memory = KILN_DEVICE_POINTERS;
   void *nowhere = reinterpret_cast<void *>(uintptr_t{64});
   const kiln_status_t status = made.run(call, Ids.size(), nowhere, tensors.rows);
-  EXPECT_TRUE(status == KILN_OK || status == KILN_DEVICE_LOST); // work may be done later than its call
+  EXPECT_TRUE(status == KILN_OK || status == KILN_DEVICE_LOST); // the work may run after its call returns
   float row[CudaWidth];
   EXPECT_EQ(kiln_copy_from_memory(made.model, row, tensors.rows, sizeof row, &made.error), KILN_DEVICE_LOST);
   EXPECT_NE(std::string(made.error.message), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a model on a GPU: tensors of the host and of the device, graphs of the caller's, refusals, and errors of the
-// driver, of which some end the model.
+// Calls of a model on a GPU: host and device tensors, graphs of the caller, refusals, and driver errors, some of which
+// make the model unusable.
 #include "cuda_fixture.h"
 
 #include <thread>
@@ -12,7 +12,7 @@ using namespace kiln_test;
 using CudaRun = CudaStub;
 const std::vector<int32_t> Ids = {4, 0, 3};
 
-/// A stream of the test's, and tensors on the device.
+/// A stream of the test, and tensors on the device.
 struct DeviceCall {
   StubStream stream;
   void *ids, *rows;
@@ -47,7 +47,8 @@ TEST_F(CudaRun, TensorsOfTheHost) {
   EXPECT_EQ(rows, cudaRows(most, 3));
 }
 
-// Not at create, where nobody knows whether there will be such a call, unless all is to be done there.
+// It is not allocated at create, when it is unknown whether there will be such a call, unless the flags request
+// everything at create.
 TEST_F(CudaRun, PinnedMemoryComesWithTheFirstCallThatNeedsIt) {
   CudaModel made(data), prepared(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});
   EXPECT_EQ(stub->pinned, 1) << "that of the one that is prepared";
@@ -70,7 +71,7 @@ TEST_F(CudaRun, PinnedMemoryComesWithTheFirstCallThatNeedsIt) {
                                       "cuStreamSynchronize", "cuCtxPopCurrent_v2"}));
 }
 
-// Nothing but work for the stream: no memory, no waiting, no other stream.
+// The call only enqueues work in the stream: it allocates no memory, does not synchronise, and uses no other stream.
 TEST_F(CudaRun, TensorsOfTheDevice) {
   CudaModel made(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});
   DeviceCall call(made);
@@ -79,7 +80,7 @@ TEST_F(CudaRun, TensorsOfTheDevice) {
   EXPECT_EQ(stub->calls, (std::vector<std::string>{"cuCtxPushCurrent_v2", "cuLaunchKernel", "cuMemcpy2DAsync_v2",
                                                    "cuLaunchKernel", "cuCtxPopCurrent_v2"}));
   EXPECT_EQ(call.result(made), cudaRows(Ids, 0));
-  call.options.stream = nullptr; // the model's own
+  call.options.stream = nullptr; // selects the model's own stream
   ASSERT_EQ(call.run(made), KILN_OK) << made.error.message;
   EXPECT_EQ(call.result(made), cudaRows(Ids, 1));
 }
@@ -105,7 +106,7 @@ TEST_F(CudaRun, MayBeCaptured) {
       work();
     EXPECT_EQ(call.result(made), cudaRows(Ids, launch));
   }
-  // Tensors of the host would have to wait for the stream.
+  // Host tensors would require synchronising with the stream.
   call.options.memory = KILN_HOST_POINTERS;
   std::vector<float> rows(Ids.size() * CudaWidth, -1);
   EXPECT_EQ(made.run(call.options, 3, Ids.data(), rows.data()), KILN_INVALID_ARGUMENT);
@@ -128,7 +129,7 @@ TEST_F(CudaRun, Refusals) {
   EXPECT_STREQ(made.error.message, "forward requires an arena of 704 bytes for 1 workers, got 703");
   EXPECT_EQ(made.run(made.call, 1, Ids.data(), rows.data(), 1), KILN_INTERNAL_ERROR);
   EXPECT_STREQ(made.error.message, "broken of model \"gathering\" requires a result of 0, got 7");
-  for (uint64_t bytes : {64, 128}) { // less than the arguments take: the compiler's mistake
+  for (uint64_t bytes : {64, 128}) { // fewer than the arguments need: an error of the compiler
     data.bodies[0].staging_bytes = bytes;
     EXPECT_EQ(made.run(std::vector<int32_t>(5), rows), KILN_INTERNAL_ERROR);
   }
@@ -138,7 +139,7 @@ TEST_F(CudaRun, Refusals) {
   EXPECT_EQ(rows, cudaRows({1}, 0)) << "nothing ran before";
 }
 
-// An executor, of which a GPU has no use, asks for no more of the arena.
+// A GPU does not use an executor, which therefore needs no more of the arena.
 TEST_F(CudaRun, AnExecutorDoesNotMatter) {
   CudaModel made(data);
   const kiln_executor_t executor = {nullptr, 8, [](void *, uint32_t, void (*)(void *, uint32_t, uint32_t), void *) {}};
@@ -148,7 +149,7 @@ TEST_F(CudaRun, AnExecutorDoesNotMatter) {
   EXPECT_EQ(rows, cudaRows(Ids, 0));
 }
 
-// Values of indices on the device cannot be looked at; kernels clamp them.
+// The runtime cannot read indices on the device; kernels clamp them.
 TEST_F(CudaRun, IndicesOnTheDeviceAreNotChecked) {
   CudaModel made(data);
   DeviceCall call(made);
@@ -158,7 +159,7 @@ TEST_F(CudaRun, IndicesOnTheDeviceAreNotChecked) {
   EXPECT_EQ(call.result(made), cudaRows({4, 0, 1}, 0));
 }
 
-// Each function of the driver in turn fails; the call after it is as if nothing had been.
+// Each driver function in turn fails; the next call must work normally.
 TEST_F(CudaRun, WhateverFailsTheNextCallRuns) {
   CudaModel made(data);
   std::vector<float> rows, wanted;
@@ -201,12 +202,13 @@ TEST_F(CudaRun, AnErrorThatEndsTheContextEndsTheModel) {
   const std::string image = cudaImage();
   EXPECT_EQ(kiln_bind_weights_from_memory(made.model, image.data(), image.size(), nullptr), KILN_DEVICE_LOST);
   EXPECT_TRUE(stub->calls.empty());
-  // What the caller allocated went with the context.
+  // The context was destroyed with the caller's allocations.
   ASSERT_EQ(stub->memory.erase(reinterpret_cast<uintptr_t>(made.call.arena)), 1u);
   std::free(onHost<void>(reinterpret_cast<uintptr_t>(made.call.arena)));
 }
 
-// A driver's error within the body of a call is the call's, not what the body returned for it; nothing follows it.
+// A driver error within the body of a call is the result of the call, whatever the body returned; no further work
+// follows.
 TEST_F(CudaRun, TheFirstErrorOfABodyCounts) {
   CudaModel made(data);
   std::vector<float> rows;
@@ -215,7 +217,7 @@ TEST_F(CudaRun, TheFirstErrorOfABodyCounts) {
   EXPECT_STREQ(made.error.message, "cuMemcpy2DAsync_v2 of the CUDA driver requires to succeed, got "
                                    "CUDA_ERROR_OUT_OF_MEMORY (2): no description");
   EXPECT_EQ(stub->count("cuLaunchKernel"), 1);
-  stub->kernels.erase("count"); // of a compiler's mistake
+  stub->kernels.erase("count"); // simulates an error of the compiler
   CudaModel broken(data);
   EXPECT_EQ(broken.run(Ids, rows), KILN_DEVICE_ERROR);
   EXPECT_STREQ(
@@ -223,7 +225,7 @@ TEST_F(CudaRun, TheFirstErrorOfABodyCounts) {
       "cuModuleGetFunction of the CUDA driver requires to succeed, got an unknown error (500): no description");
 }
 
-// One model, calls of both kinds at once; an arena a thread.
+// Calls of both kinds on one model concurrently, with one arena per thread.
 TEST_F(CudaRun, FromSeveralThreads) {
   CudaModel made(data);
   void *arenas[4];

@@ -10,7 +10,7 @@ using namespace kiln_test;
 
 namespace {
 
-// Contexts are numbers: the primary one of device n is n + 1; what a test makes up is another.
+// Contexts are numbers: the primary context of device n is n + 1; tests may use any others.
 thread_local std::vector<kiln_cuda_context_t> Contexts;
 
 using Graph = std::vector<std::function<void()>>;
@@ -28,7 +28,7 @@ StubState &state() {
   return the;
 }
 
-/// Whether "*" leaves the function out: one that lets go of something, which must always go.
+/// Whether the wildcard "*" excludes the function: functions that release something must always succeed.
 bool isRelease(std::string_view name) {
   for (const char *word : {"Pop", "Free", "Unload", "Destroy", "Release"})
     if (name.find(word) != name.npos)
@@ -36,7 +36,7 @@ bool isRelease(std::string_view name) {
   return false;
 }
 
-/// Notes the call; not 0 when it is to fail.
+/// Records the call; returns non-zero if it must fail.
 int enter(const char *name, bool needsContext = true) {
   StubState &s = state();
   s.calls.push_back(name);
@@ -54,11 +54,11 @@ bool isMemory(uint64_t address, size_t bytes) {
   return false;
 }
 
-/// Does the work now, or when the graph is launched.
+/// Runs the work now, or, during a capture, when the graph is launched.
 int enqueue(kiln_cuda_queue_t stream, std::function<void()> work) {
   auto *queue = reinterpret_cast<StubStream *>(stream);
   if (!queue)
-    return 400; // the run time must not use the legacy stream
+    return 400; // the runtime must not use the legacy stream
   if (queue->isCapturing)
     queue->graph.push_back(std::move(work));
   else

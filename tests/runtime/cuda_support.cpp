@@ -13,7 +13,7 @@ namespace {
 const kiln_cuda_module_t *const Modules[] = {&GatherModule, &CountModule};
 const float Constants[CudaWidth] = {0.25, 0.5, 0.75, 1};
 
-// Host stubs, as a target emits them: grids and parameters of a launch.
+// Host launchers as the CUDA target emits them: grid and parameters of a launch.
 int gather(kiln_worker_t *worker, int32_t tokens, const void *ids, const void *table, const void *constants,
            const void *state, void *rows) {
   void *parameters[] = {&ids, &table, &constants, &state, &rows, &tokens};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is computed of weights when they are bound: the body after those of the entries runs once, on the packed copy,
-// in memory of the size that it states. Without memory, the model keeps the weights that it had.
+// Values that are computed from weights at bind time: the body after those of the entries runs once, on the packed
+// copy, with memory of the size that it states. If memory is exhausted, the model keeps its previous weights.
 #include "support.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ constexpr uint64_t Elements = 5, Place = 64, Bytes = 128, PlanBytes = 192, Scrat
 int calls = 0;
 bool fails = false;
 
-/// Doubles the weight, by way of the arena.
+/// Doubles the weight, via the arena.
 int doubleWeight(const kiln_frame_t *frame) {
   ++calls;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(frame->arena) % KILN_ARENA_ALIGNMENT, 0u);
@@ -66,7 +66,7 @@ protected:
     return kiln_bind_weights_from_memory(model, image.data(), image.size(), &error);
   }
 
-  /// The weight, then what follows from it; of each the first element.
+  /// Returns the first element of the weight and of the derived value.
   std::pair<float, float> bound() const {
     float of[2];
     std::memcpy(&of[0], model->packed, sizeof of[0]);

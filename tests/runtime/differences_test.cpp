@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All differences between a weight file and a model in one message: how many of each kind, those that there is room for
-// by name, with the nearest name of the file for what is missing; what no model needs does not count.
+// All differences between a weight file and a model in one message: the number of each kind; the names that fit, with
+// the nearest name in the file for a missing tensor. Tensors that no model needs are ignored.
 #include "published.h"
 #include "stored_numbers.h"
 
@@ -14,7 +14,7 @@ Tensor vectorOf(const std::string &name, int64_t elements, const std::string &dt
   return {name, dtype, {elements}, std::string(static_cast<size_t>(elements) * (dtype == "I64" ? 8 : 4), '\0')};
 }
 
-/// Of weights "h.{}.w", two of 3, and "norm.weight" and "norm.bias" of 5.
+/// A model with two weights "h.{}.w" of 3 elements, and "norm.weight" and "norm.bias" of 5.
 BoundModel makeModel() {
   return {{{"h.{}.w", KILN_F32, 1, {3}, 2, 0},
            {"norm.weight", KILN_F32, 1, {5}, 1, 0},
@@ -27,7 +27,7 @@ std::vector<Tensor> makeTensors(const std::string &prefix = "") {
           vectorOf(prefix + "norm.bias", 5)};
 }
 
-/// What binding these says, "" if they fit.
+/// Returns the error message of binding these tensors, or an empty string.
 std::string wordsFor(const std::vector<Tensor> &tensors, kiln_status_t wanted) {
   BoundModel model = makeModel();
   EXPECT_EQ(model.bind(tensors), wanted) << model.Error.message;
@@ -70,7 +70,7 @@ TEST(Differences, EachKindComesFirst) {
       "\"norm.bias\" missing, and 2 more");
 }
 
-// Of names that are as near, the one whose tensor has the shape counts; of names with little in common none.
+// Among equally near names, the one with a matching shape is chosen; names with little in common are not suggested.
 TEST(Differences, TheNearestName) {
   std::vector<Tensor> tensors = makeTensors();
   tensors[3] = vectorOf("norm.bxxs", 4);
@@ -98,7 +98,7 @@ TEST(Differences, LongNamesAndManyStayWithinAMessage) {
   EXPECT_NE(words.find(" more"), std::string::npos) << words;
 }
 
-// PyTorch's batch norms count batches, and older files have constants that are no weights.
+// PyTorch's batch norms have a batch counter, and older files contain constants that are not weights.
 TEST(Differences, WhatNoModelNeedsIsLeftOut) {
   std::vector<Tensor> tensors = makeTensors();
   tensors.push_back({"norm.num_batches_tracked", "I64", {}, std::string(8, '\1')});
@@ -112,20 +112,20 @@ TEST(Differences, WhatNoModelNeedsIsLeftOut) {
     EXPECT_EQ(wordsFor(more, KILN_WEIGHT_UNEXPECTED),
               "model \"stored\" has no tensor \"" + std::string(name) + "\", the weight file has");
   }
-  // Nor are they near to anything.
+  // They are not suggested as near names either.
   tensors[3].name = "other.position_ids";
   EXPECT_EQ(wordsFor(tensors, KILN_WEIGHT_MISSING),
             "model requires tensor \"norm.bias\" of shape [5] and type F32, F16 or BF16, got none");
 }
 
-// But a weight that is called so is bound.
+// A weight of such a name is bound nevertheless.
 TEST(Differences, AWeightOfSuchAName) {
   BoundModel model({{"position_ids", KILN_F32, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 12);
   EXPECT_EQ(model.bind({vectorOf("position_ids", 3)}), KILN_OK) << model.Error.message;
   EXPECT_EQ(model.bind({}), KILN_WEIGHT_MISSING);
 }
 
-// A tensor that is packed twice is missing once.
+// A tensor that is packed twice counts as missing once.
 TEST(Differences, TiedWeightsCountOnce) {
   BoundModel model(
       {{"table", KILN_F32, 2, {3, 2}, 1, 0}, {"table", KILN_F32, 2, {3, 2}, 1, 0}, {"other", KILN_F32, 1, {1}, 1, 0}},
@@ -135,7 +135,7 @@ TEST(Differences, TiedWeightsCountOnce) {
                "weight file: does not fit model \"stored\"; 2 missing: \"table\" missing, \"other\" missing");
 }
 
-// A program that wants all of them, as `kiln check` does.
+// A program may enumerate all differences, as `kiln check` does.
 TEST(Differences, AreWalkedOneByOne) {
   BoundModel model = makeModel();
   std::vector<Tensor> tensors = makeTensors("model.");

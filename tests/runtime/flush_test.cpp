@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a state gets: every number of 16 bits, and numbers of 32 of every exponent, as they are or 0 below 2^-100.
+// Values written to states: every bf16, and f32 of every exponent, are unchanged, or 0 if they are below 2^-100.
 #include "support.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace kiln_test;
 
-/// The float of these bits, the first ones of it.
+/// Returns the float whose leading bits these are.
 template <class Word> float valueOf(Word word) {
   const uint32_t bits = static_cast<uint32_t>(word) << (32 - 8 * sizeof word);
   float value;

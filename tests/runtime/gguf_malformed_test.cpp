@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GGUF reader against malformed files: every rule has a file that breaks it and the message that must come;
-// truncations and mutations never crash, nor read outside the image, nor pass with tensors that are not in it.
+// The GGUF reader with malformed files: for every rule there is a file that breaks it, and the expected message;
+// truncations and mutations never crash, read outside the image, or pass with tensors outside of it.
 #include "published_files.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@ namespace {
 
 using namespace kiln_test;
 
-/// Opens an image that ends at a guard page, and reads all numbers of all tensors; how many tensors there are.
+/// Opens an image that ends at a guard page, and reads all elements of all tensors; sets `count` to the number of
+/// tensors.
 kiln_status_t openGguf(std::string_view image, kiln_error_t &error, size_t *count = nullptr) {
   static const kiln_rename_t renames[] = {{"left.*", nullptr, 0, 0}, {"turned.*", "t.*", 2, 0}};
   const kiln_renames_t names = {renames, 2};
@@ -48,14 +49,14 @@ std::vector<GgufTensor> someTensors() {
 
 std::string u32s(std::initializer_list<uint32_t> values) { return bytesOf(std::vector<uint32_t>(values)); }
 
-/// An array of metadata: the elements' type, how many, the rest.
+/// Encodes an array of metadata: the element type, the count, the elements.
 std::string arrayOf(uint32_t type, uint64_t count, const std::string &bytes) {
   std::string result = u32s({type});
   append(result, count);
   return result + bytes;
 }
 
-/// So many arrays of one array each around one of numbers.
+/// Encodes `depth` nested arrays; the innermost one is an array of numbers.
 std::string nested(int depth) { return depth == 1 ? arrayOf(4, 2, "12345678") : arrayOf(9, 1, nested(depth - 1)); }
 
 std::vector<std::string> someMetadata() {
@@ -65,7 +66,7 @@ std::vector<std::string> someMetadata() {
   return {metadata<uint32_t>("general.alignment", 4, 32), metadata("tokens", 9, arrayOf(8, 2, texts)),
           metadata("scores", 9, arrayOf(6, 3, std::string(12, 's'))), metadata<double>("d", 12, 1.5),
           metadata<uint16_t>("split.count", 2, 1),
-          // Arrays of arrays: as deep as may be; of several, some of which are empty; of none.
+          // Nested arrays: of the maximum depth; of several arrays, some of which are empty; of none.
           metadata("nested", 9, nested(8)),
           metadata("pairs", 9, arrayOf(9, 3, arrayOf(8, 2, texts) + arrayOf(9, 0, "") + arrayOf(5, 1, "1234"))),
           metadata("none", 9, arrayOf(9, 0, ""))};
@@ -182,8 +183,8 @@ TEST(GgufMalformed, OutOfMemoryIsAStatus) {
   EXPECT_NE(std::string(error.message).find("an index of the weight file requires "), std::string::npos);
 }
 
-// 20,000 changed files from a fixed seed: what still passes has its numbers within the image, which ends at a page that
-// nobody may touch.
+// 20,000 mutated files from a fixed seed: files that still pass have their elements within the image, which ends at a
+// guard page.
 TEST(GgufMalformed, MutatedFilesNeverCrash) {
   const std::string base = makeGguf(someTensors(), someMetadata());
   const size_t header = base.size() - 1200 > 0 ? base.find("abc") : 0;

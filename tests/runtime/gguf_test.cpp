@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GGUF files bound to models of every stored form: numbers to the bit as f64 has them, int4 as it is in the file, names
-// and rows as renames say.
+// GGUF files bound to models with every storage format: values are exact compared with f64, int4 is kept unchanged, and
+// names and rows follow the renames.
 #include "published_files.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ kiln_weight_t matrixWeight(const char *name, int64_t rows, int64_t columns) {
   return {name, KILN_F32, 2, {rows, columns}, 1, 0};
 }
 
-/// A placement of int4, words, scales and zeros one behind the other.
+/// Returns an int4 placement: elements, scales and zero points one after the other.
 kiln_placement_t int4Placement(int64_t rows, int64_t columns, uint32_t tile, uint32_t dim, uint32_t group, bool zeros) {
   const uint64_t outputs = (dim == 0 ? rows : columns),
                  elements = (outputs + tile - 1) / tile * tile * static_cast<uint64_t>(dim == 0 ? columns : rows);
@@ -30,7 +30,7 @@ kiln_status_t bindGguf(BoundModel &model, const std::string &image, const std::v
   return kiln_bind_gguf(model.Model, file.path(), renames.data(), renames.size(), &model.Error);
 }
 
-/// The file's name, which is any, is cut off.
+/// Returns the message without the file's name, which varies.
 std::string wordsOf(const kiln_error_t &error) {
   const std::string words = error.message;
   EXPECT_EQ(words.rfind("file \"kiln_runtime_", 0), 0u) << words;
@@ -39,7 +39,8 @@ std::string wordsOf(const kiln_error_t &error) {
 
 constexpr uint32_t AllTypes[] = {GgufF32, GgufF16, GgufBF16, Q4_0, Q8_0, Q4_K, Q6_K};
 
-// A file of each type gives a model of each stored form what a file of its numbers in f32 gives.
+// For each GGUF type and each storage format, binding the file gives the same model as binding an f32 file of its
+// values.
 TEST(Gguf, EachTypeBindsToEachStoredForm) {
   const int64_t rows = 160, columns = 768;
   const uint64_t elements = rows * columns;
@@ -76,7 +77,8 @@ TEST(Gguf, EachTypeBindsToEachStoredForm) {
   }
 }
 
-// What rounding again would not keep: a scale of 0 with any elements, elements that use no extreme.
+// Properties that requantisation would lose: a scale of 0 with any elements, and groups that do not use the extreme
+// element.
 TEST(Gguf, Int4OfGroupsOf32StaysAsItIs) {
   const int64_t rows = 37, columns = 96;
   const Numbers numbers = drawGguf(Q4_0, rows, columns, 3);
@@ -101,7 +103,7 @@ TEST(Gguf, Int4OfGroupsOf32StaysAsItIs) {
   }
 }
 
-// Beyond what rounding takes, 2^18, but not beyond an f16.
+// The scale exceeds the limit of quantisation, 2^18, but fits an f16.
 TEST(Gguf, ScalesThatAreNoNumbersAreRefused) {
   const kiln_weight_t weight = matrixWeight("w", 2, 64);
   const kiln_placement_t place = int4Placement(2, 64, 16, 0, 32, false);
@@ -170,7 +172,7 @@ TEST(Gguf, RenamesAndPlainTensors) {
 
 TEST(Gguf, APatternsStarStandsForAnyCharacters) {
   const struct {
-    const char *From, *To, *Name, *Wanted; // null: it does not fit
+    const char *From, *To, *Name, *Wanted; // null if the pattern does not match
   } cases[] = {
       {"a.*.b", "x.*.y", "a.12.b", "x.12.y"},
       {"a.*.b", "x.*.y", "a..b", "x..y"},
@@ -209,7 +211,7 @@ TEST(Gguf, WhatIsLeftOutMayHaveToBeZeros) {
   EXPECT_EQ(bindGguf(model, image(), {{"b", nullptr, 0, 0}}), KILN_OK);
 }
 
-// llama.cpp's rows of a head: pair i is (i of the first half, i of the second one).
+// The row order of a head in llama.cpp: pair i is (i of the first half, i of the second half).
 TEST(Gguf, RowsOfRotaryHeadsAreUndone) {
   const int64_t heads = 3, half = 4, rows = heads * half * 2, columns = 64;
   std::vector<int64_t> fileRow(rows);
@@ -250,7 +252,7 @@ TEST(Gguf, TheCallersModesDoNotMatter) {
   BoundModel model({weight}, {place}, rows * columns * 4), other({weight}, {place}, rows * columns * 4);
   const std::string image = makeGguf({{"w", {columns, rows}, Q4_K, numbers.Bytes}});
   ASSERT_EQ(bindGguf(model, image), KILN_OK);
-  const unsigned before = _mm_getcsr(), mode = 0xFFC0 ^ 0x1000; // towards 0, subnormals flushed, what is inexact traps
+  const unsigned before = _mm_getcsr(), mode = 0xFFC0 ^ 0x1000; // towards 0, flush subnormals, trap on inexact
   _mm_setcsr(mode);
   const kiln_status_t status = bindGguf(other, image);
   const unsigned after = _mm_getcsr();

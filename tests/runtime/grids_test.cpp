@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas that share out states, and stages, write one file together, alone and in grids with ranks; each process
-// reads its part of it; and what all return when one cannot do its part.
+// Checkpoints of grids: replicas with sharded optimiser state and pipeline stages, with and without tensor parallelism,
+// write one file together; each process loads its part of it; and all processes fail if one of them fails.
 #include "ranked_grids.h"
 
 namespace {
@@ -11,8 +11,8 @@ struct Case {
   Grid Of;
   Kind Kinds;
 };
-// Stages have parts of layers, also of unequal numbers, what is on one of them alone, and what several have; large
-// tensors come in pieces.
+// Stages have parts of the layers, possibly of unequal numbers, tensors that only one stage has, and tensors that
+// several stages have; large tensors are transferred in pieces.
 const Case Cases[] = {{{1, 2, 1}, {true, false}},
                       {{1, 3, 1}, {}},
                       {{4, 2, 1}, {}},
@@ -44,8 +44,8 @@ TEST(Grids, TheFileIsThatOfOneProcess) {
   }
 }
 
-// Stages have all layers one after another, and differ by one at most: the last one has none of those that are left,
-// the first one only if all between have one.
+// Stages have consecutive layers, and their numbers differ by at most one: the last stage never has a remaining layer,
+// and the first one only if all stages in between have one.
 TEST(Grids, StagesHaveAllLayers) {
   for (uint32_t stages = 2; stages <= 9; ++stages)
     for (uint32_t layers = stages; layers <= 40; ++layers) {
@@ -64,7 +64,7 @@ TEST(Grids, StagesHaveAllLayers) {
     }
 }
 
-// All weights, also those that are frozen, and the averages in their place.
+// All weights, including frozen ones, and the averaged weights that replace them.
 TEST(Grids, WeightsOfStagesAreThoseOfOneProcess) {
   const Folder folder;
   for (const Grid &grid : {Grid{1, 1, 3}, Grid{4, 1, 2}, Grid{1, 1, 5}}) {
@@ -86,7 +86,7 @@ TEST(Grids, WeightsOfStagesAreThoseOfOneProcess) {
   }
 }
 
-// What is wrong with another stage's tensors is found by all, and changes nothing.
+// Every stage detects errors in another stage's tensors, and none changes its weights.
 TEST(Grids, StagesCheckAllOfTheFile) {
   const Folder folder;
   for (const Kind kind : {Kind{false}, Kind{true}}) {
@@ -110,7 +110,8 @@ TEST(Grids, StagesCheckAllOfTheFile) {
   }
 }
 
-/// What all return when one of the grid has no memory for pieces; with `missing` the first one cannot write.
+/// Expects the error that all processes return if one of the grid cannot allocate its buffer, or, with `isMissing`, if
+/// the first one cannot create the file.
 void expectFailure(const Grid &grid, const Grid &failing, bool isMissing, kiln_status_t status,
                    const std::string &words) {
   const Folder folder;
@@ -136,8 +137,9 @@ TEST(Grids, AFailureIsThatOfAll) {
   expectFailure({1, 1, 2}, {}, true, KILN_FILE_ERROR, "stage 0 of 2: cannot create weight file \"");
 }
 
-/// One is lost in the group that `losing` takes of a process: who hears of it ends, so that others that reach it hear
-/// of it, too. Before the last word of the first process the old file stays, behind it there is a whole new one.
+/// Loses one process in the group of stages or replicas. A process that detects the loss ends, so that the processes of
+/// its other groups detect it too. Before the last message of the first process the old file remains; afterwards there
+/// is a complete new one.
 void expectLost(const Grid &grid, const Grid &lost, const std::string &words) {
   const Folder folder;
   RankedModel one(0, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of several files: the index and its files give the weights that one file would, what does not fit
-// together is refused with words that name tensor and file, and whatever is refused leaves the model as it was.
+// Checkpoints of several files: the index and its files give the same weights as a single file; inconsistencies are
+// refused with messages that name tensor and file; and every refusal leaves the model unchanged.
 #include "support.h"
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace {
 using namespace kiln_test;
 namespace fs = std::filesystem;
 
-/// A folder of files, which goes with the test.
+/// A folder of files, which the destructor removes.
 class Folder {
 public:
   Folder() {
@@ -53,7 +53,7 @@ protected:
   kiln_model_t *Model = nullptr;
   kiln_error_t Error = {};
   Folder Checkpoint;
-  std::string Wanted; // the packed bytes
+  std::string Wanted; // the expected packed bytes
 
   void SetUp() override {
     ASSERT_EQ(kiln_create(&Functions, &Model, &Error), KILN_OK) << Error.message;
@@ -71,7 +71,7 @@ protected:
       Checkpoint.write(name, makeImage(tensors));
   }
   kiln_status_t bind(const std::string &index) {
-    fs::remove(Checkpoint.at(Name)); // some systems write a file to the disk that is cut and written again
+    fs::remove(Checkpoint.at(Name)); // some systems write a truncated and rewritten file to the disk
     Checkpoint.write(Name, index);
     return kiln_bind_weights(Model, Checkpoint.at(Name).c_str(), &Error);
   }
@@ -109,7 +109,7 @@ TEST_F(IndexTest, AnIndexHere) {
   EXPECT_EQ(packedBytes(), Wanted);
 }
 
-/// An index of this weight_map.
+/// Returns an index with this weight_map.
 std::string mapOf(const std::string &entries) { return "{\"weight_map\":{" + entries + "}}"; }
 
 TEST_F(IndexTest, MalformedIndexesAreRefused) {
@@ -241,7 +241,7 @@ TEST_F(IndexTest, FilesThatAreNoneAreRefused) {
 
 TEST_F(IndexTest, HugeIndexesAreRefused) {
   Checkpoint.write(Name, "{");
-  fs::resize_file(Checkpoint.at(Name), 100000001); // sparse
+  fs::resize_file(Checkpoint.at(Name), 100000001); // a sparse file
   EXPECT_EQ(kiln_bind_weights(Model, Checkpoint.at(Name).c_str(), &Error), KILN_FILE_MALFORMED);
   EXPECT_STREQ(Error.message, "index of weight files requires at most 100000000 bytes, got 100000001");
 }
@@ -257,7 +257,7 @@ TEST_F(IndexTest, OutOfMemoryAtEveryAllocationLeavesTheModelAsItWas) {
   EXPECT_EQ(bind(Index), KILN_OK) << Error.message;
 }
 
-/// The text with a few changes.
+/// Returns the text with a few mutations.
 std::string mutate(std::string text, std::mt19937 &random) {
   const std::string pieces[] = {"{",
                                 "}",
@@ -304,7 +304,7 @@ std::string mutate(std::string text, std::mt19937 &random) {
   return text;
 }
 
-// Whatever an index says, the model has either the weights of the files or those that it had.
+// Whatever the index contains, the model has either the weights of the files or its previous weights.
 TEST_F(IndexTest, MutatedIndexesNeverCrash) {
   std::mt19937 random(20261125);
   int passed = 0, opened = 0;
@@ -331,7 +331,7 @@ TEST(Json, SkippedValuesEndBeforeAnythingElse) {
   std::mt19937 random(7);
   int passed = 0;
   for (int round = 0; round < 20000; ++round) {
-    const GuardedMemory text(round == 0 ? value : mutate(value, random)); // ends at a page nobody may touch
+    const GuardedMemory text(round == 0 ? value : mutate(value, random)); // ends at a guard page
     kiln_error_t error = {};
     kiln_json_t json = {text.data(), text.data(), text.data() + text.size(), &error, "text"};
     const kiln_status_t status = kiln_json_skip(&json, "a value");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of other kinds than a reader expects, which users often have by mistake: each is named, whichever reader is
-// given it, mapped or copied.
+// Files of another format than a reader expects, as users often pass by mistake: every reader names the format, whether
+// the file is mapped or copied.
 #include "published_files.h"
 
 #include <filesystem>
@@ -42,7 +42,7 @@ const std::vector<Mistake> &mistakes() {
   return all;
 }
 
-/// A reader of files, what it expects, and what the others are to it.
+/// A reader of files, the format it expects, and how it binds a file.
 struct Reader {
   const char *Name, *Expected, *Path;
   std::function<kiln_status_t(kiln_model_t *, const char *, kiln_error_t *)> Bind;
@@ -81,7 +81,7 @@ protected:
       kiln_destroy(model);
     std::filesystem::remove_all(Folder);
   }
-  /// The words of each model, which must be the same.
+  /// Returns the error message, which must be the same for each model.
   std::string wordsOf(const Reader &reader, const std::string &bytes) {
     const std::string path = Folder + "/" + reader.Path;
     std::ofstream(path, std::ios::binary) << bytes;
@@ -103,7 +103,7 @@ TEST_F(Kinds, EachIsNamedByEachReader) {
   for (const Reader &reader : readers())
     for (const Mistake &mistake : mistakes()) {
       if (std::string_view(mistake.Words) == "text" && std::string_view(reader.Path).ends_with(".json"))
-        continue; // whose reader says where it is no JSON
+        continue; // whose reader reports where it is not JSON
       const std::string wanted =
           "weight file: of another kind; expected "s + reader.Expected + ", got " + mistake.Words;
       const std::string words = wordsOf(reader, mistake.Bytes);
@@ -112,7 +112,7 @@ TEST_F(Kinds, EachIsNamedByEachReader) {
     }
 }
 
-// One reader's files given to another.
+// Files of one reader given to another.
 TEST_F(Kinds, FilesOfOtherReaders) {
   const std::string safetensors = makeImage({{"a", "F32", {1}, "1234"}}), index = R"({"weight_map": {"a": "f"}})",
                     gguf = makeGguf({{"a", {2}, GgufF32, std::string(8, 'f')}}),
@@ -139,7 +139,7 @@ TEST_F(Kinds, FilesOfOtherReaders) {
     }
 }
 
-// What is cut anywhere is never taken for something else that is well-formed.
+// A truncated file is never taken for a well-formed file of another format.
 TEST_F(Kinds, BeginningsOfAnyLength) {
   for (const Reader &reader : readers())
     for (const Mistake &mistake : mistakes())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an executor promises of a loop, for the bundled pool and for those of other libraries.
+// Checks the guarantees of an executor's loop, for the bundled pool and for those of other libraries.
 #ifndef KILN_TESTS_RUNTIME_LOOPS_H
 #define KILN_TESTS_RUNTIME_LOOPS_H
 
@@ -28,7 +28,7 @@ inline void runTask(void *context, uint32_t index, uint32_t worker) {
   loop.IsBusy[worker] = false;
 }
 
-/// Every index once, and no worker number twice at a time.
+/// Expects every index once, and no worker number twice at the same time.
 inline void expectComplete(const kiln_executor_t *executor, uint32_t count) {
   Loop loop(count, executor->workers);
   executor->parallel_for(executor->self, count, runTask, &loop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that a process has while it binds a file: the packed copy and a tenth more, or 8 MB, whatever the
-// file's size and however its elements are stored. The system counts it, pages of mapped files among them.
+// The peak memory of a process while it binds a file: the packed copy plus a tenth, or plus 8 MB, whatever the file's
+// size and element type. The system's count includes pages of mapped files.
 #include "support.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace kiln_test;
 
-/// A line of /proc/self/status, in bytes; 0 if there is none.
+/// Returns a line of /proc/self/status in bytes, or 0 if there is none.
 uint64_t memoryOf(const std::string &field) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)
@@ -20,7 +20,7 @@ uint64_t memoryOf(const std::string &field) {
   return 0;
 }
 
-/// Makes VmHWM begin again at what there is.
+/// Resets VmHWM to the current value.
 bool forgetPeak() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -28,11 +28,11 @@ bool forgetPeak() {
 }
 
 struct Case {
-  const char *Name, *Source; // of the file's elements
+  const char *Name, *Source; // the element type of the file
   kiln_placement_t Placement;
 };
 
-/// What is read at a time, in pages of 2 MB where the system has such for files.
+/// What is read at a time, in pages of 2 MB on systems that use such pages for files.
 constexpr uint64_t Least = 8 << 20;
 constexpr int64_t Rows = 2048, Columns = 2048, Layers = 4;
 
@@ -47,7 +47,7 @@ Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim,
           makePlacement(0, copyBytes(bytes, isScaled), tile, dim, 0, stored, isScaled ? Rows * Columns : 0)};
 }
 
-/// int4 in groups of 32.
+/// Int4 in groups of 32.
 Case makeGroupsCase(const char *name, uint32_t dim) {
   const uint64_t words = Rows * Columns / 2, scales = Rows * Columns / 32 * 2;
   return {name, "F32", makePlacement(0, words + scales, 16, dim, 0, KILN_I4, words, 32)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pins what programs rely on: the structs and numbers that a header of a model states, on 64-bit systems. Those that
-// generated code builds follow from runtime/src/model.def (tests/emit/binary_interface_test.cpp).
+// Pins the ABI that programs rely on: the structs and numbers that a model's header states, on 64-bit systems. Structs
+// that generated code builds follow from runtime/src/model.def (tests/emit/binary_interface_test.cpp).
 #include "support.h"
 
 #include <cstddef>
@@ -76,7 +76,7 @@ TEST(ModelLayout, DtypeNumbers) {
   EXPECT_EQ(KILN_BOOL, 5);
 }
 
-// The formula that headers print: NAME_<ENTRY>_ARENA_BYTES(workers).
+// The formula of the macro NAME_<ENTRY>_ARENA_BYTES(workers) in headers.
 TEST(ModelLayout, ArenaFormula) {
   EXPECT_EQ(kiln_arena_fixed_bytes(0, 0, 0), 0u);
   EXPECT_EQ(kiln_arena_fixed_bytes(1, 0, 0), 64u);

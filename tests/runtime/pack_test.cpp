@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed layouts against the definition in model.h, element by element, on odd sizes.
+// Packed layouts compared with the definition in model.h, element by element, for odd sizes.
 #include "support.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST(Pack, BytesCoverWholeTiles) {
   EXPECT_EQ(kiln_pack_bytes(&vector, &cases[2].Placement), 0u) << "a vector is not tiled";
 }
 
-// A weight of a convolution is stored as the matrix of its outputs.
+// The weight of a convolution is stored as the matrix [outputs, everything else].
 TEST(Pack, OtherDimensionsAreOne) {
   const kiln_weight_t window = {"c", KILN_F32, 4, {50, 7, 3, 5}, 1, 0}, matrix = {"m", KILN_F32, 2, {50, 105}, 1, 0};
   const kiln_placement_t placement = makePlacement(0, 0, 16, 0, 0);

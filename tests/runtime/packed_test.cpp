@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed files: what was bound comes back without being copied, a file that is not this library's or not whole is
-// refused in words, and a file in use can be replaced.
+// Packed files: bound weights are mapped back without a copy; a file of another library or an incomplete file is
+// refused with a message; and a file in use can be replaced.
 #include "support.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ std::string readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What the system says of the map that an address is in: "r--p".
+/// Returns the permissions of the mapping that contains an address, such as "r--p".
 std::string permissionsAt(const void *address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -38,7 +38,7 @@ std::string permissionsAt(const void *address) {
   return "";
 }
 
-/// The test model, whose data a test may change before it makes models.
+/// The test model, whose data a test may change before it creates models.
 class Packed : public testing::Test {
 protected:
   CountingAllocator Counter;
@@ -70,7 +70,7 @@ protected:
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Made.emplace_back(), &Error), KILN_OK) << Error.message;
     return Made.back();
   }
-  /// With the weights of a file, of which a byte of "table" may be another one.
+  /// Creates a model with the weights of a file, in which a byte of "table" may be changed.
   kiln_model_t *createBound(char change = 0) {
     std::vector<Tensor> weights = testWeights();
     weights[2].bytes[0] ^= change;
@@ -168,7 +168,7 @@ TEST_F(Packed, OfAModelWithoutWeights) {
   EXPECT_EQ(bind(model), KILN_OK) << Error.message;
 }
 
-// Each field of the head, and the file's size.
+// Checks each field of the header, and the file's size.
 TEST_F(Packed, FilesThatDoNotFitAreRefused) {
   kiln_model_t *model = createBound();
   ASSERT_EQ(save(model), KILN_OK);
@@ -220,7 +220,7 @@ TEST_F(Packed, FilesThatDoNotFitAreRefused) {
   }
 }
 
-// The same from the other side: what the library has instead.
+// The opposite case: the library differs from the file.
 TEST_F(Packed, FilesOfOtherLibrariesAreRefused) {
   ASSERT_EQ(save(createBound()), KILN_OK);
   const kiln_variant_t own = Variant;
@@ -237,14 +237,14 @@ TEST_F(Packed, FilesOfOtherLibrariesAreRefused) {
   Descriptor.name = "tinier";
   EXPECT_EQ(bind(create()), KILN_FILE_MISMATCH);
   EXPECT_STREQ(Error.message, "packed file requires to be of model \"tinier\", got \"tiny\"");
-  // A name of any length; what is cut of it is in the digest.
+  // A name of any length; the digest covers the truncated part.
   const std::string longer(1000, 'n');
   Descriptor.name = longer.c_str();
   ASSERT_EQ(save(createBound()), KILN_OK) << Error.message;
   EXPECT_EQ(bind(create()), KILN_OK) << Error.message;
 }
 
-// Whatever bytes of the head change: refused, but for those that nothing is said with.
+// Any changed byte of the header is refused, except for unused ones.
 TEST_F(Packed, ChangedHeadsAreRefused) {
   kiln_model_t *model = createBound();
   ASSERT_EQ(save(model), KILN_OK);
@@ -285,7 +285,7 @@ TEST_F(Packed, FilesThatCannotBeWrittenAreNotThere) {
       << Error.message;
   EXPECT_EQ(kiln_save_packed(model, std::string(5000, 'f').c_str(), &Error), KILN_FILE_ERROR);
   EXPECT_NE(std::string(Error.message).find("File name too long"), std::string::npos) << Error.message;
-  // In the place of a folder.
+  // The path is a folder.
   const std::string folder = Path + "-folder";
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
   EXPECT_EQ(kiln_save_packed(model, folder.c_str(), &Error), KILN_FILE_ERROR);
@@ -293,7 +293,7 @@ TEST_F(Packed, FilesThatCannotBeWrittenAreNotThere) {
   EXPECT_TRUE(fs::is_empty(folder));
   EXPECT_FALSE(fs::exists(folder + "." + std::to_string(getpid()) + ".part"));
   fs::remove(folder);
-  // While another one writes the file that it is written as.
+  // Another process is writing the temporary file.
   const std::string part = Path + "." + std::to_string(getpid()) + ".part";
   std::ofstream(part) << "x";
   const int writer = open(part.c_str(), O_WRONLY | O_CLOEXEC);
@@ -301,7 +301,7 @@ TEST_F(Packed, FilesThatCannotBeWrittenAreNotThere) {
   EXPECT_EQ(save(model), KILN_FILE_ERROR);
   EXPECT_NE(std::string(Error.message).find("File exists"), std::string::npos) << Error.message;
   EXPECT_EQ(readFile(part), "x");
-  // A process that was killed, and had the same number, as each first one of a container has, holds it no longer.
+  // A killed process with the same id, which is common for the first process of a container, no longer holds the lock.
   close(writer);
   EXPECT_EQ(save(model), KILN_OK) << Error.message;
   EXPECT_FALSE(fs::exists(part));

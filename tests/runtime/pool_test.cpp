@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bundled pool: every index once, no worker number twice at a time, callers that queue, threads that sleep and
-// wake.
+// The bundled pool: every index once, no worker number twice at the same time, callers that queue, threads that sleep
+// and wake.
 #include "loops.h"
 #include "support.h"
 
@@ -11,8 +11,8 @@
 #include <pthread.h>
 #include <thread>
 
-// The linker sends the runtime's calls here (--wrap), so that starting threads can be made to fail.
-static std::atomic<int> ThreadsThatStart = -1; // -1: all
+// The linker redirects the runtime's calls here (--wrap), so that tests can make the start of threads fail.
+static std::atomic<int> ThreadsThatStart = -1; // -1 for all
 extern "C" int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 extern "C" int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                                      void *argument) {
@@ -45,7 +45,7 @@ TEST(Pool, RunsEveryIndexOnce) {
   }
 }
 
-// Whatever a thread comes to after a task is the next one, until it helps the other.
+// A thread runs its indices in ascending order until it helps the other thread.
 TEST(Pool, ThreadsGoUpwards) {
   Pool pool = makePool(2);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -68,8 +68,8 @@ TEST(Pool, RunsLongLoopsInParts) {
     expectComplete(kiln_pool_executor(pool.get()), count);
 }
 
-// The caller has the first half, the second thread the other one; whoever is done first helps with the rest, from its
-// end.
+// The caller has the first half of the loop, the second thread the other half; the one that finishes first takes over
+// indices from the end of the other's half.
 TEST(Pool, ThreadsKeepTheirEndOfALoop) {
   Pool pool = makePool(2);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -87,7 +87,7 @@ TEST(Pool, ThreadsKeepTheirEndOfALoop) {
   }
 }
 
-// What the tasks write is seen by the caller, and what the caller writes by the tasks: plain memory, for tsan to watch.
+// The caller sees what the tasks write, and the tasks see what the caller writes: plain memory, for TSan to check.
 TEST(Pool, LoopsAreOrderedWithTheCaller) {
   Pool pool = makePool(3);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -106,7 +106,7 @@ TEST(Pool, LoopsAreOrderedWithTheCaller) {
   EXPECT_EQ(values, std::vector<uint64_t>(100, expected));
 }
 
-// Two tasks that wait for each other: they can only end on two threads, one of which may have to wake up first.
+// Two tasks that wait for each other can only end on two threads, one of which may have to wake up first.
 TEST(Pool, ThreadsTakePartAlsoAfterSleeping) {
   Pool pool = makePool(2);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -126,7 +126,7 @@ TEST(Pool, ThreadsTakePartAlsoAfterSleeping) {
   }
 }
 
-// The caller runs out of work long before the others: it sleeps until the last task ends.
+// The caller runs out of work long before the others, and sleeps until the last task ends.
 TEST(Pool, CallerWaitsForSlowTasks) {
   Pool pool = makePool(3);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -166,7 +166,7 @@ TEST(Pool, MayBeDestroyedAtAnyMoment) {
   EXPECT_EQ(kiln_pool_executor(nullptr), nullptr);
 }
 
-// The program's signal handlers belong on its own threads.
+// The program's signal handlers must run on its own threads only.
 TEST(Pool, ThreadsBlockSignals) {
   sigset_t before, after;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);

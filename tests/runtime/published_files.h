@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised checkpoints of numbers that are drawn: the bytes of GGUF's blocks and files, of GPTQ's and AWQ's tensors,
-// and in f64 what they stand for, by the formats' definitions; nothing of the run time is used.
+// Random third-party quantised checkpoints: the bytes of GGUF's blocks and files and of GPTQ's and AWQ's tensors, and
+// their values in f64 by the formats' definitions, without use of the runtime.
 #pragma once
 
 #include "published.h"
@@ -11,12 +11,12 @@
 
 namespace kiln_test {
 
-/// The same on every machine.
+/// A random number generator that is the same on every machine.
 class Draw {
 public:
   explicit Draw(uint32_t seed) : State(seed * 2654435761u + 1) {}
   int operator()(int limit) { return static_cast<int>(((State = State * 1664525u + 1013904223u) >> 8) % limit); }
-  /// An f16 between 2^-14 and 4 in size, now and then 0 or subnormal.
+  /// Returns an f16 with a magnitude between 2^-14 and 4, occasionally 0 or subnormal.
   uint16_t half() {
     const int kind = (*this)(16), bits = kind == 0 ? 0 : kind == 1 ? 1 + (*this)(1023) : 0x400 + (*this)(0x4000);
     return static_cast<uint16_t>(bits | (*this)(2) << 15);
@@ -30,16 +30,16 @@ template <typename T> void append(std::string &bytes, const T &value) {
   bytes.append(reinterpret_cast<const char *>(&value), sizeof value);
 }
 
-/// Numbers in the order of a row, or of a matrix, and their bytes.
+/// Values in the order of a row or of a matrix, and their bytes.
 struct Numbers {
   std::string Bytes;
   std::vector<float> Values;
 
-  /// Rounded once from what is exact.
+  /// Rounds the exact value once.
   void add(double value) { Values.push_back(static_cast<float>(value)); }
 };
 
-// Types of GGUF.
+// GGUF types.
 constexpr uint32_t GgufF32 = 0, GgufF16 = 1, Q4_0 = 2, Q8_0 = 8, Q4_K = 12, Q6_K = 14, GgufBF16 = 30;
 
 inline void addQ4_0(Numbers &to, Draw &draw) {
@@ -64,7 +64,7 @@ inline void addQ8_0(Numbers &to, Draw &draw) {
   }
 }
 
-/// Eight runs of 32: d s q - m t, s and t of six bits.
+/// Eight groups of 32: d s q - m t, where s and t have six bits.
 inline void addQ4_K(Numbers &to, Draw &draw) {
   const uint16_t d = draw.half(), m = draw.half();
   int s[8], t[8];
@@ -88,7 +88,7 @@ inline void addQ4_K(Numbers &to, Draw &draw) {
   append(to.Bytes, low);
 }
 
-/// Sixteen runs of 16: d s (q - 32), q of six bits, s signed.
+/// Sixteen groups of 16: d s (q - 32), where q has six bits and s is signed.
 inline void addQ6_K(Numbers &to, Draw &draw) {
   const uint16_t d = draw.half();
   int8_t s[16];
@@ -119,7 +119,7 @@ inline void addPlain(Numbers &to, Draw &draw, uint32_t type) {
     append(to.Bytes, isBrain ? rounded(KILN_BF16, to.Values.back()) : bits);
 }
 
-/// A matrix, or a vector of one row.
+/// Returns a random matrix, or a vector as one row.
 inline Numbers drawGguf(uint32_t type, int64_t rows, int64_t columns, uint32_t seed) {
   Numbers result;
   Draw draw(seed + 1000 * type);
@@ -144,7 +144,7 @@ inline void appendText(std::string &bytes, std::string_view text) {
   bytes += text;
 }
 
-/// A value of metadata: type and bytes.
+/// Encodes a metadata value: type and bytes.
 inline std::string metadata(std::string_view key, uint32_t type, const std::string &value) {
   std::string bytes;
   appendText(bytes, key);
@@ -179,7 +179,7 @@ inline std::string makeGguf(const std::vector<GgufTensor> &tensors, const std::v
   return bytes + data;
 }
 
-/// A safetensors file, for tests that are not linked with makeImage.
+/// Returns a safetensors file, for tests that are not linked with makeImage.
 inline std::string imageOf(const std::vector<Tensor> &tensors) {
   std::string header = "{", data, image;
   for (const Tensor &tensor : tensors) {
@@ -195,14 +195,14 @@ inline std::string imageOf(const std::vector<Tensor> &tensors) {
   return image + header + data;
 }
 
-/// A matrix [outputs, inputs] of 4 bits, its groups along the inputs.
+/// A 4-bit matrix [outputs, inputs], with groups along the inputs.
 struct Int4Matrix {
   int64_t Outputs, Inputs, Group;
   std::vector<int> Elements, Zeros; // [outputs][inputs]; [groups][outputs]
   std::vector<uint16_t> Scales;     // [groups][outputs]
   std::vector<int32_t> GroupOfInput;
 
-  /// isActOrder: inputs belong to groups in no order.
+  /// With isActOrder, inputs belong to groups in random order.
   Int4Matrix(int64_t outputs, int64_t inputs, int64_t group, uint32_t seed, bool isCentred = false,
              bool isActOrder = false)
       : Outputs(outputs), Inputs(inputs), Group(group) {
@@ -227,7 +227,7 @@ struct Int4Matrix {
       }
     return result;
   }
-  /// Rows of 4 bits, eight in a word: `place` says in which one an element of a row is.
+  /// Packs rows of 4-bit elements, eight per 32-bit word; `place` gives the position in the word for each of the eight.
   static std::string words(int64_t rows, int64_t columns, const std::function<int(int64_t, int64_t)> &element,
                            const std::vector<int> &place) {
     std::string bytes;
@@ -240,7 +240,7 @@ struct Int4Matrix {
       }
     return bytes;
   }
-  /// `less`: what the file's zeros are less.
+  /// `less`: the file stores zero points reduced by this number.
   std::vector<Tensor> gptq(const std::string &name, int less = 1, bool hasGroups = true) const {
     const std::vector<int> inOrder = {0, 1, 2, 3, 4, 5, 6, 7};
     std::string qweight;
@@ -259,7 +259,7 @@ struct Int4Matrix {
       tensors.push_back({name + ".g_idx", "I32", {Inputs}, bytesOf(GroupOfInput)});
     return tensors;
   }
-  /// From the lowest bits on outputs 0 2 4 6 1 3 5 7.
+  /// From the lowest bits on, a word has the outputs 0 2 4 6 1 3 5 7.
   std::vector<Tensor> awq(const std::string &name) const {
     const std::vector<int> interleaved = {0, 4, 1, 5, 2, 6, 3, 7};
     return {{name + ".qweight",

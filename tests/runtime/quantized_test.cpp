@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Safetensors files of GPTQ and AWQ: int4 of the file's groups stays as it is, all else has the numbers to the bit as
-// f64 has them; parts that do not belong together are refused in words; changed files never crash.
+// GPTQ and AWQ safetensors files: int4 with the file's group size is kept unchanged, and everything else has exactly
+// the values of f64; inconsistent parts are refused with a message; mutated files never crash.
 #include "published_files.h"
 
 #include <algorithm>
@@ -25,13 +25,13 @@ kiln_status_t bindImage(BoundModel &model, const std::string &image, kiln_quanti
   return kiln_bind_quantized(model.Model, file.path(), quantization, renames.data(), renames.size(), &model.Error);
 }
 
-/// A model of one matrix "m.weight".
+/// Returns a model with one matrix "m.weight".
 BoundModel modelOf(const Int4Matrix &matrix, const kiln_placement_t &place) {
   const kiln_weight_t weight = {"m.weight", KILN_F32, 2, {matrix.Outputs, matrix.Inputs}, 1, 0};
   return BoundModel({weight}, {place}, kiln_pack_bytes(&weight, &place));
 }
 
-/// Each way to write a matrix whose groups are in order.
+/// Returns each encoding of a matrix whose groups are in order.
 std::vector<std::pair<kiln_quantization_t, std::vector<Tensor>>> waysOf(const Int4Matrix &matrix) {
   return {{KILN_GPTQ, matrix.gptq("m")},
           {KILN_GPTQ, matrix.gptq("m", 1, false)},
@@ -39,7 +39,7 @@ std::vector<std::pair<kiln_quantization_t, std::vector<Tensor>>> waysOf(const In
           {KILN_AWQ, matrix.awq("m")}};
 }
 
-// Elements, scales and zeros of the file in the packed copy, of which tile 1 shows where they are.
+// The packed copy has the file's elements, scales and zero points. A tile of 1 makes their positions simple.
 TEST(Quantized, Int4OfTheFilesGroupsStaysAsItIs) {
   for (int64_t group : {32, 64, 128})
     for (bool isCentred : {false, true})
@@ -71,7 +71,7 @@ TEST(Quantized, Int4OfTheFilesGroupsStaysAsItIs) {
             }
           }
           EXPECT_EQ(bytesOf(model.read("m.weight", 0, matrix.Outputs, matrix.Inputs)), bytesOf(matrix.values()));
-          // In tiles the same numbers.
+          // The same numbers in tiles.
           BoundModel tiled = modelOf(
               matrix, groupPlacement(matrix.Outputs, matrix.Inputs, 48, static_cast<uint32_t>(group), hasZeros));
           ASSERT_EQ(bindImage(tiled, makeImage(tensors), quantization), KILN_OK);
@@ -80,7 +80,7 @@ TEST(Quantized, Int4OfTheFilesGroupsStaysAsItIs) {
       }
 }
 
-/// That a file gives what a file of these numbers in f32 gives.
+/// Expects that a file gives the same model as an f32 file of these numbers.
 void expectNumbers(const Int4Matrix &matrix, const kiln_placement_t &place, kiln_quantization_t quantization,
                    const std::vector<Tensor> &tensors) {
   BoundModel bound = modelOf(matrix, place), wanted = modelOf(matrix, place);
@@ -99,8 +99,8 @@ TEST(Quantized, OtherFormsGoTheWayOfF32) {
       makePlacement(0, 0, 48, 0, 0, KILN_F16),
       makePlacement(0, 0, 8, 1, 0, KILN_BF16),
       makePlacement(0, 0, 8, 0, 0, KILN_I8, outputs * inputs),
-      groupPlacement(outputs, inputs, 16, 32, true),  // other groups
-      groupPlacement(outputs, inputs, 16, 64, false), // no zeros
+      groupPlacement(outputs, inputs, 16, 32, true),  // another group size
+      groupPlacement(outputs, inputs, 16, 64, false), // without zero points
   };
   for (const kiln_placement_t &place : places) {
     SCOPED_TRACE(&place - places);
@@ -111,7 +111,8 @@ TEST(Quantized, OtherFormsGoTheWayOfF32) {
   }
 }
 
-// Inputs belong to groups in no order: right by the numbers, also where the stored form has groups of that size.
+// Inputs belong to groups in random order: values must be right, even if the storage format has groups of the same
+// size.
 TEST(Quantized, ActOrder) {
   const Int4Matrix matrix(48, 256, 64, 5, false, true);
   for (const kiln_placement_t &place : {makePlacement(0, 0, 16, 0, 0), groupPlacement(48, 256, 16, 64, true)}) {
@@ -165,7 +166,7 @@ TEST(Quantized, RenamesBiasesAndPlainTensors) {
       << model.Error.message;
 }
 
-// Parts of a weight may be in different files.
+// The tensors of a weight may be in different files.
 TEST(Quantized, OfSeveralFiles) {
   const Int4Matrix matrix(16, 64, 32, 9);
   const std::vector<Tensor> tensors = matrix.gptq("m");
@@ -278,7 +279,7 @@ TEST(Quantized, CallsThatMakeNoSense) {
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, &turned, 1, &model.Error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "bind_quantized requires renames without rotary heads, got 4 of \"m.*\"");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "/nonexistent", KILN_AWQ, nullptr, 0, &model.Error), KILN_FILE_ERROR);
-  for (int limit : {1, 2, 3, 4}) { // the table, a name's room, the joined table, the packed copy
+  for (int limit : {1, 2, 3, 4}) { // the index, a buffer for names, the joined index, the packed copy
     model.Counter.Limit = model.Counter.Made + limit - 1;
     EXPECT_EQ(bindImage(model, makeImage(matrix.awq("m")), KILN_AWQ), KILN_OUT_OF_MEMORY);
     EXPECT_EQ(model.Counter.Alive, 1);
@@ -287,13 +288,13 @@ TEST(Quantized, CallsThatMakeNoSense) {
   EXPECT_EQ(bindImage(model, makeImage(matrix.awq("m")), KILN_AWQ), KILN_OK);
 }
 
-// 20,000 changed headers and indices of groups from a fixed seed, in memory that ends at a page nobody may touch.
+// 20,000 mutated headers and group indices from a fixed seed, in memory that ends at a guard page.
 TEST(Quantized, MutatedFilesNeverCrash) {
   const Int4Matrix first(16, 64, 32, 1), second(8, 32, 32, 2);
   std::vector<Tensor> tensors = first.gptq("a");
   for (Tensor &tensor : second.gptq("b"))
     tensors.push_back(tensor);
-  std::swap(tensors[3], tensors.back()); // indices of groups at the end
+  std::swap(tensors[3], tensors.back()); // group indices at the end
   const std::string base = makeImage(tensors);
   uint64_t headerBytes;
   std::memcpy(&headerBytes, base.data(), sizeof headerBytes);

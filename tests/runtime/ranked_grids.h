@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of ranked_models.h in grids of ranks, replicas and stages, whose processes are threads; and one that is
-// lost.
+// The model of ranked_models.h in grids of ranks, replicas and stages, whose processes are threads; and a process that
+// is lost.
 #pragma once
 
 #include "ranked_models.h"
 
 namespace kiln_test {
 
-/// How many of each there are, and which one a process is.
+/// The number of processes in each dimension, or the position of a process.
 struct Grid {
   uint32_t Ranks, Replicas, Stages;
 };
@@ -16,7 +16,7 @@ inline void PrintTo(const Grid &grid, std::ostream *out) {
   *out << grid.Ranks << " ranks, " << grid.Replicas << " replicas, " << grid.Stages << " stages";
 }
 
-/// The communicators are those of the process.
+/// A process of the grid, with its communicators.
 struct GridProcess {
   Grid Own, Of;
   kiln::test::ThreadRanks &OfRanks, &OfReplicas, &OfStages;
@@ -32,7 +32,7 @@ struct GridProcess {
     return model.save(Ranks, path, isTraining, Of.Replicas > 1 ? &Replicas : nullptr,
                       Of.Stages > 1 ? &Stages : nullptr);
   }
-  /// The others hear of it.
+  /// Removes the process from its groups; the others get an error.
   void lose() const {
     OfRanks.lose(Own.Ranks);
     OfReplicas.lose(Own.Replicas);
@@ -40,10 +40,10 @@ struct GridProcess {
   }
 };
 
-/// Calls `work` for each process of the grid, with its model of the numbers of a seed.
+/// Calls `work` for each process of the grid, with its model, whose values are a function of the seed.
 inline void asGrid(const Grid &of, Kind kind, uint32_t seed,
                    const std::function<void(RankedModel &, GridProcess &)> &work) {
-  std::deque<kiln::test::ThreadRanks> ranks, replicas, stages; // by the numbers of the two others
+  std::deque<kiln::test::ThreadRanks> ranks, replicas, stages; // by the indices of the two other dimensions
   for (uint32_t i = 0; i < of.Replicas * of.Stages; ++i)
     ranks.emplace_back(of.Ranks);
   for (uint32_t i = 0; i < of.Ranks * of.Stages; ++i)
@@ -69,7 +69,7 @@ inline void asGrid(const Grid &of, Kind kind, uint32_t seed,
   });
 }
 
-/// A process that is lost at its nth collective.
+/// A process that is lost after `Left` more collectives.
 struct Losing {
   kiln::test::ThreadRanks *Ranks;
   kiln_communicator_t Own;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model with slices of every kind, of so many ranks and stages or of one, and a training's arena for it; with the
-// same numbers in the whole tensors, whatever the ranks and stages.
+// A model with slices of every kind, for a number of ranks and stages or for one process, and its training arena. The
+// values of the whole tensors do not depend on the number of ranks and stages.
 #pragma once
 
 #include "stored_numbers.h"
@@ -18,10 +18,10 @@ namespace kiln_test {
 
 namespace fs = std::filesystem;
 
-/// Which roles of stages have a tensor.
+/// Bits of the stage roles that have a tensor.
 enum : uint32_t { OnFirst = 1 << KILN_ROLE_FIRST, OnLast = 1 << KILN_ROLE_LAST, OnBoth = OnFirst | OnLast, OnAll = 7 };
 
-/// How many of six layers each stage has, and its role.
+/// The number of the six layers that each stage has, and its role.
 struct StagesCut {
   std::vector<uint32_t> Layers, Roles;
   uint32_t roles() const { return *std::max_element(Roles.begin(), Roles.end()) + 1; }
@@ -38,7 +38,7 @@ inline const StagesCut &cutOf(uint32_t stages) {
   return cuts[stages - 1];
 }
 
-/// A tensor of the file, and what ranks and stages have of it. With copies it is a layer's.
+/// A tensor of the file, and the parts of it that ranks and stages have. With copies, it belongs to the layers.
 struct Described {
   const char *Name;
   const char *Type;
@@ -50,13 +50,13 @@ struct Described {
 
   kiln_dtype_t dtype() const { return std::string(Type) == "BF16" ? KILN_BF16 : KILN_F32; }
   size_t elementBytes() const { return dtype() == KILN_BF16 ? 2 : 4; }
-  /// How many copies stages with a role have.
+  /// Returns the number of copies on a stage with this role.
   uint32_t copiesOf(const StagesCut &cut, uint32_t role) const {
     if (cut.Layers.size() > 1 && !(Roles >> std::min<uint32_t>(role, KILN_ROLE_MIDDLE) & 1))
       return 0;
     return Copies > 1 ? cut.layersOf(role) : 1;
   }
-  /// A rank's; without sections the whole tensor.
+  /// Returns a rank's slice; without sections, the whole tensor.
   kiln_weight_t slice(uint32_t stages) const {
     std::vector<int64_t> shape = Shape;
     if (!Cut.All.empty()) {
@@ -77,32 +77,33 @@ struct Described {
       text.replace(hole, 2, std::to_string(copy));
     return text;
   }
-  /// Of a copy, the whole tensor; of the nth drawing.
+  /// Returns random bytes for a copy of the whole tensor, as a function of the seed.
   std::string bytes(uint32_t copy, uint32_t seed) const {
     uint32_t state = seed * 1000 + copy * 100 + static_cast<uint32_t>(Name[0]);
     std::string result(productOf(Shape) * elementBytes(), '\0');
     for (size_t at = 0; at + 4 <= result.size(); at += 4) {
       state = state * 1664525u + 1013904223u;
-      const uint32_t bits = (state ^ state >> 16) & 0x5F5F5F5F; // finite
+      const uint32_t bits = (state ^ state >> 16) & 0x5F5F5F5F; // always finite
       std::memcpy(&result[at], &bits, 4);
     }
     return result;
   }
 };
 
-/// Sections of a weight of 20 queries and 8 keys for so many ranks: of four, two share a key.
+/// Returns the sections of a weight of 20 query rows and 8 key rows for this number of ranks: with four ranks, two
+/// share a key.
 inline Sections sharedKeys(uint32_t dim, uint32_t ranks) {
   const uint32_t group = ranks > 2 ? 2 : 1;
   const uint64_t queries = 20 / ranks, keys = 8 * group / ranks;
   return {dim, 28, {{0, queries, queries, 1, 0}, {20, keys, keys, group, 0}}};
 }
 
-/// Some weights are not trained, and are in tiles; some are more than is sent at a time.
+/// Options: some weights are frozen and tiled; some tensors are larger than what is sent at a time.
 struct Kind {
   bool HasFrozen = false, IsLarge = false;
 };
 
-/// For 1, 2 or 4 ranks, and 1 to 5 stages.
+/// Returns the weights for 1, 2 or 4 ranks, and 1 to 5 stages.
 inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
   const int64_t most = kind.IsLarge ? 1032 : 20;
   std::vector<Described> weights = {
@@ -121,7 +122,7 @@ inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
        true,
        OnFirst},
       {"j.whole", "F32", {most, most}, {}, 0, 1, true, OnLast},
-      {"k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks), 0, 1, true, OnBoth}, // two or four do not divide it
+      {"k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks), 0, 1, true, OnBoth}, // not divisible by two or four
   };
   if (kind.HasFrozen) {
     weights.push_back({"a.{}.qkv", "F32", {32, 6}, sharesOf(0, {16, 8, 8}, ranks), 16, 6, false});
@@ -148,7 +149,7 @@ inline std::vector<Described> describeStates(uint32_t ranks, Kind kind) {
           {"momentum:h.scale", "F32", {1}, {}, 0, 1, true, OnLast}};
 }
 
-/// Where each weight lies for each role, and in how many bytes: member.RoleBytes.
+/// Places each weight for each role, and sets member.RoleBytes to the total sizes.
 inline std::vector<kiln_placement_t> placeWeights(const std::vector<Described> &described,
                                                   const std::vector<kiln_weight_t> &weights, const StagesCut &cut,
                                                   Member &member) {
@@ -166,7 +167,8 @@ inline std::vector<kiln_placement_t> placeWeights(const std::vector<Described> &
   return places;
 }
 
-/// One rank of so many, or a model of one process. Replicas share out what is kept of weights where that is even.
+/// One of several ranks, or a model in one process. Replicas shard the optimiser state of weights that can be split
+/// evenly.
 class RankedModel {
 public:
   RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {}, Member member = {})
@@ -202,8 +204,7 @@ public:
         std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states, member);
   }
 
-  /// Gives it the numbers of a seed, in the weights that are trained and in the states; what is frozen is always that
-  /// of seed 1.
+  /// Sets the trained weights and the states to values of a seed; frozen weights always have those of seed 1.
   void fill(uint32_t seed) {
     std::vector<Tensor> tensors;
     for (const Described &each : Weights)
@@ -218,7 +219,7 @@ public:
     });
     Training = {static_cast<int32_t>(seed), 1611};
   }
-  /// All that a file is to bring back.
+  /// Returns everything that loading a file must restore.
   std::string contents() {
     std::string all = Bound->packed();
     forEachCopy([&](size_t i, uint32_t, const char *place) {
@@ -257,7 +258,7 @@ public:
 
 private:
   uint64_t partsOf(size_t state) const { return std::max<uint64_t>(States[state].Cut.Parts, 1); }
-  /// Calls `work` with the copies of states that the model has, as the file counts them, and where they lie.
+  /// Calls `work` with the copies of states that the model has, their numbers in the file, and their addresses.
   void forEachCopy(const std::function<void(size_t, uint32_t, char *)> &work) {
     const kiln_model_t *model = Bound->Model;
     for (size_t i = 0; i < States.size(); ++i) {
@@ -275,7 +276,7 @@ private:
   std::string Arena;
 };
 
-/// A folder that goes with the test.
+/// A folder that the destructor removes.
 class Folder {
 public:
   Folder() {
@@ -297,7 +298,7 @@ private:
   fs::path Path;
 };
 
-/// Calls `work` for each of so many ranks, which are threads, with its model of the numbers of a seed.
+/// Calls `work` for each of `count` ranks, which are threads, with its model, whose values are a function of the seed.
 inline void asRanked(uint32_t count, Kind kind, uint32_t seed,
                      const std::function<void(kiln::test::ThreadRanks &, RankedModel &, uint32_t)> &work) {
   kiln::test::ThreadRanks ranks(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of several ranks, each in a thread of this process: what create and calls refuse, what the ranks do together,
-// and how a call ends when a communicator fails.
+// Models of several ranks, each in a thread of this process: what create and calls refuse, the collectives, and how a
+// call ends if a communicator fails.
 #include "stored_numbers.h"
 
 #include <barrier>
@@ -12,11 +12,11 @@ namespace {
 
 using namespace kiln_test;
 
-/// What a rank's body does; of the thread that calls it.
+/// The body of a rank, per calling thread.
 thread_local std::function<int(const kiln_frame_t *)> Body;
 int runBody(const kiln_frame_t *frame) { return Body(frame); }
 
-/// A model of one entry and no weights, of several ranks or of one.
+/// A model of one entry and no weights, for one or several ranks.
 struct RankModel {
   kiln_body_t Code = {runBody, 0, 0, 0, 0};
   kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);
@@ -50,7 +50,7 @@ struct RankModel {
   }
 };
 
-/// Ranks that are threads: a collective is done when all have begun it.
+/// Ranks that are threads: a collective runs once all ranks have begun it.
 class Threads {
 public:
   explicit Threads(uint32_t size) : Meeting(size), Begun(size), Ranks(size) {}
@@ -102,7 +102,7 @@ private:
   std::vector<Rank> Ranks;
 };
 
-/// Calls `body` with a frame as each of so many ranks.
+/// Calls `body` with a frame as each of `size` ranks.
 void asRanks(uint32_t size, const std::function<int(const kiln_frame_t *, uint32_t)> &body) {
   Threads threads(size);
   std::vector<std::thread> all;
@@ -143,7 +143,7 @@ TEST(Collect, EachKindMovesWhatItShould) {
             sums[i] += valueOf(other, i);
             wanted[other * count + i] = valueOf(other, i);
           }
-        // Where the own part lies elsewhere, and where it is in its place.
+        // The rank's part is in a separate buffer, and then in place.
         std::vector<float> gathered(size * count, -1), inPlace(size * count, -1);
         EXPECT_EQ(collect(frame, KILN_ALL_GATHER, own.data(), gathered.data(), count, KILN_F32), 0);
         EXPECT_EQ(gathered, wanted);
@@ -163,7 +163,7 @@ TEST(Collect, EachKindMovesWhatItShould) {
         for (size_t i = 0; i < count; ++i)
           EXPECT_EQ(part[i], valueOf(0, rank * count + i) * static_cast<float>(size) +
                                  static_cast<float>(100 * (size * (size - 1) / 2)));
-        // A sum that is begun where its operand lies, of which each gets its part there.
+        // An in-place sum, of which each rank gets its part in place.
         from = valuesOf(rank, 0, size * count);
         EXPECT_EQ(kiln_begin_sum(frame, KILN_GROUP_RANKS, KILN_REDUCE_SCATTER, from.data(), count, KILN_F32, "", -1),
                   0);
@@ -173,7 +173,7 @@ TEST(Collect, EachKindMovesWhatItShould) {
       });
 }
 
-/// A communicator that fails: in begin or in finish, with words or without.
+/// A communicator that fails in begin or in finish, with or without a message.
 struct Failing {
   int Begun = 0, Finished = 0, BeginFails = 1 << 30, FinishFails = 1 << 30;
   kiln_status_t Status = KILN_RANK_LOST;
@@ -201,7 +201,7 @@ private:
   }
 };
 
-// The status and the words come out of the call, and nothing is begun after a failure.
+// The call returns the status and the message, and begins no collective after a failure.
 TEST(Collect, FailuresEndTheCall) {
   float values[6] = {};
   RankModel model(1, 3);
@@ -226,7 +226,7 @@ TEST(Collect, FailuresEndTheCall) {
   EXPECT_EQ(failing.Begun, 1);
   EXPECT_EQ(failing.Finished, 0);
 
-  // A body that goes on in spite of it does not hide it.
+  // A body that continues after the failure does not hide it.
   failing = {.FinishFails = 0};
   Body = [&](const kiln_frame_t *frame) {
     EXPECT_EQ(collect(frame, KILN_EXCHANGE, values, values + 3, 1, KILN_F16), KILN_RANK_LOST);
@@ -237,7 +237,7 @@ TEST(Collect, FailuresEndTheCall) {
   EXPECT_STREQ(model.Error.message, "forward on rank 1 of 3 cannot finish its exchange of 2 bytes: nobody there");
   EXPECT_EQ(failing.Begun, 1);
 
-  // And one that fails by itself is Kiln's defect.
+  // A body that fails without a communicator's failure is a bug of Kiln.
   Body = [&](const kiln_frame_t *frame) {
     EXPECT_EQ(collect(frame, KILN_SEND, values, values, 3, KILN_F32), KILN_INTERNAL_ERROR);
     return 7;
@@ -278,7 +278,7 @@ TEST(Collect, CallsWithoutTheirCommunicatorAreRefused) {
   EXPECT_EQ(single.run(nullptr), KILN_OK) << single.Error.message;
   EXPECT_EQ(calls, 2);
 
-  // Host code of ranks in a library without any would be a defect.
+  // Collectives in a library for one rank would be a bug of the compiler.
   Body = [](const kiln_frame_t *frame) {
     float value = 0;
     return static_cast<int>(collect(frame, KILN_ALL_REDUCE, &value, &value, 1, KILN_F32));
@@ -312,7 +312,7 @@ TEST(Ranks, CreateWantsOneOfThem) {
   EXPECT_EQ(model.Model->rank, 2u);
 }
 
-// Of the library that the tests are linked with, which is for one.
+// The library that the tests are linked with is for one rank.
 TEST(Ranks, OneIsNotAskedFor) {
   kiln_model_t *model = nullptr;
   kiln_error_t error = {};
@@ -340,16 +340,16 @@ TEST(Ranks, ImpossibleSlicesAreInternalErrors) {
                  "tensor \"w\" requires sections that are all of it for 4 ranks together, got others");
   };
   refuse(equalParts(2, 4, 2));                         // no such dimension
-  refuse(equalParts(0, 4, 2, 0));                      // no ranks of a group
-  refuse(equalParts(0, 4, 2, 3));                      // groups of three of four
-  refuse({0, 8, {{1, 2, 2, 1, 0}}});                   // the last one ends behind the tensor
-  refuse(equalParts(0, 3, 2));                         // fewer than ranks
-  refuse(equalParts(0, 5, 2));                         // more
+  refuse(equalParts(0, 4, 2, 0));                      // groups without ranks
+  refuse(equalParts(0, 4, 2, 3));                      // groups of three among four ranks
+  refuse({0, 8, {{1, 2, 2, 1, 0}}});                   // the last section ends after the tensor
+  refuse(equalParts(0, 3, 2));                         // fewer parts than ranks
+  refuse(equalParts(0, 5, 2));                         // more parts than ranks
   refuse({0, 8, {{0, 1, 1, 1, 0}}});                   // less than the slice
-  refuse({0, 12, {{0, 2, 2, 1, 0}, {8, 1, 1, 1, 0}}}); // more than it
+  refuse({0, 12, {{0, 2, 2, 1, 0}, {8, 1, 1, 1, 0}}}); // more than the slice
 }
 
-// A matrix of which each rank has a part of the depth: its products are summed.
+// A matrix whose K is split among the ranks: the partial products are reduced.
 TEST(Ranks, ShareAMatrix) {
   constexpr uint32_t Size = 4;
   constexpr int Outputs = 3, Depth = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calling an entry: results on any executor, every refusal with its words, and an arena that is used to its last byte
-// and not beyond.
+// Calling an entry: results with any executor, every refusal with its message, and an arena that is used up to its last
+// byte but not beyond.
 #include "support.h"
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace kiln_test;
 
-/// Everything that a call of the test model takes; tests spoil one thing at a time.
+/// All arguments of a call of the test model; tests spoil one of them at a time.
 struct Call {
   kiln_model_t *Model = nullptr;
   GuardedMemory Arena;
@@ -62,7 +62,7 @@ TEST(Run, GivesTheRowsOfTheModel) {
   }
 }
 
-// A caller's executor, which runs worker 0 on a thread that is not the caller's.
+// A caller's executor, which runs worker 0 on a thread other than the caller's.
 void runOnThreads(void *self, uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
   uint32_t workers = *static_cast<uint32_t *>(self);
   std::vector<std::thread> threads;
@@ -196,7 +196,7 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
     EXPECT_EQ(call.Error.status, test.Status) << test.What;
     EXPECT_EQ(call.Error.message, test.Message) << test.What;
     EXPECT_EQ(call.Rows, std::vector<float>(call.Rows.size(), -1)) << test.What;
-    // The same without words.
+    // The same without an error struct.
     call.Options.error = nullptr;
     EXPECT_EQ(call.run(), test.Status) << test.What;
   }
@@ -204,7 +204,7 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
   EXPECT_EQ(kiln_run(call.Model, nullptr, 0, call.Extents, call.Arguments), KILN_NULL_ARGUMENT);
 }
 
-// Index checks reach over a product of two extents, and a limit may depend on one: lengths of at most `tokens`.
+// Index checks cover the product of two extents, and a limit may depend on an extent: lengths of at most `tokens`.
 TEST(Run, IndexLimitsMayDependOnExtents) {
   const kiln_symbol_t symbols[] = {{"batch", 1, 8, 0, 0}, {"tokens", 1, 8, 0, 0}};
   const kiln_extent_t none = {0, 0, {-1, -1}};
@@ -230,7 +230,7 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
   EXPECT_STREQ(error.message, "forward requires \"lengths\" in [1, 3], got 4 at element 1");
 }
 
-// An extent may have to be at least another one, which stands before or behind it.
+// A dynamic dimension may have another one as its lower bound, which is declared before or after it.
 TEST(Run, ExtentsMayDependOnEachOther) {
   const kiln_symbol_t symbols[] = {{"context", 1, 8, 2, 0}, {"tokens", 1, 6, 0, 0}, {"window", 1, 9, 1, 0}};
   BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0, 0);
@@ -250,8 +250,7 @@ TEST(Run, ExtentsMayDependOnEachOther) {
   EXPECT_STREQ(error.message, "forward requires window of at least context, which is 5, got 4");
 }
 
-// The body fills its plan, what worker 0 holds, and every worker's scratch of a task; the arena ends at a page that
-// must not be touched.
+// The body fills its planned memory, worker 0's table, and every worker's task scratch; the arena ends at a guard page.
 TEST(Run, ArenaOfExactlyTheStatedBytesIsEnough) {
   constexpr uint64_t PlanBytes = 1000, TableBytes = 500, BlockBytes = 100, Blocks = 3;
   constexpr uint64_t TaskBytes = Blocks * KILN_SCRATCH_BLOCK_BYTES(BlockBytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The safetensors reader against malformed files: every rule of the format has a file that breaks it and the message
-// that must come; truncations and mutations must never crash, read outside the image, or pass with tensors that do not
-// cover the data.
+// The safetensors reader with malformed files: for every rule of the format there is a file that breaks it, and the
+// expected message; truncations and mutations must never crash, read outside the image, or pass with tensors that do
+// not cover the data.
 #include "support.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace kiln_test;
 
-/// Opens an image that ends at a guard page, and closes it after `check`.
+/// Opens an image that ends at a guard page, calls `check`, and closes the image.
 kiln_status_t open(std::string_view image, kiln_error_t &error,
                    const std::function<void(const kiln_tensors_t &)> &check = nullptr) {
   GuardedMemory memory(image);
@@ -38,12 +38,12 @@ struct Malformed {
   const char *Message;
 };
 
-// `FIELDS` below stands for a well-formed tensor's inside, without offsets.
+// `FIELDS` is the inside of a well-formed tensor, without offsets.
 #define FIELDS "\"dtype\":\"F32\",\"shape\":[2]"
 #define A "\"a\":{" FIELDS ",\"data_offsets\":[0,8]}"
 
 const Malformed MalformedFiles[] = {
-    // The frame of the header.
+    // The framing of the header.
     {"", 0, "weight file: of another kind; expected a safetensors file, got zeros"},
     {" {}", 0, "safetensors header requires '{' as its first byte, got 0x20 at byte 0"},
     {"[]", 0, "safetensors header requires '{' as its first byte, got '[' at byte 0"},
@@ -186,7 +186,7 @@ TEST(Safetensors, HeaderLengthIsChecked) {
   EXPECT_STREQ(error.message, "safetensors header requires at most 2 bytes, got 18446744073709551615");
 }
 
-// Longer than the format's limit, in a file that does hold so many bytes (of which none is ever touched).
+// The header is longer than the format's limit, in a file that really has that many bytes (none of which is touched).
 TEST(Safetensors, HugeHeaderIsRefused) {
   const size_t bytes = 200000000;
   void *image = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -288,7 +288,7 @@ TEST(Safetensors, TruncatedFilesAreRefused) {
   for (size_t bytes = 0; bytes < image.size(); ++bytes) {
     EXPECT_EQ(open(std::string_view(image).substr(0, bytes), error), KILN_FILE_MALFORMED) << bytes;
     EXPECT_GT(std::strlen(error.message), 20u) << bytes;
-    // The same cut within the header, with the length made to agree.
+    // The same truncation within the header, with an adjusted length.
     if (bytes >= 8) {
       std::string shortened = makeImage(std::string_view(image).substr(8, bytes - 8), "");
       EXPECT_EQ(open(shortened, error), KILN_FILE_MALFORMED) << bytes;
@@ -307,7 +307,7 @@ TEST(Safetensors, OutOfMemoryIsAStatus) {
   EXPECT_NE(std::string(error.message).find("an index of the weight file requires "), std::string::npos);
 }
 
-// 20,000 changed headers from fixed seeds. A file that still passes must hold tensors that lie end to end over the
+// 20,000 mutated headers from fixed seeds. The tensors of a file that still passes must be contiguous and cover the
 // data.
 TEST(Safetensors, MutatedHeadersNeverCrash) {
   const std::string base =
@@ -359,7 +359,7 @@ TEST(Safetensors, MutatedHeadersNeverCrash) {
       ASSERT_GT(std::strlen(error.message), 20u) << header;
     }
   }
-  // Changed names and white space are harmless; if nothing passed, the mutations would be too coarse to reach the
+  // Changed names and white space are harmless; if no file passed, the mutations would be too coarse to reach the
   // checks.
   EXPECT_GT(passed, 200);
   EXPECT_LT(passed, 10000);

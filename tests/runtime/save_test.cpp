@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights written as a safetensors file: what was bound, wherever it lies and whatever it is stored as; and the files
-// that cannot be written.
+// Weights saved as a safetensors file: for every placement and storage format; and files that cannot be written.
 #include "stored_numbers.h"
 
 #include <filesystem>
@@ -25,7 +24,7 @@ protected:
   bool IsMade = std::filesystem::create_directories(Folder);
 };
 
-/// Of two layers in tiles, one packed twice, halves, a vector and a number.
+/// A model with two tiled layers, a table that is packed twice, f16, a vector and a scalar.
 BoundModel makeModel() {
   return {{{"h.{}.w", KILN_F32, 2, {3, 5}, 2, 0},
            {"table", KILN_F32, 2, {7, 2}, 1, 0},
@@ -61,14 +60,14 @@ TEST_F(Save, WhatWasBoundIsWritten) {
   const std::string saved = path("saved.safetensors");
   ASSERT_EQ(kiln_save_weights(model.Model, saved.c_str(), &model.Error), KILN_OK) << model.Error.message;
   ASSERT_EQ(kiln_bind_weights(again.Model, saved.c_str(), &again.Error), KILN_OK) << again.Error.message;
-  // What lies between the weights is nobody's.
+  // The bytes between the weights are undefined.
   EXPECT_EQ(again.packed().substr(0, 240), model.packed().substr(0, 240));
   EXPECT_EQ(again.packed().substr(256, 56), model.packed().substr(256, 56));
   for (const char *name : {"h.0.w", "h.1.w", "table"}) {
     const uint64_t rows = name[0] == 'h' ? 3 : 7, columns = name[0] == 'h' ? 5 : 2;
     EXPECT_EQ(again.read(name, 0, rows, columns), model.read(name, 0, rows, columns)) << name;
   }
-  // Every byte is as the format says: the same tensors give the same file, whatever file they were bound from.
+  // Every byte is determined by the format: the same tensors give the same file, whatever file they were bound from.
   ASSERT_EQ(kiln_save_weights(again.Model, path("again").c_str(), &again.Error), KILN_OK) << again.Error.message;
   EXPECT_EQ(bytesIn(path("again")), bytesIn(saved));
   EXPECT_EQ(bytesIn(saved).size() % 2, 0u);
@@ -77,7 +76,7 @@ TEST_F(Save, WhatWasBoundIsWritten) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Folder), {}), 2) << "nothing is left beside them";
 }
 
-// What is stored in fewer bits is written as the numbers that it stands for.
+// Quantised weights are saved as the values that they represent.
 TEST_F(Save, StoredWeightsAreWrittenAsTheyCount) {
   BoundModel model({{"w", KILN_F32, 2, {3, 2}, 1, 0}}, {makePlacement(0, 0, 4, 0, 0, KILN_I8, 64)}, 96),
       plain({{"w", KILN_F32, 2, {3, 2}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 24);

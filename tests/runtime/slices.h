@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks have of tensors, and the bytes of that, cut out by plain arithmetic.
+// The slices of tensors that ranks have, and their bytes, computed by simple arithmetic.
 #pragma once
 
 #include "model.h"
@@ -12,23 +12,23 @@
 
 namespace kiln_test {
 
-/// What ranks have of a tensor: along a dimension, which is `Extent` long in the file, their sections. None: it is
-/// whole.
+/// How ranks split a tensor: the sections along dimension `Dim`, whose size in the file is `Extent`. Without sections
+/// the tensor is whole.
 struct Sections {
   uint32_t Dim = 0;
   uint64_t Extent = 0;
   std::vector<kiln_section_t> All;
-  uint32_t Parts = 0; // of a rank's, one a replica
+  uint32_t Parts = 0; // the parts of a rank's slice among replicas
 
   kiln_shard_t described() const { return {All.data(), Extent, Dim, static_cast<uint32_t>(All.size()), Parts, 0}; }
 };
 
-/// So many parts, one a rank, or each for a group of ranks.
+/// Returns equal parts, one for each rank, or for each group of ranks.
 inline Sections equalParts(uint32_t dim, uint64_t parts, uint64_t each, uint32_t group = 1) {
   return {dim, parts * each, {{0, each, each, group, 0}}};
 }
 
-/// Of each section a rank's share, one behind another.
+/// Returns a rank's share of each section, one after the other.
 inline Sections sharesOf(uint32_t dim, const std::vector<uint64_t> &sections, uint32_t ranks) {
   Sections result = {dim, 0, {}};
   for (uint64_t extent : sections) {
@@ -57,7 +57,7 @@ inline uint64_t productOf(const std::vector<int64_t> &shape, size_t first = 0) {
   return result;
 }
 
-/// A rank's sections of a tensor, of elements of so many bytes.
+/// Returns a rank's sections of a tensor with elements of `each` bytes.
 inline std::string sliceOf(const std::string &bytes, const std::vector<int64_t> &shape, const Sections &sections,
                            uint32_t rank, size_t each) {
   if (sections.All.empty())
@@ -67,7 +67,7 @@ inline std::string sliceOf(const std::string &bytes, const std::vector<int64_t> 
   for (size_t begin = 0; begin < bytes.size(); begin += row)
     for (const kiln_section_t &section : sections.All) {
       const uint64_t first = rank / section.group * section.step + section.first;
-      const uint64_t last = sections.Extent - section.extent; // the last rank's ends with the tensor
+      const uint64_t last = sections.Extent - section.extent; // the last rank's slice ends with the tensor
       result += bytes.substr(begin + std::min(first, last) * step, section.extent * step);
     }
   return result;

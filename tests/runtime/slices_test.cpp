@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank binds its slices: what it packs of a file of whole tensors is what a model of one packs of a file that holds
-// the slices alone; of the file it touches no more.
+// A rank binds its slices: what it packs from a file of whole tensors equals what a model for one rank packs from a
+// file of the slices only, and it touches no other parts of the file.
 #include "published_files.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
 
-// What bind_embedded refers to, which archives with weights have.
+// bind_embedded refers to this table, which libraries with weights have.
 extern "C" const char *const kiln_embedded_weights[] = {nullptr};
 
 namespace {
 
 using namespace kiln_test;
 
-/// Small numbers of a type of a file, none of which a stored form refuses.
+/// Returns random small numbers of a file's type, which every storage format can represent.
 std::string drawElements(const std::string &type, uint64_t count, uint32_t seed) {
   Draw draw(seed);
   std::string bytes;
@@ -42,7 +42,8 @@ struct Stored {
   uint32_t Word = 0;
 };
 
-/// A layout of a matrix, or with tile 0 of anything; what is stored behind the elements begins at the next 64 bytes.
+/// Returns a layout of a matrix or, with tile 0, of any tensor; scales and zero points follow the elements at the next
+/// multiple of 64 bytes.
 kiln_placement_t placementOf(const kiln_weight_t &weight, const Stored &stored, uint32_t tile, uint32_t dim,
                              uint64_t shift) {
   kiln_placement_t place = makePlacement(0, 0, tile, dim, shift, stored.As);
@@ -68,16 +69,16 @@ Sections withSharedKeys(uint32_t dim) { return {dim, 28, {{0, 5, 5, 1, 0}, {20, 
 
 const Case Cases[] = {
     {{5}, equalParts(0, 3, 5), 3},          // a bias
-    {{7}, sharesOf(0, {16, 4, 8}, 4), 4},   // of several that are joined, of unequal widths
+    {{7}, sharesOf(0, {16, 4, 8}, 4), 4},   // the bias of several concatenated layers of unequal widths
     {{6, 5}, equalParts(0, 4, 6), 4},       // rows
     {{6, 5}, equalParts(1, 4, 5), 4},       // columns
-    {{33, 40}, equalParts(0, 2, 33, 2), 4}, // two ranks have one slice
+    {{33, 40}, equalParts(0, 2, 33, 2), 4}, // two ranks have the same slice
     {{33, 40}, equalParts(1, 2, 40, 2), 4}, //
     {{51, 9}, sharesOf(0, {34, 34, 34}, 2), 2},
     {{17, 27}, sharesOf(1, {18, 18, 18}, 2), 2},
-    {{20, 9}, sharesOf(0, {32, 4, 4}, 2), 2}, // queries and fewer keys and values
+    {{20, 9}, sharesOf(0, {32, 4, 4}, 2), 2}, // grouped-query attention
     {{17, 20}, sharesOf(1, {32, 4, 4}, 2), 2},
-    {{13}, sharesOf(0, {51}, 4), 4}, // what the ranks do not divide
+    {{13}, sharesOf(0, {51}, 4), 4}, // not divisible by the number of ranks
     {{13, 9}, sharesOf(0, {51}, 4), 4},
     {{9, 13}, sharesOf(1, {50}, 4), 4},
     {{9, 17}, withSharedKeys(0), 4},
@@ -86,8 +87,8 @@ const Case Cases[] = {
     {{3, 4, 5}, equalParts(1, 3, 4), 3},    //
     {{3, 4, 5}, sharesOf(1, {6, 2}, 2), 2}, //
     {{3, 4, 5}, equalParts(2, 3, 5), 3},    //
-    {{130, 70}, equalParts(1, 3, 70), 3},   // more than a piece of what is converted
-    {{1, 300000}, equalParts(0, 2, 1), 2},  // more than is read between giving back pages
+    {{130, 70}, equalParts(1, 3, 70), 3},   // more than one block of the conversion
+    {{1, 300000}, equalParts(0, 2, 1), 2},  // more than is read before pages are released
     {{700, 300}, equalParts(1, 2, 300), 2},
     {{700, 300}, sharesOf(1, {400, 200}, 2), 2},
 };
@@ -134,7 +135,7 @@ TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
   for (const Case &test : Cases)
     for (const Stored &kind : Kinds)
       for (const Layout &layout : Layouts) {
-        // What is large is tried in a few forms.
+        // Large cases are tested with a sample of the storage formats only.
         if (!isPossible(test, kind, layout) || (productOf(test.Slice) > 100000 && seed++ % 12 != 0))
           continue;
         SCOPED_TRACE(testing::Message() << kiln_safetensors_dtype_text(kind.Weight) << " of " << kind.File << " as "
@@ -145,8 +146,8 @@ TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
       }
 }
 
-// Queries, keys and values of one tensor, copies of layers, and a weight that each rank has whole, beside them: what is
-// read is queries, then keys, then values.
+// Queries, keys and values in one tensor, copies of layers, and a weight that each rank has in whole. A slice has
+// queries, then keys, then values.
 TEST(Slices, OfOneTensorJoinedAndOfLayers) {
   constexpr uint32_t Ranks = 2;
   const Sections shares = sharesOf(0, {12, 4, 2}, Ranks);
@@ -173,14 +174,14 @@ TEST(Slices, OfOneTensorJoinedAndOfLayers) {
   }
 }
 
-/// A placement of int4 with zeros.
+/// Returns an int4 placement with zero points.
 kiln_placement_t int4Placement(int64_t rows, int64_t columns, uint32_t group) {
   const uint64_t elements = static_cast<uint64_t>((rows + 15) / 16 * 16 * columns);
   const uint64_t scales = elements / 2, zeros = (scales + elements / group * 2 + 3) / 4 * 4;
   return makePlacement(0, 0, 16, 0, 0, KILN_I4, scales, group, zeros);
 }
 
-/// Blocks of 32 elements, of so many bytes, are what is cut.
+/// Slices a tensor of blocks of 32 elements and `blockBytes` bytes.
 std::string sliceOfBlocks(const Numbers &numbers, std::vector<int64_t> slice, Sections sections, uint32_t rank,
                           size_t blockBytes) {
   slice[1] /= 32;
@@ -189,7 +190,7 @@ std::string sliceOfBlocks(const Numbers &numbers, std::vector<int64_t> slice, Se
   return sliceOf(numbers.Bytes, slice, sections, rank, blockBytes);
 }
 
-// Quantised tensors: as numbers, and kept as they are where the slice begins between groups.
+// Quantised tensors: as values, and unchanged if the slice begins at a group boundary.
 TEST(Slices, OfQuantisedCheckpoints) {
   constexpr uint32_t Ranks = 3;
   const std::vector<int64_t> slice = {64, 96};
@@ -227,7 +228,7 @@ TEST(Slices, OfQuantisedCheckpoints) {
       }
 }
 
-/// Rows and columns of a matrix of int4, whose columns are whole groups, or in one.
+/// Returns rows and columns of an int4 matrix, where the columns are whole groups or are within one group.
 Int4Matrix partOf(const Int4Matrix &matrix, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   Int4Matrix part(rows, columns, matrix.Group, 0);
   for (int64_t n = 0; n < rows; ++n)
@@ -242,7 +243,7 @@ Int4Matrix partOf(const Int4Matrix &matrix, int64_t row, int64_t rows, int64_t c
   return part;
 }
 
-// Groups of a checkpoint stay as they are, if the slice begins between two.
+// Groups of a checkpoint are kept unchanged if the slice begins at a group boundary.
 TEST(Slices, OfInt4KeepItsGroups) {
   constexpr uint32_t Ranks = 2;
   const Int4Matrix matrix(80, 256, 64, 3);
@@ -267,7 +268,7 @@ TEST(Slices, OfInt4KeepItsGroups) {
       }
 }
 
-// A slice that begins within a group is quantised again, as numbers are.
+// A slice that begins within a group is dequantised and quantised again.
 TEST(Slices, OfInt4ThatCutGroups) {
   constexpr uint32_t Ranks = 4;
   const Int4Matrix matrix(32, 256, 128, 4);
@@ -288,7 +289,7 @@ TEST(Slices, OfInt4ThatCutGroups) {
   }
 }
 
-// Whatever is wrong is said in terms of the file.
+// Error messages refer to positions in the file.
 TEST(Slices, ErrorsAreOfTheFile) {
   const Sections shard = equalParts(1, 3, 2);
   const kiln_weight_t weight = weightOf("w", KILN_F32, {2, 2});
@@ -299,7 +300,8 @@ TEST(Slices, ErrorsAreOfTheFile) {
   EXPECT_EQ(model.bind({}), KILN_WEIGHT_MISSING);
   EXPECT_STREQ(model.Error.message, "model requires tensor \"w\" of shape [2, 6] and type F32, F16 or BF16, got none");
   EXPECT_EQ(model.bind({{"w", "I32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_TYPE);
-  // 65520 is no f16: of another rank's slice nobody minds, of its own the place is that in the file.
+  // 65520 does not fit an f16: in another rank's slice it is ignored, in the rank's own slice the message has its
+  // position in the file.
   std::vector<float> values(12);
   values[0] = 65520;
   EXPECT_EQ(model.bind({{"w", "F32", {2, 6}, bytesOf(values)}}), KILN_OK) << model.Error.message;
@@ -316,14 +318,15 @@ TEST(Slices, MemoryIsThatOfTheLargest) {
                                        {"r", "F32", {4, 8}, drawElements("F32", 32, 2)}};
   ASSERT_EQ(model.bind(tensors), KILN_OK) << model.Error.message;
   EXPECT_EQ(model.Counter.Made, 4) << "the model, the index, the packed copy, and what is not rows of the file";
-  model.Counter.Limit = model.Counter.Made + 2; // the next index and copy
+  model.Counter.Limit = model.Counter.Made + 2; // the next index and packed copy
   const std::string before = model.packed();
   EXPECT_EQ(model.bind(tensors), KILN_OUT_OF_MEMORY);
   EXPECT_STREQ(model.Error.message, "a slice of a weight requires 64 bytes, got none from the allocator");
   EXPECT_EQ(model.packed(), before);
 }
 
-/// Whoever reads pages of the file dies, but the first, which has the names of tensors, and those from begin to end.
+/// Makes accesses to the file's pages fault, except for the first page, which has the names of tensors, and those from
+/// begin to end.
 bool forbidOthers(const kiln_file_t &file, const char *begin, const char *end) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto *image = static_cast<char *>(const_cast<void *>(file.image));
@@ -333,7 +336,7 @@ bool forbidOthers(const kiln_file_t &file, const char *begin, const char *end) {
          (behind >= file.bytes || mprotect(image + behind, file.bytes - behind, PROT_NONE) == 0);
 }
 
-// Pages of a mapped file that have nothing of the rank's may not even be read.
+// Pages of a mapped file without data of the rank must not be read.
 TEST(Slices, OthersPagesAreNotTouched) {
   constexpr uint32_t Ranks = 4;
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -363,7 +366,7 @@ TEST(Slices, OthersPagesAreNotTouched) {
     }
 }
 
-// Rows of a slice are read and written by their number within it; whole weights are not made of slices.
+// Rows are read and written by their number within the slice; files of whole weights cannot be written from slices.
 TEST(Slices, RowsAreTheRanks) {
   const Sections shard = equalParts(0, 2, 3);
   kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2});
@@ -391,7 +394,7 @@ TEST(Slices, RowsAreTheRanks) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// A packed file is one rank's.
+// A packed file belongs to one rank.
 TEST(Slices, PackedFilesAreARanks) {
   const kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2});
   const Sections shard = equalParts(0, 2, 3);

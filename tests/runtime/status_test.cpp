@@ -17,7 +17,7 @@ TEST(Status, EveryCodeHasASentenceOfItsOwn) {
   }
 }
 
-// A status travels as an int through C: any value must be safe.
+// A status is an int in C, so any value must be safe.
 TEST(Status, UnknownCodesHaveText) {
   for (int code : {KILN_SESSION_NOT_BEGUN + 1, 31})
     EXPECT_STREQ(kiln_status_text(static_cast<kiln_status_t>(code)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding weights that are stored in fewer bits: joined sources, copies, rows read back, and files whose numbers cannot
-// be stored. Whole numbers times powers of two, of which each result is known.
+// Binding quantised weights: concatenated sources, copies, rows read back, and files with values that cannot be stored.
+// Values are integers times powers of two, so that each result is known exactly.
 #include "stored_numbers.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace kiln_test;
 
-// q and k joined in tiles of four, each of two layers; then a weight of the same layers that is stored as it is.
+// q and k concatenated in tiles of four, for each of two layers; then an unquantised weight of the same layers.
 TEST(StoredBind, JoinedSourcesAndCopies) {
   BoundModel model({{"h.{}.q", KILN_F32, 2, {3, 2}, 2, 0},
                     {"h.{}.k", KILN_F32, 2, {2, 2}, 2, 0},
@@ -32,7 +32,7 @@ TEST(StoredBind, JoinedSourcesAndCopies) {
             KILN_OK)
       << model.Error.message;
   std::string expected(264, '\0');
-  // [tile][k][n]: q's three rows and the first of k, then its second and padding.
+  // [tile][k][n]: q's three rows and the first of k, then k's second row and padding.
   put<int8_t>(expected, 0, {127, 0, -127, 127, 1, 0, 1, 2, -3, 0, 0, 0, 127, 0, 0, 0});
   put<float>(expected, 64, {1, 0, 2, 0.5f, 1, 0, 0, 0});
   put<int8_t>(expected, 128, {-127, 127, 4, -127, 5, 127, 127, 3, 1, 0, 0, 0, 127, 0, 0, 0});
@@ -47,7 +47,8 @@ TEST(StoredBind, JoinedSourcesAndCopies) {
   EXPECT_EQ(model.read("h.1.bias", 0, 1, 1), (std::vector<float>{8}));
 }
 
-// Along the columns a scale is a column's. What is read is what is stored, not what the file had.
+// With outputs along the columns, there is one scale per column. Reading returns the quantised values, not those of the
+// file.
 TEST(StoredBind, ReadsWhatTheStoredFormStandsFor) {
   const std::vector<float> given = {127, -0.3f, 2, 31.75f, 0.5f, 1e-8f, 1 + 0x1p-9f, 65519.99f, 1 + 3 * 0x1p-11f};
   auto bound = [&](kiln_dtype_t stored, uint64_t scales) {
@@ -74,7 +75,7 @@ TEST(StoredBind, RowsAreReadInAnyMode) {
   const std::vector<float> tiny = {127 * 0x1p-149f, -3 * 0x1p-149f, 0};
   ASSERT_EQ(model.bind({{"w", "F32", {1, 3}, bytesOf(tiny)}}), KILN_OK) << model.Error.message;
   std::vector<float> values(3);
-  const unsigned before = _mm_getcsr(), mode = 0x9FC0 ^ 0x1000; // subnormals flushed, and what is inexact traps
+  const unsigned before = _mm_getcsr(), mode = 0x9FC0 ^ 0x1000; // flushes subnormals and traps on inexact results
   _mm_setcsr(mode);
   const kiln_status_t status = kiln_read_weight(model.Model, "w", 0, 1, values.data(), nullptr);
   const unsigned after = _mm_getcsr();
@@ -142,7 +143,7 @@ TEST(StoredBind, NumbersThatCannotBeStoredLeaveTheModelAsItWas) {
       EXPECT_EQ(model.Counter.Alive, 2);
       if (!test.IsRefused)
         continue;
-      // The first in the order of the file, whichever is packed first.
+      // The message has the first position in the order of the file, whichever is packed first.
       EXPECT_EQ(std::string(model.Error.message),
                 std::string("tensor \"w.1\" requires numbers that can be stored as ") + test.Words + " at [131, 7]");
       EXPECT_EQ(model.Model->packed, memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of f32 stored as int4 in groups: every byte against plain code of this file, in f64 and whole numbers.
+// F32 weights stored as int4 in groups: every byte is compared with plain code in this file, in f64 and integers.
 #include "stored_numbers.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ struct Form {
 };
 const Form AllForms[] = {{32, false}, {64, true}, {128, false}, {32, true}};
 
-/// Words, scales and zeros one behind the other, aligned as the compiler does.
+/// Returns a placement with elements, scales and zero points one after the other, aligned as the compiler aligns them.
 kiln_placement_t groupedPlacement(Form form, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                   uint64_t shift) {
   const uint64_t depth = dim == 0 ? columns : rows, outputs = shift + (dim == 0 ? rows : columns);
@@ -23,7 +23,7 @@ kiln_placement_t groupedPlacement(Form form, uint64_t rows, uint64_t columns, ui
   return makePlacement(0, 0, tile, dim, shift, KILN_I4, scales, form.Group, form.HasZeros ? zeros : 0);
 }
 
-/// One group of numbers: an f16, the element of each number, what stands for 0.
+/// One quantisation group: the f16 scale, the zero point, and the elements.
 struct Group {
   uint16_t Scale = 0;
   int Zero = 8;
@@ -48,7 +48,7 @@ struct Group {
   float value(size_t i) const { return static_cast<float>((Elements[i] - Zero) * valueOfHalf(Scale)); }
 };
 
-/// What is stored at a placement, written into the bytes of a copy, and the numbers that it stands for.
+/// Writes the quantised matrix of a placement into the packed copy, and returns the dequantised values.
 std::vector<float> storeGroupsNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
   const bool isByRow = place.dim == 0;
   const int64_t depth = isByRow ? matrix.Columns : matrix.Rows, outputs = isByRow ? matrix.Rows : matrix.Columns;
@@ -80,7 +80,7 @@ std::vector<float> storeGroupsNaively(std::string &packed, const Matrix &matrix,
 
 kiln_weight_t weightOf(const Matrix &matrix) { return {"w", KILN_F32, 2, {matrix.Rows, matrix.Columns}, 1, 0}; }
 
-// Sizes around tiles and what is converted at a time; nothing but the weight's bytes, scales and zeros changes.
+// Sizes around tiles and the conversion's block size; only the weight's bytes, scales and zero points change.
 TEST(StoredGroups, LieWhereTheDefinitionSays) {
   int cases = 0;
   for (Form form : AllForms)
@@ -110,7 +110,7 @@ TEST(StoredGroups, LieWhereTheDefinitionSays) {
   EXPECT_EQ(cases, 4 * 3 * 4 * 3 * 3 * 2 * 2);
 }
 
-// As Q4_0 files have it: the largest magnitude is -8 steps, whatever its sign.
+// As in Q4_0 files: the element of largest magnitude is -8 steps, whatever its sign.
 TEST(StoredGroups, KnownNumbers) {
   std::vector<float> values(64, 0);
   values[3] = -2, values[4] = 1.75f, values[5] = 0.125f, values[6] = 0.375f, values[7] = 1e-9f;
@@ -126,8 +126,9 @@ TEST(StoredGroups, KnownNumbers) {
   ASSERT_TRUE(kiln_pack_weight(packed.data(), bytesOf(values).data(), KILN_F32, &weight, &placement));
   uint32_t words[8];
   std::memcpy(words, packed.data(), sizeof words);
-  EXPECT_EQ(words[0], 0x08200070u); // 3 is -8; 4 is 7; 5 is half a step and even 0; 6 is one and a half and even 2
-  EXPECT_EQ(words[4], 0x70000008u); // 8 steps of -0.5 the other way are one too many
+  EXPECT_EQ(words[0], 0x08200070u); // 3 becomes -8; 4 becomes 7; 5 is half a step, rounded to even 0; 6 is one and a
+                                    // half, rounded to even 2
+  EXPECT_EQ(words[4], 0x70000008u); // 8 steps of -0.5 in the other direction exceed the range by one
   for (int i : {1, 2, 3, 5, 6, 7})
     EXPECT_EQ(words[i], 0u);
 }
@@ -168,7 +169,7 @@ TEST(StoredGroups, WhatCannotBeStoredIsSaid) {
   }
 }
 
-// Its quotient by the scale, which is of no use, has no whole number of 32 bits; libFuzzer found it.
+// The quotient of the value and the scale, which is not used, does not fit a 32-bit integer; found by libFuzzer.
 TEST(StoredGroups, QuotientsMayBeAnything) {
   for (Form form : AllForms) {
     const Matrix matrix(KILN_F32, 40, 128);
@@ -196,16 +197,16 @@ TEST(StoredGroups, PlacementsThatMakeNoSenseCoverNoBytes) {
       {matrix, place(2048, 16, 0), 0 /* no such group */},
       {matrix, place(2048, 128, 0), 0 /* half a group */},
       {odd, place(4096, 32, 0), 0},
-      {matrix, place(2044, 32, 0), 0 /* scales within the words */},
+      {matrix, place(2044, 32, 0), 0 /* scales overlap the elements */},
       {matrix, place(2050, 32, 0), 0 /* not aligned */},
-      {matrix, place(2048, 64, 2172), 0 /* zeros within the scales */},
+      {matrix, place(2048, 64, 2172), 0 /* zeros overlap the scales */},
       {matrix, place(0, 32, 0), 0 /* no scales */},
   };
   for (const auto &test : cases)
     EXPECT_EQ(kiln_pack_bytes(&test.Weight, &test.Placement), test.Bytes) << &test - cases;
 }
 
-// The same bytes on every machine, by every compiler.
+// The same bytes on every machine, with every compiler.
 TEST(StoredGroups, GoldenBytes) {
   uint64_t hash = 0xCBF29CE484222325u; // FNV-1a
   for (Form form : AllForms)

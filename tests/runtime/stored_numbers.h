@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers to be stored in fewer bits, a model that has them, and short floats by plain arithmetic, which shares no code
-// with the run time.
+// Random numbers to be quantised, a model that has them, and 16-bit floats by simple arithmetic that shares no code
+// with the runtime.
 #pragma once
 
 #include "slices.h"
@@ -12,7 +12,7 @@
 
 namespace kiln_test {
 
-/// The finite number that 16 bits are, but for f16's 0x7C00, here 65536; without the sign.
+/// Returns the finite magnitude that these 16 bits encode, without the sign; f16's 0x7C00 gives 65536.
 inline double magnitudeOf(kiln_dtype_t type, uint32_t bits) {
   const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
   const int exponent = static_cast<int>(bits >> fractionBits), leading = exponent > 0 ? 1 << fractionBits : 0;
@@ -20,7 +20,7 @@ inline double magnitudeOf(kiln_dtype_t type, uint32_t bits) {
   return std::ldexp(static_cast<double>(fraction) + leading, std::max(exponent, 1) - bias - fractionBits);
 }
 
-inline double nearestEven(double value) { // not std::nearbyint, which asks the processor's mode
+inline double nearestEven(double value) { // not std::nearbyint, which depends on the rounding mode
   const double below = std::floor(value), rest = value - below;
   return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) != 0));
 }
@@ -29,19 +29,20 @@ inline uint16_t rounded(kiln_dtype_t type, float value) {
   const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
   const double size = std::fabs(static_cast<double>(value));
   const int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
-  // The leading one, where there is one, is 1 more of the exponent.
+  // The leading 1 of a normal number adds 1 to the exponent field.
   const auto steps = static_cast<uint32_t>(nearestEven(std::ldexp(size, fractionBits - exponent)));
   const uint32_t bits = (static_cast<uint32_t>(exponent + bias - 1) << fractionBits) + steps;
   return static_cast<uint16_t>((std::signbit(value) ? 0x8000 : 0) | bits);
 }
 
-/// A matrix of numbers, the bytes of a file's tensor that has them, and what they are as f32.
+/// A matrix of random numbers, the bytes of a file's tensor that has them, and their values as f32.
 struct Matrix {
   int64_t Rows, Columns;
   std::string Bytes;
   std::vector<float> Values;
 
-  /// Of very different sizes; rows or columns of zeros and of subnormal numbers among them. The same on every machine.
+  /// Draws numbers of very different magnitudes, with some rows or columns of zeros and of subnormal numbers. The same
+  /// on every machine.
   Matrix(kiln_dtype_t source, int64_t rows, int64_t columns, uint32_t seed = 1) : Rows(rows), Columns(columns) {
     auto draw = [&seed] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
     for (int64_t row = 0; row < rows; ++row)
@@ -68,21 +69,21 @@ struct Matrix {
   }
 };
 
-/// The number of an f16.
+/// Returns the value of an f16.
 inline double valueOfHalf(uint16_t half) {
   const double size = magnitudeOf(KILN_F16, half & 0x7FFF);
   return half >> 15 ? -size : size;
 }
 
-/// Which of several replicas and stages a model is, the stages' roles, and the bytes of the packed weights of each.
+/// The replica and stage of a model, the stages' roles, and the size of the packed weights for each role.
 struct Member {
   uint32_t Replica = 0, Replicas = 0, Stage = 0, Stages = 0;
   std::vector<uint32_t> Roles = {};
   std::vector<uint64_t> RoleBytes = {};
 };
 
-/// A model of these weights and states, perhaps of several ranks, with the sections of each, bound by an allocator that
-/// counts and promises no zeros.
+/// A model of these weights and states, possibly for several ranks, with the sections of each tensor. Its allocator
+/// counts, and does not return zeroed memory.
 class BoundModel {
 public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
@@ -113,7 +114,7 @@ public:
     Descriptor.roles = Roles.data();
     for (const Sections &each : Parts)
       Shards.push_back(each.described());
-    Shards.resize(Weights.size() + States.size()); // else they are whole
+    Shards.resize(Weights.size() + States.size()); // the others are whole
     Descriptor.states = States.data();
     Descriptor.state_count = States.size();
     Descriptor.ranks = ranks;
@@ -144,7 +145,7 @@ public:
   }
 
   CountingAllocator Counter;
-  int Kept = 0; // allocations that stay
+  int Kept = 0; // allocations that are not released
   kiln_model_t *Model = nullptr;
   kiln_error_t Error = {};
 

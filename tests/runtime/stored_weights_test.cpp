@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of f32 stored as f16, bf16 or i8: every byte against plain code of this file, in f64 and whole numbers.
+// F32 weights stored as f16, bf16 or i8: every byte is compared with plain code in this file, in f64 and integers.
 #include "stored_numbers.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,8 @@ using namespace kiln_test;
 
 const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {KILN_F32, KILN_F16, KILN_BF16};
 
-/// A placement with its scales behind all tiles, of I8 perhaps `word` side by side.
+/// Returns a placement with the scales after all tiles; for I8, optionally interleaved by `word` elements (VNNI
+/// layout).
 kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                  uint64_t shift, uint64_t outputs, uint32_t word = 1) {
   const uint64_t depth = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
@@ -24,7 +25,7 @@ kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t co
   return placement;
 }
 
-/// What is stored at a placement, written into the bytes of a copy, and the numbers that it stands for.
+/// Writes the quantised matrix of a placement into the packed copy, and returns the dequantised values.
 std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
   const bool isByRow = place.dim == 0, isByte = place.dtype == KILN_I8;
   const auto stored = static_cast<kiln_dtype_t>(place.dtype);
@@ -67,7 +68,7 @@ std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const
   return decoded;
 }
 
-// Each number, the middle between it and the next, and the neighbours of that middle.
+// Each value, the midpoint to the next one, and the neighbours of that midpoint.
 TEST(StoredWeights, EveryShortFloatIsTheNearestOne) {
   for (kiln_dtype_t stored : {KILN_F16, KILN_BF16})
     for (uint32_t sign : {0u, 0x8000u}) {
@@ -103,8 +104,8 @@ TEST(StoredWeights, EveryShortFloatIsTheNearestOne) {
     }
 }
 
-// Sizes around tiles, lines and what is converted at a time; nothing but the weight's bytes and its scales changes.
-// `isWeightToo`: the model's weight is of the stored type, not of f32.
+// Sizes around tiles, cache lines and the conversion's block size; only the weight's bytes and its scales change.
+// `isWeightToo`: the model's weight has the stored type, not f32.
 void checkPlaces(kiln_dtype_t stored, kiln_dtype_t source, bool isWeightToo) {
   const int64_t extents[][2] = {{1, 1},    {3, 5},    {47, 33},   {48, 64}, {129, 31}, {9, 513},
                                 {2, 1030}, {1030, 2}, {131, 517}, {97, 32}, {300, 7}};
@@ -117,7 +118,7 @@ void checkPlaces(kiln_dtype_t stored, kiln_dtype_t source, bool isWeightToo) {
           const kiln_placement_t placement =
               storedPlacement(stored, extent[0], extent[1], tile, dim, shift, shift + extent[dim]);
           GuardedMemory data(" " + matrix.Bytes), packed(kiln_pack_bytes(&weight, &placement));
-          std::memset(packed.data(), 0x7E, packed.size()); // large as an f32, lest scales depend on what was there
+          std::memset(packed.data(), 0x7E, packed.size()); // large as f32: scales must not depend on it
           std::string expected(packed.data(), packed.size());
           storeNaively(expected, matrix, placement);
           ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
@@ -139,7 +140,7 @@ TEST(StoredWeights, LieWhereTheDefinitionSays) {
       }
 }
 
-// Vectors, and matrices that no kernel wants in tiles, of a model's short floats.
+// Dense 16-bit vectors, and matrices that no kernel needs in tiles.
 TEST(StoredWeights, ShortFloatsLieSideBySide) {
   for (kiln_dtype_t type : {KILN_F16, KILN_BF16})
     for (kiln_dtype_t source : AllSources)
@@ -154,12 +155,12 @@ TEST(StoredWeights, ShortFloatsLieSideBySide) {
         for (float value : numbers.Values)
           expected.push_back(rounded(type, value));
         std::memcpy(got.data(), packed.data(), packed.size());
-        std::copy_n(got.begin(), 5, expected.begin()); // what is before is another's
+        std::copy_n(got.begin(), 5, expected.begin()); // preceding elements belong to other weights
         ASSERT_EQ(got, expected) << kiln_safetensors_dtype_text(source) << " as " << kiln_safetensors_dtype_text(type);
       }
 }
 
-// The same of numbers of eight bits that lie two or four together, and what they are read as.
+// The same for int8 in the interleaved (VNNI) layout of two or four, and the values read back.
 TEST(StoredWeights, WordsLieWhereTheDefinitionSays) {
   const int64_t extents[][2] = {{1, 1}, {3, 5}, {47, 33}, {129, 31}, {9, 514}, {131, 517}, {97, 32}, {300, 7}};
   for (uint32_t word : {2u, 4u})
@@ -193,8 +194,8 @@ TEST(StoredWeights, WordsLieWhereTheDefinitionSays) {
 TEST(StoredWeights, KnownNumbers) {
   const kiln_weight_t weight = {"w", KILN_F32, 2, {5, 3}, 1, 0};
   const kiln_placement_t placement = makePlacement(0, 0, 1, 0, 0, KILN_I8, 16);
-  // 0.5 and 1.5 of a step go to the even one; a scale below half of the least number is 0; 0.5 of the least number too
-  // few in the scale would make 190.
+  // 0.5 and 1.5 steps round to even; a scale below half of the smallest number is 0; a scale that is rounded
+  // down by half of the smallest number gives 190 steps, which are clamped.
   const float values[] = {
       127,          0.5f, -1.5f, 0, -0.0f, 0, -3, 3, 1, 0x1p-149f, 63 * 0x1p-149f, 0, 190 * 0x1p-149f, -190 * 0x1p-149f,
       2 * 0x1p-149f};
@@ -233,21 +234,21 @@ TEST(StoredWeights, PlacementsThatMakeNoSenseCoverNoBytes) {
       {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 448), 448 + 64 * 4},
       {matrix, makePlacement(0, 0, 16, 1, 10, KILN_I8, 1600), 1600 + 32 * 4},
       {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8), 0 /* no scales */},
-      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 444), 0 /* scales within the elements */},
-      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 450), 0 /* scales that are not aligned */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 444), 0 /* scales overlap the elements */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 450), 0 /* misaligned scales */},
       {matrix, makePlacement(2, 0, 16, 0, 0, KILN_I8, 448), 0},
       {matrix, makePlacement(0, 2, 16, 0, 0, KILN_I8, 448), 0},
-      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F16, 896), 0 /* scales of what has none */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F16, 896), 0 /* scales of a format without scales */},
       {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F32, 1792), 0},
       {matrix, makePlacement(0, 0, 0, 0, 0, KILN_I8, 448), 0 /* no tiles */},
       {vector, makePlacement(0, 0, 16, 0, 0, KILN_F16), 0},
       {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I32), 0},
-      {half, makePlacement(0, 0, 16, 0, 0, KILN_I8, 448), 0 /* f32 alone is stored otherwise */},
+      {half, makePlacement(0, 0, 16, 0, 0, KILN_I8, 448), 0 /* only f32 can be quantised */},
       {half, makePlacement(0, 0, 16, 0, 0, KILN_F32), 0},
   };
   for (const auto &test : cases)
     EXPECT_EQ(kiln_pack_bytes(&test.Weight, &test.Placement), test.Bytes) << &test - cases;
-  // Words: of two without sums, of four with sums behind the scales; the depth of 7 is 8.
+  // Interleaved (VNNI) layouts: of two without sums, of four with sums after the scales; K = 7 is padded to 8.
   auto words = [&](uint32_t word, uint64_t scales, uint64_t sums) {
     kiln_placement_t placement = makePlacement(0, 0, 16, 0, 0, KILN_I8, scales);
     placement.group = word;
@@ -265,7 +266,7 @@ TEST(StoredWeights, PlacementsThatMakeNoSenseCoverNoBytes) {
 }
 
 #if defined(__SSE__)
-// Rounding in each direction, subnormals flushed, and what raises a flag traps: as if none of it were so.
+// Rounding in each direction, flushing of subnormals, and traps on exceptions must have no effect.
 TEST(StoredWeights, TheCallersModesNeitherMatterNorChange) {
   for (kiln_dtype_t stored : AllTypes)
     for (uint32_t dim : {0u, 1u}) {
@@ -289,7 +290,7 @@ TEST(StoredWeights, TheCallersModesNeitherMatterNorChange) {
 }
 #endif
 
-// The same bytes on every machine, by every compiler.
+// The same bytes on every machine, with every compiler.
 TEST(StoredWeights, GoldenBytes) {
   const uint64_t golden[] = {528954727326296353u, 172501521547347797u, 2212129271943939870u};
   for (int i = 0; i < 3; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime's tests share: safetensors images, memory with a guard page, an allocator that counts, and the small
-// model that test_model.cpp defines.
+// Shared helpers of the runtime's tests: safetensors images, memory with a guard page, a counting allocator, and the
+// small model that test_model.cpp defines.
 #ifndef KILN_TESTS_RUNTIME_SUPPORT_H
 #define KILN_TESTS_RUNTIME_SUPPORT_H
 
@@ -25,16 +25,16 @@ struct Tensor {
   std::string bytes;
 };
 
-/// `values` as a tensor's bytes.
+/// Returns `values` as a tensor's bytes.
 template <typename T> std::string bytesOf(const std::vector<T> &values) {
   return std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
 }
 
-/// A file of this header, true or not, and these bytes of data.
+/// Returns a file with this header, valid or not, and these bytes of data.
 std::string makeImage(std::string_view header, std::string_view data);
-/// A well-formed file.
+/// Returns a well-formed file.
 std::string makeImage(const std::vector<Tensor> &tensors);
-/// A file in the temporary folder of the test, removed by the destructor.
+/// A file in the test's temporary folder, which the destructor removes.
 class TemporaryFile {
 public:
   explicit TemporaryFile(std::string_view contents);
@@ -45,7 +45,7 @@ private:
   std::string Path;
 };
 
-/// Memory that ends at a page nobody may touch, filled with 0xA5.
+/// Memory that ends at a guard page, filled with 0xA5.
 class GuardedMemory {
 public:
   explicit GuardedMemory(size_t bytes) : Bytes(bytes) {
@@ -65,7 +65,7 @@ public:
   ~GuardedMemory() { munmap(Base, Mapped); }
   char *data() const { return Data; }
   size_t size() const { return Bytes; }
-  /// Whether nothing was written before data().
+  /// Whether the bytes before data() are unchanged.
   bool isFrontIntact() const {
     for (const char *at = Base; at != Data; ++at)
       if (static_cast<unsigned char>(*at) != 0xA5)
@@ -78,8 +78,8 @@ private:
   char *Base, *Data;
 };
 
-/// malloc with a count of what is alive, which fails from the allocation numbered `Limit` on. What nobody releases goes
-/// with it.
+/// An allocator that counts live allocations, and fails from allocation number `Limit` on. The destructor releases the
+/// remaining ones.
 struct CountingAllocator {
   CountingAllocator() = default;
   CountingAllocator(const CountingAllocator &) = delete;
@@ -101,7 +101,7 @@ struct CountingAllocator {
               ++counter->Alive;
               void *memory = std::aligned_alloc(alignment, bytes);
               counter->Blocks.insert(memory);
-              return memory ? std::memset(memory, 0xA5, bytes) : nullptr; // nothing promises zeros
+              return memory ? std::memset(memory, 0xA5, bytes) : nullptr; // allocators need not return zeros
             },
             [](void *self, void *memory) {
               auto *counter = static_cast<CountingAllocator *>(self);
@@ -112,14 +112,14 @@ struct CountingAllocator {
   }
 };
 
-/// Where a weight goes: as kiln_placement_t says, whose fields of storage come last here.
+/// Returns the placement of a weight, as kiln_placement_t, with the fields of the storage format last.
 constexpr kiln_placement_t makePlacement(uint64_t offset, uint64_t stride, uint32_t tile, uint32_t dim, uint64_t shift,
                                          kiln_dtype_t dtype = KILN_F32, uint64_t scales = 0, uint32_t group = 0,
                                          uint64_t zeros = 0) {
   return {offset, stride, tile, dim, shift, scales, dtype, group, zeros};
 }
 
-/// A variant for CPUs.
+/// Returns a variant for CPUs.
 constexpr kiln_variant_t hostVariant(const char *target, uint64_t features, const kiln_placement_t *placements,
                                      uint64_t packedBytes, const kiln_body_t *bodies) {
   kiln_variant_t variant = {};
@@ -134,18 +134,18 @@ constexpr kiln_variant_t hostVariant(const char *target, uint64_t features, cons
 
 /// The model of test_model.cpp: y[t] = W1 (W0 table[ids[t]]), rows of Width.
 constexpr int Vocabulary = 5, Width = 3, Layers = 2, MaxTokens = 16;
-/// Its weights: small whole numbers, so that results are exact.
+/// Returns its weights: small integers, so that results are exact.
 std::vector<Tensor> testWeights();
-/// What forward must give, from the weights above.
+/// Returns the expected results of forward with the weights above.
 std::vector<float> expectedRows(const std::vector<int32_t> &ids);
 
-/// An entry that is no batch.
+/// Returns an entry that is not batched.
 constexpr kiln_entry_t entryOf(const char *name, const kiln_symbol_t *symbols, const kiln_argument_t *arguments,
                                uint32_t symbolCount, uint32_t argumentCount) {
   return {name, symbols, arguments, symbolCount, argumentCount, nullptr, 0, 0, 0, 0, 0};
 }
 
-/// A model of one entry "forward" without weights or arguments, for tests of a body of their own.
+/// A model of one entry "forward" without weights or arguments, for tests that provide a body.
 struct BodyModel {
   kiln_body_t Body;
   kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);

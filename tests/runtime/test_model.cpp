@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model that the runtime's tests are linked with, in place of the compiler's output: a table, and two layers that
-// share a body, packed in tiles of 16 as a contraction's weights are. Its kernels use the hooks as generated code does.
+// The model that the runtime's tests are linked with, instead of the compiler's output: a table, and two layers that
+// share a body, packed in tiles of 16 as GEMM weights are. Its kernels use the runtime's hooks as generated code does.
 #include "support.h"
 
 namespace kiln_test {
@@ -16,7 +16,7 @@ struct Rows {
   float *Activations;
 };
 
-// One row: gathers it, multiplies it by each layer, with the intermediate in the worker's scratch.
+// Computes one row: gathers it and multiplies it by each layer, with the intermediate in the worker's scratch memory.
 int runRow(void *context, int index, uint8_t *closure) {
   const Rows &rows = *reinterpret_cast<const Rows *>(closure);
   const auto *ids = static_cast<const int32_t *>(rows.Frame->arguments[0]);

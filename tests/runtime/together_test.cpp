@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks write one file together, which is to the byte what one process writes, and read their slices of it; and what
-// each of them returns when one cannot do its part.
+// Ranks write one file together, which equals that of one process byte for byte, and load their slices of it; and all
+// ranks fail if one of them fails.
 #include "ranked_grids.h"
 
 namespace {
@@ -46,12 +46,12 @@ TEST(Together, EachRankLoadsItsSlices) {
   }
 }
 
-/// The bytes of a file in which a text is another of the same length.
+/// Returns the bytes of a file in which a text is replaced by another one of the same length.
 std::string replaced(std::string bytes, const std::string &from, const std::string &to) {
   return bytes.replace(bytes.find(from), from.size(), to);
 }
 
-// Of another model, of a slice's shape, or that is cut.
+// A file of another model, a file with a slice's shape, or a truncated file.
 TEST(Together, WhatDoesNotFitChangesNothing) {
   const Folder folder;
   for (const Kind kind : {Kind{false}, Kind{true}}) {
@@ -65,7 +65,7 @@ TEST(Together, WhatDoesNotFitChangesNothing) {
       const char *Words;
     } cases[] = {
         {replaced(bytes, "i.wide", "k.wide"), KILN_WEIGHT_MISSING,
-         "\"i.wide\"" /* alone or, without frozen weights, with what is unexpected */},
+         "\"i.wide\"" /* by itself or, without frozen weights, with the unexpected tensor */},
         {replaced(bytes, "[20, 13]", "[10, 26]"), KILN_WEIGHT_SHAPE,
          "tensor \"i.wide\" requires shape [20, 13], got [10, 26]"},
         {replaced(bytes, "[7, 40]", "[40, 7]"), KILN_WEIGHT_SHAPE,
@@ -88,7 +88,7 @@ TEST(Together, WhatDoesNotFitChangesNothing) {
   }
 }
 
-/// What all ranks return is that, and the file is the one that was there, alone.
+/// Expects that all ranks return this error, and that only the previous file is there.
 void expectFailure(uint32_t count, const Folder &folder, kiln_status_t status, const std::string &words,
                    const std::function<kiln_status_t(ThreadRanks &, RankedModel &, uint32_t)> &save) {
   std::ofstream(folder.at("file"), std::ios::binary) << "old";
@@ -116,7 +116,7 @@ TEST(Together, AFailureOfOneIsThatOfAll) {
       [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
         return model.save(ranks.communicator(rank), nullptr, true);
       });
-  // The second allocation, which is that of pieces, of the last rank: it has words for the others.
+  // The last rank fails its second allocation, which is the transfer buffer: the other ranks get its message.
   expectFailure(4, folder, KILN_OUT_OF_MEMORY,
                 "save_weights_together failed on rank 3 of 4: room for pieces of tensors requires 4194304 bytes, got "
                 "none from the "
@@ -141,7 +141,8 @@ TEST(Together, AFailureOfOneIsThatOfAll) {
       });
 }
 
-// Wherever it is lost: before the last word of rank 0 the old file stays; behind it there is a whole new one.
+// Wherever the rank is lost: before the last message of rank 0 the old file remains; afterwards there is a complete new
+// one.
 TEST(Together, ALostRankEndsTheOthers) {
   const Folder folder;
   RankedModel one(0, 1);
@@ -162,7 +163,7 @@ TEST(Together, ALostRankEndsTheOthers) {
         if (status) {
           EXPECT_EQ(std::string(model.Bound->Error.message),
                     "save_training_together on rank " + std::to_string(rank) + " of 4 cannot finish: a rank is gone");
-          model.Bound->Kept = 2; // what the communicator may still write to
+          model.Bound->Kept = 2; // the communicator may still write to these
         }
         EXPECT_TRUE(status == KILN_OK || status == KILN_RANK_LOST) << status;
       });

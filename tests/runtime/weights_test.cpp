@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of bound weights, read and written: what is there, what a call then sees, what is refused.
+// Rows of bound weights, read and written: their contents, their effect on later calls, and refusals.
 #include "support.h"
 
 #include <gtest/gtest.h>

@@ -38,7 +38,7 @@ TEST(Scratch, IsAStack) {
   EXPECT_EQ(scratch.Worker.last, nullptr);
 }
 
-// Halide frees a block after its last use: a block above may live on, and must not be given out again.
+// Halide frees a block after its last use: a block above it may live on, and must not be allocated again.
 TEST(Scratch, BlocksMayBeFreedInAnyOrder) {
   const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const auto &order : orders) {
@@ -78,7 +78,7 @@ TEST(Scratch, ExhaustionIsNull) {
   EXPECT_EQ(kiln_malloc(&none.Worker, 0), nullptr);
 }
 
-/// A loop's record: how often each index ran, and on which workers.
+/// Records how often each index ran, and on which workers.
 struct Record {
   kiln_worker_t *Workers;
   int Min;
@@ -95,7 +95,7 @@ int record(void *context, int index, uint8_t *closure) {
   return index == self.FailAt ? 40 + index : 0;
 }
 
-// Runs the tasks on the calling thread, backwards, dealing them to all workers in turn.
+// An executor that runs the tasks on the calling thread in reverse order, with the workers in turn.
 void dealOut(void *self, uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
   uint32_t workers = *static_cast<uint32_t *>(self);
   for (uint32_t i = count; i-- > 0;)
@@ -156,7 +156,7 @@ TEST_F(Loop, IsBackwardOnRequest) {
   Workers[0].is_backward = 1;
   EXPECT_EQ(loop(2, 10), 44);
   for (int i = 0; i < 10; ++i)
-    EXPECT_EQ(Seen.Runs[i], i == 2 ? 2 : 1) << i; // 11 to 4 besides
+    EXPECT_EQ(Seen.Runs[i], i == 2 ? 2 : 1) << i; // plus 11 to 4
 }
 
 TEST_F(Loop, ReturnsTheResultOfAFailedTask) {
@@ -169,7 +169,7 @@ TEST_F(Loop, ReturnsTheResultOfAFailedTask) {
   EXPECT_EQ(loop(0, 20), 0) << "a failure is not remembered";
 }
 
-// Large copies are shared among the workers, whether a part is left over or not; rows that lie apart are not.
+// Large copies are split among the workers, with or without a remainder; rows with a stride are not.
 TEST_F(Loop, CopiesRows) {
   constexpr size_t part = size_t{1} << 19;
   for (const kiln_executor_t *executor : std::array<const kiln_executor_t *, 2>{&Executor, nullptr})
@@ -191,7 +191,7 @@ TEST_F(Loop, CopiesRows) {
     }
 }
 
-// A task of each worker, worker 0 included, runs a loop of its own: serially, on itself.
+// A task of each worker, including worker 0, runs a nested loop: serially, on the same worker.
 TEST_F(Loop, NestedLoopsAreSerial) {
   auto outer = [](void *context, int, uint8_t *closure) -> int {
     auto &seen = *reinterpret_cast<Record *>(closure);
@@ -207,15 +207,15 @@ TEST_F(Loop, NestedLoopsAreSerial) {
 }
 
 TEST_F(Loop, WorkerNumbersOutOfRangeFail) {
-  Count = 4; // the executor deals to a fourth worker that it did not announce
+  Count = 4; // the executor uses a fourth worker that it did not announce
   EXPECT_EQ(loop(0, 8), -1);
   EXPECT_EQ(Seen.Runs[3], 0);
 }
 
-// Scratch that the caller holds around the loop survives tasks on worker 0.
+// Scratch memory that the caller holds around the loop survives tasks on worker 0.
 TEST_F(Loop, TasksContinueOnTheCallersScratch) {
   Scratch scratch(4 * KILN_SCRATCH_BLOCK_BYTES(64));
-  Count = 1; // all tasks go to worker 0
+  Count = 1; // all tasks run on worker 0
   Workers[0].top = scratch.Worker.top;
   Workers[0].end = scratch.Worker.end;
   auto *held = static_cast<char *>(kiln_malloc(&Workers[0], 64));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kiln_fuzz and a program with a model for another CPU tell each other:
+// The protocol between kiln_fuzz and a program with a model for another CPU:
 //
 //   Bind   the image of a weight file                                 -> words
 //   Call   entry, order, workers, poison, bytes of the arena, states, -> words, states, outputs
 //          number of extents, extents, number of arguments,
-//          and of each 0 and an input, or 1 and the bytes of an output
+//          and for each 0 and an input, or 1 and the bytes of an output
 //
-// Words are none if all is well; else nothing follows them.
+// The words are an error message, which is empty on success; otherwise nothing follows it.
 #pragma once
 
 #include "compiler/tuner/Messages.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program for another CPU that has a model called "fuzzed", and does with it what it is told (Messages.h).
+// A program for another CPU with a model called "fuzzed", which executes the requests that it receives (Messages.h).
 #include "../TaskOrder.h"
 #include "Messages.h"
 
-// An archive's functions have the model's name.
+// The functions of a library have the model's name as a prefix.
 #define kiln_create_on fuzzed_create_on
 #define kiln_bind_weights_from_memory fuzzed_bind_weights_from_memory
 #define kiln_run fuzzed_run
@@ -27,7 +27,7 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-/// Bytes that end at a multiple of an arena's alignment, with poison on both sides.
+/// A buffer that ends at a multiple of an arena's alignment, with poisoned margins on both sides.
 class Buffer {
 public:
   Buffer(std::size_t bytes, char poison) : all(bytes + 4 * alignment, poison), bytes(bytes), poison(poison) {

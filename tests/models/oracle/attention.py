@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention written out, with its weights: the entries of examples/attention_layers."""
+"""Attention from tensor operations, with its weights: the entries of examples/attention_layers."""
 import math
 
 import numpy as np
@@ -91,7 +91,7 @@ def attention_layers():
         x = both(torch.from_numpy(counter.uniform("x", (b, n, 24))) * 2)
         query = both(torch.from_numpy(counter.uniform("query", (b, 1, 24))))
         queries = both(torch.from_numpy(counter.uniform("queries", (b, m, 20))) * 2)
-        # Every third number forbids, but never a query's first input.
+        # Every third element is masked, but never a query's first input.
         mask = torch.from_numpy(counter.uniform("mask", (n, n)))
         forbidden = (torch.arange(n * n).reshape(n, n) % 3 == 1) & (torch.arange(n)[None, :] > 0)
         mask = mask.masked_fill(forbidden, -math.inf)

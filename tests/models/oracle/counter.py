@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights and inputs from a counter: every value is a function of (name, flat index) alone.
+"""Weights and inputs from a counter: every value is a function of (name, flat index) only.
 
-tests/models/counter.h is the same generator in C++; README.md states it. `python3 counter.py` prints the values that
+tests/models/counter.h is the same generator in C++; README.md specifies it. `python3 counter.py` prints the values that
 tests/models/counter_test.cpp expects.
 """
 import math
@@ -21,7 +21,7 @@ def fnv1a64(name):
 
 
 def hashes(name, start, count):
-    """h(name, i) for i in [start, start + count), as uint64."""
+    """Returns h(name, i) for i in [start, start + count), as uint64."""
     z = np.arange(start + 1, start + count + 1, dtype=np.uint64)
     z *= np.uint64(GOLDEN_RATIO)
     z += np.uint64(fnv1a64(name))
@@ -34,7 +34,7 @@ def hashes(name, start, count):
 
 
 def unit(h):
-    """Hashes to doubles in [-1, 1), multiples of 2^-23."""
+    """Maps hashes to doubles in [-1, 1), multiples of 2^-23."""
     return (h >> np.uint64(40)).astype(np.float64) * 2.0**-23 - 1.0
 
 
@@ -46,14 +46,14 @@ def center_and_scale(name, shape):
         return (1.0, 0.1) if components[-1] in ("weight", "running_var") else (0.0, 0.02)
     if "embedding" in name or (len(components) > 1 and components[-2] in ("wte", "wpe")):
         return 0.0, 0.05
-    # Larger for queries and keys, or attention weights would all be nearly equal. So chosen that attention stays uneven
-    # in all 12 layers while PyTorch's f32 stays within 3e-6 of f64.
+    # Larger for queries and keys, since attention weights would all be nearly equal otherwise. Chosen so that attention
+    # stays uneven in all 12 layers while PyTorch's f32 stays within 3e-6 of f64.
     gain = 20.0 if set(components) & {"q_proj", "k_proj", "query", "key", "c_attn"} else 3.0
     return 0.0, math.sqrt(gain / (shape[0] + math.prod(shape) // shape[0]))
 
 
 def weight(name, shape):
-    """The whole parameter, f32."""
+    """Returns the whole parameter in f32."""
     center, scale = center_and_scale(name, shape)
     scale = float(np.float32(scale))  # 24 bits: the product with a 24-bit u is then exact, so an FMA changes nothing
     size, block = math.prod(shape), 1 << 20
@@ -65,12 +65,12 @@ def weight(name, shape):
 
 
 def uniform(name, shape):
-    """An f32 input in [-1, 1)."""
+    """Returns an f32 input in [-1, 1)."""
     return unit(hashes(name, 0, math.prod(shape))).astype(np.float32).reshape(shape)
 
 
 def tokens(name, shape, vocabulary):
-    """An i32 input in [0, vocabulary)."""
+    """Returns an i32 input in [0, vocabulary)."""
     return (hashes(name, 0, math.prod(shape)) % np.uint64(vocabulary)).astype(np.int32).reshape(shape)
 
 

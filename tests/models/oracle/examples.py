@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch modules of examples/: its layers, and the models that each count.py counts with."""
+"""The PyTorch modules of examples/: its layers, and the models of each count.py."""
 import importlib.util
 import os
 import sys
@@ -10,7 +10,7 @@ from layers import AdditiveAttention, Mlp, MultiHeadAttention  # noqa: E402, F40
 
 
 def trained(name):
-    """The module examples/NAME/count.py."""
+    """Returns the module examples/NAME/count.py."""
     spec = importlib.util.spec_from_file_location(f"{name}_count", os.path.join(EXAMPLES, name, "count.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

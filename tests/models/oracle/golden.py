@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the oracles share: generated weights, PyTorch's layers in f64 and f32, and golden files."""
+"""Shared helpers of the oracles: generated weights, PyTorch's layers in f64 and f32, and golden files."""
 import math
 import os
 
@@ -19,7 +19,7 @@ DTYPES = (torch.float64, torch.float32)
 
 
 class Weights:
-    """Generated parameters by name; counts what it gives."""
+    """Generates parameters by name, and counts their elements."""
 
     def __init__(self):
         self.parameters = 0
@@ -36,12 +36,12 @@ class Weights:
 
 
 def joined(*linears):
-    """Linears of the same input as one: (weight, bias)."""
+    """Concatenates linear layers with the same input into one: (weight, bias)."""
     return torch.cat([weight for weight, _ in linears]), torch.cat([bias for _, bias in linears])
 
 
 def assign(module, parameters):
-    """Sets a layer's parameters, given as {"self_attn.in_proj_": (weight, bias), ...}, and leaves nothing unset."""
+    """Sets all parameters of a layer, given as {"self_attn.in_proj_": (weight, bias), ...}."""
     state = {}
     for name, (weight, bias) in parameters.items():
         state[name + "weight"], state[name + "bias"] = weight, bias
@@ -53,7 +53,7 @@ def both(tensor):
 
 
 def run(module, x, *others, **masks):
-    """`module` on `x` (dtype -> tensor), in f64 and in f32; the f32 parameters are exact in both."""
+    """Runs `module` on `x` (dtype -> tensor), in f64 and in f32; the f32 parameters are exact in both."""
     out = {}
     for dtype in reversed(DTYPES):
         out[dtype] = module.to(dtype)(x[dtype], *(other[dtype] for other in others), **masks)
@@ -65,7 +65,7 @@ def causal(count):
 
 
 def generated(model, golden):
-    """The module, in evaluation mode, with generated weights; counts them in the golden's metadata."""
+    """Returns the module in evaluation mode with generated weights; sets their count in the golden's metadata."""
     weights = Weights()
     state = {name: value for name, value in model.state_dict().items() if not name.endswith("num_batches_tracked")}
     model.load_state_dict({name: weights(name, *value.shape) for name, value in state.items()}, strict=False)
@@ -77,8 +77,8 @@ def generated(model, golden):
 
 
 class Sketch:
-    """Sums of all elements of an output with signs, in buckets of about 64 of them, 4096 buckets at most: what a test
-    adds up in the same way, so that an element that is wrong anywhere shows in its bucket. README.md states the rule."""
+    """Signed sums of all elements of an output, in at most 4096 buckets of about 64 elements. A test computes the same
+    sums, so that any wrong element changes its bucket. README.md specifies the rule."""
 
     MOST_BITS = 12
 
@@ -88,7 +88,7 @@ class Sketch:
         self.sums = np.zeros(1 << self.bits)
 
     def add(self, rows, numbers):
-        """`rows` [count, columns], whose numbers in the output are `numbers`."""
+        """Adds `rows` [count, columns], whose row numbers in the output are `numbers`."""
         flat = numbers.astype(np.uint64)[:, None] * np.uint64(self.columns) + np.arange(self.columns, dtype=np.uint64)
         mixed = flat * np.uint64(0x9E3779B97F4A7C15)
         bucket = (mixed >> np.uint64(64 - self.bits)).astype(np.int64) if self.bits else np.zeros(flat.shape, np.int64)
@@ -103,7 +103,7 @@ class Golden:
         self.metadata = {"model": model, "generator": f"counter {counter.VERSION}", "torch": torch.__version__}
 
     def add(self, case, output, columns, blocks, valid):
-        """Samples `output`, given in blocks of rows, each dtype -> [rows, columns]; `valid`: does a row count."""
+        """Samples `output`, given in blocks of rows, each dtype -> [rows, columns]; `valid`: whether a row counts."""
         rows = np.flatnonzero(valid)
         chosen = [(rows[-1], c) for c in range(min(FIRST, columns))]
         drawn = counter.tokens(f"sample.{case}.{output}", (len(rows), PER_ROW), columns)
@@ -145,7 +145,7 @@ class Golden:
 
 
 def tied_logits(x, embedding):
-    """Logits in blocks of rows, so that no whole [rows, vocabulary] array is held."""
+    """Computes logits in blocks of rows, so that no whole [rows, vocabulary] array is in memory."""
     count = len(x[torch.float64])
     table = both(embedding)
     for start in range(0, count, 64):
@@ -153,7 +153,7 @@ def tied_logits(x, embedding):
 
 
 def sinusoid(count, width):
-    """p(t)_{2k} = sin(t / 10000^(2k/d)), p(t)_{2k+1} = cos(same), in f64."""
+    """Computes p(t)_{2k} = sin(t / 10000^(2k/d)), p(t)_{2k+1} = cos(same), in f64."""
     t = torch.arange(count, dtype=torch.float64)[:, None]
     angle = t / 10000.0 ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
     return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of whole models by PyTorch's autograd in f64: of the sum of the squares of a model's outputs."""
+"""Gradients of the sum of the squares of whole models' outputs, by PyTorch's autograd in f64."""
 import os
 import sys
 
@@ -17,7 +17,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../
 import models  # noqa: E402
 from operators import Plain  # noqa: E402
 
-SAMPLES = 8  # of each parameter, at places from the counter
+SAMPLES = 8  # of each parameter, at positions from the counter
 
 
 def uniform(name, *shape):
@@ -29,7 +29,7 @@ def tokens(name, count, vocabulary):
 
 
 class Named(nn.Module):
-    """A module under a name."""
+    """A module with a name."""
 
     def __init__(self, name, module):
         super().__init__()
@@ -37,7 +37,7 @@ class Named(nn.Module):
 
 
 def recurrent(kind, name):
-    """The layers of recurrent.py, from zeros."""
+    """The layers of recurrent.py, from zero states."""
     model = Named(name, kind)
 
     def run():
@@ -71,13 +71,13 @@ def gpt2():
 
 
 def captions():
-    """Of the logits: what is seen of the image is kept for pictures alone."""
+    """Gradients of the logits only: the attention weights on the image serve only for pictures."""
     model = trained("captions").Recurrent()
     return model, lambda: (model(uniform("image", 1, 56, 56), tokens("sentence", 7, 26))[0],)
 
 
 def detr():
-    """Without what it sees, which the module keeps for pictures alone."""
+    """Without the attention weights, which serve only for pictures."""
     model = images.Detr()
 
     def run():
@@ -111,7 +111,7 @@ OPTIMIZERS = {
 
 
 def optimizers(golden):
-    """Ten steps of each optimiser on given gradients, also clipped to a norm of 1/2; the rate of step t is 0.03 / t."""
+    """Runs ten steps of each optimiser on given gradients, also clipped to norm 1/2; the rate of step t is 0.03 / t."""
     for name, make in OPTIMIZERS.items():
         for clip in (None, 0.5):
             w = torch.nn.Parameter(uniform("w", 6))
@@ -126,7 +126,7 @@ def optimizers(golden):
 
 
 def gradients():
-    """Samples of the gradients by each parameter, and the largest of its elements."""
+    """Samples the gradients of each parameter, and records the largest magnitude."""
     golden = Golden("gradients")
     torch.set_default_dtype(torch.float64)
     for case, make in CASES.items():

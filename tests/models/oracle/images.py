@@ -43,7 +43,7 @@ class SmallCnn(nn.Module):
 
 
 class WindowAttention(nn.Module):
-    """Of the paper's authors' formulas: windows of an image that is rolled, -100 between what only that brought together."""
+    """By the authors' formulas: windows of a rolled image, -100 between pixels that only rolling brings together."""
 
     def __init__(self, width, heads, window, shift):
         super().__init__()
@@ -53,7 +53,7 @@ class WindowAttention(nn.Module):
         place = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
         apart = place[:, :, None] - place[:, None, :] + window - 1
         self.index = apart[0] * (2 * window - 1) + apart[1]
-        self.masks = {}  # by the image's sides
+        self.masks = {}  # by the image's height and width
 
     def cut(self, x):
         b, h, w, c = x.shape
@@ -251,7 +251,7 @@ class PoolOfHeads(nn.Module):
         self.norm = nn.LayerNorm(depth)
 
     def forward(self, x, heads):
-        """[B, H, W, C] to [B, heads, pixels that are left, C / heads]."""
+        """Maps [B, H, W, C] to [B, heads, remaining pixels, C / heads]."""
         b, h, w, c = x.shape
         images = x.view(b, h, w, heads, c // heads).permute(0, 3, 4, 1, 2).flatten(0, 1)
         pooled = self.conv(images).flatten(2).transpose(1, 2)
@@ -303,7 +303,7 @@ class Mvit(nn.Module):
 
 
 def whole_model(name, model, shape):
-    """The outputs of a model with generated weights on images of the shape, for one and for three of them."""
+    """Samples the outputs of a model with generated weights on images of the shape, with batches of one and three."""
     golden = Golden(name)
     generated(model, golden)
     for batch in (1, 3):
@@ -317,7 +317,7 @@ def whole_model(name, model, shape):
 
 
 def detr():
-    """Carion et al. 2020: places are added to queries and keys of every attention, not to values."""
+    """Carion et al. 2020: positions are added to queries and keys of every attention, not to values."""
     whole_model("detr", Detr(), (64, 96, 3))
 
 

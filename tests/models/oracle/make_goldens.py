@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden outputs of tests/models: `make_goldens.py [MODEL ...]`.
+"""Writes the golden outputs of tests/models: `make_goldens.py [MODEL ...]`.
 
 Needs Debian 12's python3-torch and python3-numpy, 3 GB, and about a minute on two cores for all of them. README.md
 states the files' format.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers by PyTorch's own."""
+"""PyTorch's recurrent layers."""
 import numpy as np
 import torch
 from torch import nn

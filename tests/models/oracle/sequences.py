@@ -17,7 +17,7 @@ def tokens(name, count, vocabulary):
 
 
 def written(model, dtype, given, targets):
-    """The states after `begin`, logits and weights of each step, taught with the targets."""
+    """Returns the states after `begin`, and logits and attention weights of each step, with teacher forcing."""
     torch.set_default_dtype(dtype)
     model = model.to(dtype)
     state, logits, seen = model.begin(given), [], []
@@ -31,7 +31,7 @@ def written(model, dtype, given, targets):
 
 
 class Fixed(nn.Module):
-    """Cho et al. 2014: the last state of one GRU is all that another one has of the source."""
+    """Cho et al. 2014: the last state of one GRU is the only input from the source to another GRU."""
 
     def __init__(self, vocabulary):
         super().__init__()
@@ -81,7 +81,7 @@ def names():
         golden = Golden(file)
         model = generated(model, golden)
         for source_tokens, target_tokens in ((1, 1), (7, 5), (42, 41)):
-            # Token 0 is padding to these modules.
+            # Token 0 is padding in these modules.
             source = 1 + tokens("source", source_tokens, train.VOCABULARY - 1)[None]
             target = 1 + tokens("target", target_tokens, train.VOCABULARY - 1)
 
@@ -100,7 +100,7 @@ def names():
 
 
 def glances(golden, model, image, sentence):
-    """Hard attention: the place that each step draws, whole, and its logits."""
+    """Hard attention: the position that each step draws, as a whole tensor, and its logits."""
     uniform = torch.from_numpy(counter.uniform("uniform", (len(sentence), 14 * 14))).double() / 2 + 0.5
 
     def compute(dtype):

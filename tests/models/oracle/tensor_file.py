@@ -24,7 +24,7 @@ def write(path, tensors, metadata):
 
 
 def read(path):
-    """(name -> array, metadata)"""
+    """Returns (name -> array, metadata)."""
     with open(path, "rb") as f:
         data = f.read()
     size = struct.unpack("<Q", data[:8])[0]

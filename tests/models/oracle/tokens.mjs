@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes tokens.json: texts and their tokens by the npm package @huggingface/transformers, with the tokenizer.json of
-// examples/llama and examples/gpt2, and with changes of these that other published ones have; and conversations in the
-// forms of examples/support/chat.h. In an empty folder:
+// examples/llama and examples/gpt2, and with modifications of these that other published tokenizers have; and
+// conversations in the forms of examples/support/chat.h. In an empty folder:
 //
 //   npm init -y && npm install --ignore-scripts @huggingface/transformers && node PATH/TO/tokens.mjs
 //
-// White space is Unicode's here and in the published library; that of JavaScript has U+FEFF and lacks U+0085, so no
-// text has these.
+// White space is Unicode's here and in the published library; JavaScript's includes U+FEFF and lacks U+0085, so no text
+// has these.
 import {readFileSync, writeFileSync} from "node:fs";
 import {createRequire} from "node:module";
 import {dirname, join} from "node:path";
@@ -20,7 +20,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const endoftext = {SpecialToken: {id: "<|endoftext|>", type_id: 0}};
 const bytes = {type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false};
 const metaspace = {type: "Metaspace", replacement: "▁", split: false};
-// Members of the file that are replaced; of "model", its members.
+// Members of the file that are replaced; within "model", its members.
 const variants = [
   {name: "llama", change: {}},
   {name: "llama", change: {normalizer: null, pre_tokenizer: {...metaspace, prepend_scheme: "first"}}},
@@ -90,7 +90,7 @@ const texts = [
   "And the LORD said unto Moses, Stretch out thine hand toward heaven (1 Kings 8:22); and he did so!",
 ];
 
-/** Some texts more, of pieces that a generator draws. */
+/** Returns more texts, of randomly chosen pieces. */
 function drawn(count) {
   const pieces = [" ", "  ", "\n", "\r\n", "\t", "'", "'s", "'LL", "the", "LORD", "And", "unto", "é", "ß", "漢字", "🙂",
   "\u0301", "0", "7", "½",
@@ -123,8 +123,8 @@ const cases = variants.map(({name, change}) => {
     }),
   };
 });
-// Conversations in the forms of examples/support/chat.cpp: with and without a system's words, a question and a second
-// one. A reply is what the model writes, so the tokens before it and behind it count.
+// Conversations in the forms of examples/support/chat.cpp: with and without a system message, with a question and a
+// second one. The model writes the reply, so the tokens before it and after it are compared.
 const turn = (before, behind) => "{{ '" + before + "' + message['content'] + '" + behind + "' }}";
 const template = (open, system, user, assistant, start) =>
   open + "{% for message in messages %}{% if message['role'] == 'system' %}" + system +

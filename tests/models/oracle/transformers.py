@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models of PyTorch's own layers (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer), one layer at a time."""
+"""Whole models from PyTorch's layers (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer), one layer at a time."""
 import math
 
 import numpy as np
@@ -50,7 +50,7 @@ def gpt2():
 
 
 def bert_parameters(weights, name, width):
-    """The parameters of a layer of BERT as those of nn.TransformerEncoderLayer."""
+    """Maps the parameters of a BERT layer to those of nn.TransformerEncoderLayer."""
     attention = (weights.linear(f"{name}.attention.self.{part}", width, width) for part in ("query", "key", "value"))
     return {
         "self_attn.in_proj_": joined(*attention),
@@ -98,7 +98,7 @@ def bert_base():
 
 
 def encoder_parameters(weights, name, width, hidden):
-    """The parameters of kiln's EncoderBlock as those of nn.TransformerEncoderLayer."""
+    """Maps the parameters of Kiln's EncoderBlock to those of nn.TransformerEncoderLayer."""
     parts = (weights.linear(f"{name}.self_attn.{part}", width, width) for part in ("q_proj", "k_proj", "v_proj"))
     return {
         "self_attn.in_proj_": joined(*parts),
@@ -111,7 +111,7 @@ def encoder_parameters(weights, name, width, hidden):
 
 
 def decoder_parameters(weights, name, width, hidden):
-    """Likewise for the DecoderBlock and nn.TransformerDecoderLayer."""
+    """Likewise for DecoderBlock and nn.TransformerDecoderLayer."""
     parts = (weights.linear(f"{name}.cross_attn.{part}", width, width) for part in ("q_proj", "k_proj", "v_proj"))
     return encoder_parameters(weights, name, width, hidden) | {
         "multihead_attn.in_proj_": joined(*parts),
@@ -183,7 +183,7 @@ def transformer_blocks():
 
 
 def masked_words():
-    """BERT and RoBERTa of 3 layers, width 96, 4 heads, 601 words, with the head that says which words are masked."""
+    """BERT and RoBERTa of 3 layers, width 96, 4 heads, 601 words, with the masked-word head."""
     layers, width, heads, vocabulary = 3, 96, 4, 601
     cases = [(1, 1), (3, 7), (2, 64), (1, 512)]
     golden = Golden("masked_words")
@@ -223,7 +223,7 @@ def masked_words():
 
 
 def image_transformer(golden, prefix, width, heads, tokens, classifiers):
-    """12 pre-norm layers over patches of 16 of an image of 224 x 224 behind the tokens; the mean of a classifier a token."""
+    """12 pre-norm layers over tokens, then patches of 16 of a 224 x 224 image; the mean of one classifier per token."""
     layers, image, patch, classes, eps = 12, 224, 16, 1000, 1e-12
     rows = (image // patch) ** 2 + len(tokens)
     weights = Weights()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small decoder for each type of a key-value cache: two blocks, then attention whose keys are shared by two heads of
-// queries each. Over all tokens at once, where nothing is kept, and step by step.
+// A small decoder for each type of a KV cache: two blocks, then grouped-query attention with two query heads per key
+// head. It runs over all tokens at once without a cache, and step by step.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -43,7 +43,7 @@ template <kiln::CacheType Type> struct CachedDecoder : kiln::Layer<CachedDecoder
   }
 };
 
-/// Attention alone, of four heads of queries to two of keys and values, with a cache of int8.
+/// Only attention, with four query heads and two key and value heads, and an int8 cache.
 struct Look : kiln::Layer<Look> {
   using kiln::Layer<Look>::Layer;
   constexpr auto forward(const kiln::tensor auto &q, const kiln::tensor auto &k, const kiln::tensor auto &v) const {

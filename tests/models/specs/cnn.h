@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolutional network in small with every kind of layer that the published ones are made of, under the names of
-// torchvision's: a stem of 7 x 7 and a pool (ResNet), residual blocks with batch norms, a separable block (MobileNet),
-// two convolutions and a pool with a bias (VGG), a grouped one (ResNeXt), the mean over the image, a classifier; and
-// features at other extents.
+// A small convolutional network with every kind of layer of the published ones, under torchvision's names: a stem of 7
+// x 7 and a pool (ResNet), residual blocks with batch norms, a separable block (MobileNet), two convolutions with
+// biases and a pool (VGG), a grouped one (ResNeXt), the mean over the image, a classifier; and features resized to
+// another size.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -40,7 +40,7 @@ struct SmallCnn : kiln::Model {
   kiln::Conv2d<72, 36, 3, kiln::Conv2dOptions{.padding = 1, .groups = 4}> grouped{"features.5"};
   kiln::Linear<36, 10> classifier{"classifier"};
 
-  /// Channels first, as PyTorch has it.
+  /// Channels first, as in PyTorch.
   constexpr auto forward(kiln::Tensor<kiln::f32, cnn_batch, 3, 90, 74> image) const {
     auto stem = kiln::relu(bn1(conv1(kiln::transpose<0, 2, 3, 1>(image))));
     auto x = layer1(kiln::max_pool2d<3, kiln::Pool2dOptions{.stride = 2, .padding = 1}>(stem));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small Transformer twice, of f16 and of bf16: embeddings, two pre-norm blocks, tied logits; over all tokens at once,
-// and with keys and values kept from call to call. Its widths are no multiple of a tile.
+// A small Transformer in f16 and in bf16: embeddings, two pre-norm blocks, tied logits; over all tokens at once, and
+// with a KV cache. Its widths are not multiples of a tile.
 #pragma once
 
 #include "kiln/dsl.h"

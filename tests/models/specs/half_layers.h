@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every kind of layer, and operations made of others, of f16 and of bf16; inputs and outputs have these types, too.
+// Every kind of layer, and composite operations, in f16 and in bf16, with inputs and outputs of these types.
 #pragma once
 
 #include "kiln/dsl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight that is large enough for forms of its kernel for fewer rows, on a GPU, and attention with one for a single
-// sequence, and a block whose attention is of heads of 64 in bf16.
+// A weight that is large enough for shape-specialised kernel variants for fewer rows on a GPU; attention with a variant
+// for a single sequence; and a block whose attention has bf16 heads of 64.
 #pragma once
 
 #include "kiln/dsl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// VGG-13 (Simonyan and Zisserman 2015) under the names of torchvision's: pairs of 3 x 3 convolutions and pools; the
-// whole model, and its features alone, as captioning takes them.
+// VGG-13 (Simonyan and Zisserman 2015) under torchvision's names: pairs of 3 x 3 convolutions and pools; the whole
+// model, and only its features, for captioning.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -26,7 +26,7 @@ struct VggLayers {
   VggPair<256, 512> pair4{"features.15", "features.17"};
   VggPair<512, 512> pair5{"features.20", "features.22"};
 
-  /// [..., 3, H, W] -> [..., 512, H / 32, W / 32], channels first as PyTorch has them.
+  /// [..., 3, H, W] -> [..., 512, H / 32, W / 32], channels first as in PyTorch.
   constexpr auto operator()(const kiln::tensor auto &image) const {
     auto x = kiln::transpose<0, 2, 3, 1>(image);
     return kiln::transpose<0, 3, 1, 2>(pair5(pair4(pair3(pair2(pair1(x))))));

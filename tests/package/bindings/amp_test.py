@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""amp_test.py WEIGHTS: amp.py, which `kiln compile --bindings python` wrote, of a model with a state and a batched entry."""
+"""amp_test.py WEIGHTS: tests amp.py, which `kiln compile --bindings python` wrote for a model with a state and a
+batched entry."""
 
 import array
 import math
@@ -31,7 +32,7 @@ whole = tone(256)
 expected = flat(model.session().play(whole))
 assert any(abs(sample) > 0.1 for sample in expected)
 
-session = model.session()  # the state goes on from call to call
+session = model.session()  # the state persists between calls
 assert flat(session.play(whole[:100])) + flat(session.play(whole[100:])) == expected
 
 threaded = Model(threads=2).bind(sys.argv[1])

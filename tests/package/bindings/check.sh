@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The bindings of models, in use: check.sh LANGUAGE AMP_FOLDER SMALL_FOLDER WEIGHTS_SCRIPT
+# Tests the language bindings of models: check.sh LANGUAGE AMP_FOLDER SMALL_FOLDER WEIGHTS_SCRIPT
 set -eu
 language=$1 amp=$(cd "$2" && pwd) small=$(cd "$3" && pwd) script=$4
 here=$(cd "$(dirname "$0")" && pwd)

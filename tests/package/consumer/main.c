@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs pair_encode as a C program would: weights from memory, an arena of its own, or in the GPU's memory. */
+/* Runs pair_encode as a C program would: weights from memory, an arena in the program's or in the GPU's memory. */
 #include "pair.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The steps of a new user, each with what only the steps before it left: install, compile and make, find_package and build,
-# train, use what was trained, tune, build again, inspect: journey.sh BUILD SOURCE
+# The steps of a new user, each with only the files of the steps before: install, compile and make, find_package and
+# build, train, use the trained model, tune, build again, inspect: journey.sh BUILD SOURCE
 set -eu
 build=$1 source=$2
 work=$(mktemp -d)

@@ -5,7 +5,7 @@
 
 inline constexpr kiln::Dim N{"n", 1, 64};
 
-/// Points of a plane, and whether they lie in the ring.
+/// Classifies points of the plane: whether they are in the ring.
 struct Net : kiln::Model {
   kiln::Linear<2, 32> hidden{"hidden"};
   kiln::Linear<32, 32> middle{"middle"};

@@ -5,7 +5,7 @@
 
 enum { POINTS = 64 };
 
-/* Points of a square, the same for the same seed; class 1: in the ring. */
+/* Draws points in a square, as a function of the seed; class 1 means in the ring. */
 static void draw_points(uint32_t seed, float *points, int32_t *classes) {
   for (int i = 0; i < POINTS; ++i) {
     for (int axis = 0; axis < 2; ++axis) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* use FILE: how many of new points the trained net has right; fails below nine in ten. */
+/* use FILE: prints the accuracy of the trained net on new points; fails below nine in ten. */
 #include "points.h"
 #include "ring.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a library of the model "net", by its headers for C and for C++, and adds up the results: with ones and weights
-// of one that is 64 * WIDTH * WIDTH. A host has it as `host_sum`, a plug-in as `plugin_sum`.
+// Calls a library of the model "net" through its C and C++ headers, and sums the results: with inputs and weights of 1
+// the sum is 64 * WIDTH * WIDTH. A host exports it as `host_sum`, a plug-in as `plugin_sum`.
 #include "net.hpp"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two different models of one name in one process: check.sh NARROW_FOLDER WIDE_FOLDER CXX [EMULATOR ...]
-# A host that exports its symbols, as hosts of plug-ins do, has one of them or none; plug-ins have one each. They are opened
-# RTLD_LOCAL and RTLD_GLOBAL, in both orders, and each must compute with its own library.
+# Two different models with the same name in one process: check.sh NARROW_FOLDER WIDE_FOLDER CXX [EMULATOR ...]. A host
+# that exports its symbols, as hosts of plug-ins do, contains one of them or none; plug-ins contain one each. They are
+# opened RTLD_LOCAL and RTLD_GLOBAL, in both orders, and each must compute with its own library.
 set -eu
 narrow=$1 wide=$2 cxx=$3
 shift 3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // host MODE PLUGIN WIDTH...: opens plug-ins in that order, RTLD_LOCAL or RTLD_GLOBAL, then calls the host's own model,
-// if it has one, and that of each plug-in, twice. Exits with 1 where a result is another library's.
+// if it has one, and that of each plug-in, twice. Exits with 1 if a result is that of another library.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

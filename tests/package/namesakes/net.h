@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that two libraries have under one name, of different widths: narrow.cpp and wide.cpp.
+// A model that two libraries have under the same name, with different widths: narrow.cpp and wide.cpp.
 #pragma once
 
 #include <kiln/generator.h>

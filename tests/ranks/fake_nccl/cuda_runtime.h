@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nccl.h and kiln/communicators/nccl.h use of CUDA's run time, on threads: a stream is a thread that does one
- * thing after the other, the memory of the device is the host's. */
+/* The subset of the CUDA runtime that nccl.h and kiln/communicators/nccl.h use, on threads: a stream is a thread that
+ * runs its work in order, and device memory is host memory. */
 #ifndef KILN_TEST_CUDA_RUNTIME_H
 #define KILN_TEST_CUDA_RUNTIME_H
 

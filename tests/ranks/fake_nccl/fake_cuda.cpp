@@ -15,7 +15,7 @@
 struct CUstream_st {
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<std::function<void()>> work; // the first one is being done
+  std::deque<std::function<void()>> work; // the first one is running
   bool isOver = false;
   cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
   std::thread thread{[this] { run(); }};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fake of NCCL uses of that of CUDA.
+// The functions of the fake CUDA that the fake NCCL uses.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +8,9 @@
 
 namespace kiln::test {
 
-/// The stream's thread does it, in its turn.
+/// Runs `work` on the stream's thread, after the work that was enqueued before it.
 void enqueue(cudaStream_t stream, std::function<void()> work);
-/// Whether the bytes are of one block that cudaMalloc gave.
+/// Whether the bytes are within one block that cudaMalloc returned.
 bool isOnDevice(const void *memory, size_t bytes);
 
 } // namespace kiln::test

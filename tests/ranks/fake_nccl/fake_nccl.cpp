@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL between threads. What a group holds is done by the thread of its stream, when its turn comes there: a collective
-// waits for all ranks, a send until its receive is there, so a stream can hang as a real one does, until the comm is
-// aborted. A comm that does not block is in progress for some looks at it, and at first until all ranks have called;
-// its work is in the stream only then.
+// NCCL between threads. The thread of a stream runs the operations of a group when their turn comes in the stream: a
+// collective waits for all ranks, and a send waits for its receive. A stream can therefore hang as a real one does,
+// until the comm is aborted. A nonblocking comm stays in progress for a few polls, and initially until all ranks have
+// called; its work is enqueued in the stream only then.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -40,7 +40,7 @@ struct Message {
   bool isTaken = false;
 };
 
-/// What the comms of one id share. The mutex is for all of it.
+/// State that the comms of one id share. The mutex guards all of it.
 struct Clique {
   explicit Clique(int size) : size(size), posted(size) {}
   int size;
@@ -64,7 +64,7 @@ size_t bytesOf(ncclDataType_t type) {
   return type == ncclInt32 || type == ncclFloat32 ? 4 : type == ncclFloat16 || type == ncclBfloat16 ? 2 : 1;
 }
 
-/// Of small whole numbers, which all types hold.
+/// Reads an element as an integer. The tests use small integers, which every type represents exactly.
 int number(const char *from, ncclDataType_t type, size_t at) {
   uint32_t bits = 0;
   std::memcpy(&bits, from + at * bytesOf(type), bytesOf(type));
@@ -101,19 +101,19 @@ struct ncclComm {
   int rank;
   bool isBlocking;
   bool isGone = false, isFinalized = false, hasConnected = false; // aborted or destroyed
-  int looks = 0;                                                  // in which it is in progress
-  std::function<bool()> isReady;                                  // what else it waits for, then
-  std::function<void()> then;                                     // is done after that
+  int looks = 0;                                                  // polls for which it stays in progress
+  std::function<bool()> isReady; // a further condition that it waits for after these polls
+  std::function<void()> then;    // runs once the condition holds
   ncclResult_t error = ncclSuccess;
   std::string words;
 
-  /// Waits for a condition; false: it was aborted. The mutex is held.
+  /// Waits for a condition; returns false if the comm was aborted. The caller holds the mutex.
   template <class Condition> bool wait(std::unique_lock<std::mutex> &lock, Condition condition) {
     clique->changed.wait(lock, [&] { return isGone || condition(); });
     return !isGone;
   }
 
-  /// All ranks come here, before one goes on.
+  /// A barrier of all ranks.
   bool meet(std::unique_lock<std::mutex> &lock) {
     const unsigned generation = clique->generation;
     if (isGone)
@@ -163,7 +163,7 @@ struct ncclComm {
     meet(lock);
   }
 
-  /// Sends and receives of one group, which go on at the same time.
+  /// Runs the sends and receives of one group concurrently.
   void exchange(const std::vector<Operation> &operations) {
     std::unique_lock lock(clique->mutex);
     std::vector<std::shared_ptr<Message>> sent;
@@ -199,14 +199,14 @@ struct ncclComm {
       collect(operations[0]);
   }
 
-  /// Nothing may be called but looks at it, or its end.
+  /// Checks that the comm may be used: while it is in progress, only polling and aborting are permitted.
   ncclResult_t use() const {
     if (isGone)
       return violate("a comm is used that was aborted or destroyed");
     return looks || isReady ? violate("a comm is used that is in progress") : ncclSuccess;
   }
 
-  /// In progress, if it does not block.
+  /// Puts a nonblocking comm in progress; runs `thenDoes` at once on a blocking comm.
   ncclResult_t progress(std::function<bool()> wantsTo, std::function<void()> thenDoes) {
     if (isBlocking) {
       thenDoes();
@@ -226,9 +226,9 @@ struct ncclComm {
 
 namespace {
 
-std::mutex everything; // of the following
+std::mutex everything; // guards the following variables
 std::map<int, std::shared_ptr<Clique>> cliques;
-std::list<ncclComm> comms; // also those that are gone, to tell who uses them
+std::list<ncclComm> comms; // including destroyed ones, to detect their use
 thread_local int depth = 0;
 thread_local ncclComm_t groupComm = nullptr;
 thread_local cudaStream_t groupStream = nullptr;

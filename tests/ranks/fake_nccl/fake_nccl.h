@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests do to the fake of NCCL and CUDA, and what it has noticed.
+// Controls for tests: they inject failures into the fake NCCL and CUDA, and read what these have detected.
 #pragma once
 
 #include <nccl.h>
 
 namespace kiln::test {
 
-/// How often something was called that NCCL does not permit: a comm that is aborted, in progress, not finalized. Each
-/// time a line goes to stderr.
+/// Returns how many calls were made that NCCL does not permit: on a comm that is aborted, in progress or not finalised.
+/// Each of them also prints a line to stderr.
 int violations();
-/// Something has happened behind the back of `comm`, as to its network.
+/// Injects an asynchronous error into `comm`, such as a network failure.
 void breakComm(ncclComm_t comm, ncclResult_t error, const char *words);
-/// From now on events have this error, in every thread; cudaSuccess: no more.
+/// Makes events return this error from now on, in every thread; cudaSuccess ends that.
 void breakEvents(cudaError_t error);
-/// From now on the stream is said to be captured.
+/// Reports the stream as being captured from now on.
 void capture(cudaStream_t stream);
 
 } // namespace kiln::test

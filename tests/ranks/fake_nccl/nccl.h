@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kiln/communicators/nccl.h and its tests use of NCCL, as its documentation has it, on threads (fake_nccl.cpp). */
+/* The subset of NCCL that kiln/communicators/nccl.h and its tests use, as NCCL documents it, on threads
+ * (fake_nccl.cpp). */
 #ifndef KILN_TEST_NCCL_H
 #define KILN_TEST_NCCL_H
 
