@@ -1,40 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   kiln_add_library(NAME MODEL spec.cpp | GENERATOR target
-#                    [LIBRARY name]                      prefix of its symbols and files, if not NAME
-#                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first; else those of the variable
-#                                                        KILN_TARGETS, else the compiler's
-#                    [TUNING file | NO_TUNING]           measurements that choose the schedules; `kiln tune` makes it. Unless given,
-#                                                        NAME.tuning next to the spec, if it is there
+#                    [LIBRARY name]                      prefix of its symbols and files; default NAME
+#                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first; default: those of
+#                                                       the variable KILN_TARGETS, or the compiler's
+#                    [TUNING file | NO_TUNING]           measurements that choose the schedules, from `kiln tune`;
+#                                                       default: NAME.tuning next to the spec, if it exists
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
-#                    [MACHINE name] [THREADS n]          which of the measurements count
-#                    [NORM_MOMENTS]                      norms take mean and variance from the contractions before them
-#                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
-#                    [ORDERED]                           each row's results are the same to the bit in every call
-#                    [RANKS n]                           processes that call entries together, each with a part of the weights
-#                    [STAGES n]                          processes of a pipeline, each with its share of the layers: if n does not
-#                                                        divide them those before the last one have one more
-#                    [REPLICAS n]                        models that train together, each with its own inputs
+#                    [MACHINE name] [THREADS n]          which of the measurements are used
+#                    [NORM_MOMENTS]                      norms take mean and variance from the preceding contractions
+#                    [TF32]                              GPUs may round f32 operands to tf32, for tensor cores
+#                    [ORDERED]                           batch-invariant: the same bits for a row in every call
+#                    [RANKS n]                           tensor parallelism: n processes, each with some of the weights
+#                    [STAGES n]                          pipeline parallelism: n processes, each with some layers;
+#                                                       if n does not divide them, those before the last have one more
+#                    [REPLICAS n]                        data parallelism: n models train together on different inputs
 #                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
-#                    [SEQUENCE_PARALLEL]                 ranks share out the rows of norms and residuals, too
-#                    [SHARD_OPTIMIZER]                   replicas share out what optimisers keep, and the updates
-#                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
-#                    [EMBED file]                        a checkpoint whose weights go into the archive: NAME_bind_embedded
-#                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
-#                    [SELFTEST]                          NAME_selftest finds a library that was compiled wrong or damaged
-#                    [SHARED]                            a shared object, which exports what NAME.h declares and nothing else
-#                    [LINKER command ...]                with SHARED: a C compiler that links for the targets; else the project's,
-#                                                        or Debian's for another architecture
-#                    [BINDINGS python rust]              NAME.py and NAME.rs, the library's functions in these languages
+#                    [SEQUENCE_PARALLEL]                 ranks also divide the rows of norms and residuals
+#                    [SHARD_OPTIMIZER]                   ZeRO-1: replicas shard optimiser states and updates
+#                    [WEIGHTS type] [EXCEPT pattern=type ...]  storage format of weight matrices: f32, f16, bf16, int8
+#                    [EMBED file]                        a checkpoint to embed in the archive: NAME_bind_embedded
+#                    [ACTIVATIONS int8]                  activations of int8 weights are quantised to int8, too
+#                    [SELFTEST]                          NAME_selftest detects a miscompiled or damaged library
+#                    [SHARED]                            a shared object that exports only the declarations of NAME.h
+#                    [LINKER command ...]                with SHARED: a C compiler that links for the targets; default:
+#                                                        the project's, or Debian's for another architecture
+#                    [BINDINGS python rust]              NAME.py and NAME.rs, bindings for these languages
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
-#                    [INCLUDES dir ...])                  where the spec's own headers are
+#                    [INCLUDES dir ...])                  include folders of the spec
 #
-# A mistake in the spec is said in one line, "spec.cpp:14: error: block.down: linear: wrong input width; ...", without the compiler's
-# own text: -DKILN_VERBOSE=ON, or VERBOSE=1 in the environment, shows that, too.
+# A mistake in the spec is reported in one line, "spec.cpp:14: error: block.down: linear: wrong input width; ...",
+# without the compiler's own output: -DKILN_VERBOSE=ON, or VERBOSE=1 in the environment, shows that, too.
 #
-# Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h or
-# NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
-# this machine and writes to the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else ever measures.
+# Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h
+# or NAME.hpp. GENERATOR uses an existing generator, for the same model in another form. The target NAME_tune measures
+# on this machine and writes the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else
+# measures.
 function(kiln_add_library name)
   cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
@@ -148,8 +149,8 @@ function(kiln_add_library name)
   if(arg_TUNING)
     get_filename_component(tuning "${arg_TUNING}" ABSOLUTE)
     list(APPEND options --tuning "${tuning}")
-    # The generator must be built to make the file, so a file that is not there yet is no missing dependency: the library's own
-    # command says what to do. Builds look for it from then on.
+    # The generator must be built before it can write the file, so a file that does not exist is not a missing
+    # dependency: the library's own command says what to do. Later builds check for it.
     if(EXISTS "${tuning}")
       list(APPEND depends "${tuning}")
     else()
@@ -158,9 +159,9 @@ function(kiln_add_library name)
   elseif(arg_NO_TUNING)
     list(APPEND options --no-tuning)
   else()
-    # What `compile` advises in order to measure schedules, as it must be typed.
+    # The command that `compile` recommends for measuring schedules, as it must be typed.
     set(advised "KILN_TUNE_COMMAND=KILN_SPEC_FOLDER='${spec_folder}' '$<TARGET_FILE:${generator}>' tune")
-    # Of the library's name or of the model's, which the generator knows.
+    # Named after the library or after the model, whose name only the generator knows.
     file(GLOB appeared CONFIGURE_DEPENDS "${spec_folder}/*.tuning")
     list(APPEND depends ${appeared})
   endif()
@@ -193,7 +194,7 @@ function(kiln_add_library name)
     message(FATAL_ERROR "kiln_add_library(${name}): LINKER requires SHARED")
   endif()
   if(file MATCHES "dll$")
-    list(APPEND others "${folder}/lib${library}.dll.a") # what is linked
+    list(APPEND others "${folder}/lib${library}.dll.a") # the import library, which programs link
   endif()
   if("python" IN_LIST arg_BINDINGS)
     list(APPEND others "${folder}/${library}.py")
@@ -230,19 +231,19 @@ endfunction()
 
 #   kiln_add_generator(NAME spec.cpp [INCLUDES dir ...])
 #
-# The program that compiles a spec, of which several libraries can be made: kiln_add_library(... GENERATOR NAME).
+# The program that compiles a spec and can write several libraries: kiln_add_library(... GENERATOR NAME).
 function(kiln_add_generator generator spec)
   cmake_parse_arguments(arg "" "" "INCLUDES" ${ARGN})
   add_executable(${generator} ${spec})
   target_compile_features(${generator} PRIVATE cxx_std_20)
   target_include_directories(${generator} PRIVATE ${arg_INCLUDES})
-  # It runs once, and its model was traced while it was compiled.
+  # It runs only once, and its model was traced at compile time.
   target_compile_options(${generator} PRIVATE -O0)
   target_link_libraries(${generator} PRIVATE kiln::compiler)
   get_filename_component(spec "${spec}" ABSOLUTE)
   get_filename_component(spec_folder "${spec}" DIRECTORY)
   set_target_properties(${generator} PROPERTIES KILN_SPEC_FOLDER "${spec_folder}")
-  # A mistake in the spec is said in one line of the spec's own, before the compiler's text.
+  # Reports a mistake in the spec in one line, before the compiler's output.
   get_property(diagnose GLOBAL PROPERTY KILN_DIAGNOSE)
   if(KILN_VERBOSE)
     list(APPEND diagnose --verbose)
@@ -258,7 +259,8 @@ function(kiln_add_generator generator spec)
   endif()
 endfunction()
 
-# The name of a shared object for the targets, and --linker with the project's C compiler if that links for them.
+# Sets the file name of a shared object for the targets, and --linker with the project's C compiler if that links for
+# them.
 function(kiln_shared_options file linker library targets given)
   set(name "lib${library}.so")
   set(architecture "${CMAKE_SYSTEM_PROCESSOR}")

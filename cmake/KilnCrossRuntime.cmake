@@ -3,9 +3,10 @@
 #   kiln_cross_runtime(ARCHITECTURE TRIPLE triple HEADERS folder
 #                      SOURCES file ... OPTIONS option ... FAST file ... VECTORS file ...)
 #
-# The run time for another architecture, by clang and the headers of that architecture's C library (Debian's
-# libc6-dev-arm64-cross and its like): libkiln_runtime_ARCHITECTURE.a. Without them Kiln is built without that architecture,
-# and says so. All that there are stand in the global property KILN_CROSS_RUNTIMES, as triple, architecture and path.
+# The runtime for another architecture, compiled by clang with the headers of that architecture's C library (Debian's
+# libc6-dev-arm64-cross and similar packages): libkiln_runtime_ARCHITECTURE.a. Without them Kiln is built without that
+# architecture, with a message. The global property KILN_CROSS_RUNTIMES lists the available ones, as triple,
+# architecture and path.
 find_program(KILN_CROSS_CLANG NAMES clang-22 clang DOC "clang, for the run time of other architectures")
 find_program(KILN_CROSS_AR NAMES llvm-ar-22 llvm-ar DOC "llvm-ar, for the run time of other architectures")
 
@@ -16,9 +17,10 @@ function(kiln_cross_runtime architecture)
     return()
   endif()
   set(position -fPIC)
-  if(arg_TRIPLE MATCHES "^wasm") # where that means something else
+  if(arg_TRIPLE MATCHES "^wasm") # -fPIC has another meaning there
     set(position "")
-  elseif(arg_TRIPLE MATCHES "windows") # all code is; no table of addresses beside data, which would have names of its own
+  elseif(arg_TRIPLE MATCHES "windows")
+    # All code is position-independent. No address tables for data, whose names would lack the prefix.
     set(position -fno-auto-import)
   endif()
   set(compile "${KILN_CROSS_CLANG}" --target=${arg_TRIPLE} -isystem "${arg_HEADERS}" -std=c11 ${position} -fvisibility=hidden
@@ -29,7 +31,7 @@ function(kiln_cross_runtime architecture)
     get_filename_component(name "${source}" NAME)
     set(object "${folder}/${name}.o")
     set(level -Os)
-    if(arg_TRIPLE MATCHES "wasm") # which is sent
+    if(arg_TRIPLE MATCHES "wasm") # downloaded, so size matters most
       set(level -Oz)
     endif()
     if(source IN_LIST arg_FAST)

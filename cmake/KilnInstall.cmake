@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` gives: the compiler's library and command, the headers of the DSL and of the run time, find_package(Kiln)
-# and kiln.pc.
+# The contents of `cmake --install`: the compiler's library and command, the headers of the DSL and of the runtime,
+# find_package(Kiln) and kiln.pc.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(kiln_dsl PROPERTIES EXPORT_NAME dsl)
 set_target_properties(kiln_compiler PROPERTIES EXPORT_NAME compiler)
 set_target_properties(kiln PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-# LLVM 22 lives in a folder of its own.
+# LLVM 22 is in a separate folder.
 set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${KILN_LLVM_LIBRARY_DIR}")
 install(TARGETS kiln_dsl kiln_compiler kiln EXPORT KilnTargets)
 install(TARGETS kiln_diagnose)
@@ -21,7 +21,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake"
 install(FILES "${PROJECT_BINARY_DIR}/KilnConfig.cmake" "${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake"
   cmake/KilnAddLibrary.cmake DESTINATION ${kiln_package_folder})
 
-# From where kiln.pc lies to the prefix, so that the tree may be moved.
+# The relative path from kiln.pc to the prefix, so that the tree can be moved.
 file(RELATIVE_PATH kiln_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/kiln.pc.in "${PROJECT_BINARY_DIR}/kiln.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/kiln.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

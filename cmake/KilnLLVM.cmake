@@ -20,10 +20,10 @@ target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLI
 target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
-# After the above: it looks for LLVM 14 and overwrites the variables of 22.
+# After MLIR: it looks for LLVM 14 and overwrites the variables of LLVM 22.
 find_package(Halide REQUIRED COMPONENTS Halide)
 
-# One precompiled header for all of them: 2 s a file instead of 15.
+# One precompiled header for all of them: 2 s per file instead of 15.
 add_library(kiln_mlir_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/mlir_pch.cpp")
 target_compile_features(kiln_mlir_pch PUBLIC cxx_std_20)
 target_link_libraries(kiln_mlir_pch PUBLIC kiln::mlir)

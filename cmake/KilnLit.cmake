@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   kiln_add_lit_tests(LABEL [TOOLS target...])
-#     One test, LABEL.lit, that runs every .mlir and .test file of the calling folder through lit and FileCheck. The tools and
+#     One test, LABEL.lit, that runs all .mlir and .test files of the calling folder with lit and FileCheck. The tools
+# and
 #     kiln-opt are on its PATH.
 find_program(KILN_LIT NAMES lit HINTS "${LLVM_TOOLS_BINARY_DIR}" /usr/lib/llvm-22/bin NO_DEFAULT_PATH)
 get_filename_component(KILN_LIT_TOOLS "${KILN_LIT}" DIRECTORY)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cpack -G DEB` in the build's folder makes kiln_VERSION_ARCHITECTURE.deb of what is installed.
+# `cpack -G DEB` in the build folder packages the installed files as kiln_VERSION_ARCHITECTURE.deb.
 set(kiln_documents "${CMAKE_INSTALL_DATAROOTDIR}/doc/kiln")
 install(FILES LICENSE DESTINATION "${kiln_documents}" RENAME copyright)
 install(FILES NOTICE DESTINATION "${kiln_documents}")
-# Headers that become a part of the program and of the library, under licences that ask to be named.
+# Headers that become part of the program and of the library, whose licences require attribution.
 foreach(package libcli11-dev libhalide14-0-dev)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${kiln_documents}" RENAME copyright.${package})
@@ -18,16 +18,17 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiles transformer models to static lib
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
-  WORLD_EXECUTE) # whatever the umask is
+  WORLD_EXECUTE) # independent of the umask
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "A model, written as a small C++20 program, becomes a static library and a
 header that any C or C++ program links and calls. This package has the
 language, the compiler, the command kiln, and kiln_add_library() for CMake.")
-# Shared libraries are found by dpkg-shlibdeps, LLVM's only at times, since there is a link to it that is llvm-22-dev's. Beside
-# them a C++ compiler, which makes specs programs and brings the linker; the archiver and the run times of all architectures are
-# in Kiln's library. CMake is for kiln_add_library(); the rest links programs for other architectures.
+# dpkg-shlibdeps finds the shared libraries, but not reliably LLVM's, which has a symbolic link in llvm-22-dev. In
+# addition a C++ compiler is required, which compiles specs and provides the linker; the archiver and the runtimes of
+# all architectures are in Kiln's library. CMake is for kiln_add_library(); the other packages link programs for other
+# architectures.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libllvm22, g++ (>= 4:12) | c++-compiler")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "cmake (>= 3.25), ninja-build | make, pkgconf")

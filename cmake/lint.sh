@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake/lint.sh BUILD [--all]: the format of every source file, clang-tidy on the files that build without MLIR (with --all: on
-# every file), and the house rules that a machine can check.
+# cmake/lint.sh BUILD [--all]: checks the format of every source file, runs clang-tidy on the files that build without
+# MLIR (with --all: on every file), and checks the project rules that a machine can check.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -17,8 +17,9 @@ if [ "$all" = --all ]; then
 else
   tidy=$(git ls-files -- 'runtime/src/*.c' 'compiler/tools/kiln.cpp')
 fi
-tidy=$(grep -v '_windows\.c$' <<<"$tidy") # whose headers are another system's
-# The commands are those of another compiler: take out its precompiled header, and let warnings pass that only it knows.
+tidy=$(grep -v '_windows\.c$' <<<"$tidy") # they need Windows headers
+# The compile commands are those of another compiler: remove its precompiled header, and ignore its unknown warning
+# options.
 database=$(mktemp -d)
 trap 'rm -rf "$database"' EXIT
 sed -e 's/-Winvalid-pch//; s/-include [^ ]*cmake_pch.hxx//' "$build/compile_commands.json" >"$database/compile_commands.json"
@@ -35,8 +36,8 @@ embedded=$(git ls-files -- 'runtime/*.c' 'runtime/*.h' 'runtime/*.def' | xargs g
 for path in $(grep -oE '`(dsl|compiler|runtime|targets|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
   [ -e "$path" ] || fail "README.md names $path, which is not there"
 done
-# Blocks that quote a file (tests/docs/check.sh) are as long as the file is. Characters, not bytes: without those that go
-# on with one in UTF-8.
+# Blocks that quote a file (tests/docs/check.sh) may be as long as the file's lines. Counts characters, not bytes: drops
+# UTF-8 continuation bytes.
 long=$(git ls-files -- '*.md' | LC_ALL=C xargs awk '
   FNR == 1 { quoting = inside = 0 }
   /^<!-- quote: / { quoting = 1; next }
@@ -45,7 +46,7 @@ long=$(git ls-files -- '*.md' | LC_ALL=C xargs awk '
   !inside && length($0) > 120 { print FILENAME ":" FNR }')
 [ -z "$long" ] || fail "documents: lines of at most 120 characters: $long"
 
-# Each measurement that is cited is a row of docs/measurements, and each row has an ID of its own.
+# Each cited measurement must be a row of docs/measurements, and each row must have a unique ID.
 rows=$(git grep -hoE '^\| M-[0-9]{4} \|' -- docs/measurements | grep -oE 'M-[0-9]{4}' | sort)
 twice=$(uniq -d <<<"$rows")
 [ -z "$twice" ] || fail "measurements: several rows have the ID: $twice"
