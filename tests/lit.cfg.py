@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests that are text: what a tool prints for an input, checked by FileCheck. ctest runs them (cmake/KilnLit.cmake) and says
-# where the tools are and where output may go.
+# Text tests: a tool's output for an input, checked by FileCheck. ctest runs them (cmake/KilnLit.cmake) and passes the
+# paths of the tools and of the output folder.
 import os
 
 import lit.formats

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one seed of a test run. KILN_SEED repeats a run.
+// The common seed of a test run. KILN_SEED repeats a run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kiln::testing {
 
-/// KILN_SEED, or a number that is drawn once in a process; the first call prints it.
+/// Returns KILN_SEED, or a random number that is the same for the whole process; the first call prints it.
 inline std::uint32_t testSeed() {
   static const std::uint32_t seed = [] {
     const char *given = std::getenv("KILN_SEED");

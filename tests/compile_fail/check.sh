@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh INCLUDE CASE.cpp [FOLDER]: every compiler refuses the case, and says each text of its `// expect: TEXT` lines, and
-# of those that name it, `// expect g++: TEXT`. g++ quotes a message as a string literal, so its \' is read as '. FOLDER may hold
-# the language precompiled (precompile.sh).
+# check.sh INCLUDE CASE.cpp [FOLDER]: checks that every compiler rejects the case, and prints each text of its
+# `// expect: TEXT` lines, and of the lines that name it, `// expect g++: TEXT`. g++ quotes a message as a string
+# literal, so that its \' is read as '. FOLDER may have the DSL's precompiled header (precompile.sh).
 set -eu
 include=$1 case=$2 folder=${3:-}
 grep -q '^// expect.*: .' "$case" || { echo "$case: no expect line"; exit 1; }

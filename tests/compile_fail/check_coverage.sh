@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_coverage.sh DSL: every label [..._cN] of the headers is stated in SPEC.md and has a case here; every operation of ops.def
-# has a heading; every case is in the list of CMakeLists.txt.
+# check_coverage.sh DSL: checks that every label [..._cN] of the headers is in SPEC.md and has a case here; that every
+# operation of ops.def has a heading; and that every case is in the list of CMakeLists.txt.
 set -eu
 dsl=$1 here=$(dirname "$0") failed=0
 labels=$(grep -ohE '\[[a-z0-9_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)

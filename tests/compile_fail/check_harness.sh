@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_harness.sh INCLUDE: check.sh detects a case that compiles, a message without the expected
-# text, a case without one, and a compiler that is not there.
+# check_harness.sh INCLUDE: checks that check.sh detects a case that compiles, a message without the expected text, a
+# case without an expected text, and a missing compiler.
 set -u
 here=$(dirname "$0") include=$1 failed=0
 expect() {
@@ -12,7 +12,7 @@ expect() {
 expect compiles.cpp "compiled, but must not"
 expect other_text.cpp "does not say"
 expect no_text.cpp "no expect line"
-# Without a compiler nothing is checked, which is no success.
+# Without a compiler nothing is checked, which must not pass.
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
 for tool in sh grep sed printf basename dirname g++ cc1plus as; do

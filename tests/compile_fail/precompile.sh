@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# precompile.sh INCLUDE FOLDER: the language as a precompiled header of every compiler that is there, which halves the time of a
+# precompile.sh INCLUDE FOLDER: precompiles the DSL's header with every installed compiler, which halves the time of a
 # case.
 set -eu
 include=$1 folder=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What an archive for Windows may bring into a program: check_symbols.sh NM ARCHIVE NAME
-#   - every global symbol that it defines begins with NAME_, but for constants that are named by their value
-#   - it needs nothing but what it defines, and what the C library and the system below have
+# Checks the symbols of an archive for Windows: check_symbols.sh NM ARCHIVE NAME
+#   - every global symbol that it defines begins with NAME_, except constants that are named by their value
+#   - undefined symbols are defined in the archive, or in the C library and the system as listed below
 set -eu
 nm=$1 archive=$2 name=$3 failed=0
 fail() { echo "check_symbols: $1" >&2; failed=1; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight files and packed files on the system of a target: a model that binds one gives the same bits as one that binds
-// from memory, names of files are UTF-8, a file is replaced as a whole, and what is wrong is a status with words.
+// Weight files and packed files on a target's system: a model that binds a file gives the same bits as one that binds
+// from memory, file names are UTF-8, files are replaced atomically, and errors are statuses with a message.
 #include "counter.h"
 #include "recurrent.h"
 #include "session.h"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::int64_t steps = 33, width = 5, hidden = 7;
 
-/// A path in the folder of this run.
+/// Returns a path in the folder of this run.
 std::string pathOf(const std::string &name) {
   const char *folder = std::getenv("KILN_TEST_FOLDER");
   return (folder ? std::string(folder) + "/" : "") + name;
 }
 
-/// By the system's own functions, as another program would.
+/// Writes with the system's own functions, as another program would.
 void writeWholeFile(const std::string &path, const char *bytes, std::size_t count) {
 #ifdef _WIN32
   std::wstring wide(path.size() + 1, L'\0');
@@ -37,7 +37,7 @@ protected:
   Files() { EXPECT_EQ(recurrent_create(nullptr, &model, &error), KILN_OK) << error.message; }
   ~Files() override { recurrent_destroy(model); }
 
-  /// What the model computes with the weights that it has.
+  /// Returns the model's results with its current weights.
   std::vector<float> results(const recurrent_t *of) {
     std::vector<float> x(steps * width), last(4 * hidden);
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -70,13 +70,13 @@ TEST_F(Files, PackedFilesAreReplacedAndMapped) {
   const std::string path = pathOf("gepackt \xC3\xA4.kiln");
   bindFromMemory();
   const std::vector<float> wanted = results(model);
-  for (int turn = 0; turn < 2; ++turn) // the second one takes the place of the first
+  for (int turn = 0; turn < 2; ++turn) // the second one replaces the first
     ASSERT_EQ(recurrent_save_packed(model, path.c_str(), &error), KILN_OK) << error.message;
   recurrent_t *other = nullptr;
   ASSERT_EQ(recurrent_create(nullptr, &other, &error), KILN_OK);
   ASSERT_EQ(recurrent_bind_packed(other, path.c_str(), &error), KILN_OK) << error.message;
   EXPECT_EQ(results(other), wanted);
-  // A file that is mapped: replaced, or by Windows refused; the model keeps what it has.
+  // A mapped file is replaced, which Windows refuses; the model keeps its weights.
   const kiln_status_t status = recurrent_save_packed(model, path.c_str(), &error);
 #ifndef _WIN32
   EXPECT_EQ(status, KILN_OK) << error.message;
@@ -103,7 +103,7 @@ TEST_F(Files, WhatIsWrongIsSaidInWords) {
 }
 
 #ifdef _WIN32
-// Files of an index lie beside it, however Windows would name another place.
+// Files of an index must be next to it; Windows has other ways to name another folder.
 TEST_F(Files, AnIndexNamesNoOtherPlace) {
   const std::string path = pathOf("model.safetensors.index.json");
   for (const char *file : {"..\\\\weights.safetensors", "C:weights.safetensors"}) {

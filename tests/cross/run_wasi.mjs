@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node run_wasi.mjs PROGRAM [ARGUMENT ...]: runs a program of WebAssembly that sees all files.
+// node run_wasi.mjs PROGRAM [ARGUMENT ...]: runs a WebAssembly program with access to all files.
 import { readFile } from 'node:fs/promises';
 import { WASI } from 'node:wasi';
 const [file, ...args] = process.argv.slice(2);

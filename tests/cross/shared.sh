@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a shared object for another system is: shared.sh OBJECT TOOL [CC RUN ...]; the folder of OBJECT has net.h. TOOL
-# is llvm-readobj for a DLL, llvm-objdump for a dylib.
+# Checks a shared object for another system: shared.sh OBJECT TOOL [CC RUN ...]; the folder of OBJECT has net.h. TOOL is
+# llvm-readobj for a DLL, llvm-objdump for a dylib.
 #   - it exports the functions that net.h declares, and nothing else
-#   - of a DLL: programs that CC links with its import library, and that load it, call it, run by RUN
-#   - of a dylib: programs find it by @rpath
+#   - DLL: programs that CC links with its import library, and programs that load it, call it, run by RUN
+#   - dylib: programs find it by @rpath
 set -eu
 object=$1 tool=$2
 shift 2

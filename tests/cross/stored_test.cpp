@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of four bits: kernels with instructions that are functions of their own until they are inlined, by the
-// library's own test, which compares with what the compiler evaluated.
+// 4-bit weights: their kernels have instructions that are separate functions until they are inlined. The library's
+// self-test compares with the results that the compiler evaluated.
 #include "tiny_gpt.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of Microsoft's dialect and linking, without MinGW's start: the library's self-test, and its pool.
- */
+/* A program in Microsoft's dialect and linked by its linker, without MinGW's startup code: the library's self-test,
+ * and its thread pool. */
 #include "tiny_gpt.h"
 
 int _fltused = 1;

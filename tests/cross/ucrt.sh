@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# An archive for Windows is bound to no toolchain: links it as Visual Studio would, with the universal C library, by LLVM's
-# linker, and runs that: ucrt.sh CLANG LLD_LINK LIBRARIES ARCHIVE COMMAND ...
+# An archive for Windows is bound to no toolchain: links it as Visual Studio would, with the universal C library, by
+# LLVM's linker, and runs the program: ucrt.sh CLANG LLD_LINK LIBRARIES ARCHIVE COMMAND ...
 set -eu
 clang=$1 link=$2 libraries=$3 archive=$4
 shift 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of f16 and bf16 as kernels with their inputs.
+// Attention kernels of f16 and bf16, with their inputs.
 #pragma once
 
 #include "ProductKernel.h"
@@ -18,11 +18,11 @@ struct ShortType {
 };
 inline const ShortType types[] = {{"f16", ElementType::f16}, {"bf16", ElementType::bf16}};
 
-/// kiln.attention of [2, s0, heads * depth] and [2, s1, keyHeads * ..] stored with the heads as an axis; without
-/// isCross keys are as many as queries.
+/// kiln.attention of [2, s0, heads * depth] and [2, s1, keyHeads * ..], with the heads as a separate axis in memory.
+/// Without isCross there are as many keys as queries.
 struct MmaCase {
   ShortType type = types[0];
-  int heads = 2, keyHeads = 2, depth = 64, channels = 0; // channels: of the values; 0: as many
+  int heads = 2, keyHeads = 2, depth = 64, channels = 0; // channels: width of the values' heads; 0: depth
   int bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false, isCross = false;
 
@@ -76,7 +76,7 @@ inline void check(DeviceKernel &kernel, const MmaCase &s, const std::string &tex
   check(kernel, queries, keys, inputsOf(s, text, queries, keys));
 }
 
-/// Runs with lengths 0 and 37: without a key that counts all keys have the same weight, but for roundings.
+/// Runs with lengths 0 and 37. Where no key counts, all keys have the same weight up to rounding.
 inline void expectMeansWhereNothingCounts(DeviceKernel &kernel, const MmaCase &s, const std::string &text,
                                           int64_t queries, int64_t keys, double relative, double absolute) {
   std::vector<Tensor> inputs = inputsOf(s, text, queries, keys);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of f32 whose kernels may round what they multiply to tf32, beside a loop in f64 over the rounded inputs:
-// then weights alone are rounded once more.
+// Attention of f32 whose kernels may round GEMM operands to tf32, compared with a loop in f64 over the rounded inputs.
+// Only the softmax weights are then rounded once more.
 #pragma once
 
 #include "AttentionKernel.h"
@@ -11,8 +11,8 @@
 
 namespace kiln::testing {
 
-inline constexpr double roundoff = 0x1p-11; // of tf32, as a part of a number
-inline constexpr double ofSums = 1e-4; // what sums and exponentials in f32 add, as a part of the weighted magnitudes
+inline constexpr double roundoff = 0x1p-11; // relative rounding error of tf32
+inline constexpr double ofSums = 1e-4;      // error of f32 sums and exponentials, relative to the weighted magnitudes
 
 inline AttentionCase tf32Case() {
   AttentionCase s;
@@ -28,7 +28,7 @@ inline double rounded(double value) {
   return number.convertToDouble();
 }
 
-/// Queries, keys and values as they are multiplied.
+/// Returns the queries, keys and values rounded to tf32.
 inline std::vector<Tensor> rounded(std::vector<Tensor> inputs) {
   for (size_t i : {0, 1, 2})
     for (double &value : inputs[i].values)
@@ -36,14 +36,14 @@ inline std::vector<Tensor> rounded(std::vector<Tensor> inputs) {
   return inputs;
 }
 
-/// What the values' magnitudes would give.
+/// Computes attention over the magnitudes of the values.
 inline Tensor magnitudes(const AttentionCase &s, int64_t queries, int64_t keys, std::vector<Tensor> inputs) {
   for (double &value : inputs[2].values)
     value = std::abs(value);
   return expectedAttention(s, queries, keys, inputs);
 }
 
-/// Wants the strategy, tensor cores for both products and no memory for scores.
+/// Expects the attention strategy, tensor cores for both GEMMs and no memory for scores.
 inline void expectTf32(const DeviceKernel &kernel) {
   const cuda::DevicePlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");

@@ -95,7 +95,7 @@ DeviceKernel::DeviceKernel(const std::string &text, const SchedulePoint *point)
 
 namespace {
 
-/// Memory of the interpreter, and what a plan wants to know of it.
+/// The interpreter's memory, and the values that a launch plan refers to.
 struct Machine {
   ptx::Memory memory;
   std::vector<uint64_t> tensors;
@@ -103,7 +103,7 @@ struct Machine {
   uint64_t bankConflicts = 0;
 
   using TensorMaps = std::vector<std::array<std::byte, 128>>;
-  uint32_t mappedBlocks = 0; // of a mapped launch at most; 0: there is none
+  uint32_t mappedBlocks = 0; // maximum number of blocks of a TMA launch; 0: no TMA launches
   int mapped = 0;
 
   uint64_t valueOf(const cuda::Parameter &parameter, const std::vector<int64_t> &symbols) const {
@@ -112,7 +112,7 @@ struct Machine {
                                                        : scratch + parameter.number;
   }
 
-  /// Nothing: a map cannot be made.
+  /// Returns nothing if a tensor map cannot be encoded.
   std::optional<TensorMaps> mapsOf(const cuda::MappedLaunch &launch, const std::vector<int64_t> &symbols) const {
     TensorMaps maps;
     for (const cuda::TensorMap &wanted : launch.maps) {
@@ -159,14 +159,15 @@ struct Machine {
     config.block.x = function.threads;
     config.cluster.x = function.cluster;
     config.dynamicShared = function.sharedBytes;
-    config.isEarly = function.isEarly && code.module().target() != "sm_80"; // Halide's has no other
+    // Halide's modules have no programmatic dependent launch
+    config.isEarly = function.isEarly && code.module().target() != "sm_80";
     const auto result =
         ptx::launch(code, function.name, config, parametersOf(*entry, parameters, maps, symbols), memory);
     bankConflicts += result.bankConflicts;
     return result.error;
   }
 
-  /// Launches what the plan says; what was wrong.
+  /// Runs the plan's launches. Returns an empty string, or the error message.
   std::string run(const cuda::DevicePlan &plan, const std::vector<int64_t> &symbols) {
     std::string error;
     scratch = memory.allocate(plan.scratchBytes);

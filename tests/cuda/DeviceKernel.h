@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel of the cuda target without a GPU: its plan runs on the PTX interpreter, with memory that knows its bounds
-// and what was written. What it gives is compared with what compiler/verify makes of the same text.
+// Runs kernels of the cuda target without a GPU: the launch plan runs on the PTX interpreter, whose memory checks
+// bounds and uninitialised reads. The results are compared with those of compiler/verify for the same IR.
 #pragma once
 
 #include "Harness.h"
@@ -18,27 +18,27 @@ public:
 
   const cuda::DevicePlan &plan() const { return made; }
 
-  /// The results. `shared`: the result of that number lies in the memory of the tensor argument of that number. A fault
-  /// that the interpreter finds fails the test.
+  /// Returns the results. `shared`: (result, tensor argument) whose memory is shared. An error that the interpreter
+  /// finds fails the test.
   std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs,
                           std::optional<std::pair<unsigned, unsigned>> shared = std::nullopt);
-  /// What the results are by compiler/verify: of kiln ops in f64 with bounds, of linalg in f32 without.
+  /// Computes the expected results by compiler/verify: kiln ops in f64 with error bounds, linalg in f32 without.
   std::vector<verify::SharedTensor> expected(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs);
-  /// Runs the kernel and compares, also with each result in each argument whose memory it may take. Of what has no
-  /// bounds, `tolerance` of the tensor's largest magnitude is allowed.
+  /// Runs the kernel and compares the results, also with each result in the memory of each argument that it may
+  /// overwrite. Where there are no error bounds, `tolerance` is relative to the tensor's largest magnitude.
   void check(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, double tolerance = 0);
 
-  /// Of the last run: turns that accesses to shared memory took beyond one each.
+  /// The last run's extra shared-memory wavefronts: those beyond one per access.
   uint64_t bankConflicts() const { return conflicts; }
 
-  /// From here on launches take their mapped form, if they have one and their tensors are as the run time wants them,
-  /// on a GPU of so many multiprocessors; 0: none does.
+  /// From here on launches use the TMA variant, if the kernel has one and its tensors meet the run time's conditions,
+  /// on a GPU with this number of multiprocessors. 0 disables it.
   void setMapped(uint32_t multiprocessors) { mappedBlocks = multiprocessors; }
-  /// How many did so far.
+  /// Returns the number of TMA launches so far.
   int mappedLaunches() const { return mapped; }
 
-  /// From here on tensors begin so many bytes behind multiples of 256, or a whole element where that is more; results
-  /// more bytes behind those.
+  /// From here on tensors begin this many bytes, but at least one element, after multiples of 256; results begin
+  /// `ofResults` bytes later.
   void setOffset(int64_t bytes, int64_t ofResults = 0) { offset = bytes, resultOffset = ofResults; }
 
 private:
@@ -55,11 +55,11 @@ private:
   int mapped = 0;
 };
 
-/// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).
+/// Returns random inputs of a kernel: normally distributed floats, integers of [low, high).
 std::vector<Tensor> randomInputs(const std::string &text, const std::vector<int64_t> &symbols, int low = -100,
                                  int high = 100);
 
-/// The first diagnostic of a kernel that the target refuses; empty if it does not.
+/// Returns the first diagnostic of a kernel that the target rejects, or an empty string.
 std::string refusal(const std::string &text, const SchedulePoint *point = nullptr);
 
 } // namespace kiln::testing

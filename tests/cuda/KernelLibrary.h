@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel's object, linked into this process. What it calls of the run time is the test's to say.
+// A kernel's object file, linked into this process. The test supplies the run-time functions that it calls.
 #pragma once
 
 #include "Prepare.h"
@@ -29,7 +29,7 @@ public:
   explicit KernelLibrary(const std::string &object) {
     const std::string stem = ::testing::TempDir() + "kiln_cuda_" + std::to_string(getpid());
     std::ofstream(stem + ".o", std::ios::binary) << object;
-    // Symbols of objects are hidden, as those of an archive.
+    // Symbols of objects are hidden, like those of an archive.
     std::ofstream(stem + ".c") << R"(
       typedef unsigned u;
       int (*launch)(void *, const void *, u, u, u, u, void **);
@@ -57,7 +57,8 @@ public:
   KernelLibrary &operator=(const KernelLibrary &) = delete;
   ~KernelLibrary() { dlclose(handle); }
 
-  /// "launch", "launch_mapped": where those of the run time are written to. "stub", "module": the kernel's.
+  /// "launch", "launch_mapped": pointers through which the run-time functions are called; the test sets them. "stub",
+  /// "module": the kernel's symbols.
   template <class T> T &get(const char *name) const { return *static_cast<T *>(dlsym(handle, name)); }
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of all types as kernels, beside a loop in f64 over the rounded inputs. Products of two numbers of tensor
-// cores are exact in f32, so what is allowed is that sums of f32 may be off: by an ulp of the sum of all magnitudes for
-// each step of the depth.
+// GEMM kernels of all types, compared with a loop in f64 over the rounded inputs. Products of two tensor-core operands
+// are exact in f32, so that the tolerance covers only the error of f32 sums: an ulp of the sum of all magnitudes for
+// each step of the K loop.
 #pragma once
 
 #include "ProductKernel.h"
@@ -11,7 +11,7 @@
 
 namespace kiln::testing {
 
-/// What is multiplied: "f16", "bf16", "tf32", which is f32 in memory, or "f32", by CUDA cores.
+/// The operand type: "f16", "bf16", "tf32", which is f32 in memory, or "f32", on CUDA cores.
 inline std::string inMemory(const std::string &type) { return type == "tf32" ? "f32" : type; }
 
 inline double rounded(double value, const std::string &type) {
@@ -27,7 +27,7 @@ inline double rounded(double value, const std::string &type) {
   return number.convertToDouble();
 }
 
-/// The body of x0 * x1 + y0 in f32.
+/// Returns the body of x0 * x1 + y0 in f32.
 inline std::string bodyOf(const std::string &type) {
   if (inMemory(type) == "f32")
     return multiplyAdd;
@@ -38,7 +38,7 @@ inline std::string bodyOf(const std::string &type) {
 
 inline std::string attributesOf(const std::string &type) { return type == "tf32" ? "kiln.tf32" : ""; }
 
-/// x * w, of an index argument s0 of 1 to 200 and s1 and s2 alike.
+/// Returns x * w, with an index argument s0 of 1 to 200, and s1 and s2 with similar bounds.
 inline std::string productKernel(const std::string &type, Form form, const std::string &m, const std::string &n,
                                  const std::string &k) {
   KernelText text({{1, 200}, {0, 200}, {1, 200}});
@@ -49,7 +49,7 @@ inline std::string productKernel(const std::string &type, Form form, const std::
                      attributesOf(type));
 }
 
-/// A product, and what each of its elements may be off.
+/// The result of a GEMM, and the tolerance of each element.
 struct Expected {
   Tensor sums, allowed;
 };

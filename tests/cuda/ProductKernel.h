@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of two matrices as kernels, and what their device code holds.
+// GEMM kernels, and counts in their device code.
 #pragma once
 
 #include "DeviceKernel.h"
@@ -13,13 +13,13 @@
 
 namespace kiln::testing {
 
-/// The maps of a product's inputs, by whether each is transposed: rows a, columns b, depth c.
+/// Indexing maps of a GEMM's inputs, by whether each is transposed: rows a, columns b, reduction dimension c.
 struct Form {
   bool transposeA, transposeB;
   std::vector<std::string> maps() const { return {transposeA ? "c, a" : "a, c", transposeB ? "b, c" : "c, b", "a, b"}; }
 };
 
-/// x * w; extents are numbers, or s0, s1 and s2 of 1 (s1: 0) to `bound`.
+/// Returns x * w; dimensions are numbers, or s0, s1 and s2 of 1 (s1: 0) to `bound`.
 inline std::string matmulKernel(Form form, const std::string &m, const std::string &n, const std::string &k,
                                 int bound) {
   KernelText text({{1, bound}, {0, bound}, {1, bound}});
@@ -37,22 +37,22 @@ inline size_t countOf(const std::string &text, const std::string &what) {
 
 inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.back().text; }
 
-/// The kernel's forms for fewer rows.
+/// Returns the kernel's shape-specialised variants.
 inline std::vector<RowVariant> rowVariantsOf(const std::string &text) {
   mlir::MLIRContext context;
   auto module = prepare(context, text);
   return cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin());
 }
 
-/// How the kernel can be scheduled.
+/// Returns the kernel's search space.
 inline SearchSpace spaceOf(const std::string &text) {
   mlir::MLIRContext context;
   auto module = prepare(context, text);
   return cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
 }
 
-/// For each value of each parameter of the plain form, or of the mapped one, a legal point, with the others at their
-/// presets if they may be.
+/// Returns a legal configuration for each value of each parameter of the plain variant, or of the TMA variant. The
+/// other parameters have their defaults where these are legal.
 inline std::vector<SchedulePoint> endsOf(SearchSpace space, bool areMapped = false) {
   for (TuningParameter &parameter : space)
     if (llvm::StringRef(parameter.key).starts_with("wgmma_") != areMapped)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that reads across, repeats and converts, on odd sizes: y[j, i, c] = x[i, c, j] * w[c] + ids[i], where i has
-// s0 numbers, c 35 and j 3.
+// A kernel that transposes, broadcasts and converts, on odd sizes: y[j, i, c] = x[i, c, j] * w[c] + ids[i], where i has
+// s0 elements, c 35 and j 3.
 #pragma once
 
 #include "Harness.h"
@@ -18,7 +18,7 @@ inline std::string transposedKernel() {
                          "%t = arith.addf %s, %f : f32\nlinalg.yield %t : f32")});
 }
 
-/// Runs it by `run`, which takes s0 and the inputs, for no row, one and an odd number of them.
+/// Runs it by `run`, which takes s0 and the inputs, with 0 rows, one row and an odd number of rows.
 template <class Run> void checkTransposed(Run run) {
   for (int64_t m : {0, 1, 37}) {
     Tensor x = randomTensor({m, 35, 3}), w = randomTensor({35}), ids = randomIntegers({m}, -100, 100);

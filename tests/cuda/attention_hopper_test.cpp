@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention by wgmma, beside the interpreter in f64 with its bounds, which allow for weights that are rounded once. Few
-// multiprocessors, so that a block goes through several tiles of queries.
+// Attention by wgmma, compared with the interpreter in f64 with its error bounds, which allow for one rounding of the
+// softmax weights. There are few multiprocessors, so that a block processes several query tiles.
 #include "AttentionMmaKernel.h"
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t multiprocessors = 3;
 
-/// Runs the mapped form, and wants that it was that.
+/// Runs the TMA variant, and checks that it was launched.
 void checkMapped(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
   kernel.setMapped(multiprocessors);
   const int before = kernel.mappedLaunches();
@@ -61,7 +61,7 @@ TEST(CudaAttentionHopper, OtherKeysAndGroupsOfHeads) {
   }
 }
 
-// Without a key that counts all keys have the same weight.
+// Where no key counts, all keys have the same weight.
 TEST(CudaAttentionHopper, NothingCounts) {
   MmaCase s{.heads = 1, .keyHeads = 1, .bound = 80, .hasLengths = true, .isCross = true};
   const std::string text = kernelOf(s);
@@ -89,7 +89,7 @@ TEST(CudaAttentionHopper, NumbersThatAreNone) {
     EXPECT_TRUE(std::isnan(value));
   for (double value : rowOf([](auto &inputs) { inputs[1].at({0, 10, 3}) = NAN; }, 140))
     EXPECT_TRUE(std::isnan(value));
-  // A key does not count for the rows before it, whatever it is.
+  // A masked key does not affect the rows before it, whatever its value.
   for (double value : rowOf([](auto &inputs) { inputs[1].at({0, 10, 3}) = NAN; }, 9))
     EXPECT_FALSE(std::isnan(value));
   const std::vector<double> row = rowOf([](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; }, 149);
@@ -109,7 +109,7 @@ TEST(CudaAttentionHopper, EndsOfTheSearchSpace) {
   }
 }
 
-// Heads that are no multiples of 64 wide, or few rows, have the other form alone.
+// Heads whose width is no multiple of 64, or few rows, have no TMA variant.
 TEST(CudaAttentionHopper, WhichKernels) {
   EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 96})).plan().mappedImage);
   EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 64, .channels = 128})).plan().mappedImage);

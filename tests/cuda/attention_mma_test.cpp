@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of f16 and bf16 on tensor cores, beside the interpreter in f64 with its bounds, which allow for sums in f32
-// and for one rounding of weights and results.
+// Attention of f16 and bf16 on tensor cores, compared with the interpreter in f64 with its error bounds, which allow
+// for f32 accumulation and for one rounding of softmax weights and results.
 #include "AttentionKernel.h"
 #include "AttentionMmaKernel.h"
 #include "ExpectNan.h"
@@ -12,7 +12,7 @@
 namespace kiln::testing {
 namespace {
 
-/// Wants the strategy, tensor cores for both products and no memory for scores.
+/// Expects the attention strategy, tensor cores for both GEMMs and no memory for scores.
 void expectMma(const DeviceKernel &kernel, const ShortType &type) {
   const cuda::DevicePlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
@@ -38,7 +38,8 @@ TEST(CudaAttentionMma, Lengths) {
   }
 }
 
-// Those of 8 and 40 are padded to 16 and 48; 100 are copied by threads, since they are no multiples of 16 bytes.
+// Heads of 8 and 40 are padded to 16 and 48; those of 100 are copied by threads, since their rows are no multiples of
+// 16 bytes.
 TEST(CudaAttentionMma, HeadSizes) {
   for (int depth : {1, 8, 40, 64, 96, 100, 128, 256}) {
     SCOPED_TRACE(depth);
@@ -86,7 +87,7 @@ TEST(CudaAttentionMma, OtherKeys) {
   }
 }
 
-// Rows of a block are those of several heads.
+// Grouped-query attention: the rows of a block belong to several query heads.
 TEST(CudaAttentionMma, GroupsOfHeads) {
   for (int keyHeads : {1, 2, 3}) {
     MmaCase s{.type = types[keyHeads % 2], .heads = 6, .keyHeads = keyHeads, .depth = 24, .bound = 80};
@@ -124,7 +125,7 @@ TEST(CudaAttentionMma, SplitKeys) {
 
 //===- Numbers -----------------------------------------------------------===//
 
-/// What the first query of the first batch gives, with `change` applied to the inputs.
+/// Returns the output of the first query of the first batch, with `change` applied to the inputs.
 template <class Change> std::vector<double> firstRow(const ShortType &type, const Change &change) {
   MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .depth = 8, .bound = 80, .hasMask = true, .isCross = true};
   const SchedulePoint point{{"mma_keys", 16}};
@@ -149,14 +150,15 @@ TEST(CudaAttentionMma, NumbersThatAreNone) {
       inputs[0].at({0, 0, 3}) = 1;
     }));
     expectNan(firstRow(type, [](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
-    // Of a value one channel alone.
+    // NaN or infinity in a value affects only its channel.
     std::vector<double> row = firstRow(type, [](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; });
     for (size_t d = 0; d < row.size(); ++d)
       EXPECT_EQ(std::isnan(row[d]), d == 5);
     row = firstRow(type, [](auto &inputs) { inputs[2].at({0, 69, 6}) = -INFINITY; });
     for (size_t d = 0; d < row.size(); ++d)
       EXPECT_EQ(row[d] == -INFINITY, d == 6) << row[d];
-    // A key of -infinity does not count beside others, and one that is not in the first tile may be the only one.
+    // A key of -infinity has weight 0 if another key counts, and the only key that counts may be outside the first
+    // tile.
     double value = 0;
     row = firstRow(type, [&](auto &inputs) {
       for (int64_t j = 0; j < 70; ++j)
@@ -167,7 +169,7 @@ TEST(CudaAttentionMma, NumbersThatAreNone) {
   }
 }
 
-// Without a key that counts all keys have the same weight.
+// Where no key counts, all keys have the same weight.
 TEST(CudaAttentionMma, NothingCounts) {
   MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 80, .hasLengths = true, .isCross = true};
   const std::string text = kernelOf(s);
@@ -175,7 +177,7 @@ TEST(CudaAttentionMma, NothingCounts) {
   expectMeansWhereNothingCounts(kernel, s, text, 35, 70, 0x1p-11, 1e-6);
 }
 
-// The keys beyond the diagonal's tile do not even have to be numbers.
+// Keys beyond the diagonal's tile are not read: they may be NaN.
 TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
   MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 140, .isCausal = true};
   const SchedulePoint point{{"mma_keys", 16}, {"mma_queries", 32}};
@@ -193,7 +195,7 @@ TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
       EXPECT_EQ(some.at({1, i, 0, d}), all.at({1, i, 0, d}));
 }
 
-// Each tile has a larger maximum than the last one, or a smaller one.
+// The maximum of each tile is larger, or smaller, than that of the last tile.
 TEST(CudaAttentionMma, ScoresThatGrowAndShrink) {
   for (double step : {0.5, -0.5}) {
     MmaCase s{.heads = 1, .keyHeads = 1, .depth = 8, .bound = 100, .hasMask = true};
@@ -208,9 +210,9 @@ TEST(CudaAttentionMma, ScoresThatGrowAndShrink) {
   }
 }
 
-//===- Which kernels -----------------------------------------------------===//
+//===- Supported kernels -------------------------------------------------===//
 
-// Queries that nothing scales, as they lie in memory; and what stays with CUDA cores.
+// Queries that are unscaled, and read as they are in memory; and attention that stays on CUDA cores.
 TEST(CudaAttentionMma, WhichKernels) {
   auto usesMma = [](const std::string &text) {
     const DeviceKernel kernel(text);
@@ -260,8 +262,8 @@ TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
 
 //===- Code --------------------------------------------------------------===//
 
-// What docs/cuda.md says of the presets, and no more in the loop than that: a barrier a tile, besides those before the
-// loop and around the outputs.
+// The default configurations of docs/cuda.md, and that the loop has only one barrier per tile, in addition to those
+// before the loop and around the outputs.
 TEST(CudaAttentionMma, Presets) {
   for (auto [depth, point, products, loads, bytes] :
        {std::tuple(64, "mma_key_stages=2 mma_keys=64 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 40, 49152),

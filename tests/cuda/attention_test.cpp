@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention in tiles against a loop in f64: lengths around the tiles, heads of all widths, masks of all kinds, groups
-// of heads, few queries whose keys are split, addresses that are no multiples of 16, NaN and infinities, the ends of
-// the search space. No score is stored.
+// Tiled attention, compared with a loop in f64: lengths around the tile sizes, heads of all widths, masks of all kinds,
+// grouped-query attention, few queries with split KV, addresses that are no multiples of 16, NaN and infinities, the
+// ends of the search space. No scores are stored.
 #include "AttentionKernel.h"
 #include "DeviceKernel.h"
 #include "ExpectNan.h"
@@ -19,7 +19,7 @@ std::string str(int64_t n) { return std::to_string(n); }
 
 const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.back().text; }
 
-/// Wants the strategy, its launches, and memory for nothing but what splits leave.
+/// Expects the attention strategy, its launches, and memory only for the partial results of split KV.
 void expectAttention(const DeviceKernel &kernel) {
   const cuda::DevicePlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
@@ -92,7 +92,7 @@ TEST(CudaAttention, OtherKeys) {
   }
 }
 
-// Rows of a block are those of several heads.
+// Grouped-query attention: the rows of a block belong to several query heads.
 TEST(CudaAttention, GroupsOfHeads) {
   for (int keyHeads : {1, 2, 3}) {
     AttentionCase s;
@@ -108,8 +108,8 @@ TEST(CudaAttention, GroupsOfHeads) {
   }
 }
 
-// Keys and values of 16 bits are read by threads, not copied behind their backs: eight elements at a time where extents
-// and addresses allow.
+// 16-bit keys and values are loaded by threads, without cp.async: eight elements at a time where dimensions and
+// addresses allow.
 TEST(CudaAttention, NarrowFloats) {
   for (bool isPlanar : {false, true})
     for (auto [mostQueries, depth] : {std::pair(1, 20), {isPlanar ? 1 : 40, 20}, {isPlanar ? 1 : 3, 64}}) {
@@ -220,9 +220,9 @@ TEST(CudaAttention, VariantsOfAKernel) {
   EXPECT_EQ(variants(128, false, 8), Bounds());
 }
 
-//===- What counts -------------------------------------------------------===//
+//===- Masks and lengths -------------------------------------------------===//
 
-// The keys beyond the diagonal's tile, and beyond that of a sequence's length, do not even have to be numbers.
+// Keys beyond the diagonal's tile, and beyond the tile of a sequence's length, are not read: they may be NaN.
 TEST(CudaAttention, SkipsWhatDoesNotCount) {
   const SchedulePoint point{{"keys", 16}};
   for (int mostQueries : {1, 40}) {
@@ -242,7 +242,7 @@ TEST(CudaAttention, SkipsWhatDoesNotCount) {
   }
 }
 
-// Without a key that counts all keys have the same weight.
+// Where no key counts, all keys have the same weight.
 TEST(CudaAttention, NothingCounts) {
   for (int mostQueries : {1, 70}) {
     AttentionCase s;
@@ -258,7 +258,7 @@ TEST(CudaAttention, NothingCounts) {
   }
 }
 
-/// What the first query of the first batch gives, with `change` applied to the inputs.
+/// Returns the output of the first query of the first batch, with `change` applied to the inputs.
 template <class Change> std::vector<double> firstRow(bool isSplit, const Change &change) {
   AttentionCase s;
   s.hasMask = s.isCross = true;
@@ -280,12 +280,12 @@ TEST(CudaAttention, NumbersThatAreNone) {
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[1].at({0, 51, 3}) = NAN; }));
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = NAN; }));
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
-    // A row without a finite score, as softmax has it.
+    // A row without a finite score is NaN, as for softmax.
     expectNan(firstRow(isSplit, [](auto &inputs) {
       for (int64_t j = 0; j < 70; ++j)
         inputs[3].at({0, j}) = -INFINITY;
     }));
-    // Of a value one channel alone.
+    // NaN or infinity in a value affects only its channel.
     std::vector<double> row = firstRow(isSplit, [](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; });
     for (size_t d = 0; d < row.size(); ++d)
       EXPECT_EQ(std::isnan(row[d]), d == 5);
@@ -300,7 +300,7 @@ TEST(CudaAttention, NumbersThatAreNone) {
   }
 }
 
-// Each tile has a larger maximum than the last one, or a smaller one.
+// The maximum of each tile is larger, or smaller, than that of the last tile.
 TEST(CudaAttention, ScoresThatGrowAndShrink) {
   for (double step : {3.0, -3.0}) {
     AttentionCase s;
@@ -312,14 +312,15 @@ TEST(CudaAttention, ScoresThatGrowAndShrink) {
     for (int64_t i = 0; i < 100; ++i)
       for (int64_t j = 0; j < 100; ++j)
         inputs[3].at({i, j}) = step * double(j);
-    // Scores of 300 are 3e-5 apart.
+    // The spacing of f32 at scores of 300 is 3e-5.
     expectClose(kernel.run({100}, inputs)[0], expectedAttention(s, 100, 100, inputs), 1e-4);
   }
 }
 
 //===- Kernels of kiln ops -----------------------------------------------===//
 
-/// attention with up to 90 queries and keys, stored with the heads as an axis; `types` of the operands.
+/// Returns kiln.attention with up to 90 queries and keys, with the heads as a separate axis in memory. `types` are the
+/// operands' types.
 std::string opKernel(const std::string &arguments, const std::string &types, const std::string &options,
                      const std::string &result, const std::string &stored) {
   return "func.func private @f(%s0: index, %s1: index, " + arguments + ") -> (" + stored +
@@ -363,7 +364,7 @@ TEST(CudaAttention, KilnOps) {
   }
 }
 
-//===- What it leaves to others ------------------------------------------===//
+//===- Unsupported kernels -----------------------------------------------===//
 
 TEST(CudaAttention, LeavesOthersAlone) {
   AttentionCase s;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention of f32 on tensor cores, where kernels may round what they multiply to tf32. Beside a loop in f64 over the
-// rounded inputs: then weights alone are rounded once more. Beside the one over the inputs as they are, too, within
-// what roundings make.
+// Attention of f32 on tensor cores, where kernels may round GEMM operands to tf32. Results are compared with a loop in
+// f64 over the rounded inputs, from which only the rounding of the softmax weights differs, and with a loop over the
+// exact inputs, within the error of these roundings.
 #include "AttentionMmaKernel.h"
 #include "AttentionTf32Kernel.h"
 #include "ExpectNan.h"
@@ -23,8 +23,8 @@ TEST(CudaAttentionTf32, Lengths) {
     check(kernel, s, t, t);
 }
 
-// Depths are padded to multiples of 8, channels to those of 16; lines of multiples of 32 are swizzled. Heads of no
-// multiple of four are copied element by element.
+// Depths are padded to multiples of 8, channels to multiples of 16; shared-memory rows of multiples of 32 are swizzled.
+// Heads whose width is no multiple of four are copied element by element.
 TEST(CudaAttentionTf32, HeadSizes) {
   for (int depth : {1, 5, 24, 33, 40, 64, 72, 100, 128, 250, 256}) {
     SCOPED_TRACE(depth);
@@ -64,7 +64,7 @@ TEST(CudaAttentionTf32, OtherKeys) {
   }
 }
 
-// Rows of a block are those of several heads.
+// Grouped-query attention: the rows of a block belong to several query heads.
 TEST(CudaAttentionTf32, GroupsOfHeads) {
   for (int keyHeads : {1, 2, 3}) {
     AttentionCase s = tf32Case();
@@ -101,7 +101,7 @@ TEST(CudaAttentionTf32, SplitKeys) {
   }
 }
 
-// Keys and values of 16 bits are numbers of tf32 as well: they are read by threads, of queries in f32 or of those.
+// 16-bit keys and values are representable in tf32. They are loaded by threads, with queries of f32 or of 16 bits.
 TEST(CudaAttentionTf32, TypesThatDiffer) {
   for (auto [element, queries, depth] :
        {std::tuple("f16", "f32", 64), {"bf16", "f16", 40}, {"f32", "bf16", 20}, {"f16", "f32", 20}}) {
@@ -122,8 +122,8 @@ TEST(CudaAttentionTf32, TypesThatDiffer) {
 
 //===- Numbers -----------------------------------------------------------===//
 
-// Of the inputs as they are: a score is off by 2^-10 of its products' magnitudes at most, a weight by twice the
-// largest such error of its row and by its own rounding, a value by its own.
+// Error bound relative to the exact inputs: a score is off by at most 2^-10 of its products' magnitudes, a weight by
+// twice the largest such error of its row plus its own rounding, a value by its own rounding.
 TEST(CudaAttentionTf32, RoundingsOfInputs) {
   AttentionCase s = tf32Case();
   s.isCausal = true;
@@ -147,7 +147,7 @@ TEST(CudaAttentionTf32, RoundingsOfInputs) {
   EXPECT_GT(difference, 1e-4) << "nothing was rounded";
 }
 
-// Of one key the weight is 1: a value comes out as it is multiplied, rounded to nearest, ties away from zero.
+// A single key has weight 1, so that the output is the value rounded to tf32: to nearest, ties away from zero.
 TEST(CudaAttentionTf32, ValuesAreRounded) {
   AttentionCase s = tf32Case();
   s.isCross = true, s.depth = 24;
@@ -165,7 +165,7 @@ TEST(CudaAttentionTf32, ValuesAreRounded) {
       EXPECT_FLOAT_EQ(float(got.at({2, i, 0, d})), float(rounded(inputs[2].at({2, 0, d}))));
 }
 
-/// What the first query of the first batch gives, with `change` applied to the inputs.
+/// Returns the output of the first query of the first batch, with `change` applied to the inputs.
 template <class Change> std::vector<double> firstRow(const Change &change) {
   AttentionCase s = tf32Case();
   s.hasMask = s.isCross = true;
@@ -189,12 +189,12 @@ TEST(CudaAttentionTf32, NumbersThatAreNone) {
   }));
   expectNan(firstRow([](auto &inputs) { inputs[3].at({0, 60}) = NAN; }));
   expectNan(firstRow([](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
-  // A row without a finite score, as softmax has it.
+  // A row without a finite score is NaN, as for softmax.
   expectNan(firstRow([](auto &inputs) {
     for (int64_t j = 0; j < 70; ++j)
       inputs[3].at({0, j}) = -INFINITY;
   }));
-  // Of a value one channel alone.
+  // NaN or infinity in a value affects only its channel.
   std::vector<double> row = firstRow([](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; });
   for (size_t d = 0; d < row.size(); ++d)
     EXPECT_EQ(std::isnan(row[d]), d == 5);
@@ -211,7 +211,7 @@ TEST(CudaAttentionTf32, NumbersThatAreNone) {
   EXPECT_FLOAT_EQ(float(row[2]), float(rounded(value)));
 }
 
-// Without a key that counts all keys have the same weight.
+// Where no key counts, all keys have the same weight.
 TEST(CudaAttentionTf32, NothingCounts) {
   AttentionCase s = tf32Case();
   s.hasLengths = s.isCross = true;
@@ -223,7 +223,7 @@ TEST(CudaAttentionTf32, NothingCounts) {
   check(kernel, s, 70, 130, inputs);
 }
 
-// The keys beyond the diagonal's tile, and beyond that of a sequence's length, do not even have to be numbers.
+// Keys beyond the diagonal's tile, and beyond the tile of a sequence's length, are not read: they may be NaN.
 TEST(CudaAttentionTf32, SkipsWhatDoesNotCount) {
   for (bool isCausal : {false, true}) {
     AttentionCase s = tf32Case();
@@ -235,7 +235,7 @@ TEST(CudaAttentionTf32, SkipsWhatDoesNotCount) {
   }
 }
 
-// Each tile has a larger maximum than the last one, or a smaller one.
+// The maximum of each tile is larger, or smaller, than that of the last tile.
 TEST(CudaAttentionTf32, ScoresThatGrowAndShrink) {
   for (double step : {0.5, -0.5}) {
     AttentionCase s = tf32Case();
@@ -252,7 +252,8 @@ TEST(CudaAttentionTf32, ScoresThatGrowAndShrink) {
 
 //===- Kernels of kiln ops -----------------------------------------------===//
 
-// They scale queries, which are read without. Inputs are multiples of 1/16, which tf32 has: weights alone are rounded.
+// kiln.attention scales the queries, and the kernel reads them unscaled. Inputs are multiples of 1/16, which tf32
+// represents exactly: only the softmax weights are rounded.
 TEST(CudaAttentionTf32, KilnOps) {
   for (MmaCase s : {MmaCase{.depth = 64, .isCausal = true},
                     {.depth = 40, .channels = 128, .isCross = true},
@@ -280,12 +281,12 @@ TEST(CudaAttentionTf32, KilnOps) {
   }
 }
 
-//===- Which kernels -----------------------------------------------------===//
+//===- Supported kernels -------------------------------------------------===//
 
-/// With attributes of the two products' ops.
+/// Adds attributes to the ops of the two GEMMs.
 std::string withAttributes(std::string text, const std::string &ofScores, const std::string &ofOutputs) {
   size_t at = text.size();
-  for (const std::string &attributes : {ofOutputs, ofScores}) { // the last product first
+  for (const std::string &attributes : {ofOutputs, ofScores}) { // the last GEMM first
     at = text.rfind(" {\n  ^bb0", text.rfind("%m = arith.mulf", at));
     if (!attributes.empty())
       text.insert(at, " attrs = {" + attributes + "}");
@@ -313,12 +314,12 @@ TEST(CudaAttentionTf32, IsAskedFor) {
   EXPECT_FALSE(usesMma(attentionKernel(s))) << "memory bounds few queries";
   s.mostQueries = 17;
   EXPECT_TRUE(usesMma(attentionKernel(s)));
-  // All of 16 bits are multiplied as they are.
+  // 16-bit operands are not rounded.
   s.element = s.queries = "f16";
   EXPECT_EQ(countOf(textOf(DeviceKernel(attentionKernel(s))), ".tf32"), 0U);
 }
 
-// Calls of up to 16 rows have a form that rounds nothing.
+// The variants for up to 16 rows do not round operands.
 TEST(CudaAttentionTf32, FormsForFewRows) {
   auto bounds = [](int keyHeads, bool isCross, int bound, const std::string &attributes) {
     AttentionCase s = tf32Case();
@@ -336,7 +337,7 @@ TEST(CudaAttentionTf32, FormsForFewRows) {
   EXPECT_EQ(bounds(8, true, 300, "kiln.tf32"), (Bounds{1, 16}));
 }
 
-// What is strict is not rounded.
+// Operands of strict ops are not rounded.
 TEST(CudaAttentionTf32, StrictIsF32) {
   AttentionCase s = tf32Case();
   s.depth = 24;
@@ -376,8 +377,8 @@ TEST(CudaAttentionTf32, RefusesWhatDoesNotFit) {
 
 //===- Code --------------------------------------------------------------===//
 
-// What docs/cuda.md says of the presets, and no more in the loop than that: two barriers a tile, before and behind its
-// rounding, besides two before the loop and two around the outputs.
+// The default configurations of docs/cuda.md, and that the loop has only two barriers per tile, before and after the
+// rounding of the tile, in addition to two before the loop and two around the outputs.
 TEST(CudaAttentionTf32, Presets) {
   struct Preset {
     int depth;

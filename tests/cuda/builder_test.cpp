@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile builder by itself: what kernels do not use yet, and what becomes of a call of nothing.
+// The tile builder by itself: features that kernels do not use yet, and calls with empty dimensions.
 #include "Launch.h"
 #include "Module.h"
 #include "mlir/IR/BuiltinOps.h"

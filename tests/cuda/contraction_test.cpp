@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices in tiles: their loops in all orders, odd extents, what comes before and behind them, addresses
-// that are no multiples of 16, every end of the search space; and what the inner loop consists of.
+// Tiled contractions: loops in all orders, odd dimensions, producers and epilogues, addresses that are no multiples of
+// 16, every end of the search space; and the instructions of the inner loop.
 #include "DeviceKernel.h"
 #include "ProductKernel.h"
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace kiln::testing {
 namespace {
 
-/// Wants the strategy, and no local memory.
+/// Expects the contraction strategy, and no local memory.
 void expectTiles(const DeviceKernel &kernel) {
   EXPECT_EQ(kernel.plan().strategy, "contraction");
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
@@ -60,11 +60,11 @@ TEST(CudaContraction, ExtentsAtRunTime) {
 
 struct Loops {
   std::string name, loops;
-  std::vector<std::string> x, w, y, maps; // extents, and maps of all three
+  std::vector<std::string> x, w, y, maps; // shapes, and indexing maps of all three
   bool isForFewRows = false;
 };
 
-/// Products as models have them, with s0 rows.
+/// Contractions of typical models, with s0 rows.
 std::vector<Loops> someLoops() {
   return {
       {"batched", "pppr", {"3", "s0", "20"}, {"3", "37", "20"}, {"3", "s0", "37"}, {"a, b, d", "a, c, d", "a, b, c"}},
@@ -113,7 +113,7 @@ TEST(CudaContraction, LoopsOfAllKinds) {
 }
 
 TEST(CudaContraction, NarrowFloatsAreAddedInF32) {
-  // Whole numbers, whose sums are exact in f32 and would not be in the type of the inputs.
+  // Integers, whose sums are exact in f32 and would not be in the inputs' type.
   for (std::string element : {"bf16", "f16"})
     for (int64_t rows : {3, 40}) {
       KernelText text({{1, 1}});
@@ -137,7 +137,7 @@ TEST(CudaContraction, NarrowFloatsAreAddedInF32) {
 }
 
 TEST(CudaContraction, WhatComesBeforeAndBehind) {
-  // ((x + u) w^T * gate + residual), and that transposed.
+  // ((x + u) w^T * gate + residual), also transposed.
   for (bool isTransposed : {false, true}) {
     KernelText text({{1, 70}});
     std::string wide = text.type({"s0", "44"}), narrow = text.type({"s0", "36"});
@@ -160,7 +160,8 @@ TEST(CudaContraction, WhatComesBeforeAndBehind) {
 }
 
 TEST(CudaContraction, LeavesOthersAlone) {
-  // An order that counts, a sum that starts elsewhere, a product of one with itself, columns that are not innermost.
+  // Rejected: a strict order, a reduction with another initial value, the product of a tensor with itself, columns that
+  // are not innermost.
   auto strategyOf = [](const std::string &start, const std::string &body, const std::vector<std::string> &maps) {
     KernelText text({{1, 40}});
     Value x = text.argument(text.type({"s0", "20"})), w = text.argument(text.type({"s0", "20"}));
@@ -201,7 +202,7 @@ TEST(CudaContraction, EndsOfTheSearchSpace) {
 }
 
 TEST(CudaContraction, OffsetsOf64Bits) {
-  // The bound of the rows makes tensors of more elements than numbers of 32 bits count.
+  // The bound of the rows gives tensors more elements than 32-bit integers can count.
   std::string text = linearKernel(64, 40, "", 100000000);
   DeviceKernel kernel(text);
   expectTiles(kernel);
@@ -222,8 +223,8 @@ TEST(CudaContraction, RefusesWhatDoesNotFit) {
 //===- Code --------------------------------------------------------------===//
 
 TEST(CudaContraction, InnerLoopIsFusedMultiplyAdds) {
-  // 8 x 8 sums of a thread and eight steps of the depth; a barrier a stage, and two around the sums' way to the
-  // epilogue.
+  // 8 x 8 accumulators per thread and eight K steps; one barrier per stage, and two around the transfer of the sums to
+  // the epilogue.
   DeviceKernel kernel(linearKernel(2048, 512, "", 2048));
   expectTiles(kernel);
   EXPECT_EQ(toString(kernel.plan().schedule), "bk=16 bm=128 bn=128 split_k=1 stages=3 stream_k=0 tm=8 tn=8");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the cost model says, against numbers counted by hand; and that the limits of a GPU leave out what has no room.
+// Compares the cost model with hand-counted numbers, and checks that a GPU's limits exclude configurations that exceed
+// them.
 #include "Prepare.h"
 #include "ProductKernel.h"
 #include "compiler/schedule/SearchSpace.h"
@@ -26,7 +27,7 @@ protected:
     EXPECT_TRUE(succeeded(costs));
     return succeeded(costs) ? *costs : std::vector<LaunchCost>();
   }
-  /// Which of the limits a point breaks.
+  /// Returns which of the limits a configuration exceeds.
   std::vector<bool> broken(const std::string &text, const SchedulePoint &point, int64_t capability) {
     mlir::func::FuncOp kernel = kernelOf(text);
     const Schedulable schedulable = cuda::createKernelCompiler("", "")->describe(kernel);
@@ -57,7 +58,7 @@ TEST_F(CudaCost, Product) {
   EXPECT_EQ(c.operations, 2.0 * 1024 * 768 * 512);
   EXPECT_EQ(c.bytes, 4.0 * (1024 * 512 + 768 * 512 + 1024 * 768));
   EXPECT_EQ(c.sharedBytes, 128 * 136 * 4);
-  // 68 KiB of shared memory and 184 registers: two blocks by the one, one by the other.
+  // 68 KiB of shared memory allow two blocks; 184 registers allow one.
   EXPECT_EQ(c.registers, 184);
   EXPECT_EQ(c.blocksAtOnce, 1);
   EXPECT_DOUBLE_EQ(c.occupancy, 256.0 / 2048);
@@ -66,7 +67,8 @@ TEST_F(CudaCost, Product) {
   EXPECT_DOUBLE_EQ(c.seconds, 1024.0 * 768 * 512 / (64 * 1.41e9 * 48));
 }
 
-// Threads of 4 x 4 sums read two bytes of shared memory for a multiply-add, more than the 128 of a cycle for 128 lanes.
+// Threads with 4 x 4 accumulators read two bytes of shared memory per multiply-add, which exceeds 128 bytes per cycle
+// for 128 lanes.
 TEST_F(CudaCost, SharedMemoryBounds) {
   const std::string text = matmulKernel(plain, "2048", "2048", "2048", 1);
   const SchedulePoint small{{"bm", 64}, {"bn", 64}, {"tm", 4}, {"tn", 4}}, large{{"tm", 8}, {"tn", 8}};
@@ -93,7 +95,7 @@ std::string softmaxLike() {
       {text.one("pp", {x, sum}, rows, {"a, b", "a", "a, b"}, "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32")});
 }
 
-// One launch reads and writes the rows once: what it keeps of a row is no traffic.
+// One launch reads and writes the rows once: the part of a row that it keeps on chip is no traffic.
 TEST_F(CudaCost, RowsMoveWhatTheyReadAndStore) {
   const auto costs = cost(softmaxLike(), {4096});
   ASSERT_EQ(costs.size(), 1u);
@@ -107,23 +109,23 @@ TEST_F(CudaCost, RowsMoveWhatTheyReadAndStore) {
   EXPECT_NE(text.find("(computed, not measured)"), std::string::npos) << text;
 }
 
-// 512 threads with 136 registers each want more than a block may have.
+// 512 threads with 136 registers each exceed the registers of a block.
 TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
   const std::string text = matmulKernel(plain, "512", "512", "512", 1);
   const SchedulePoint wide{{"bm", 128}, {"bn", 128}, {"bk", 32}, {"tm", 8}, {"tn", 4}, {"stages", 2}};
   EXPECT_EQ(broken(text, wide, 80), (std::vector<bool>{false, true, false}));
   EXPECT_EQ(broken(text, {}, 80), (std::vector<bool>{false, false, false}));
-  // 80 KiB of stages, which a GPU before 8.0 has no room for.
+  // 80 KiB of pipeline stages exceed the shared memory of a GPU before 8.0.
   EXPECT_EQ(broken(text, {{"bm", 128}, {"bn", 128}, {"bk", 16}, {"tm", 8}, {"tn", 8}, {"stages", 4}}, 75),
             (std::vector<bool>{false, false, true}));
   EXPECT_EQ(cuda::mostSharedBytes(86), 99 << 10);
   EXPECT_EQ(cuda::mostSharedBytes(90), 227 << 10);
-  // Rows: 16 rows of 32 threads fit, 1024 threads do, and no point has more.
+  // Rows: 16 rows of 32 threads fit, so do 1024 threads, and no configuration has more.
   EXPECT_EQ(broken(softmaxLike(), {{"rows_threads", 1024}, {"rows_per_block", 1}}, 80),
             (std::vector<bool>{false, false, false}));
 }
 
-// Which form of a product is launched depends on the GPU, and where a pitch is not known on the call as well.
+// Which variant of a GEMM is launched depends on the GPU, and with a dynamic pitch also on the call.
 TEST_F(CudaCost, ParametersWithoutEffect) {
   const std::vector<std::string> plainKeys{"mma_bm", "mma_bn", "mma_bytes", "mma_stages",
                                            "mma_wm", "mma_wn", "split_k",   "stream_k"},
@@ -147,7 +149,7 @@ TEST_F(CudaCost, ParametersWithoutEffect) {
     EXPECT_EQ(cuda::idleParameters(kernelOf(exact), capability), std::vector<std::string>());
   EXPECT_EQ(cuda::multiplyRate(kernelOf(exact), 90), 1);
   EXPECT_EQ(cuda::multiplyRate(kernelOf(known), 90), 8) << "1024 of tf32 beside 128 of f32";
-  // The mapped form's tiles fit wherever there is one.
+  // The TMA variant's tiles fit on every GPU that supports it.
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 90), (std::vector<bool>{false, false, false}));
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 80), (std::vector<bool>{false, false, false}));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with at most eight rows: a warp for a few columns; and the forms of a kernel for them.
+// GEMV and skinny GEMMs with at most eight rows, where a warp computes a few columns; and a kernel's shape-specialised
+// variants for them.
 #include "Prepare.h"
 #include "ProductKernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,7 +44,7 @@ TEST(CudaFewRows, ColumnsSideBySide) {
     }
 }
 
-// A lane has one column of 70, two of 66 and four of 68, where the address allows it. The depth is several steps.
+// A lane has one column of 70, two of 66 and four of 68, where the address allows it. K takes several steps.
 TEST(CudaFewRows, LanesOfColumns) {
   for (const char *width : {"70", "66", "68"})
     for (int columns : {4, 8, 16, 32}) {
@@ -64,7 +65,7 @@ TEST(CudaFewRows, LanesOfColumns) {
   EXPECT_EQ(lanesOf("50257"), 32);
 }
 
-// What is a weight is read before the kernel waits for others; all else behind that.
+// Weights are read before griddepcontrol.wait, all other inputs after it.
 TEST(CudaFewRows, WeightsComeBeforeTheWait) {
   for (bool isAcross : {false, true}) {
     const std::string text =
@@ -93,7 +94,8 @@ TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
   }
 }
 
-// An index that is 0 since its extent is 1 is a row: what reads the sums there is their epilogue, in one launch.
+// An index that is 0 because its dimension is 1 counts as a row index: an op that reads the sums there is fused as
+// their epilogue, in one launch.
 TEST(CudaFewRows, EpilogueOfOneRow) {
   KernelText text;
   Value x = text.argument(text.type({"1", "64"})), w = text.argument(text.type({"96", "64"}));
@@ -108,7 +110,7 @@ TEST(CudaFewRows, EpilogueOfOneRow) {
 }
 
 TEST(CudaFewRows, InnerLoopOfOneRow) {
-  // Eight turns of four elements; as much again for addresses that are no multiples of 16.
+  // Eight K iterations of four elements, once more for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
   EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=8 warps=4");
   EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 2 * 32U);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which kernels Halide makes for GPUs, and that each point of its search space gives the same: against a loop in f64.
+// Which kernels Halide can generate for GPUs, and that each configuration of the search space gives the same results,
+// compared with a loop in f64.
 #include "DeviceKernel.h"
 #include "KernelText.h"
 #include "TransposedKernel.h"
@@ -40,7 +41,7 @@ TEST(CudaHalide, ServesWhatIsExactThere) {
                                           "linalg.yield %s : f32")));
 }
 
-/// One parameter after the other.
+/// Varies one parameter after the other.
 TEST(CudaHalide, EveryPointOfTheSearchSpace) {
   const std::string text = transposedKernel();
   const SearchSpace space = describe(text, "cuda").space;
@@ -61,7 +62,7 @@ TEST(CudaHalide, EveryPointOfTheSearchSpace) {
                                   "elements=1 halide=0 threads=256");
 }
 
-/// Functions have the same names whatever the process has compiled before, and no instruction is an approximation.
+/// Function names do not depend on what the process has compiled before, and no instruction is an approximation.
 TEST(CudaHalide, TextDependsOnTheKernelAlone) {
   const std::string text = pointwise("f32", "%s = math.sqrt %x0 : f32\n%d = arith.divf %s, %x1 : f32\n"
                                             "linalg.yield %d : f32");
@@ -74,7 +75,7 @@ TEST(CudaHalide, TextDependsOnTheKernelAlone) {
     EXPECT_EQ(ptx.find(word), std::string::npos) << word;
 }
 
-/// What may be written while it is read does not go through the read-only cache.
+/// Memory that may be written while it is read is not read through the read-only cache.
 TEST(CudaHalide, ReadsCoherentlyInPlace) {
   KernelText k({{1, 50}});
   const std::string type = k.type({"s0"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product with a form for capability 9.0 in the run time, on the driver of tests/cuda_driver: which of its two forms
-// a call launches, and that both give the same numbers.
+// A GEMM with a TMA variant for capability 9.0 in the run time, on the driver of tests/cuda_driver: which of its two
+// variants a call launches, and that both give the same results.
 #include "KernelLibrary.h"
 #include "NumberFormats.h"
 #include "ProductKernel.h"
@@ -9,7 +9,7 @@
 #include "tests/cuda_driver/control.h"
 #include <set>
 
-extern "C" const kiln_descriptor_t kiln_descriptor = {}; // of a program's own model, which this one has not
+extern "C" const kiln_descriptor_t kiln_descriptor = {}; // a program's own model, which this program lacks
 
 namespace kiln::testing {
 namespace {
@@ -23,9 +23,9 @@ int runBody(const kiln_frame_t *frame) {
   return stub(frame->worker, int32_t(e[0]), int32_t(e[1]), int32_t(e[2]), a[0], a[1], a[2]);
 }
 
-constexpr int64_t most = 40000; // of an extent
+constexpr int64_t most = 40000; // bound of each dimension
 
-/// x [m, k] by w [n, k], both f16, with at most so many columns.
+/// Returns x [m, k] by w [n, k], both f16, with at most `columns` columns.
 std::string productText(int64_t columns) {
   KernelText text({{1, most}, {1, most}, {1, columns}});
   Value x = text.argument(text.type({"s0", "s1"}, "f16")), w = text.argument(text.type({"s2", "s1"}, "f16"));
@@ -36,7 +36,7 @@ std::string productText(int64_t columns) {
                        "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32")});
 }
 
-/// What the machine is. The defaults have all that the form asks for.
+/// The machine. The defaults meet all requirements of the TMA variant.
 struct Machine {
   const char *devices = "9.0";
   int version = 12040;
@@ -44,7 +44,7 @@ struct Machine {
   const char *library = KILN_FAKE_CUDA;
 };
 
-/// The driver of the machine.
+/// The fake driver of the machine.
 class Driver {
 public:
   explicit Driver(const Machine &machine) : library(dlopen(machine.library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
@@ -68,7 +68,7 @@ public:
     return reinterpret_cast<Function *>(dlsym(library, name));
   }
 
-  /// The threads of the blocks that were launched, how many blocks at most, and in which clusters.
+  /// Returns the block sizes of the launches, and records their largest number of blocks and their cluster sizes.
   std::set<unsigned> threads() const {
     std::set<unsigned> result;
     kiln_fake_cuda_call_t call;
@@ -82,13 +82,13 @@ public:
     return result;
   }
   mutable unsigned blocks = 0;
-  mutable std::set<unsigned> clusters; // blocks of one
+  mutable std::set<unsigned> clusters; // blocks per cluster
 
 private:
   void *library;
 };
 
-/// A model whose entry is the product.
+/// A model whose entry is the GEMM.
 class ProductModel {
 public:
   explicit ProductModel(int64_t columns = most, const SchedulePoint *point = nullptr)
@@ -111,7 +111,7 @@ public:
   ProductModel &operator=(const ProductModel &) = delete;
   ~ProductModel() { kiln_destroy(model); }
 
-  /// Tensors begin so many bytes behind what is allocated.
+  /// Tensors begin `offset` bytes after the start of their allocations.
   void check(int64_t m, int64_t n, int64_t k, size_t offset = 0);
 
   std::string image() {
@@ -183,7 +183,7 @@ void ProductModel::check(int64_t m, int64_t n, int64_t k, size_t offset) {
 
 constexpr unsigned mappedThreads = 384, plainThreads = 256;
 
-/// Runs two products of that depth and wants blocks of so many threads.
+/// Runs two GEMMs with this K and expects launches with blocks of `threads` threads.
 void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, size_t offset = 0) {
   Driver driver(machine);
   {
@@ -196,7 +196,7 @@ void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, siz
 
 TEST(CudaHopperLaunch, TakesCopiesOfTensorsWhereTheyAre) { expectThreads(mappedThreads, {}); }
 
-/// Runs two products of that depth with kernels that another model has assembled.
+/// Runs two GEMMs with this K with kernels that another model has assembled.
 void expectThreadsOfImage(unsigned threads, const Machine &machine, int64_t k) {
   Driver driver(machine);
   std::string image;
@@ -238,8 +238,8 @@ TEST(CudaHopperLaunch, TakesTheOtherFormOnOtherGpus) {
 
 TEST(CudaHopperLaunch, TakesTheOtherFormWithDriversThatLackIt) {
   expectThreads(plainThreads, {.absent = "cuTensorMapEncodeTiled"});
-  expectThreads(plainThreads, {.library = KILN_FAKE_CUDA_OLD}); // no such symbol
-  expectThreads(plainThreads, {.version = 11080});              // an older PTX
+  expectThreads(plainThreads, {.library = KILN_FAKE_CUDA_OLD}); // has no such symbol
+  expectThreads(plainThreads, {.version = 11080});              // supports only an older PTX version
 }
 
 TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
@@ -247,7 +247,7 @@ TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
   Driver driver(Machine{});
   {
     ProductModel model(64, &point);
-    model.check(17000, 8, 8); // 133 tiles of rows
+    model.check(17000, 8, 8); // 133 row tiles
   }
   EXPECT_EQ(driver.threads(), std::set{mappedThreads});
   EXPECT_EQ(driver.blocks, 132U);
@@ -262,7 +262,7 @@ TEST(CudaHopperLaunch, LaunchesClusters) {
     model.check(100, 8, 72);
     EXPECT_EQ(driver.threads(), std::set{256U});
     EXPECT_EQ(driver.blocks, 2U);
-    model.check(130, 64, 72); // three tiles of rows, for two clusters
+    model.check(130, 64, 72); // three row tiles, for two clusters
     driver.threads();
     EXPECT_EQ(driver.blocks, 4U);
     model.check(64 * 133, 8, 8);

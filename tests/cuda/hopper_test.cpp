@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of matrices by wgmma: inputs of each type and order, odd extents, several tiles a block, batches, epilogues;
-// which products have this form and when it is taken; and what the inner loop consists of.
+// GEMMs by wgmma: inputs of each type and layout, odd dimensions, several tiles per block, batches, epilogues; which
+// GEMMs have the TMA variant and when it is launched; and the instructions of the inner loop.
 #include "DeviceKernel.h"
 #include "ProductKernel.h"
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace kiln::testing {
 namespace {
 
-/// What a product is made of: the extents of x, w and y with loops a, b, c, .. as in KernelText, and its element.
+/// A contraction: the shapes of x, w and y, with loops a, b, c, .. as in KernelText, and its element type.
 struct Product {
   std::string loops;
   std::vector<std::string> x, w, y, maps;
@@ -46,7 +46,7 @@ Product matrices(const std::string &element, Form form, const std::string &m, co
           element};
 }
 
-/// Whole numbers: products are exact in each type, sums in f32.
+/// Returns integers: products are exact in each type, sums in f32.
 std::vector<Tensor> wholeInputs(const std::string &text, const std::vector<int64_t> &symbols) {
   std::vector<Tensor> inputs = randomInputs(text, symbols);
   for (Tensor &input : inputs)
@@ -54,9 +54,9 @@ std::vector<Tensor> wholeInputs(const std::string &text, const std::vector<int64
   return inputs;
 }
 
-constexpr Form weights{false, true}; // as of linear layers
+constexpr Form weights{false, true}; // the layout of linear layers
 
-/// Runs the kernel in its mapped form and compares with a sum in f64.
+/// Runs the kernel's TMA variant and compares with a sum in f64.
 void checkMatrices(DeviceKernel &kernel, const std::string &text, Form form, int64_t m, int64_t n, int64_t k,
                    const std::vector<int64_t> &symbols, bool isMapped = true) {
   SCOPED_TRACE(number(m) + " x " + number(n) + " x " + number(k));
@@ -89,7 +89,8 @@ TEST(CudaHopper, TypesAndOrders) {
     }
 }
 
-/// Compares with the same product of f32 as the repository's interpreter has it. Of whole numbers, so exact.
+/// Compares with the interpreter's result for the same contraction in f32. Inputs are integers, so that results are
+/// exact.
 void checkExactly(Product product, int64_t m, const SchedulePoint *point = nullptr) {
   const std::string text = textOf(product, {{1, 1000}});
   DeviceKernel kernel(text, point);
@@ -125,12 +126,12 @@ TEST(CudaHopper, LoopsThatCountAsOne) {
     }
 }
 
-using InMemoryOf = std::optional<std::pair<unsigned, unsigned>>; // a result, of an argument
+using InMemoryOf = std::optional<std::pair<unsigned, unsigned>>; // (result, argument) that share memory
 
 double quickGelu(double v) { return v / (1 + std::exp(-v)); }
 
 TEST(CudaHopper, Epilogue) {
-  // gelu(x w^T + bias) + residual, whose memory the result may take; sums are small, so that gelu is not flat.
+  // gelu(x w^T + bias) + residual, whose memory the result may overwrite; sums are small, so that gelu is not flat.
   const int64_t n = 200, k = 72;
   for (std::string element : {"f16", "f32"}) {
     KernelText text({{1, 5000}});
@@ -166,7 +167,7 @@ TEST(CudaHopper, Epilogue) {
   }
 }
 
-/// Results whose rows begin at multiples of 4, 2 and 1 elements, at addresses that allow the access and that do not.
+/// Results whose row pitches are multiples of 4, 2 and 1 elements, at aligned and unaligned addresses.
 TEST(CudaHopper, StoresNeighboursTogether) {
   const std::string to = " : f32 to f16\n";
   for (auto [n, together] : {std::pair(200, 4), {198, 2}, {199, 1}}) {
@@ -225,7 +226,7 @@ TEST(CudaHopper, Tf32OfAnyNumbers) {
 
 //===- Sizes -------------------------------------------------------------===//
 
-/// A product with that schedule, of one tile to eight of them on two multiprocessors.
+/// Checks a GEMM with that schedule, with one to eight tiles on two multiprocessors.
 void checkSchedule(const Product &product, Form form, const SchedulePoint &point) {
   SCOPED_TRACE(product.element + " " + form.maps()[0] + " " + form.maps()[1] + " " + toString(point));
   const std::string text = textOf(product, {{1, 4000}, {1, 4000}, {1, 4000}});
@@ -256,8 +257,8 @@ TEST(CudaHopper, GroupsAndColumns) {
     }
 }
 
-/// Blocks that share copies: each type and order of b, halves of boxes of all sizes, odd numbers of rows of tiles, one
-/// tile for two blocks, several for each, and more and fewer multiprocessors than two go into.
+/// Clusters with multicast copies: each type and layout of b, half boxes of all sizes, odd numbers of row tiles, one
+/// tile for two blocks, several for each, and multiprocessor counts that are no multiple of two.
 TEST(CudaHopper, ClustersShareCopies) {
   for (auto [element, form, bm, bn, groups] :
        {std::tuple("f16", weights, 128, 256, 2), std::tuple("bf16", Form{false, false}, 64, 192, 1),
@@ -288,8 +289,8 @@ TEST(CudaHopper, ClustersOfBatches) {
       &point);
 }
 
-/// Blocks that share the depth of a tile: all numbers of parts, of which some have nothing to add; fewer units to
-/// finish than warps, and more; one tile for a cluster, and several, so that stages are written again.
+/// Split-K within a cluster: all numbers of splits, of which some have no K steps; fewer output units to finish than
+/// warps, and more; one tile per cluster, and several, so that pipeline stages are reused.
 TEST(CudaHopper, BlocksShareTheDepth) {
   for (auto [element, form, bm, bn, groups, split] :
        {std::tuple("f16", weights, 64, 64, 1, 2), std::tuple("bf16", Form{false, false}, 128, 128, 2, 4),
@@ -319,7 +320,7 @@ TEST(CudaHopper, PartsOfBatches) {
       &point);
 }
 
-/// Whatever the number of clusters and the tiles of each.
+/// Partial sums are added in one order, whatever the number of clusters and of tiles per cluster.
 TEST(CudaHopper, PartsAreAddedInOneOrder) {
   const SchedulePoint point{{"wgmma_split", 4}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
   const std::string text = textOf(matrices("f32", weights, "s0", "72", "328"), {{1, 3000}});
@@ -349,7 +350,7 @@ TEST(CudaHopper, RefusesWhatDoesNotFit) {
             "contraction schedule has no parameter \"wgmma_bm\"");
 }
 
-//===- Which -------------------------------------------------------------===//
+//===- Supported GEMMs ---------------------------------------------------===//
 
 TEST(CudaHopper, TakesTheOtherFormOfOtherTensors) {
   const std::string text = textOf(matrices("f16", weights, "s0", "s2", "s1"), {{1, 4000}, {0, 4000}, {1, 4000}});
@@ -388,13 +389,13 @@ TEST(CudaHopper, LeavesOthersAlone) {
       << "two loops of depth in different orders";
 }
 
-//===- Presets -----------------------------------------------------------===//
+//===- Default configurations --------------------------------------------===//
 
 std::string linear(int rows, int columns, int depth) {
   return textOf(matrices("bf16", weights, "s0", number(columns), number(depth)), {{1, rows}});
 }
 
-/// A wave of blocks where rows are few, large tiles where they are many.
+/// The default tiles fill a wave of blocks where there are few rows, and are large where there are many.
 TEST(CudaHopper, TilesAreForAllMultiprocessors) {
   using Shape = std::vector<int64_t>;
   auto shape = [](int rows, int columns, int depth) {
@@ -412,7 +413,7 @@ TEST(CudaHopper, TilesAreForAllMultiprocessors) {
   EXPECT_EQ(shape(64, 64, 64), (Shape{64, 64, 1, 1, 8})) << "depth that is not worth to be shared";
 }
 
-/// Forms with tiles of their own, where a weight is large and they are estimated to be faster.
+/// Shape-specialised variants with their own tiles exist where a weight is large and they are estimated to be faster.
 TEST(CudaHopper, FormsOfFewerRows) {
   auto forms = [](const std::string &text) {
     std::vector<int64_t> bounds;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of a layer of GPT-2 and of BERT, and of blocks as wide of bf16 and with tf32, beside a table,
-// instructions.txt: the strategy of each, and how many instructions of some kinds each of its functions has. A kernel
-// that falls back to a slower strategy, or loses its copies past the registers or its accesses of 16 bytes, differs
-// from its row. KILN_WRITE_COUNTS=1 writes the table anew: look at what changed, and say in its last column why it is
-// so.
+// Compares the kernels of a layer of GPT-2 and of BERT, and of equally wide blocks in bf16 and with tf32, with the
+// table instructions.txt: each kernel's strategy, and how many instructions of some kinds each of its functions has. A
+// kernel that falls back to a slower strategy, or loses its cp.async copies or its 16-byte accesses, differs from its
+// row. KILN_WRITE_COUNTS=1 rewrites the table: review the changes, and give the reason in the last column.
 #include "bert/bert.h"
 #include "gpt2/gpt2.h"
 
@@ -24,11 +23,11 @@ constexpr const char *unexplained = "?";
 
 struct Count {
   const char *name;
-  const char *begin; // of the instruction
-  const char *part;  // of it, behind that
+  const char *begin; // prefix of the instruction
+  const char *part;  // substring after the prefix
 };
 
-/// The columns.
+/// The columns of the table.
 constexpr Count counts[] = {{"fma", "fma.", ""},
                             {"mma", "mma.sync", ""},
                             {"wgmma", "wgmma.mma_async", ""},
@@ -45,7 +44,7 @@ bool isOf(llvm::StringRef instruction, const Count &count) {
   return instruction.consume_front(count.begin) && instruction.contains(count.part);
 }
 
-/// By function: the numbers of `counts`.
+/// Returns the values of `counts` for each function.
 std::map<std::string, std::vector<int>> countInstructions(llvm::StringRef ptx) {
   std::map<std::string, std::vector<int>> result;
   std::vector<int> *numbers = nullptr;
@@ -71,7 +70,7 @@ struct Row {
   std::vector<int> numbers;
   std::string why;
 };
-/// By model, kernel and function.
+/// Rows by model, kernel and function.
 using Table = std::map<std::string, Row>;
 
 void addRows(const Graph &graph, const std::string &name, Table &table, const LoweringOptions &options = {}) {
@@ -91,7 +90,7 @@ void addRows(const Graph &graph, const std::string &name, Table &table, const Lo
   }
 }
 
-/// A block of an encoder, as wide as GPT-2 small and BERT base.
+/// An encoder block as wide as GPT-2 small and BERT base.
 template <ElementType E> struct Block : Model {
   static constexpr Dim tokens{"tokens", 1, 1024};
   EncoderBlock<768, 12, 3072, BlockOptions{.weight = E}> block{"block"};
@@ -173,7 +172,7 @@ TEST(Instructions, AreThoseOfTheTable) {
     EXPECT_TRUE(found.count(key)) << "no function\n" << textOf(key, row);
 }
 
-// What is counted is what stands there.
+// Checks the counting on a known text.
 TEST(Instructions, AreCounted) {
   const auto found = countInstructions(".visible .entry step_0(\n\tfma.rn.f32 %f1, %f2, %f3, %f4;\n"
                                        "\t@%p1 ld.global.v4.f32 {%f1}, [%rd1];\n\tld.global.f32 %f1, [%rd1];\n"

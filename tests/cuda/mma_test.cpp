@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products on tensor cores, in f16, bf16 and tf32, beside a loop in f64 over the rounded inputs. Products of two such
-// numbers are exact in f32, so what is allowed is that sums of f32 may be off: by an ulp of the sum of all magnitudes
-// for each step of the depth. Sums in the type of the inputs would be off by thousands of times that.
+// Tensor-core GEMMs in f16, bf16 and tf32, compared with a loop in f64 over the rounded inputs. Products of two such
+// numbers are exact in f32, so that the tolerance covers only the error of f32 sums: an ulp of the sum of all
+// magnitudes for each K step. Sums in the inputs' type would be off by thousands of times that.
 #include "MmaKernel.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
 
-/// Wants tensor cores, and no local memory.
+/// Expects tensor cores, and no local memory.
 void expectMma(const DeviceKernel &kernel, const std::string &type) {
   EXPECT_EQ(kernel.plan().strategy, "contraction");
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
@@ -26,7 +26,7 @@ const Form forms[] = {{false, false}, {false, true}, {true, false}, {true, true}
 //===- Sizes -------------------------------------------------------------===//
 
 TEST(CudaMma, OddSizesAndAddresses) {
-  // Copies of 16, 8 and 4 bytes, and loads; at an address that none of them can be from.
+  // Copies of 16, 8 and 4 bytes, and loads; also at an address that allows no copies.
   for (const std::string &type : types)
     for (Form form : forms)
       for (auto [m, n, k] : {std::tuple(72, 40, 104), std::tuple(36, 68, 20), std::tuple(34, 30, 26),
@@ -79,10 +79,10 @@ TEST(CudaMma, RefusesWhatDoesNotFit) {
       << refusal(text, &shared);
 }
 
-//===- What is around the product ----------------------------------------===//
+//===- Producers and epilogues -------------------------------------------===//
 
 TEST(CudaMma, Batches) {
-  // Attention's scores: heads are the middle dimension of both inputs.
+  // Attention scores: heads are the middle dimension of both inputs.
   for (const std::string &type : types) {
     KernelText text({{1, 40}});
     const std::string input = text.type({"s0", "3", "24"}, inMemory(type));
@@ -107,7 +107,7 @@ TEST(CudaMma, Batches) {
   }
 }
 
-/// (x w^T + bias) * gate + residual, of inputs and with a result of these types.
+/// Returns (x w^T + bias) * gate + residual, with inputs and a result of these types.
 std::string gatedKernel(const std::string &type, const std::string &stored) {
   KernelText text({{1, 70}});
   std::string wide = text.type({"s0", "44"}), result = text.type({"s0", "44"}, stored);
@@ -143,7 +143,7 @@ TEST(CudaMma, EpiloguesAndStoredTypes) {
         sum += bias.values[i % n];
         allowed = (allowed + 0x1p-22 * std::abs(sum)) * std::abs(gate.values[i]) + 0x1p-22 * std::abs(added);
         sum = sum * gate.values[i] + added;
-        allowed += ulp * std::abs(sum) + 0x1p-25; // and half of the least f16
+        allowed += ulp * std::abs(sum) + 0x1p-25; // half of the smallest f16
       }
       const std::vector<Tensor> inputs{x, w, bias, gate, residual};
       expectNear(kernel.run({m}, inputs)[0], expected);
@@ -152,7 +152,7 @@ TEST(CudaMma, EpiloguesAndStoredTypes) {
 }
 
 TEST(CudaMma, InputsThatAreComputed) {
-  // x + u in f32, rounded to the type of the weight.
+  // x + u in f32, rounded to the weight's type.
   for (std::string type : {"f16", "bf16"}) {
     KernelText text({{1, 70}});
     const std::string wide = text.type({"s0", "36"}), narrow = text.type({"s0", "36"}, type);
@@ -194,7 +194,7 @@ TEST(CudaMma, NanAndInfinities) {
 }
 
 TEST(CudaMma, Tf32IsAskedFor) {
-  // 1 + 2^-12 is a number of f32, and 1 in tf32.
+  // 1 + 2^-12 is representable in f32, and rounds to 1 in tf32.
   auto squareOf = [](const std::string &ofKernel, const std::string &ofOp, const std::string &wants) {
     std::string text = productKernel("f32", {false, true}, "40", "40", "1");
     text.replace(text.find("kiln.kernel"), 11, "kiln.kernel" + ofKernel);
@@ -215,7 +215,7 @@ TEST(CudaMma, Tf32IsAskedFor) {
 }
 
 TEST(CudaMma, TypesThatDiffer) {
-  // f32 * f16 is for CUDA cores, unless f32 may be rounded to tf32: that has all numbers of f16.
+  // f32 * f16 uses CUDA cores, unless f32 may be rounded to tf32, which represents all f16 numbers.
   for (bool isAsked : {false, true}) {
     KernelText text;
     Value x = text.argument(text.type({"40", "24"})), w = text.argument(text.type({"36", "24"}, "f16"));
@@ -231,7 +231,7 @@ TEST(CudaMma, TypesThatDiffer) {
 }
 
 TEST(CudaMma, FewRowsOfNarrowWeights) {
-  // Weights are loaded 16 bytes at a time, and added in f32.
+  // Weights are loaded 16 bytes at a time, and sums are in f32.
   for (std::string type : {"f16", "bf16"})
     for (int64_t rows : {1, 3, 8})
       for (auto [form, n, k] : {std::tuple(Form{false, true}, 37, 264), std::tuple(Form{false, true}, 5, 35),
@@ -250,9 +250,9 @@ TEST(CudaMma, FewRowsOfNarrowWeights) {
 //===- Code --------------------------------------------------------------===//
 
 TEST(CudaMma, InnerLoopIsTensorCores) {
-  // A warp has 64 x 64 sums: two steps of 4 x 8 products, which take eight ldmatrix each. A barrier a stage, and two
-  // around the sums' way to the epilogue. Four units of 16 bytes of each input, three stages ahead and one in the loop;
-  // addresses that allow none are gone through one by one.
+  // A warp has 64 x 64 accumulators: two K steps of 4 x 8 MMAs with eight ldmatrix each. There is one barrier per
+  // stage, and two around the transfer of the sums to the epilogue. Each input has four 16-byte copies, for three
+  // prologue stages and the loop; addresses that are not aligned to 16 bytes take element-wise loads.
   for (std::string type : {"f16", "bf16", "tf32"}) {
     SCOPED_TRACE(type);
     KernelText text({{1, 2048}});
@@ -278,8 +278,8 @@ TEST(CudaMma, InnerLoopIsTensorCores) {
 }
 
 TEST(CudaMma, NoBankConflicts) {
-  // Neither of copies to shared memory, nor of loads from it, nor of the sums' way through it: lines of 32 to 256
-  // bytes.
+  // Neither cp.async copies, nor ldmatrix, nor the epilogue's transfer through shared memory conflict: rows of 32 to
+  // 256 bytes.
   for (const std::string &type : types)
     for (Form form : forms)
       for (int64_t bytes : {32, 64, 128}) {

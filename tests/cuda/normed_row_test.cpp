@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A norm of a single row and its products, in one launch; and parts of a result that are results of their own.
+// A norm of a single row fused with its GEMVs in one launch; and slices of a result that are separate results.
 #include "MmaKernel.h"
 #include "Prepare.h"
 #include "ProductKernel.h"
@@ -12,11 +12,11 @@ namespace {
 struct Product {
   int columns, depth;
   std::string element = "f32";
-  bool isAcross = false; // the weight has its columns side by side
+  bool isAcross = false; // the weight is [K, N], with contiguous columns
 };
 
-/// x / root(mean of squares), times a gain, of one row; times as many weights as asked for. The results: all products,
-/// or with `isGated` relu(the first one) * the second one.
+/// Returns x / root(mean of squares), times a gain, for one row, multiplied by `products` weights. The results are all
+/// products, or with `isGated` relu(first) * second.
 std::string normKernel(const Product &p, int products = 1, bool isGated = false, bool returnsRow = false) {
   KernelText text;
   const std::string n = std::to_string(p.columns), k = std::to_string(p.depth);
@@ -86,7 +86,8 @@ TEST(CudaNormedRow, ServesSeveralProducts) {
   expectOneLaunch(normKernel({96, 512, "bf16"}, 2, true), 1e-2);
 }
 
-// What else reads the row finds it in memory; so do products across, of which a launch has one.
+// Not fused: a row that another op reads from memory, several [K, N] weights, of which a launch has only one, and a
+// long row.
 TEST(CudaNormedRow, IsALaunchOfItsOwn) {
   for (const std::string &text :
        {normKernel({40, 64}, 1, false, true), normKernel({40, 64, "f32", true}, 2), normKernel({40, 8200})}) {
@@ -107,7 +108,7 @@ TEST(CudaNormedRow, KeepsNan) {
   }
 }
 
-/// relu(x w), and of that columns from `first` on as a result of their own.
+/// Returns relu(x w), and its columns from `first` on as a separate result.
 std::string windowKernel(int rows, int columns, int first, int count, const std::string &element) {
   KernelText text({{1, rows}});
   const std::string n = std::to_string(columns), w = std::to_string(count), at = std::to_string(first);
@@ -137,7 +138,7 @@ TEST(CudaWindows, AreStoredWithTheWhole) {
       }
 }
 
-// Where the whole may take an argument's memory, a part of it is a launch of its own.
+// Where the whole result may overwrite an argument, its slice takes a separate launch.
 TEST(CudaWindows, AreApartWhereTheWholeMayBeInPlace) {
   KernelText text({{1, 40}});
   Value x = text.argument(text.type({"s0", "48"}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The object of a kernel: its symbols, the module that it holds, and the stub, which runs here with a launch that
-// writes down what it is asked for.
+// The object file of a kernel: its symbols, its embedded module, and the host launcher, which runs here with a mock
+// launch function that records its calls.
 #include "KernelLibrary.h"
 #include "KernelText.h"
 #include "Prepare.h"
@@ -38,7 +38,7 @@ static int writeDown(kiln_worker_t *, const kiln_cuda_module_t *module, uint32_t
 namespace kiln::testing {
 namespace {
 
-/// The sums of columns of exp(x - the largest of the column): two launches, of a thread for each column.
+/// Returns the sums of columns of exp(x - maximum of the column): two launches, with a thread for each column.
 std::string twoSteps() {
   KernelText k({{0, 700}});
   std::string wide = k.type({"40", "s0"}), column = k.type({"s0"});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide's schedules for GPUs, executed: the same loops as OpenCL C, with the launches that would run them on a GPU, on
-// any OpenCL device, such as PoCL's CPU. The library is loaded into a namespace of its own: PoCL brings an LLVM that
-// does not get on with Halide's.
+// Executes Halide's GPU schedules: the same loops as OpenCL C, with the launches that would run them on a GPU, on any
+// OpenCL device, such as PoCL's CPU. The library is loaded into a separate linker namespace, because PoCL brings an
+// LLVM that conflicts with Halide's.
 #include "Halide.h"
 
 #include "Harness.h"
@@ -22,7 +22,7 @@ namespace {
 
 using Handle = void *;
 
-/// The first device, if there is one.
+/// The first OpenCL device, if there is one.
 class OpenCl {
 public:
   OpenCl() : library(dlmopen(LM_ID_NEWLM, "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -44,7 +44,7 @@ public:
     return reinterpret_cast<Result (*)(Arguments...)>(dlsym(library, name))(arguments...);
   }
 
-  /// Memory of the device with these bytes, at least one.
+  /// Allocates device memory with these bytes, at least one.
   Handle allocate(std::vector<std::byte> bytes) {
     bytes.resize(std::max<size_t>(bytes.size(), 1));
     constexpr uint64_t readWriteCopied = 1 | 32;
@@ -91,7 +91,7 @@ template <class T> std::vector<std::byte> encode(const std::vector<double> &valu
   return bytes;
 }
 
-/// A kernel of f32 and i32 arguments and one result of f32.
+/// A kernel with f32 and i32 arguments and one f32 result.
 class OpenClKernel {
 public:
   OpenClKernel(const std::string &text, const SchedulePoint &point) : module(prepare(context, text)) {
@@ -144,7 +144,7 @@ private:
       else
         pass(sizeof(Handle), &tensors[parameter.number]);
     }
-    pass(1, nullptr); // Halide's last one is memory shared by the block
+    pass(1, nullptr); // Halide's last parameter is the block's shared memory
     if (const int64_t blocks = cuda::valueOf(launch.blocks, symbols))
       cl.run(kernel, size_t(blocks), step.threads);
   }
@@ -176,7 +176,7 @@ TEST_F(OpenClSchedules, TransposedWithBroadcasts) {
   }
 }
 
-/// Rows of a table, with numbers that are none of its rows.
+/// Look-ups of table rows, with indices out of range.
 TEST_F(OpenClSchedules, LookUps) {
   KernelText k({{1, 40}});
   Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(k.type({"30", "37"}));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels without a reduction: maps of indices, element types, look-ups, several results, results in the memory of
-// arguments, functions of the math library.
+// Kernels without a reduction: indexing maps, element types, look-ups, several results, results in the memory of
+// arguments, math library functions.
 #include "DeviceKernel.h"
 #include "KernelText.h"
 #include <cmath>
@@ -13,12 +13,12 @@ namespace {
 const std::string copy = "linalg.yield %x0 : f32";
 constexpr double leastInteger = -2147483648.0;
 
-/// Whether Halide can make the kernel.
+/// Whether Halide can generate the kernel.
 bool hasHalide(const std::string &text) {
   return llvm::any_of(describe(text, "cuda").space, [](auto &parameter) { return parameter.key == "halide"; });
 }
 
-/// Each case runs twice: by the tile builder, and by Halide where that can make the kernel.
+/// Each case runs twice: by the tile builder, and by Halide where it can generate the kernel.
 class CudaPointwise : public ::testing::TestWithParam<bool> {
 protected:
   static DeviceKernel compile(const std::string &text, SchedulePoint point = {}) {
@@ -58,7 +58,7 @@ TEST_P(CudaPointwise, EveryPointOfTheSearchSpace) {
 }
 
 TEST_P(CudaPointwise, OffsetsBeyond32Bits) {
-  // Tensors that may have 4.9e9 elements, here with few.
+  // Tensors whose bounds give 4.9e9 elements, run with few.
   KernelText k({{1, 70000}, {1, 70000}});
   std::string type = k.type({"s0", "s1"});
   Value x = k.argument(type);
@@ -145,7 +145,7 @@ TEST_P(CudaPointwise, WildIndicesStayInsideOfTheTable) {
   const double wild[] = {leastInteger, 2147483647.0, -1, 30, 29, -4, -3, 1 << 30};
   std::copy(std::begin(wild), std::end(wild), inputs[0].values.begin());
   kernel.check({40, 30}, inputs);
-  // Of a table without rows there is nothing to read.
+  // A table without rows is not read.
   EXPECT_EQ(kernel.run({40, 0}, {inputs[0], Tensor::zeros({0, 24})})[0].values, std::vector<double>(40 * 24, 0.0));
 }
 
@@ -204,10 +204,11 @@ TEST_P(CudaPointwise, FunctionsOfTheMathLibrary) {
     Tensor in = randomTensor({3000}, 3);
     const double special[] = {0.0, -0.0, 0.5, 1.5, 2.5, -0.5, INFINITY, -INFINITY, NAN, 1e-40, 88, -88, 1e30};
     std::copy(std::begin(special), std::end(special), in.values.begin());
-    if (name == "log") // of numbers below the normal ones it is that of the least normal one
+    if (name == "log") // log of subnormals is the log of the smallest normal number
       in.values[9] = 1e-37;
     if (name == "sin" || name == "cos" || name.starts_with("exp"))
-      for (double &value : in.values) // beyond, the polynomials promise less than a comparison by the largest asks for
+      // outside this range, the polynomials' error bound exceeds the comparison's tolerance
+      for (double &value : in.values)
         value = std::isfinite(value) ? std::clamp(value, -80.0, 10.0) : name.starts_with("exp") ? value : 0;
     kernel.check({3000}, {in}, 1e-6);
   }

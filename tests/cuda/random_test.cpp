@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of random models, each before it is lowered against the interpreter's f64 with bounds, with the least and the
-// largest extents; and with wild whole numbers, where no access may leave its tensor. The same with floats of f16
-// and bf16.
+// Kernels of random models, compared before lowering with the interpreter's f64 with error bounds, with the smallest
+// and the largest dimensions; and with arbitrary integers, where no access may leave its tensor. The same with f16 and
+// bf16.
 //
-// The seed of the run is that of the first model; KILN_CUDA_GRAPHS says how many there are.
+// The run's seed is the seed of the first model; KILN_CUDA_GRAPHS sets the number of models.
 #include "../seed.h"
 #include "DeviceKernel.h"
 #include "Prepare.h"
@@ -22,10 +22,10 @@
 namespace kiln::testing {
 namespace {
 
-/// The interpreter of PTX does some 10^7 instructions of a warp a second.
+/// The PTX interpreter executes some 10^7 warp instructions per second.
 constexpr int64_t mostElements = 20000;
 
-/// The texts of a model's kernels, of kiln ops.
+/// Returns the texts of a model's kernels, in kiln ops.
 std::vector<std::string> kernelsOf(const Graph &graph) {
   mlir::DialectRegistry registry;
   mlir::kiln::registerPipelineDialects(registry);
@@ -44,7 +44,7 @@ std::vector<std::string> kernelsOf(const Graph &graph) {
   if (!module || failed(passes.run(*module)))
     return texts;
   for (auto function : module->getOps<mlir::func::FuncOp>()) {
-    // The table of kiln.sinusoid is not any table.
+    // kiln.sinusoid requires a specific table, not arbitrary inputs.
     const bool isAnyInput = function.getOps<mlir::kiln::SinusoidOp>().empty();
     if (!function->hasAttr(mlir::kiln::kernelAttrName) || !isAnyInput)
       continue;
@@ -54,7 +54,7 @@ std::vector<std::string> kernelsOf(const Graph &graph) {
   return texts;
 }
 
-/// Index arguments to try, as far as tensors are small with them.
+/// Returns index arguments to try, as long as they make small tensors.
 std::vector<std::vector<int64_t>> extentsToTry(const std::string &text) {
   mlir::MLIRContext context;
   auto module = parseKernel(context, text);
@@ -81,7 +81,7 @@ std::vector<std::vector<int64_t>> extentsToTry(const std::string &text) {
 
 struct Count {
   int kernels = 0, byHalide = 0, runs = 0, compared = 0, results = 0;
-  double tight = 0; // the sum of what interpreter::tightShare says of the results
+  double tight = 0; // sum of interpreter::tightShare over the results
 };
 
 void tryKernel(const std::string &text, const SchedulePoint *point, Count &count) {
@@ -97,7 +97,7 @@ void tryKernel(const std::string &text, const SchedulePoint *point, Count &count
         ++count.results;
       }
     } catch (const std::runtime_error &) {
-      (void)kernel.run(extents, tame); // an index is none of its table
+      (void)kernel.run(extents, tame); // an index is out of its table's range
       continue;
     }
     ++count.compared;
@@ -106,7 +106,7 @@ void tryKernel(const std::string &text, const SchedulePoint *point, Count &count
   }
 }
 
-/// The text with all floats of another type; of infinities and NaN the bits are written out.
+/// Changes the text to another float type; infinities and NaN are written as bits.
 std::string withFloats(std::string text, const std::string &type) {
   const bool isHalf = type == "f16";
   const std::pair<std::string, std::string> changes[] = {{"xf32", "x" + type},
@@ -120,7 +120,7 @@ std::string withFloats(std::string text, const std::string &type) {
   return text;
 }
 
-/// By the preset, and by Halide where that can make the kernel.
+/// Tries the default configuration, and Halide where it can generate the kernel.
 void tryKernel(const std::string &text, Count &count) {
   tryKernel(text, nullptr, count);
   const SearchSpace space = describe(text, "cuda").space;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels with reductions: rows, contractions with an epilogue, convolutions, attention, in odd sizes; and where the
-// results lie while something is still to be read.
+// Kernels with reductions: rows, contractions with an epilogue, convolutions, attention, in odd sizes; and the memory
+// of results while inputs are still read.
 #include "DeviceKernel.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
@@ -10,7 +10,7 @@
 namespace kiln::testing {
 namespace {
 
-/// A type of f32 whose first extent is s0: rows("7, 5") has s0 x 7 x 5 elements.
+/// Returns an f32 type whose first dimension is s0: rows("7, 5") has s0 x 7 x 5 elements.
 std::string rows(const std::string &others) {
   std::string shape = others;
   for (size_t at; (at = shape.find(", ")) != std::string::npos;)
@@ -18,7 +18,7 @@ std::string rows(const std::string &others) {
   return "tensor<?x" + shape + "xf32, affine_map<()[s0] -> (s0, " + others + ")>>";
 }
 
-/// A kernel of kiln ops: `arguments` "%x: type, ..".
+/// Returns a kernel of kiln ops. `arguments` are "%x: type, ..".
 std::string kernelOf(const std::string &arguments, const std::string &results, int bound, const std::string &body) {
   return "func.func private @f(%s0: index, " + arguments + ") -> (" + results +
          ") attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + number(bound) + ">} {\n" + body + "\n}\n";
@@ -91,7 +91,7 @@ TEST(CudaReduction, Conv2d) {
 }
 
 TEST(CudaReduction, CausalAttentionWithLengths) {
-  // Three heads that share one of keys and values; keys end at a length of their own, which may be any number.
+  // Three query heads share one key and value head; each sequence has its own length, which may be any number.
   const std::string q = "tensor<2x?x24xf32, affine_map<()[s0] -> (2, s0, 24)>>";
   const std::string kv = "tensor<2x?x8xf32, affine_map<()[s0] -> (2, s0, 8)>>";
   std::string text =
@@ -126,7 +126,7 @@ TEST(CudaReduction, MaximumAndItsPlaceAreOneReduction) {
 }
 
 TEST(CudaReduction, AtTheRootOfAKernel) {
-  // y = x * max(x over everything), which may take x's memory.
+  // y = x * max(x over everything), which may overwrite x.
   KernelText k({{1, 90}});
   std::string type = k.type({"s0", "21"});
   Value x = k.argument(type);
@@ -149,7 +149,7 @@ TEST(CudaReduction, WithoutAnythingToReduceItIsTheInitialValue) {
 }
 
 TEST(CudaReduction, IsNotDoneAgainForEachUse) {
-  // The mean of a row is cheap once its sum is known, and each element of the row wants it.
+  // The mean of a row is cheap once its sum is known, and each element of the row uses it.
   KernelText k({{1, 30}});
   std::string wide = k.type({"s0", "21"}), column = k.type({"s0"});
   Value x = k.argument(wide);
@@ -159,7 +159,7 @@ TEST(CudaReduction, IsNotDoneAgainForEachUse) {
                      "%n = arith.constant 21.0 : f32\n%m = arith.mulf %x0, %n : f32\nlinalg.yield %m : f32");
   Value y =
       k.one("pp", {x, mean}, wide, {"a, b", "a", "a, b"}, "%s = arith.subf %x0, %x1 : f32\nlinalg.yield %s : f32");
-  // Nor in the loop of another one, though each row is read once.
+  // It is not fused into the loop of another reduction either, though each row is read once.
   Value total = k.reduce("r", {mean}, "tensor<f32>", {"a", ""}, "0.0 : f32",
                          "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
   std::string first = k.finish({y}), second = k.finish({total});
@@ -170,10 +170,11 @@ TEST(CudaReduction, IsNotDoneAgainForEachUse) {
   }
 }
 
-//===- Where results lie -------------------------------------------------===//
+//===- Memory of results -------------------------------------------------===//
 
 TEST(CudaPlacement, AnArgumentIsReadBeforeAResultTakesItsMemory) {
-  // What is written first must not be where the second op still reads other rows, whatever kiln.inplace says.
+  // The first result must not overwrite memory from which the second op still reads other rows, whatever kiln.inplace
+  // says.
   KernelText k({{2, 30}});
   std::string type = k.type({"s0", "6"});
   Value x = k.argument(type);
@@ -187,7 +188,7 @@ TEST(CudaPlacement, AnArgumentIsReadBeforeAResultTakesItsMemory) {
 }
 
 TEST(CudaPlacement, ReadsThroughWhatIsNotStoredCount) {
-  // The reversed row is computed where it is used: a thread that stores would change what another one reads.
+  // The reversed row is fused into its use: a thread's store would change what another thread reads.
   KernelText k({{2, 30}});
   std::string type = k.type({"s0", "6"});
   Value x = k.argument(type);
@@ -205,7 +206,7 @@ TEST(CudaPlacement, ReadsThroughWhatIsNotStoredCount) {
 }
 
 TEST(CudaPlacement, SeveralResultsAndScratchThatIsUsedAgain) {
-  // Sums of rows that follow each other: those that are read no more leave their memory.
+  // A chain of row sums: those that are no longer read release their memory.
   KernelText k({{1, 64}});
   std::string type = k.type({"s0", "64"}), column = k.type({"s0"});
   Value x = k.argument(type), current = x;

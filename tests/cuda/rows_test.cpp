@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy for rows: softmax, norms, sums and argmax in one launch, of rows from one element to some thousands,
-// with all that a row can hold; and what it must leave to others.
+// The row strategy: softmax, norms, sums and argmax in one launch, of rows from one to some thousands of elements, with
+// NaN and infinities; and the kernels that it must leave to other strategies.
 #include "DeviceKernel.h"
 #include "KernelText.h"
 #include <cmath>
@@ -16,7 +16,7 @@ std::string rows(int width, const std::string &element = "f32") {
 std::string column(const std::string &element = "f32") { return KernelText({{1, 100}}).type({"s0"}, element); }
 std::string vector(int width) { return "tensor<" + std::to_string(width) + "xf32>"; }
 
-/// A kernel of kiln ops with up to `bound` rows.
+/// Returns a kernel of kiln ops with up to `bound` rows.
 std::string kernelOf(const std::string &arguments, const std::string &results, const std::string &body,
                      const std::string &attributes = "", int bound = 100) {
   return "func.func private @f(%s0: index, " + arguments + ") -> (" + results +
@@ -24,7 +24,7 @@ std::string kernelOf(const std::string &arguments, const std::string &results, c
          "} {\n" + body + "\n}\n";
 }
 
-/// An op on rows along their last axis.
+/// Returns an op on rows along their last axis.
 std::string along(const std::string &op, int width, const std::string &result, int bound = 100) {
   return kernelOf("%x: " + rows(width), result,
                   "  %0 = kiln." + op + " %x axis = 1 : (" + rows(width) + ") -> " + result +
@@ -192,7 +192,7 @@ TEST(CudaRows, ArgmaxTakesTheFirst) {
 }
 
 TEST(CudaRows, SeveralAxesTogether) {
-  // The mean of the last two axes, and what differs from it.
+  // The mean of the last two axes, and the difference from it.
   KernelText k({{1, 9}, {1, 9}});
   std::string type = k.type({"s0", "s1", "5", "7"}), kept = k.type({"s0", "s1"});
   Value x = k.argument(type);
@@ -223,7 +223,7 @@ TEST(CudaRows, ARowOfRunTimeLength) {
   EXPECT_EQ(kernel.run({4, 0}, {Tensor::zeros({4, 0})})[1].values, std::vector<double>(4, 2.5));
 }
 
-/// The sum of a row by so many threads: each adds its elements, then halves of warps are added, then warps.
+/// Sums a row with `threads` threads: each adds its elements, then halves of warps are added, then warps.
 float sumByThreads(const double *row, int width, int threads) {
   std::vector<float> parts(threads, -0.0F);
   parts[0] = 0;
@@ -257,9 +257,9 @@ TEST(CudaRows, SumsHaveOneOrder) {
     }
 }
 
-//===- What it leaves to others ------------------------------------------===//
+//===- Unsupported kernels -----------------------------------------------===//
 
-/// A reduction of rows of 40 elements.
+/// Returns a reduction of rows of 40 elements.
 DeviceKernel reduction(const std::string &start, const std::string &region, const std::string &maps = "a, b") {
   KernelText k({{1, 20}});
   Value x = k.argument(k.type({"s0", "40"}));
@@ -281,7 +281,7 @@ TEST(CudaRows, OrderThatMatters) {
 }
 
 TEST(CudaRows, AProduct) {
-  // Each row of both inputs is read again and again. This one starts elsewhere than products do that have a strategy.
+  // Each row of both inputs is read repeatedly. The initial value differs from that of the contraction strategy.
   KernelText k({{1, 20}});
   Value x = k.argument(k.type({"s0", "40"})), w = k.argument(k.type({"30", "40"}));
   Value y = k.reduce("ppr", {x, w}, k.type({"s0", "30"}), {"a, c", "b, c", "a, b"}, "1.0 : f32",
@@ -290,7 +290,8 @@ TEST(CudaRows, AProduct) {
 }
 
 TEST(CudaRows, WhatAnotherRowReads) {
-  // The second step wants the sum of the row before; the third may write where the first one reads another row.
+  // The second op reads the sum of the previous row; the third may overwrite the memory in which the first reads
+  // another row.
   const std::string sum = "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32",
                     add = "%s = arith.addf %x0, %x1 : f32\nlinalg.yield %s : f32";
   KernelText k({{1, 20}});

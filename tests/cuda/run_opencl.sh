@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run_opencl.sh PROGRAM: runs it with a cache of kernels of its own, and again if it hangs. On a busy machine PoCL does
-# so once in a while before its first kernel runs. Exits with 77, for a test that was skipped, where it hangs each time.
+# run_opencl.sh PROGRAM: runs the program with its own kernel cache, and again if it hangs. On a busy machine PoCL
+# occasionally hangs before its first kernel runs. Exits with 77 (a skipped test) if it hangs each time.
 cache=$(mktemp -d) || exit 1
 trap 'rm -rf "$cache"' EXIT
 for attempt in 1 2 3; do

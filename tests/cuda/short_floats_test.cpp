@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of f16 and bf16, from the ops of the language down to PTX: the strategies that f32 gets, beside loops in f64
-// here and the interpreter's bounds, which allow for one rounding of each op's result and for sums in f32 alone.
+// Kernels of f16 and bf16, from the DSL's ops down to PTX: the strategies that f32 gets, compared with loops in f64 and
+// with the interpreter's error bounds, which allow for one rounding of each op's result, with sums in f32.
 #include "DeviceKernel.h"
 #include "ShortFloatKernel.h"
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace kiln::testing {
 namespace {
 
-/// The inputs as the type has them.
+/// Returns the inputs rounded to the type.
 std::vector<Tensor> inputsOf(const ShortFloat &type, const std::string &text, int64_t count, int limit = 100) {
   std::vector<Tensor> inputs = randomInputs(text, {count}, 0, limit);
   for (Tensor &input : inputs)
@@ -23,7 +23,7 @@ void expectNear(double got, double value, double allowed) { ASSERT_NEAR(got, val
 
 TEST(CudaShortFloats, LinearWithBiasAndRelu) {
   for (const ShortFloat &type : shortFloats)
-    for (int64_t m : {3, 70}) { // for few rows, and in tiles
+    for (int64_t m : {3, 70}) { // as a skinny GEMM, and in tiles
       const int inputs = 333, outputs = 45;
       const std::string x = rows(inputs), y = rows(outputs), w = "tensor<45x333xF>", b = "tensor<45xF>";
       const std::string text = kernelOf(type, "%x: " + x + ", %w: " + w + ", %b: " + b, y,
@@ -68,7 +68,7 @@ TEST(CudaShortFloats, Softmax) {
     }
 }
 
-// 1024 and 4000 times 1/4: in the type itself no addition would change the sum.
+// 1024 plus 4000 times 1/4: in the type itself no addition would change the sum.
 TEST(CudaShortFloats, SumsAreThoseOfF32) {
   for (const ShortFloat &type : shortFloats) {
     const std::string x = rows(4001), y = "tensor<?xF, affine_map<()[s0] -> (s0)>>";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of few tiles and a long depth, whose blocks share the depth: partial sums, and the second launch that adds
-// them.
+// Split-K GEMMs, with few tiles and a long K, whose blocks share the K loop: partial sums, and the second launch that
+// adds them.
 #include "DeviceKernel.h"
 #include "ProductKernel.h"
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(CudaSplitDepth, EpilogueOfTheSecondLaunch) {
 }
 
 TEST(CudaSplitDepth, NoMorePartsThanTheDepthHas) {
-  // 40 is three stages of 16; of a depth that turns out short, most parts are nothing.
+  // 40 is three stages of 16. If a dynamic K turns out short, most splits are empty.
   const SchedulePoint point{{"split_k", 16}};
   DeviceKernel fixed(linearKernel(33, 40, "", 40), &point);
   EXPECT_EQ(fixed.plan().scratchBytes, 2 * 40 * 33 * 4);
@@ -52,14 +52,14 @@ TEST(CudaSplitDepth, NoMorePartsThanTheDepthHas) {
 }
 
 TEST(CudaSplitDepth, NoMorePartsThanMemoryIsFor) {
-  // 2048 x 2048 f32 are 16 MiB, and four times as much is the most.
+  // 2048 x 2048 f32 are 16 MiB, and the limit is four times as much.
   const SchedulePoint point{{"split_k", 16}};
   EXPECT_EQ(DeviceKernel(linearKernel(2048, 4096, "", 2048), &point).plan().scratchBytes, int64_t(64) << 20);
   EXPECT_EQ(DeviceKernel(linearKernel(8192, 4096, "", 2048), &point).plan().launches.size(), 1U);
 }
 
 TEST(CudaSplitDepth, BatchesAndScratchOfOthers) {
-  // Heads, whose sums are scaled where they are stored as another step's input: partial sums are behind that.
+  // Heads whose scaled sums are stored as another op's input: partial sums are stored after that in scratch memory.
   KernelText text({{1, 40}});
   const std::string input = text.type({"s0", "3", "200"}), scores = text.type({"3", "s0", "s0"});
   Value q = text.argument(input), k = text.argument(input);
@@ -76,8 +76,8 @@ TEST(CudaSplitDepth, BatchesAndScratchOfOthers) {
 }
 
 TEST(CudaSplitDepth, TensorCoresInAFixedOrder) {
-  // Partial sums of f16 inputs are f32: whole numbers that f16 does not have come out exact, and random ones the same
-  // in each run.
+  // Partial sums of f16 inputs are f32: integers that f16 cannot represent are exact, and random inputs give the same
+  // bits in each run.
   KernelText text;
   Value x = text.argument(text.type({"40", "328"}, "f16")), w = text.argument(text.type({"72", "328"}, "f16"));
   Value y = text.reduce("ppr", {x, w}, text.type({"40", "72"}), {"a, c", "b, c", "a, b"}, "0.0 : f32",

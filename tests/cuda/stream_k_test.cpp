@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products whose tiles' steps a fixed number of blocks share: fewer blocks than tiles, as many and more, more than
-// there are steps, of all types and with what comes behind a product.
+// Stream-K GEMMs, in which a fixed number of blocks share the K steps of all tiles: fewer blocks than tiles, as many
+// and more, more than there are K steps, with all types and with epilogues.
 #include "MmaKernel.h"
 
 namespace kiln::testing {
 namespace {
 
-/// Tiles of 32 x 32, of which 108 blocks have a part each.
+/// Returns tiles of 32 x 32, whose K steps `blocks` blocks share.
 SchedulePoint pointOf(const std::string &type, int64_t blocks = 108) {
   if (type == "f32")
     return {{"bm", 32}, {"bn", 32}, {"bk", 8}, {"tm", 4}, {"tn", 4}, {"split_k", 1}, {"stream_k", blocks}};
@@ -55,7 +55,7 @@ TEST(CudaStreamK, TypesAndOrders) {
 }
 
 TEST(CudaStreamK, ExtentsOfTheCall) {
-  // Fewer rows, columns and steps than the blocks are for, and none at all.
+  // Fewer rows, columns and K steps than the schedule is for, down to none.
   for (const std::string type : {"f32", "bf16"}) {
     const SchedulePoint point = pointOf(type);
     DeviceKernel kernel(productKernel(type, {false, false}, "s0", "s2", "s1"), &point);
@@ -70,7 +70,7 @@ TEST(CudaStreamK, ExtentsOfTheCall) {
 }
 
 TEST(CudaStreamK, LargeTiles) {
-  // The presets' tiles, in stages of which several are on their way.
+  // The default tiles, with several pipeline stages in flight.
   const SchedulePoint fma{{"bm", 128}, {"bn", 128}, {"tm", 8}, {"tn", 8}, {"split_k", 1}, {"stream_k", 108}},
       mma{{"mma_bm", 128}, {"mma_bn", 128}, {"mma_wm", 64}, {"mma_wn", 64}, {"split_k", 1}, {"stream_k", 108}};
   for (const std::string type : {"f32", "f16"}) {
@@ -80,10 +80,10 @@ TEST(CudaStreamK, LargeTiles) {
   }
 }
 
-//===- What comes before and behind --------------------------------------===//
+//===- Producers and epilogues -------------------------------------------===//
 
 TEST(CudaStreamK, EpilogueOfBothLaunches) {
-  // Bias, a maximum and a residual that may be overwritten, of tiles that a block has whole and of others.
+  // Bias, a maximum and a residual that may be overwritten, for tiles of one block and for shared tiles.
   for (auto [n, k] : {std::pair(397, 21), std::pair(37, 301)}) {
     const SchedulePoint point = pointOf("f32");
     const std::string text = linearKernel(n, k, "", 300);
@@ -115,8 +115,8 @@ TEST(CudaStreamK, GatesOfTransposedResults) {
 }
 
 TEST(CudaStreamK, BatchesAndScratchOfOthers) {
-  // Heads, whose tiles are numbered through, and whose sums are stored as another step's input: partial sums are
-  // behind that.
+  // Heads whose tiles are numbered consecutively, and whose sums are stored as another op's input: partial sums are
+  // stored after that in scratch memory.
   KernelText text({{1, 70}});
   const std::string input = text.type({"s0", "3", "50"}), scores = text.type({"3", "s0", "s0"});
   Value q = text.argument(input), k = text.argument(input);
@@ -132,10 +132,10 @@ TEST(CudaStreamK, BatchesAndScratchOfOthers) {
     kernel.check({m}, randomInputs(finished, {m}), 1e-4);
 }
 
-//===- Order -------------------------------------------------------------===//
+//===- Order of sums -----------------------------------------------------===//
 
 TEST(CudaStreamK, TheSameBitsInEachRun) {
-  // Partial sums of f16 inputs are f32: whole numbers that f16 does not have come out exact.
+  // Partial sums of f16 inputs are f32: integers that f16 cannot represent are exact.
   const std::string text = productKernel("f16", {false, true}, "70", "72", "328");
   const SchedulePoint point = pointOf("f16");
   DeviceKernel kernel(text, &point);
@@ -154,10 +154,10 @@ TEST(CudaStreamK, HopperLaunchesOneForBoth) {
   EXPECT_EQ(kernel.mappedLaunches(), 1);
 }
 
-//===- Choice ------------------------------------------------------------===//
+//===- Schedule choice ---------------------------------------------------===//
 
 TEST(CudaStreamK, IsTheTunersChoice) {
-  const DeviceKernel kernel(linearKernel(2304, 768, "", 1024)); // 144 tiles: two rounds of 108 and of 132
+  const DeviceKernel kernel(linearKernel(2304, 768, "", 1024)); // 144 tiles: two waves of 108 and of 132 blocks
   EXPECT_EQ(kernel.plan().schedule.at("stream_k"), 0);
 }
 
@@ -171,7 +171,7 @@ TEST(CudaStreamK, NotBesideASplitDepth) {
 }
 
 TEST(CudaStreamK, NoMoreStepsThanNumbersOf32Bits) {
-  // The bound of the rows makes 3125000 tiles of rows and 5 steps of each; of the columns 100 times as many.
+  // The bound of the rows gives 3125000 row tiles with 5 K steps each; that of the columns 100 times as many.
   const SchedulePoint point = pointOf("f32");
   DeviceKernel fits(linearKernel(64, 40, "", 100000000), &point);
   EXPECT_EQ(fits.plan().launches.size(), 2U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of devices, page-locked memory of the host, and whose a pointer is.
+// Device memory, page-locked host memory, and the owner of a pointer.
 #include <cstdlib>
 
 #include "Queue.h"
@@ -29,7 +29,7 @@ CUresult allocateHost(Call &call, void **pointer, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-/// What an address belongs to. No context: to nothing that the driver knows.
+/// Owner of an address. The context is null if the driver does not know the address.
 struct Owner {
   const Context *context = nullptr;
   bool onDevice = false;
@@ -67,7 +67,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, std::size_t bytes) {
     if (const CUresult error = call.allowUnsafe())
       return error;
     Device &device = call.device();
-    if (bytes > device.bytes) // before it is rounded up
+    if (bytes > device.bytes) // the check precedes the rounding
       return CUDA_ERROR_OUT_OF_MEMORY;
     if (footprint(bytes) > device.bytes - device.used)
       return CUDA_ERROR_OUT_OF_MEMORY;
@@ -122,7 +122,7 @@ CUresult cuMemFreeHost(void *pointer) {
       return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult error = call.allowUnsafe())
       return error;
-    call.driver.pinned.erase(found); // without a wait, which nobody promises: a copy that is still to run will tell
+    call.driver.pinned.erase(found); // no wait, since the documentation promises none: a pending copy will fail
     return CUDA_SUCCESS;
   });
 }

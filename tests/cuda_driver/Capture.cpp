@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream capture. Nodes are kept in the order of their calls, which respects every edge; what comes after what is kept
-// beside it in clocks, to know forks that nobody joined.
+// Stream capture. Nodes are kept in the order of their calls, which respects every edge. Vector clocks record which
+// nodes each stream comes after, so that unjoined forks are detected.
 #include "Capture.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ CUresult waitEvent(Call &, const std::shared_ptr<Stream> &stream, const Event &e
   }
   if (!stream->capture) {
     stream->capture = event.capture;
-    stream->capture->clocks[stream.get()][stream.get()] = 1; // even without work it is a fork
+    stream->capture->clocks[stream.get()][stream.get()] = 1; // a fork even without work
   }
   merge(stream->capture->clocks[stream.get()], event.clock);
   return CUDA_SUCCESS;
@@ -172,7 +172,7 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
     if (stream == stream->context->legacy)
       for (const auto &other : stream->context->streams)
         if (other->blocking && other->capture)
-          return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; // the question alone does not invalidate
+          return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT; // the query does not invalidate the capture
     *status = !stream->capture               ? captureStatusNone
               : stream->capture->invalidated ? captureStatusInvalidated
                                              : captureStatusActive;

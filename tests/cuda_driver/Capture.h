@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams that capture: what they may do, and the graph that comes of it.
+// Streams that capture: which calls they allow, and the graph that a capture makes.
 #pragma once
 
 #include "Driver.h"
 
 namespace kiln::fake {
 
-/// Nothing more can come of it but the error of its end.
+/// Marks the stream's capture as invalid: only the error of its end is left to return.
 void invalidate(Stream &stream);
-/// That the legacy stream may take work: otherwise the captures of streams that it waits for are invalidated.
+/// Checks that the legacy stream may take work. If it may not, the captures of streams that it waits for are
+/// invalidated.
 CUresult allowLegacy(Context &context);
-/// The stream's work becomes a node.
+/// Records the stream's work as a node.
 CUresult record(Stream &stream, Work work);
-/// cuEventRecord and cuStreamWaitEvent, where a capture takes part.
+/// Implement cuEventRecord and cuStreamWaitEvent where a capture takes part.
 void recordEvent(Stream &stream, Event &event);
 CUresult waitEvent(Call &call, const std::shared_ptr<Stream> &stream, const Event &event);
-/// A stream goes: the capture that began there can come to no end.
+/// Called when a stream is destroyed: the capture that began in it cannot end successfully.
 void leave(Driver &driver, Stream &stream);
-/// A context goes, with all captures.
+/// Called when a context is destroyed: abandons all of its captures.
 void abandon(Driver &driver, const Context &context);
 
 } // namespace kiln::fake

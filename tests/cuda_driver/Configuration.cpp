@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the environment says of the machine. A text that is not understood ends the process: a test that runs on another
-// machine than it asks for tests nothing.
+// The configuration of the machine in environment variables. A value that cannot be parsed ends the process: a test
+// that runs on another machine than the requested one tests nothing.
 #include <charconv>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contexts: each has a memory of its own; the current one is the top of a stack that each thread has.
+// Contexts: each has its own memory. Each thread has a stack of contexts, whose top is the current one.
 #include "Capture.h"
 #include "Queue.h"
 
@@ -13,8 +13,8 @@ bool deviceExists(const Driver &driver, CUdevice device) {
 }
 
 std::shared_ptr<Context> create(Driver &driver, CUdevice device, bool primary) {
-  // No process has these addresses, and no two contexts have the same ones: a pointer of another context, or one that
-  // the host takes for its own, hits nothing.
+  // No process has these addresses, and no two contexts share any: a pointer of another context, or one that the host
+  // dereferences, is always invalid.
   const std::uint64_t first = 0x8000'0000'0000 + driver.contextsMade++ * 0x100'0000'0000;
   auto context = std::make_shared<Context>(device, primary, first);
   context->legacy = std::make_shared<Stream>();
@@ -24,7 +24,7 @@ std::shared_ptr<Context> create(Driver &driver, CUdevice device, bool primary) {
   return context;
 }
 
-/// With all that is in it.
+/// Destroys the context and all objects in it.
 void destroy(Driver &driver, const std::shared_ptr<Context> &context) {
   const auto isIn = [&](const auto &object) { return object.context == context.get(); };
   abandon(driver, *context);

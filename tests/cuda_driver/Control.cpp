@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of control.h.
+// Implements the functions of control.h.
 #include "control.h"
 
 #include <algorithm>

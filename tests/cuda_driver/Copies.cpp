@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies and memsets. Pageable memory is read at the call and pinned memory when the copy runs; memory of the host is
-// written when the copy runs. cuMemcpyHtoD of pageable memory comes back before the device has it, as the driver's
+// Copies and memsets. Pageable memory is read at the call and pinned memory when the copy runs; host memory is written
+// when the copy runs. cuMemcpyHtoD of pageable memory returns before the data has reached the device, as the driver's
 // documentation warns, and cuMemcpyDtoD and cuMemsetD8 do not wait at all.
 #include "Copies.h"
 
@@ -41,7 +41,7 @@ Failure run(Context &context, const Copy &copy) {
   return {};
 }
 
-/// Rows without a gap.
+/// Copies pageable rows into a staging buffer without gaps.
 void stage(Copy &copy) {
   auto bytes = std::make_shared<std::vector<std::byte>>(copy.width * copy.height);
   for (std::size_t row = 0; row < copy.height; ++row)
@@ -54,7 +54,7 @@ bool isUsable(const Context &context, const Copy &copy, const Side &side) {
   return side.onDevice ? isAllocated(context, side.address, extent(copy, side)) : side.host != nullptr;
 }
 
-/// Of a count that may be anything: no overflow where the bytes are in an allocation.
+/// Implements the memsets. `count` is unchecked: no product may overflow before the range is known to be allocated.
 CUresult fill(Call &call, const std::shared_ptr<Stream> &stream, CUdeviceptr to, unsigned value, std::size_t element,
               std::size_t count) {
   if (to % element || count > SIZE_MAX / element || (count && !isAllocated(*stream->context, to, count * element)))
@@ -75,7 +75,7 @@ CUresult fill(Call &call, const std::shared_ptr<Stream> &stream, CUdeviceptr to,
                      nullptr});
 }
 
-/// On the legacy stream, for functions that are not asynchronous by name.
+/// Submits to the legacy stream, for functions that are not asynchronous by name.
 CUresult submitSynchronous(Call &call, Copy copy, bool waits) {
   if (const CUresult error = call.allowUnsafe())
     return error;
@@ -85,7 +85,7 @@ CUresult submitSynchronous(Call &call, Copy copy, bool waits) {
     return error;
   if (!waits)
     return CUDA_SUCCESS;
-  // What came before it, or, of memory that is not staged, the copy, too.
+  // Waits for the work before the copy, and for the copy itself unless it was staged.
   return waitFor(call.driver, Point{legacy, legacy->submitted - (pageable && legacy->submitted ? 1 : 0)});
 }
 
@@ -181,11 +181,11 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t byte
 
 namespace {
 
-/// One side of the struct. Nothing: a kind of memory that is none, a pitch that a row does not fit.
+/// Returns one side of the struct, or nothing for an unknown memory type or a pitch smaller than a row.
 std::optional<Side> sideOf(const Call &call, const Context &context, CUmemorytype type, const void *host,
                            CUdeviceptr device, std::size_t pitch, std::size_t x, std::size_t y,
                            const CUDA_MEMCPY2D &copy) {
-  if (type == memoryUnified) { // the address says which it is, and stands in the device's field
+  if (type == memoryUnified) { // the device field has the address, which tells the memory type
     type = isAllocated(context, device, 1) ? memoryDevice : memoryHost;
     host = reinterpret_cast<const void *>(static_cast<std::uintptr_t>(device));
   }

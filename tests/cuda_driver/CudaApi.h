@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of the CUDA driver's interface that the fake driver exports. A client finds them by dlsym: tests take
-// the types of their pointers from here.
+// The functions of the CUDA driver API that the fake driver exports. A client finds them by dlsym; tests take the types
+// of their function pointers from this file.
 #pragma once
 
 #include "CudaTypes.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types and constants of the CUDA driver's interface that the fake driver knows, under the names and with the
-// values of its documentation. They are declared here so that no part of NVIDIA's toolkit is needed.
+// The types and constants of the CUDA driver API that the fake driver knows, under the names and with the values of the
+// CUDA documentation. They are declared here so that no part of NVIDIA's toolkit is needed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// NAME, value, what the driver says of it.
+// NAME, value, the driver's description of the error.
 #define KILN_CUDA_RESULTS(X)                                                                                           \
   X(CUDA_SUCCESS, 0, "no error")                                                                                       \
   X(CUDA_ERROR_INVALID_VALUE, 1, "invalid argument")                                                                   \
@@ -79,7 +79,7 @@ using CUgraphExec = struct CUgraphExec_st *;
 using CUgraphNode = struct CUgraphNode_st *;
 using CUlinkState = struct CUlinkState_st *;
 
-// Enumerations are plain integers here, as wide as C's: a client may pass a value that none of them has.
+// Enumerations are plain integers here, as wide as C's: a client may pass a value that is no enumerator.
 using CUdevice_attribute = int;
 using CUfunction_attribute = int;
 using CUpointer_attribute = int;
@@ -138,7 +138,7 @@ struct alignas(64) CUtensorMap {
 
 static_assert(sizeof(CUDA_MEMCPY2D) == 128 && sizeof(CUlaunchAttribute) == 72 && sizeof(CUlaunchConfig) == 56);
 
-/// The constants that the fake driver and its tests name.
+/// The constants that the fake driver and its tests use.
 namespace kiln::fake {
 inline constexpr unsigned streamNonBlocking = 1, eventDisableTiming = 2;
 inline constexpr int captureGlobal = 0, captureThreadLocal = 1, captureRelaxed = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Initialisation, errors by name, and what devices say of themselves: roughly an A100 or an H100.
+// Initialisation, error names, and device attributes, which are roughly those of an A100 or an H100.
 #include <array>
 #include <cstring>
 #include <fmt/format.h>
@@ -18,53 +18,53 @@ CUresult find(Call &call, CUdevice ordinal, Device *&device) {
   return CUDA_SUCCESS;
 }
 
-/// What depends on more than the generation.
+/// Attributes that depend on more than the compute capability's generation.
 std::array<std::pair<CUdevice_attribute, unsigned>, 6> computed(const Device &device) {
   return {{{39, device.threadsOfMultiprocessor()},
            {75, device.major},
            {76, device.minor},
-           {81, device.mostShared() + 1024}, // bytes of shared memory of a multiprocessor
-           {97, device.mostShared()},        // of a block, when it asks for them
+           {81, device.mostShared() + 1024}, // bytes of shared memory per multiprocessor
+           {97, device.mostShared()},        // bytes of shared memory per block, with opt-in
            {106, device.blocksOfMultiprocessor()}}};
 }
 
 struct Attribute {
   CUdevice_attribute id;
-  int value, onHopper; ///< before 9.0 and from there on
+  int value, onHopper; ///< before capability 9.0, and from 9.0 on
 };
 
 constexpr Attribute attributes[] = {
-    {1, 1024, 1024},             // threads of a block
+    {1, 1024, 1024},             // threads per block
     {2, 1024, 1024},             // in x
     {3, 1024, 1024},             // in y
     {4, 64, 64},                 // in z
     {5, 2147483647, 2147483647}, // blocks of a grid in x
     {6, 65535, 65535},           // in y
     {7, 65535, 65535},           // in z
-    {8, 49152, 49152},           // bytes of shared memory of a block, without asking
+    {8, 49152, 49152},           // bytes of shared memory per block, without opt-in
     {9, 65536, 65536},           // bytes of constant memory
-    {10, 32, 32},                // threads of a warp
-    {12, 65536, 65536},          // registers of a block
-    {13, 1410000, 1980000},      // kHz
-    {15, 1, 1},                  // copies and kernels at a time
+    {10, 32, 32},                // threads per warp
+    {12, 65536, 65536},          // registers per block
+    {13, 1410000, 1980000},      // clock rate in kHz
+    {15, 1, 1},                  // concurrent copies and kernels
     {16, 108, 132},              // multiprocessors
-    {17, 0, 0},                  // a time limit of kernels
-    {18, 0, 0},                  // integrated
+    {17, 0, 0},                  // kernel run-time limit
+    {18, 0, 0},                  // integrated GPU
     {19, 1, 1},                  // host memory can be mapped
     {20, 0, 0},                  // compute mode: any
     {31, 1, 1},                  // concurrent kernels
-    {35, 0, 0},                  // TCC
-    {36, 1215000, 2619000},      // kHz of the memory
-    {37, 5120, 5120},            // bits of its bus
-    {38, 41943040, 52428800},    // bytes of L2
-    {40, 3, 3},                  // engines that copy
+    {35, 0, 0},                  // TCC driver
+    {36, 1215000, 2619000},      // memory clock rate in kHz
+    {37, 5120, 5120},            // memory bus width in bits
+    {38, 41943040, 52428800},    // bytes of L2 cache
+    {40, 3, 3},                  // asynchronous copy engines
     {41, 1, 1},                  // unified addressing
-    {78, 1, 1},                  // priorities of streams
-    {82, 65536, 65536},          // registers of a multiprocessor
+    {78, 1, 1},                  // stream priorities
+    {82, 65536, 65536},          // registers per multiprocessor
     {83, 1, 1},                  // managed memory
     {95, 1, 1},                  // cooperative launches
-    {115, 1, 1},                 // pools of memory
-    {120, 0, 1},                 // launches of clusters
+    {115, 1, 1},                 // memory pools
+    {120, 0, 1},                 // cluster launches
 };
 
 } // namespace
@@ -91,7 +91,7 @@ CUresult cuDriverGetVersion(int *version) {
   });
 }
 
-// These two are no calls of the driver's in the sense of the record: they read a table.
+// These two functions only read a table, and so are not recorded as calls.
 CUresult cuGetErrorName(CUresult error, const char **name) {
   if (!name)
     return CUDA_ERROR_INVALID_VALUE;

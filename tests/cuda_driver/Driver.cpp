@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state, and the first and last steps of each call: the lock is the caller's (enter() in Driver.h).
+// The driver's state, and the first and last steps of each call. The caller holds the lock (enter() in Driver.h).
 #include "Driver.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ Thread &currentThread(Driver &driver) {
   return *thread;
 }
 
-/// From which version on a driver has the function.
+/// Returns the first driver version that has the function.
 int sinceVersion(std::string_view function) {
   if (function == "cuLaunchKernelEx")
     return 11080;
@@ -42,7 +42,7 @@ std::string lineOf(const Record &record) {
 } // namespace
 
 Driver &Driver::get() {
-  static auto *driver = new Driver; // threads may call until the process ends
+  static auto *driver = new Driver; // never destroyed, because threads may call until the process ends
   return *driver;
 }
 
@@ -54,7 +54,7 @@ void Driver::reset() {
   for (const auto &[handle, context] : contexts.all())
     for (const auto &stream : context->streams) {
       stream->drop();
-      stream->capture = nullptr; // which holds nothing of the stream's
+      stream->capture = nullptr; // its nodes are already cleared
     }
   contexts = {}, modules = {}, functions = {}, streams = {}, events = {}, graphs = {}, executables = {}, links = {};
   pinned.clear(), captures.clear(), records.clear(), counts.clear(), injections.clear(), failure.clear();
@@ -150,7 +150,7 @@ CUresult Call::find(CUstream handle, std::shared_ptr<Stream> &stream) {
   if (!handle || handle == reinterpret_cast<CUstream>(1))
     stream = context->legacy;
   else if (handle == reinterpret_cast<CUstream>(2))
-    return CUDA_ERROR_NOT_SUPPORTED; // each thread's own default stream
+    return CUDA_ERROR_NOT_SUPPORTED; // the per-thread default stream
   else if (stream = driver.streams.find(handle); !stream)
     return CUDA_ERROR_INVALID_HANDLE;
   return stream->context->sticky;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver's whole state, and what every exported function does first and last: it takes the lock, looks for an
-// injected error, for initialisation and a usable context, and writes its record.
+// The driver's whole state, and the first and last steps of every exported function: enter() takes the lock, looks for
+// an injected error, checks for initialisation and a usable context, and writes the call's record.
 #pragma once
 
 #include <cstdio>
@@ -23,9 +23,9 @@ struct Device {
   std::shared_ptr<Context> primary;
   unsigned primaryReferences = 0;
   unsigned capability() const { return major * 10 + minor; }
-  /// The ones for games have less of some things.
+  /// Whether it is a consumer GPU, which has less shared memory, threads and blocks per multiprocessor.
   bool small() const { return major == 12 || (major == 8 && (minor == 6 || minor == 9)); }
-  /// Bytes of shared memory that a block may ask for.
+  /// Bytes of shared memory that a block may request.
   unsigned mostShared() const { return small() ? 101376 : major >= 9 ? 232448 : 166912; }
   unsigned threadsOfMultiprocessor() const { return small() ? 1536 : 2048; }
   unsigned blocksOfMultiprocessor() const { return small() ? 16 : 32; }
@@ -51,7 +51,7 @@ struct Record {
 
 struct Injection {
   std::string function;
-  unsigned left; ///< calls before it, and its own
+  unsigned left; ///< calls up to and including the one that fails
   CUresult error;
 };
 
@@ -63,16 +63,17 @@ struct Thread {
 struct Driver {
   static Driver &get();
   Driver();
-  /// As at the start of the process.
+  /// Restores the state at the start of the process.
   void reset();
 
   std::mutex mutex;
   Configuration configuration;
   bool initialised = false;
-  std::uint64_t epoch = 0; ///< of resets: threads' stacks of contexts are of one
+  std::uint64_t epoch = 0; ///< number of resets: threads' context stacks from an earlier epoch are stale
   std::vector<Device> devices;
   std::uint64_t contextsMade = 0;
-  std::deque<Thread> threads; ///< of the process so far: a client may call while its own statics are destroyed
+  std::deque<Thread>
+      threads; ///< all threads of the process so far: a client may call while its own statics are destroyed
 
   Handles<CUcontext, Context> contexts;
   Handles<CUmodule, LoadedImage> modules;
@@ -91,53 +92,54 @@ struct Driver {
   std::vector<Injection> injections;
   std::string failure;
   std::uint64_t kernels = 0, copies = 0, warpInstructions = 0;
-  std::uint64_t now = 0; ///< nanoseconds of a clock that work moves on
+  std::uint64_t now = 0; ///< nanoseconds; copies and kernels advance this clock
   std::FILE *log = nullptr;
 
-  /// The error that is injected here, if any. "kernel" is not among the functions that "*" means.
+  /// Returns the error to inject into this call, if any. "*" does not match "kernel".
   CUresult injected(std::string_view function);
   std::shared_ptr<Pinned> pinnedAt(const void *address, std::size_t bytes) const;
-  /// The words go to the test, to stderr, and to the context, which is of no use from here on.
+  /// Reports the failure to the test, to stderr and to the context, which is unusable from then on.
   void fail(Context &context, const Failure &failure);
 };
 
-/// Errors that no real context survives.
+/// Whether a real context would not survive the error.
 bool isSticky(CUresult error);
 
-/// KILN_FAKE_CUDA_DEVICES and the like.
+/// Reads KILN_FAKE_CUDA_DEVICES and the other environment variables.
 Configuration configurationOfEnvironment();
 bool parseDevices(std::string_view text, std::vector<Device> &devices);
 std::set<std::string, std::less<>> parseNames(std::string_view text);
-/// "cuMemAlloc_v2:3:2": the third call returns 2. Several with commas between.
+/// Parses "cuMemAlloc_v2:3:2", which makes the third call return 2. Commas separate several injections.
 std::vector<Injection> parseInjections(const char *text);
 
 enum class Needs {
   nothing,
-  driver,    ///< cuInit
-  context,   ///< a current one that works
-  anyContext ///< a current one, whatever has happened to it
+  driver,    ///< needs cuInit
+  context,   ///< needs a current context without a sticky error
+  anyContext ///< needs a current context, with or without a sticky error
 };
 
 struct Call {
   Driver &driver;
   Thread &thread;
   Record &record;
-  Context *context = nullptr; ///< the current one, if the call needs one
+  Context *context = nullptr; ///< the current context, if the call needs one
 
   Call(Driver &driver, const char *function);
   CUresult before(Needs needs);
   CUresult after(CUresult result);
 
-  /// Streams may be of any context that works; null and 1 are the legacy one of the current context.
+  /// Finds a stream, of any context without a sticky error; null and 1 are the legacy stream of the current context.
   CUresult find(CUstream handle, std::shared_ptr<Stream> &stream);
-  /// Of an object of the current context.
+  /// Finds an object of the current context.
   template <class Handle, class Object>
   CUresult find(const Handles<Handle, Object> &handles, Handle handle, std::shared_ptr<Object> &object) {
     object = handles.find(handle);
     return object && object->context == context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
   }
   Device &device() { return driver.devices[static_cast<std::size_t>(context->device)]; }
-  /// That a call which a capture would not see is allowed here and now: otherwise captures are invalidated.
+  /// Checks that a call which a capture cannot record is allowed in this thread. If it is not, captures are
+  /// invalidated.
   CUresult allowUnsafe();
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events. Their times are of a clock that copies and kernels move on, the same in each run of a test.
+// Events. Their times are those of a clock that copies and kernels advance, the same in each run of a test.
 #include "Capture.h"
 #include "Queue.h"
 
@@ -8,7 +8,7 @@ using namespace kiln::fake;
 
 namespace {
 
-/// Events of any context that works. That it may be asked about, which a capture does not allow.
+/// Finds an event, of any context without a sticky error, and checks that it may be queried: a capture forbids that.
 CUresult find(Call &call, CUevent handle, std::shared_ptr<Event> &event) {
   event = call.driver.events.find(handle);
   if (!event)
@@ -26,7 +26,7 @@ CUresult cuEventCreate(CUevent *handle, unsigned flags) {
   return enter("cuEventCreate", Needs::context, [&](Call &call) -> CUresult {
     if (!handle || flags > 7)
       return CUDA_ERROR_INVALID_VALUE;
-    if (flags & 4) // between processes
+    if (flags & 4) // interprocess event
       return CUDA_ERROR_NOT_SUPPORTED;
     auto event = std::make_shared<Event>();
     event->context = call.context;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What functions say of themselves and can be told.
+// Attributes of functions: reading and setting them.
 #include <algorithm>
 
 #include "Driver.h"
@@ -46,7 +46,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
       *value = static_cast<int>(function->entry->staticShared);
       return CUDA_SUCCESS;
     case functionConstants:
-    case functionLocal: // nothing spills here
+    case functionLocal: // the interpreter spills no registers
       *value = 0;
       return CUDA_SUCCESS;
     case functionRegisters:
@@ -82,7 +82,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction han
     if (const CUresult error = call.find(call.driver.functions, handle, function))
       return error;
     const Device &device = call.device();
-    const std::size_t reserved = 1024; // bytes of each block, for the system
+    const std::size_t reserved = 1024; // bytes of shared memory per block that the system reserves
     const std::size_t byShared =
         (device.mostShared() + reserved) / (function->entry->staticShared + dynamicShared + reserved);
     const std::size_t byThreads =

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs that a capture has made: executable ones share their nodes.
+// Graphs that a capture has made. Executable graphs share their nodes.
 #include "Queue.h"
 
 using namespace kiln::fake;
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph handle, unsigned long long flags) {
   return enter("cuGraphInstantiateWithFlags", Needs::context, [&](Call &call) -> CUresult {
-    if (!executable || flags & ~11ULL) // launches from a device (4) are not modelled
+    if (!executable || flags & ~11ULL) // device-side launches (4) are not modelled
       return CUDA_ERROR_INVALID_VALUE;
     const std::shared_ptr<Graph> graph = call.driver.graphs.find(handle);
     if (!graph)
@@ -54,7 +54,7 @@ CUresult cuGraphGetNodes(CUgraph handle, CUgraphNode *nodes, std::size_t *count)
       return CUDA_ERROR_INVALID_VALUE;
     if (!graph)
       return CUDA_ERROR_INVALID_HANDLE;
-    // No function takes a node: a number is enough of a handle.
+    // No function takes a node, so that a number is enough of a handle.
     for (std::size_t i = 0; nodes && i < *count; ++i)
       nodes[i] = i < graph->nodes->size() ? reinterpret_cast<CUgraphNode>(i + 1) : nullptr;
     *count = graph->nodes->size();

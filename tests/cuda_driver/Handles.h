@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handles of the driver's objects. Values are used once, so that a destroyed one is known as such, and are addresses
-// that no process has, so that a client that looks behind one stops there.
+// Handles of the driver's objects. Values are never reused, so that a destroyed handle is recognised, and are addresses
+// that no process has, so that a client that dereferences one faults.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ public:
     objects.emplace(handle, std::move(object));
     return handle;
   }
-  /// Null: there is none, or no more.
+  /// Returns null if there is no such object, or if it was destroyed.
   std::shared_ptr<Object> find(Handle handle) const {
     const auto found = objects.find(handle);
     return found == objects.end() ? nullptr : found->second;
@@ -31,7 +31,8 @@ public:
 
 private:
   static std::uintptr_t next() {
-    static std::uintptr_t value = 0x4000'0000'0000'0000; // of all kinds: one in another's place is unknown there
+    static std::uintptr_t value =
+        0x4000'0000'0000'0000; // shared by all kinds of handles: a handle of one kind is unknown as another
     return value += 16;
   }
   std::map<Handle, std::shared_ptr<Object>> objects;

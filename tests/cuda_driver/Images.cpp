@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images: what may run on a device, the header of linked code, and the options of the just-in-time compiler.
+// Images: which code may run on a device, the header of linked code, and the options of the just-in-time compiler.
 #include "Images.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace {
 constexpr char magic[8] = {'K', 'I', 'L', 'N', 'C', 'U', 'B', '\0'};
 struct CubinHeader {
   char magic[8];
-  std::uint32_t capability, bytes; ///< of the text
+  std::uint32_t capability, bytes; ///< bytes of the text
 };
 
 constexpr int lastOption = 34;
 
-/// The PTX that a driver knows: CUDA 12.4 has 8.4, and from 12.6 on the numbers part.
+/// Returns the newest PTX version that a driver knows: 8.4 for CUDA 12.4; from 12.6 on the version numbers diverge.
 int newestPtx(int version) {
   const int major = version / 1000, minor = version % 1000 / 10;
   if (major >= 13)

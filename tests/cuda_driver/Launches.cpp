@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches: what the driver refuses at the call, and the interpreter for the rest.
+// Launches: the checks that the driver makes at the call, and execution by the interpreter.
 #include <cstring>
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@ namespace {
 
 struct Launch {
   ptx::LaunchConfig config;
-  bool hasCluster = false; ///< as an attribute of the launch
+  bool hasCluster = false; ///< set by a launch attribute
   CUstream stream = nullptr;
 };
 
-/// A kernel that goes wrong gives the context one of three errors here; a real one has more.
+/// Maps the interpreter's error text to one of three errors of the context; a real driver has more.
 CUresult codeOf(const std::string &words) {
   const auto has = [&](const char *part) { return words.find(part) != std::string::npos; };
   if (has("misaligned"))
@@ -37,7 +37,7 @@ bool isPossible(const ptx::LaunchConfig &config, const ptx::Entry &entry) {
          (!entry.exactThreads || threads == most);
 }
 
-/// Takes the cluster of the kernel where the launch names none.
+/// Uses the kernel's required cluster dimensions where the launch has none.
 CUresult checkCluster(Launch &launch, const Function &function, const Device &device) {
   const auto &required = function.entry->cluster;
   ptx::Dim3 &cluster = launch.config.cluster;
@@ -55,7 +55,7 @@ CUresult checkCluster(Launch &launch, const Function &function, const Device &de
   return CUDA_SUCCESS;
 }
 
-/// The parameters as the kernel has them, copied now: from one pointer each, or from a buffer with all of them.
+/// Copies the parameters at the call, in the kernel's layout: from one pointer each, or from a buffer with all of them.
 CUresult pack(const ptx::Entry &entry, void **parameters, void **extra, std::vector<std::byte> &bytes) {
   bytes.resize(entry.parameterBytes);
   if (parameters && extra)
@@ -177,7 +177,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         return CUDA_ERROR_NOT_SUPPORTED; // blocks run one after the other
       } else if (attribute.id < 0 || attribute.id > 15) {
         return CUDA_ERROR_INVALID_VALUE;
-      } // the others are about speed
+      } // the other attributes are performance hints
     }
     return enqueue(call, function, launch, parameters, extra);
   });

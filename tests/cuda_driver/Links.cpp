@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The linker: it takes one text of PTX, and its "cubin" is the text behind a header.
+// The linker: it takes one PTX text, and its "cubin" is this text after a header.
 #include <cstring>
 
 #include "Images.h"
@@ -31,10 +31,10 @@ CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, st
       return CUDA_ERROR_INVALID_VALUE;
     if (const CUresult error = readOptions(count, options, values, ignored))
       return error;
-    if (type != inputPtx || !link->text.empty()) // one text is all that is modelled
+    if (type != inputPtx || !link->text.empty()) // only one text is modelled
       return CUDA_ERROR_NOT_SUPPORTED;
     link->text.assign(static_cast<const char *>(data), size);
-    link->text.resize(std::strlen(link->text.c_str())); // the size may count the end of the text
+    link->text.resize(std::strlen(link->text.c_str())); // the size may include the terminating NUL
     const Loading loading = parsePtx(call.driver, call.device(), link->text);
     link->options.write(true, loading.words);
     if (loading.code)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules, and the functions that a client takes out of them.
+// Modules, and the functions that a client gets from them.
 #include <cstring>
 
 #include "Images.h"
@@ -62,7 +62,7 @@ CUresult cuModuleUnload(CUmodule handle) {
       return error;
     if (const CUresult error = waitFor(call.driver, *call.context))
       return error;
-    module->unloaded = true; // a graph may still have it
+    module->unloaded = true; // a graph may still refer to it
     call.driver.functions.removeIf([&](const Function &function) { return function.module == module; });
     call.driver.modules.remove(handle);
     return CUDA_SUCCESS;
@@ -79,7 +79,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *
     const kiln::ptx::Entry *entry = module->code->module().find(name);
     if (!entry)
       return CUDA_ERROR_NOT_FOUND;
-    CUfunction &known = module->functions[name]; // attributes are of the function, not of the handle
+    CUfunction &known = module->functions[name]; // attributes belong to the function, not to the handle
     if (!known) {
       auto made = std::make_shared<Function>();
       made->context = call.context;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What handles stand for: contexts, streams and their queued work, events, modules, captures and graphs. All of it is
-// touched under the driver's lock only.
+// The objects that handles stand for: contexts, streams and their queued work, events, modules, captures and graphs.
+// They are accessed under the driver's lock only.
 #pragma once
 
 #include <deque>
@@ -24,23 +24,23 @@ struct Driver;
 struct Stream;
 struct Capture;
 
-/// Of work that went wrong, with the words for the test.
+/// The error of work that failed, with the message for the test.
 struct Failure {
   CUresult code = CUDA_SUCCESS;
   std::string words;
   explicit operator bool() const { return code != CUDA_SUCCESS; }
 };
 
-/// Something that a stream runs, or a graph's node.
+/// Work that a stream runs, or a node of a graph.
 struct Work {
   enum class Kind { kernel, copy, graph, marker };
   Kind kind = Kind::marker;
-  /// Of the context that the stream is in. Empty for graphs and for markers that only wait.
+  /// Runs in the stream's context. Empty for graphs and for markers that only wait.
   std::function<Failure(Driver &, Context &)> run;
-  std::shared_ptr<const std::vector<Work>> nodes; ///< of a graph, in an order that respects their edges
+  std::shared_ptr<const std::vector<Work>> nodes; ///< the nodes of a graph, in an order that respects their edges
 };
 
-/// All that a stream had been given at some time: its first `count` items.
+/// A position in a stream: its first `count` items.
 struct Point {
   std::shared_ptr<Stream> stream;
   std::uint64_t count = 0;
@@ -53,9 +53,9 @@ struct Item {
 };
 
 struct Stream {
-  Context *context = nullptr; ///< null: it is destroyed
+  Context *context = nullptr; ///< null after its destruction
   bool blocking = true;       ///< ordered with the legacy stream
-  bool destroyed = false;     ///< its handle is; the queue runs to its end
+  bool destroyed = false;     ///< the handle is destroyed; the queued work still runs
   std::uint64_t submitted = 0, completed = 0;
   std::deque<Item> items;
   std::shared_ptr<Capture> capture;
@@ -67,7 +67,7 @@ struct Stream {
 
 inline bool Point::reached() const { return stream->completed >= count; }
 
-/// Which nodes of each stream something comes after, for forks and joins in a capture.
+/// A vector clock: for each stream, how many of its nodes come before. Detects forks and joins in a capture.
 using Clock = std::map<const Stream *, std::uint64_t>;
 inline void merge(Clock &into, const Clock &from) {
   for (const auto &[stream, count] : from)
@@ -81,7 +81,7 @@ struct Capture {
   Context *context = nullptr;
   bool invalidated = false, ended = false;
   std::vector<Work> nodes;
-  std::map<const Stream *, Clock> clocks; ///< of the streams that take part
+  std::map<const Stream *, Clock> clocks; ///< the clocks of the participating streams
 };
 
 struct Event {
@@ -89,14 +89,14 @@ struct Event {
   bool timing = true;
   std::optional<Point> recorded;
   std::shared_ptr<std::uint64_t> time; ///< nanoseconds; written when the record runs
-  std::shared_ptr<Capture> capture;    ///< it was recorded last in one
+  std::shared_ptr<Capture> capture;    ///< the capture in which it was last recorded
   Clock clock;
 };
 
 struct Graph {
   Context *context = nullptr;
   std::shared_ptr<const std::vector<Work>> nodes;
-  std::optional<Point> launched; ///< the last time: an executable graph does not run beside itself
+  std::optional<Point> launched; ///< by the last launch: an executable graph does not overlap with itself
 };
 
 struct LoadedImage {
@@ -117,9 +117,9 @@ struct Function {
 
 struct JitOptions {
   void **values = nullptr;
-  char *log[2] = {};           ///< of information, of errors
-  std::size_t size[2] = {};    ///< bytes that the client's buffers have
-  int sizeIndex[2] = {-1, -1}; ///< of the option that takes the bytes written
+  char *log[2] = {};           ///< for information and for errors
+  std::size_t size[2] = {};    ///< bytes of the client's buffers
+  int sizeIndex[2] = {-1, -1}; ///< index of the option that receives the number of bytes written
   void write(bool error, const std::string &words) const;
 };
 
@@ -140,7 +140,7 @@ struct Pinned {
   Pinned &operator=(const Pinned &) = delete;
 };
 
-/// What an allocation takes from its device.
+/// Returns the bytes of device memory that an allocation uses.
 constexpr std::size_t footprint(std::size_t bytes) { return (bytes + 511) / 512 * 512; }
 
 struct Context {
@@ -150,10 +150,10 @@ struct Context {
   CUdevice device;
   bool primary;
   ptx::Memory memory;
-  std::map<CUdeviceptr, std::size_t> allocations; ///< bytes that were asked for
+  std::map<CUdeviceptr, std::size_t> allocations; ///< requested bytes
   CUresult sticky = CUDA_SUCCESS;
   std::shared_ptr<Stream> legacy;
-  std::vector<std::shared_ptr<Stream>> streams; ///< the legacy one too, and those that run to their end
+  std::vector<std::shared_ptr<Stream>> streams; ///< the legacy stream too, and destroyed streams with queued work
 };
 
 } // namespace kiln::fake

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams as queues. An item waits for points of other streams that were reached by submission before it was put in,
-// so that whatever is waited for can run.
+// Streams as queues. An item waits only for points of other streams whose work was submitted before it, so that there
+// is no deadlock: every dependence can run.
 #include "Queue.h"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace kiln::fake {
 namespace {
 
-constexpr std::uint64_t copyTime = 1000; // nanoseconds; of the clock that events read
+constexpr std::uint64_t copyTime = 1000; // nanoseconds, in the clock that events read
 
 Failure execute(Driver &driver, Context &context, const Work &work) {
   if (work.kind == Work::Kind::graph) {
@@ -37,7 +37,7 @@ Failure execute(Driver &driver, Context &context, const Work &work) {
 
 void run(Driver &driver, Stream &stream, std::uint64_t count);
 
-/// What is first in the stream, and all that it waits for.
+/// Runs the first item of the stream, after its dependences.
 void runFirst(Driver &driver, Stream &stream) {
   const Item item = std::move(stream.items.front());
   stream.items.pop_front();
@@ -45,7 +45,7 @@ void runFirst(Driver &driver, Stream &stream) {
   for (const Point &point : item.after)
     run(driver, *point.stream, point.count);
   if (stream.completed != number)
-    return; // what it waits for has failed, in the same context
+    return; // a dependence has failed, in the same context
   const Failure failure = execute(driver, *stream.context, item.work);
   if (failure)
     driver.fail(*stream.context, failure);
@@ -69,7 +69,7 @@ void runOthers(Driver &driver, const Context &context) {
     run(driver, *stream, stream->submitted);
 }
 
-/// The points of streams that the legacy stream waits for, or, of another one, that of the legacy stream.
+/// Returns the implicit dependences: for the legacy stream the blocking streams, for a blocking stream the legacy one.
 std::vector<Point> implicitOrder(const Stream &stream) {
   std::vector<Point> points;
   const Context &context = *stream.context;
@@ -108,7 +108,7 @@ CUresult submitAndWait(Call &call, Work work) {
 CUresult waitFor(Driver &driver, const Point &point) {
   Context *context = point.stream->context;
   if (!context)
-    return CUDA_SUCCESS; // it went, and the work with it
+    return CUDA_SUCCESS; // it was destroyed with its work
   if (!point.reached())
     runOthers(driver, *context);
   run(driver, *point.stream, point.count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams, and what waits for them.
+// Streams, and the calls that wait for them.
 #include "Capture.h"
 #include "Queue.h"
 
@@ -8,7 +8,7 @@ using namespace kiln::fake;
 
 namespace {
 
-/// That the state of the stream may be asked for, which no capture allows.
+/// Checks that the state of the stream may be queried, which a capture forbids.
 CUresult allowWait(Stream &stream) {
   if (stream.capture) {
     invalidate(stream);
@@ -40,7 +40,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
     if (stream == stream->context->legacy)
       return CUDA_ERROR_INVALID_HANDLE;
     leave(call.driver, *stream);
-    stream->destroyed = true; // what is in it still runs, when something waits for it
+    stream->destroyed = true; // queued work still runs, when a call waits for it
     if (stream->items.empty())
       std::erase(stream->context->streams, stream);
     call.driver.streams.remove(handle);
@@ -68,7 +68,7 @@ CUresult cuStreamQuery(CUstream handle) {
       return error;
     if (stream->items.empty())
       return CUDA_SUCCESS;
-    step(call.driver, Point{stream, stream->submitted}); // whoever asks often enough sees the end
+    step(call.driver, Point{stream, stream->submitted}); // each query runs one item, so that polling reaches the end
     return stream->context->sticky ? stream->context->sticky : CUDA_ERROR_NOT_READY;
   });
 }

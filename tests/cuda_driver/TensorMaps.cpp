@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensor maps, as the interpreter encodes them.
+// Tensor maps, in the interpreter's encoding.
 #include <cstring>
 
 #include "Driver.h"
@@ -11,7 +11,7 @@ using namespace kiln::fake;
 
 namespace {
 
-/// Bytes of the elements, by the number of their type; 0: there is none such.
+/// Bytes per element, by type number; 0 for an unknown type.
 constexpr unsigned elementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 
 CUresult fill(ptx::TensorMap &map, const std::uint64_t *extents, const std::uint64_t *strides, const std::uint32_t *box,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream capture: forks and joins, and what it forbids.
+// Stream capture: forks, joins, and forbidden calls.
 #include <thread>
 
 #include "capturing.h"
@@ -37,7 +37,7 @@ TEST_F(Captures, ForkAndJoin) {
   EXPECT_EQ(CU(cuEventSynchronize)(join), CUDA_ERROR_CAPTURED_EVENT);
   EXPECT_EQ(CU(cuEventQuery)(fork), CUDA_ERROR_CAPTURED_EVENT);
   EXPECT_EQ(CU(cuStreamWaitEvent)(t, join, 0), CUDA_ERROR_CAPTURED_EVENT);
-  OK(CU(cuEventRecord)(join, t)); // in no capture any more
+  OK(CU(cuEventRecord)(join, t)); // no longer in a capture
   OK(CU(cuEventSynchronize)(join));
 }
 
@@ -49,7 +49,7 @@ TEST_F(Captures, AForkMustJoin) {
   OK(CU(cuStreamWaitEvent)(t, fork, 0));
   OK(twice(t, pointer));
   OK(CU(cuEventRecord)(join, t));
-  OK(twice(t, pointer)); // behind the join
+  OK(twice(t, pointer)); // after the join event
   OK(CU(cuStreamWaitEvent)(s, join, 0));
   EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   EXPECT_EQ(graph, nullptr);
@@ -117,7 +117,7 @@ TEST_F(Captures, ARelaxedOneEndsAnywhere) {
   EXPECT_EQ(elsewhere, CUDA_SUCCESS);
 }
 
-/// Each of these ends a capture that is not relaxed.
+/// Each of these calls invalidates a capture that is not relaxed.
 TEST_F(Captures, UnsafeCalls) {
   const CUevent e = event();
   CUdeviceptr made = 0;
@@ -193,7 +193,7 @@ TEST_F(Captures, TheLegacyStreamAndCapturesOfBlockingStreams) {
     EXPECT_EQ(call(), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     expectInvalidated();
   }
-  s = stream(); // one that does not block: the legacy stream has nothing to do with it
+  s = stream(); // a non-blocking stream, which has no order with the legacy stream
   OK(begin(captureRelaxed));
   OK(twice(nullptr, pointer));
   OK(end());

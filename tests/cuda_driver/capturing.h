@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream that captures, a number on the device that its kernels double, and the graph that comes of it.
+// A fixture: a stream that captures, a number on the device that its kernels double, and the captured graph.
 #pragma once
 
 #include "client.h"
@@ -17,7 +17,7 @@ protected:
   }
   CUresult begin(int mode = captureGlobal) { return CU(cuStreamBeginCapture_v2)(s, mode); }
   CUresult end() { return CU(cuStreamEndCapture)(s, &graph); }
-  /// The capture has been invalidated, and says so to its end.
+  /// Checks that the capture has been invalidated, and that its end returns the error.
   void expectInvalidated() {
     CUstreamCaptureStatus status = captureStatusNone;
     OK(CU(cuStreamIsCapturing)(s, &status));
@@ -27,7 +27,7 @@ protected:
     EXPECT_EQ(graph, nullptr);
     OK(CU(cuStreamIsCapturing)(s, &status));
     EXPECT_EQ(status, captureStatusNone);
-    OK(twice(s, pointer)); // the stream is as before
+    OK(twice(s, pointer)); // the stream works as before
     OK(CU(cuStreamSynchronize)(s));
   }
   CUgraphExec executable() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A client of the driver as a program has it: the library by dlopen, its functions by dlsym. The fixture starts each
-// test from the initial state and ends it with nothing alive.
+// test in the initial state and checks at its end that nothing is leaked.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace kiln::fake {
 
 #define OK(call) ASSERT_EQ(call, CUDA_SUCCESS)
 
-/// The library, opened as the run time does it.
+/// Opens the library as the run time does.
 inline void *library() {
   static void *const handle = [] {
     const char *path = std::getenv("KILN_CUDA_DRIVER");
@@ -35,7 +35,7 @@ inline void *library() {
   return handle;
 }
 
-/// The function of the library that has the name and type of a declaration.
+/// Returns the library's function with the name and type of a declaration.
 template <class Function> Function *symbol(const char *name, Function *) {
   auto *found = reinterpret_cast<Function *>(dlsym(library(), name));
   if (!found) {
@@ -61,7 +61,7 @@ protected:
   bool leaksAreMeant = false;
 };
 
-/// With a context of device 0, which goes with all that the test has made in it.
+/// A fixture with a context of device 0, which is destroyed with all objects that the test has made in it.
 class CudaContext : public Cuda {
 protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ protected:
     OK(CU(cuInit)(0));
     OK(CU(cuCtxCreate_v2)(&context, 0, 0));
   }
-  /// On another machine than the default one.
+  /// Starts again on another machine than the default one.
   void restart(const char *devices, int version = 12040) {
     OK(CU(cuCtxDestroy_v2)(context));
     context = nullptr;
@@ -100,7 +100,7 @@ protected:
     EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_SUCCESS);
     return pointer;
   }
-  /// By the legacy stream, which does not wait for streams that do not block.
+  /// Copies by the legacy stream, which does not wait for non-blocking streams.
   std::vector<unsigned> download(CUdeviceptr pointer, std::size_t count) {
     std::vector<unsigned> values(count);
     EXPECT_EQ(CU(cuMemcpyDtoH_v2)(values.data(), pointer, count * 4), CUDA_SUCCESS);
@@ -116,7 +116,7 @@ protected:
     EXPECT_EQ(CU(cuModuleGetFunction)(&function, module, name), CUDA_SUCCESS);
     return function;
   }
-  /// One block, with these parameters.
+  /// Launches one block with these parameters.
   template <class... Parameters>
   CUresult launch(CUfunction function, CUstream stream, unsigned threads, const Parameters &...parameters) {
     void *pointers[] = {const_cast<Parameters *>(&parameters)..., nullptr};

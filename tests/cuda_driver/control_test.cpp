@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests see and steer: records, injected errors, leaks, the environment; and clients of many threads.
+// Records, injected errors, leaks, the environment, and multithreaded clients.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -67,7 +67,7 @@ TEST_F(Control, ErrorsAreInjected) {
   EXPECT_EQ(CU(kiln_fake_cuda_injections_waiting)(), 1U);
   CUstream s = nullptr;
   EXPECT_EQ(CU(cuStreamCreate)(&s, 0), CUDA_ERROR_UNKNOWN);
-  EXPECT_EQ(alive().streams, 0U); // nothing else has happened
+  EXPECT_EQ(alive().streams, 0U); // the call had no other effect
   EXPECT_EQ(alive().allocations, 2U);
   EXPECT_EQ(alive().allocated_bytes, 32U);
   inject("*", 3, CUDA_ERROR_NOT_PERMITTED);
@@ -174,7 +174,7 @@ TEST_F(Control, WhatACallLacksInAnOldDriver) {
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_NOT_SUPPORTED);
 }
 
-/// What an old driver does not have, dlsym does not find in this one.
+/// The old library exports no function that an old driver lacks.
 TEST_F(Control, TheOldLibrary) {
   void *old = dlopen(KILN_FAKE_CUDA_OLD, RTLD_NOW | RTLD_LOCAL);
   ASSERT_TRUE(old) << dlerror();
@@ -182,7 +182,7 @@ TEST_F(Control, TheOldLibrary) {
   EXPECT_TRUE(dlsym(old, "kiln_fake_cuda_reset"));
   EXPECT_FALSE(dlsym(old, "cuLaunchKernelEx"));
   EXPECT_FALSE(dlsym(old, "cuTensorMapEncodeTiled"));
-  EXPECT_FALSE(dlsym(library(), "cuMemAllocManaged")); // what is not modelled, neither has
+  EXPECT_FALSE(dlsym(library(), "cuMemAllocManaged")); // neither library exports functions that are not modelled
 }
 
 class Environment : public Cuda {
@@ -239,7 +239,7 @@ TEST_F(Environment, TheLog) {
   std::filesystem::remove(path);
 }
 
-/// A context each, of two devices, each with its own stream and memory.
+/// Each thread has a context of one of two devices, with its own stream and memory.
 TEST_F(Control, ManyThreads) {
   OK(CU(cuCtxDestroy_v2)(context));
   context = nullptr;

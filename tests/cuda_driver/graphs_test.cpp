@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a capture records, and what its graph does again.
+// Replay of captured graphs.
 #include "capturing.h"
 
 namespace kiln::fake {
@@ -28,11 +28,11 @@ TEST_F(Graphs, WorkIsRecordedAndRunsWithEachLaunch) {
   EXPECT_NE(nodes[1], nullptr);
   EXPECT_EQ(nodes[2], nullptr);
   const CUgraphExec run = executable();
-  OK(CU(cuGraphDestroy)(graph)); // which the executable one does not need
+  OK(CU(cuGraphDestroy)(graph)); // the executable graph does not need it
   OK(CU(cuGraphLaunch)(run, s));
   EXPECT_EQ(number(pointer), 1U);
   OK(CU(cuGraphLaunch)(run, s));
-  OK(CU(cuGraphExecDestroy)(run)); // nor what is queued that one
+  OK(CU(cuGraphExecDestroy)(run)); // queued launches do not need it
   EXPECT_EQ(CU(cuGraphLaunch)(run, s), CUDA_ERROR_INVALID_HANDLE);
   OK(CU(cuStreamSynchronize)(s));
   EXPECT_EQ(number(pointer), 16U);
@@ -86,7 +86,7 @@ TEST_F(Graphs, OneGraphDoesNotRunBesideItself) {
   OK(store(t, pointer, 10));
   OK(CU(cuGraphLaunch)(run, t));
   OK(CU(cuGraphLaunch)(run, s));
-  OK(CU(cuStreamSynchronize)(s)); // and so t's
+  OK(CU(cuStreamSynchronize)(s)); // this also waits for the launch in t
   EXPECT_EQ(number(pointer), 40U);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The PTX that the tests run.
+// The PTX of the tests' kernels.
 #pragma once
 
 namespace kiln::fake {
 
-/// saxpy(x, y, a, n): y += a x. store(p, value). twice(p): p = 2 p, so that an order shows. reverse(p): the block's
-/// numbers in reverse, by dynamic shared memory. spin(): for ever. wild(p): writes behind two numbers. two: 64 bytes of
-/// static shared memory and at most 64 threads.
+/// saxpy(x, y, a, n): y += a x. store(p, value). twice(p): p = 2 p, so that the order of operations is visible.
+/// reverse(p): reverses the block's numbers through dynamic shared memory. spin(): never ends. wild(p): writes past the
+/// end of two numbers. two: 64 bytes of static shared memory and at most 64 threads.
 inline constexpr char simpleKernels[] = R"(
 .version 7.0
 .target sm_80
@@ -103,7 +103,7 @@ inline constexpr char boundedKernel[] = R"(
 }
 )";
 
-/// ranks(p): the rank of a block in its cluster, to p[block].
+/// ranks(p): writes the rank of a block in its cluster to p[block].
 inline constexpr char clusterKernel[] = R"(
 .version 8.0
 .target sm_90a
@@ -121,7 +121,7 @@ inline constexpr char clusterKernel[] = R"(
 }
 )";
 
-/// copy(map, p): a box of 4 x 8 numbers at (0, 2) of the tensor, to p.
+/// copy(map, p): copies a box of 4 x 8 numbers at (0, 2) of the tensor to p.
 inline constexpr char tensorKernel[] = R"(
 .version 8.0
 .target sm_90a

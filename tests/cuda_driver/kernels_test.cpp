@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches and what goes wrong in them.
+// Launches and their errors.
 #include "client.h"
 
 namespace kiln::fake {
@@ -8,7 +8,7 @@ namespace {
 
 class Kernels : public CudaContext {
 protected:
-  /// A launch of one block without parameters but a pointer.
+  /// Launches one block with a pointer as its only parameter.
   CUresult shared(CUfunction function, unsigned bytes, CUdeviceptr pointer, unsigned threads = 8) {
     void *parameters[] = {&pointer};
     return CU(cuLaunchKernel)(function, 1, 1, 1, threads, 1, 1, bytes, nullptr, parameters, nullptr);
@@ -113,7 +113,7 @@ TEST_F(Kernels, AFaultStaysWithItsContext) {
   leaksAreMeant = true;
   CUdeviceptr pointer = upload({1, 2});
   OK(launch(kernel("wild"), nullptr, 1, pointer));
-  OK(twice(nullptr, pointer)); // nothing is known yet
+  OK(twice(nullptr, pointer)); // the error is not yet known
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(waiting(), 0U);
   const std::string words = CU(kiln_fake_cuda_failure)();
@@ -126,12 +126,12 @@ TEST_F(Kernels, AFaultStaysWithItsContext) {
   EXPECT_EQ(CU(cuStreamCreate)(&made, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(CU(cuModuleUnload)(module), CUDA_ERROR_ILLEGAL_ADDRESS);
   CUdevice device = -1;
-  OK(CU(cuCtxGetDevice)(&device)); // what has to do with no work
+  OK(CU(cuCtxGetDevice)(&device)); // which involves no work
   OK(CU(cuCtxDestroy_v2)(context));
   context = nullptr;
   kiln_fake_cuda_leaks_t leaks;
   CU(kiln_fake_cuda_alive)(&leaks);
-  EXPECT_EQ(leaks.orphans, 0U); // nobody could have given them back
+  EXPECT_EQ(leaks.orphans, 0U); // they could not have been released
   CUcontext other = nullptr;
   OK(CU(cuCtxCreate_v2)(&other, 0, 0));
   OK(CU(cuCtxSynchronize)());
@@ -154,7 +154,7 @@ TEST_F(Kernels, OtherFaults) {
   OK(launch(kernel("twice"), nullptr, 1, upload({1, 1}) + 2));
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_MISALIGNED_ADDRESS);
   restart("9.0");
-  OK(launch(kernel("twice"), nullptr, 1, allocate(4))); // which nobody has written
+  OK(launch(kernel("twice"), nullptr, 1, allocate(4))); // uninitialised memory
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_LAUNCH_FAILED);
   restart("9.0");
   CU(kiln_fake_cuda_set_instruction_limit)(1000);
@@ -193,7 +193,7 @@ TEST_F(Kernels, TensorMaps) {
   };
   EXPECT_EQ(encode(odd, box, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(encode(strides, wide, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(encode(strides, huge, 0), CUDA_ERROR_INVALID_VALUE); // and not 8
+  EXPECT_EQ(encode(strides, huge, 0), CUDA_ERROR_INVALID_VALUE); // not truncated to 8
   EXPECT_EQ(encode(strides, box, 9), CUDA_ERROR_INVALID_VALUE);
   OK(encode(strides, box, 0));
   OK(launch(kernel("copy", tensorKernel), nullptr, 32, map, pointer));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of devices and of the host, and when copies read and write it.
+// Device and host memory, and when copies read and write it.
 #include "client.h"
 
 namespace kiln::fake {
@@ -77,7 +77,7 @@ TEST_F(Memories, Memsets) {
   OK(CU(cuMemsetD8_v2)(pointer, 0x11, 4));
   OK(CU(cuMemsetD32Async)(pointer + 8, 77, 2, nullptr));
   OK(CU(cuMemsetD8Async)(pointer + 15, 1, 1, nullptr));
-  EXPECT_EQ(waiting(), 3U); // none of them waits
+  EXPECT_EQ(waiting(), 3U); // none of the three calls waits
   EXPECT_EQ(download(pointer, 4), (std::vector<unsigned>{0x11111111, 2, 77, 77 + (1U << 24)}));
 }
 
@@ -129,21 +129,21 @@ TEST_F(Memories, PinnedMemoryMustLiveUntilThen) {
   EXPECT_NE(std::string(CU(kiln_fake_cuda_failure)()).find("freed before it ran"), std::string::npos);
 }
 
-/// "The DMA to final destination may not have completed."
+/// The documentation says: "The DMA to final destination may not have completed."
 TEST_F(Memories, ASynchronousCopyOfPageableMemoryMayStillBeUnderWay) {
   const CUdeviceptr pointer = upload({0});
   const CUstream s = stream();
   const unsigned value = 5;
   unsigned *locked = pinned(1), got = 9;
   OK(CU(cuMemcpyHtoD_v2)(pointer, &value, 4));
-  OK(CU(cuMemcpyDtoHAsync_v2)(&got, pointer, 4, s)); // of a stream that has no order with the legacy one
+  OK(CU(cuMemcpyDtoHAsync_v2)(&got, pointer, 4, s)); // in a stream without an order with the legacy one
   OK(CU(cuStreamSynchronize)(s));
   EXPECT_EQ(got, 0U);
   OK(CU(cuStreamSynchronize)(nullptr));
   OK(CU(cuMemcpyDtoHAsync_v2)(&got, pointer, 4, s));
   OK(CU(cuStreamSynchronize)(s));
   EXPECT_EQ(got, 5U);
-  *locked = 6; // pinned memory is copied to the end
+  *locked = 6; // pinned memory: the call waits for the copy
   OK(CU(cuMemcpyHtoD_v2)(pointer, locked, 4));
   EXPECT_EQ(waiting(), 0U);
   OK(CU(cuMemFreeHost)(locked));
@@ -172,7 +172,7 @@ TEST_F(Memories, RowsWithPitches) {
   copy.dstPitch = 16, copy.dstXInBytes = 8;
   copy.WidthInBytes = 8, copy.Height = 3;
   OK(CU(cuMemcpy2DAsync_v2)(&copy, s));
-  values.assign(20, 0); // they are staged
+  values.assign(20, 0); // the rows are staged
   OK(CU(cuStreamSynchronize)(s));
   EXPECT_EQ(download(pointer, 12), (std::vector<unsigned>{9, 9, 6, 7, 9, 9, 11, 12, 9, 9, 16, 17}));
   copy.dstPitch = 12;

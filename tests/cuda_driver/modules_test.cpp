@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules, their functions, and what loads where.
+// Modules, their functions, and which images load on which device.
 #include <cstring>
 
 #include "client.h"
@@ -85,7 +85,7 @@ TEST_F(Modules, TargetsAndVersions) {
   EXPECT_EQ(load(text("7.0", "sm_90a")), CUDA_ERROR_NO_BINARY_FOR_GPU);
   restart("12.0", 13000);
   OK(load(text("9.0", "sm_90")));
-  EXPECT_EQ(load(text("8.0", "sm_90a")), CUDA_ERROR_NO_BINARY_FOR_GPU); // for 9.0 alone
+  EXPECT_EQ(load(text("8.0", "sm_90a")), CUDA_ERROR_NO_BINARY_FOR_GPU); // for 9.0 only
   restart("9.0", 12080);
   OK(load(text("8.7", "sm_80")));
   EXPECT_EQ(load(text("8.8", "sm_80")), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program with this file runs CUDA models on the interpreter of tests/ptx, unless KILN_CUDA_DRIVER names another
-// driver, such as libcuda.so.1 where there is a GPU.
+// A program that links this file runs CUDA models on the interpreter of tests/ptx, unless KILN_CUDA_DRIVER names
+// another driver, such as libcuda.so.1 on a machine with a GPU.
 #include <cstdlib>
 
 namespace {

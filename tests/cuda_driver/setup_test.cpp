@@ -18,7 +18,7 @@ TEST_F(Setup, NothingWorksBeforeCuInit) {
   EXPECT_EQ(CU(cuMemAlloc_v2)(&pointer, 16), CUDA_ERROR_NOT_INITIALIZED);
   EXPECT_EQ(CU(cuCtxGetCurrent)(&context), CUDA_ERROR_NOT_INITIALIZED);
   EXPECT_EQ(CU(cuDevicePrimaryCtxRetain)(&context, 0), CUDA_ERROR_NOT_INITIALIZED);
-  OK(CU(cuDriverGetVersion)(&count)); // the exception
+  OK(CU(cuDriverGetVersion)(&count)); // needs no initialisation
   EXPECT_EQ(count, 12040);
   EXPECT_EQ(CU(cuInit)(1), CUDA_ERROR_INVALID_VALUE);
   OK(CU(cuInit)(0));
@@ -105,7 +105,7 @@ TEST_F(Setup, MostCallsNeedACurrentContext) {
   EXPECT_EQ(CU(cuCtxGetDevice)(&device), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_EQ(CU(cuCtxPopCurrent_v2)(nullptr), CUDA_ERROR_INVALID_CONTEXT);
   CUcontext context = nullptr;
-  OK(CU(cuDevicePrimaryCtxRetain)(&context, 0)); // which does not make it current
+  OK(CU(cuDevicePrimaryCtxRetain)(&context, 0)); // does not make it current
   EXPECT_EQ(CU(cuCtxSynchronize)(), CUDA_ERROR_INVALID_CONTEXT);
   OK(CU(cuCtxSetCurrent)(context));
   OK(CU(cuCtxSynchronize)());
@@ -128,8 +128,8 @@ TEST_F(Setup, ContextsStack) {
   EXPECT_EQ(got, first);
   OK(CU(cuCtxPopCurrent_v2)(&got));
   EXPECT_EQ(got, first);
-  OK(CU(cuCtxSetCurrent)(first)); // in the place of the second
-  OK(CU(cuCtxDestroy_v2)(first)); // and popped
+  OK(CU(cuCtxSetCurrent)(first)); // replaces the second one
+  OK(CU(cuCtxDestroy_v2)(first)); // which also pops it
   OK(CU(cuCtxGetCurrent)(&got));
   EXPECT_EQ(got, first);
   EXPECT_EQ(CU(cuCtxGetDevice)(&device), CUDA_ERROR_CONTEXT_IS_DESTROYED);
@@ -184,7 +184,7 @@ TEST_F(Setup, ObjectsOfADestroyedContextAreUnknown) {
   OK(CU(cuModuleLoadData)(&module, simpleKernels));
   OK(CU(cuModuleGetFunction)(&function, module, "spin"));
   OK(CU(cuMemAlloc_v2)(&pointer, 16));
-  OK(CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr)); // and never runs
+  OK(CU(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr)); // which never runs
   OK(CU(cuCtxDestroy_v2)(first));
   OK(CU(cuCtxCreate_v2)(&second, 0, 0));
   EXPECT_EQ(CU(cuStreamSynchronize)(stream), CUDA_ERROR_INVALID_HANDLE);

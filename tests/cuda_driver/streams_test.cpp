@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When work runs, and in which order: streams, events, the legacy stream.
+// When and in which order work runs: streams, events, the legacy stream.
 #include "client.h"
 
 namespace kiln::fake {
@@ -83,7 +83,7 @@ TEST_F(Streams, WithoutTheEventTheOrderIsLost) {
   OK(CU(cuStreamSynchronize)(s));
 }
 
-/// A wait for an event that is recorded again later is for what it was at the time of the wait.
+/// A wait for an event that is recorded again later refers to the record at the time of the wait.
 TEST_F(Streams, EventsAreWhatTheyWere) {
   const CUdeviceptr a = upload({1}), b = upload({1});
   const CUstream s = stream(), t = stream();
@@ -155,7 +155,8 @@ TEST_F(Streams, TheLegacyStreamAndOthersThatDoNotBlock) {
   EXPECT_EQ(number(pointer), 5U);
 }
 
-/// Lazily, what is not waited for comes late; eagerly, it comes early. A missing order shows under one of them.
+/// In lazy mode, work that no call waits for runs late; in eager mode, it runs early. A missing order fails in one
+/// mode.
 TEST_F(Streams, EagerStreams) {
   const CUdeviceptr pointer = upload({1});
   const CUstream s = stream(), t = stream();
@@ -193,7 +194,7 @@ TEST_F(Streams, HandlesAreChecked) {
   EXPECT_EQ(CU(cuEventRecord)(e, nullptr), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(CU(cuStreamWaitEvent)(nullptr, e, 0), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(CU(cuEventQuery)(e), CUDA_ERROR_INVALID_HANDLE);
-  OK(CU(cuStreamSynchronize)(reinterpret_cast<CUstream>(1))); // the legacy stream by its other name
+  OK(CU(cuStreamSynchronize)(reinterpret_cast<CUstream>(1))); // the other handle of the legacy stream
 }
 
 /// Kernels and event records need a stream of their context; waits may cross contexts.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Collects the example of every op description from the documentation that mlir-tblgen writes, and prints each as a function
-# whose arguments are what the example uses and does not define. Fails if an op has no example.
+# Collects the example of every op description from the documentation that mlir-tblgen writes, and prints each as a
+# function whose arguments are the values that the example uses and does not define. Fails if an op has no example.
 import re
 import sys
 
 
 def operand_types(text):
-    """Types separated by commas that stand in no bracket."""
+    """Splits types at the commas outside of brackets."""
     depth, parts = 0, [""]
     for previous, c in zip(" " + text, text):
         depth += (c in "<([") - (c in ">)]" and not (c == ">" and previous == "-"))
@@ -37,12 +37,12 @@ def function(name, example):
             single = re.search(r":\s*(tensor<.*?>)\s*(?:->|$)", statement.strip(), re.S)
             types = operand_types(single.group(1)) if single else []
             types *= len(uses) if len(types) == 1 else 1
-        # What is not in the signature are the extents of a call.
+        # Values that are not in the signature are the dimensions of a call.
         types = ["index"] * (len(uses) - len(types)) + types
         for use, kind in zip(uses, types):
             if use not in defined:
                 arguments[use] = kind
-    # Called kernels exist with the types of the call.
+    # Declares called kernels with the types of the call.
     kernels = ""
     for callee in re.findall(r"@(\w+)", example):
         call = re.search(r"\((%.*?)\)\s*:\s*\((.*)\)\s*->\s*(.*)", example, re.S)
@@ -61,7 +61,7 @@ def main():
         example = re.search(r"```mlir\n(.*?)```", op, re.S)
         if example:
             print(function("example_" + name.group(1), example.group(1).rstrip()))
-        elif name.group(1) != "yield":  # in the example of repeat
+        elif name.group(1) != "yield":  # part of the example of repeat
             missing.append(name.group(1))
     if missing:
         sys.exit("no example: " + ", ".join(missing))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents as polynomials: canonical forms, bounds, Dims, messages.
+// Dimensions as polynomials: canonical forms, bounds, Dims, messages.
 #include "compiler/dialect/Extents.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 class Extents : public testing::Test {
 protected:
   MLIRContext context;
-  KilnDialect *dialect = context.getOrLoadDialect<KilnDialect>(); // before the attributes
+  KilnDialect *dialect = context.getOrLoadDialect<KilnDialect>(); // loaded before the attributes
   AffineExpr batch = getAffineSymbolExpr(0, &context), tokens = getAffineSymbolExpr(1, &context);
   SymbolAttr symbols[2] = {SymbolAttr::get(&context, "tokens", 1, 64, ""),
                            SymbolAttr::get(&context, "batch", 2, 8, "")};

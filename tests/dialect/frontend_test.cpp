@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Graphs that did not come from the DSL: whatever is wrong with one becomes a diagnostic. Each case starts from a good
-// graph of a stack of biased layers and breaks one thing.
+// Malformed graphs, as from another frontend than the DSL: each error gives a diagnostic. Each case starts with a
+// correct graph of a stack of biased layers and breaks one thing.
 #include "compiler/frontend/Import.h"
 
 #include <functional>
@@ -16,7 +16,7 @@
 namespace kiln {
 namespace {
 
-/// forward(x [tokens, 4]) = h(x) with h 3 layers of exp(x + bias).
+/// forward(x [tokens, 4]) = h(x), where h is a stack of 3 layers of exp(x + bias).
 Graph goodGraph() {
   Graph graph;
   const std::vector<Dim> shape = {Dim("tokens", 1, 16), 4};
@@ -58,7 +58,7 @@ Graph goodGraph() {
   return graph;
 }
 
-/// The first diagnostic of the import; empty if there is a module.
+/// Returns the first diagnostic of the import, or an empty string.
 std::string importError(const Graph &graph) {
   mlir::MLIRContext context;
   std::string first;

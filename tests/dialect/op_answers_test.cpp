@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ops say of themselves, beside what the language says of the same operations.
+// Op interface methods, compared with the DSL's results for the same operations.
 #include "compiler/dialect/Extents.h"
 #include "compiler/frontend/Import.h"
 #include "gpt2/gpt2.h"
@@ -17,7 +17,7 @@ int64_t valueOf(mlir::AffineExpr expr, llvm::ArrayRef<mlir::AffineExpr> symbols)
   return mlir::cast<mlir::AffineConstantExpr>(expr.replaceDimsAndSymbols({}, symbols)).getValue();
 }
 
-/// Of all ops of a block, as often as it runs.
+/// Returns the flops of all ops of a block, with loop bodies multiplied by their trip counts.
 int64_t flopsOf(mlir::Block &block, llvm::ArrayRef<mlir::AffineExpr> symbols) {
   int64_t sum = 0;
   for (mlir::Operation &op : block) {

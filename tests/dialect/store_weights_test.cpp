@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights of a model are stored how.
+// The storage formats of a model's weights.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "kiln/dsl.h"
@@ -128,7 +128,8 @@ TEST(StoreWeights, SaysWhyAnExceptionCannotBeObeyed) {
                                                "reads it otherwise than as a matrix");
 }
 
-/// Stated of a layer's weight and of parameters, one of them read by two entries; two are left to the build.
+/// Storage formats that the spec states for a layer's weight and for parameters, one of which two entries read; two
+/// parameters are left to the build.
 struct Stated : Model {
   Linear<8, 8, true, WeightOrder::in_out, int8> fc{"fc"};
   constexpr auto first(Tensor<i32, 4> tokens) const {
@@ -162,7 +163,7 @@ TEST(StoreWeights, AnExceptionCountsBeforeTheSpecAndThatBeforeThePreset) {
   EXPECT_EQ(said, "");
 }
 
-// Graphs that did not come from the DSL, which refuses such specs by itself.
+// Graphs that did not come from the DSL, which rejects such specs itself.
 TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   auto refusal = [](const std::string &weight, const std::string &text = "f32", Storage storage = int8) {
     Graph graph = trace<Kinds>();
@@ -184,7 +185,7 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
             "forward: a parameter requires a storage of f32, f16, bf16, int8 or int4: got 3");
 }
 
-/// Two products of one value, one of another, and a weight that no linear multiplies by.
+/// Two GEMMs with one activation, one with another, and a weight that no linear uses.
 struct ProductsOfRows : Model {
   constexpr auto forward(Tensor<f32, 4, 8> x) const {
     auto y = linear(x, parameter<f32, 6, 8>(x, "left")) + linear(x, parameter<f32, 6, 8>(x, "right"));
@@ -192,7 +193,7 @@ struct ProductsOfRows : Model {
   }
 };
 
-/// How many linears take rows of int8 and of f32, and how often rows are made.
+/// Returns how many linears take int8 and f32 activations, and how many quantisations there are.
 std::array<int, 3> rowsOf(const std::string &text, std::string &said) {
   mlir::MLIRContext context;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
@@ -213,7 +214,7 @@ std::array<int, 3> rowsOf(const std::string &text, std::string &said) {
 
 TEST(Activations, RowsAreInt8WhereLinearReadsInt8) {
   std::string said;
-  EXPECT_EQ(rowsOf("int8", said), (std::array{3, 0, 3})); // equal ones become one behind the import
+  EXPECT_EQ(rowsOf("int8", said), (std::array{3, 0, 3})); // equal ones are merged by CSE after the import
   EXPECT_EQ(rowsOf("int8 except left=f16", said), (std::array{2, 1, 2}));
   EXPECT_EQ(rowsOf("f32 except right=int8", said), (std::array{1, 2, 1}));
   EXPECT_EQ(said, "");

@@ -1,25 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh ROOT FILE ...: that documents are true to the files they name, relative to ROOT.
+# check.sh ROOT FILE ...: checks that documents agree with the files that they name, relative to ROOT.
 # 1. A path in backticks that begins with a top-level folder, or a top-level file, exists.
 # 2. A relative link outside of code leads to a file or folder.
-# 3. The code block after <!-- quote: PATH --> is the file without its licence line and the comment that begins it, of C++ or of
-#    CMake and its like.
+# 3. The code block after <!-- quote: PATH --> is the file without its licence line and its first comment, in C++ or in
+#    CMake and similar languages.
 set -uo pipefail
 root=$(cd "$1" && pwd)
 shift
 status=0
 fail() { echo "$1"; status=1; }
 
-# The lines of the code block that follows the quote of $2 in the document $1.
+# Prints the lines of the code block that follows the quote of $2 in the document $1.
 quoted() {
   awk -v want="<!-- quote: $2 -->" '
     $0 == want { found = 1; next }
     found && /^```/ { if (inside) exit; inside = 1; next }
     found && inside { print }' "$1"
 }
-# A source file from its first line that is neither comment nor empty.
+# Prints a source file from its first line that is neither comment nor empty.
 body() { awk 'begun || !/^((\/\/|#( |$)).*)?$/ { begun = 1; print }' "$1"; }
 
 for document in "$@"; do

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_clusters.py FOLDER: checks the job files of examples/clusters against Slurm's options, the fields of the objects
-of Kubernetes and the MPI operator, and each other: numbers of ranks, names of programs, parts of a tuning. Prints a
-line for each mistake; 1 if there is one, 77 if Python has no yaml."""
+"""check_clusters.py FOLDER: checks the job files of examples/clusters against Slurm's options, the object fields of
+Kubernetes and the MPI operator, and each other: numbers of ranks, names of programs, parts of a tuning. Prints a
+line for each error. Exits with 1 if there is one, with 77 if Python has no yaml."""
 import pathlib
 import re
 import subprocess
@@ -13,7 +13,7 @@ except ImportError:
     print("skipped: Python has no yaml (package python3-yaml)")
     sys.exit(77)
 
-# Of sbatch(1), those that are sensible here, and whether they take a value.
+# The options of sbatch(1) that are useful here, and whether they take a value.
 SLURM_OPTIONS = {
     "account": True, "array": True, "constraint": True, "cpus-per-task": True, "error": True, "exclusive": False,
     "gpus-per-node": True, "gpus-per-task": True, "gres": True, "job-name": True, "mem": True, "mem-per-cpu": True,
@@ -120,7 +120,7 @@ class Checker:
     # Kubernetes.
 
     def check_pod(self, path, where, template, policies):
-        """The containers of a template; each has an image and a command."""
+        """Checks the containers of a template: each has an image and a command."""
         spec = (template or {}).get("spec") or {}
         containers = spec.get("containers") or []
         self.want(path, containers, f"{where}.template requires spec.containers")

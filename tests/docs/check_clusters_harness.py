@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check_clusters_harness.py FOLDER: check_clusters.py finds what is broken in a copy of the job files, one thing at a
-time."""
+"""check_clusters_harness.py FOLDER: checks that check_clusters.py finds each of several errors in a copy of the job
+files."""
 import pathlib
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import tempfile
 
 CHECK = pathlib.Path(__file__).with_name("check_clusters.py")
 
-# File, what is replaced by what, and what is said.
+# File, old text, new text, expected message.
 MUTATIONS = [
     ("slurm/write.sbatch", "--ntasks=4", "--ntasks=8", "requires ntasks = nodes x ntasks-per-node, got 8, 2 and 2"),
     ("slurm/write.sbatch", "--nodes=2\n#SBATCH --ntasks=4", "--nodes=3\n#SBATCH --ntasks=6",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_harness.sh ROOT: that check.sh finds the three mistakes of broken/page.md.
+# check_harness.sh ROOT: checks that check.sh finds the three errors of broken/page.md.
 set -uo pipefail
 here=$1/tests/docs
 found=$("$here/check.sh" "$1" "$here/broken/page.md") && { echo "check.sh found nothing"; exit 1; }

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_ops.sh ROOT [OPS.DEF]: every row of the table of operations has gone the way of docs/adding-an-op.md: a heading in
-# the specification, an op in the dialect, a dialect test and, if it computes something, a test against an f64 loop.
-# (That random models have it is tests/fuzz/random_graph_test.cpp's.)
+# check_ops.sh ROOT [OPS.DEF]: checks that every row of the table of operations follows docs/adding-an-op.md: a heading
+# in the specification, an op in the dialect, a dialect test and, if it computes something, a test against an f64 loop.
+# (tests/fuzz/random_graph_test.cpp checks that random models contain it.)
 set -uo pipefail
 root=$1 table=${2:-$1/dsl/include/kiln/ops.def} status=0 rows=0
 fail() { echo "$1"; status=1; }
 
-# Name and family of each row.
+# Prints the name and family of each row.
 list() {
   sed -nE 's/^KILN_OP\(([a-z0-9_]+), *([a-z]+),.*/\1 \2/p
            s/^KILN_(UNARY|BINARY|COMPARISON|LOGIC)\(([a-z0-9_]+)\).*/\2 elements/p' "$table"

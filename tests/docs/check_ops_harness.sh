@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_ops_harness.sh ROOT: that check_ops.sh finds each thing that a row without anything lacks.
+# check_ops_harness.sh ROOT: checks that check_ops.sh reports everything that an empty row lacks.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 table=$(mktemp)

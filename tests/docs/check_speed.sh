@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_speed.sh ROOT: that benchmarks/speed.svg is what benchmarks/draw.py makes of the table in benchmarks/README.md, and that
-# draw.py refuses what has nothing to draw in one line, without a picture.
+# check_speed.sh ROOT: checks that benchmarks/speed.svg is what benchmarks/draw.py draws from the table in
+# benchmarks/README.md, and that draw.py rejects invalid input with one line and without a picture.
 set -uo pipefail
 benchmarks=$1/benchmarks
 python3 -c '' 2>/dev/null || { echo "skipped: no python3"; exit 77; }
@@ -16,7 +16,7 @@ draw "$benchmarks/README.md" "$work/speed.svg" || fail "draw.py does not draw be
 cmp "$work/speed.svg" "$benchmarks/speed.svg" ||
   fail "benchmarks/speed.svg is not of the table: python3 benchmarks/draw.py benchmarks/README.md benchmarks/speed.svg"
 
-# refused MESSAGE: the table of the standard input is refused with it.
+# refused MESSAGE: checks that the table on standard input is rejected with this message.
 refused() {
   local said
   cat >"$work/table.md"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_header.sh INCLUDE HEADER: the header compiles alone, twice included, without a warning.
+# check_header.sh INCLUDE HEADER: checks that the header compiles by itself, included twice, without a warning.
 set -eu
 . "$(dirname "$0")/compilers.sh"
 include=$1 header=$2 found=$(compilers)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_specs.sh ROOT: figures_test.cpp, whose assertions are constant expressions, compiles within every compiler's default
-# limits; prints the seconds.
+# check_specs.sh ROOT: checks that figures_test.cpp, whose assertions are constant expressions, compiles within every
+# compiler's default limits; prints the seconds.
 set -eu
 . "$(dirname "$0")/compilers.sh"
 root=$1 found=$(compilers)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants from arrays and functions, and shapes that have as many elements in another form.
+// Constants from arrays and functions, and other shapes with the same number of elements.
 #include "kiln/dsl.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A number that two graphs share only if they are equal in everything that the compiler reads: constant expressions
-// cannot return a Graph, but they can return this.
+// A hash that two graphs share only if they are equal in everything that the compiler reads: constant expressions
+// cannot return a Graph, but they can return a hash.
 #pragma once
 
 #include <bit>
@@ -77,7 +77,7 @@ constexpr std::uint64_t of(const kiln::Graph &graph) {
     hash.number(parameter.scope);
     hash.text(parameter.leaf);
     hash.numbers(parameter.shape);
-    if (parameter.storage.is_stated) // numbers of graphs without one stay as they were
+    if (parameter.storage.is_stated) // hashes of graphs without a stated storage are unchanged
       hash.text(name_of(parameter.storage));
   }
   for (const kiln::StateTensor &state : graph.states) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic of extents, and how values print in messages.
+// Arithmetic of dimensions, and how values are printed in messages.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -23,27 +23,27 @@ static_assert((T + 1).min() == 2 && (T + 1).max() == 513 && (T + 1 - 1) == T);
 static_assert((T + T) == 2 * T && (T - T) == 0 && (T - T).fixed() && (1 + T) == (T + 1));
 static_assert((T + 3 * T + 2).max() == 4 * 512 + 2);
 
-// Products: the symbols are sorted, so that the order of writing does not matter.
+// Products: the symbols are sorted, so that the order of operands does not matter.
 static_assert(B * T == T * B && (B * T).degree() == 2 && (B * T).max() == 4096);
 static_assert((2 * T) * (3 * B) == 6 * (B * T) && (T * T).max() == 512 * 512);
 static_assert(2 * (T + 1) == 2 * T + 2 && (0 * T) == 0 && (0 * T).fixed());
 
-// The bounds of a falling extent.
+// The bounds of a decreasing dimension.
 static_assert((600 - T).min() == 88 && (600 - T).max() == 599);
 
-// What has no form offset + factor * s0 * s1.
+// Expressions that do not have the form offset + factor * s0 * s1.
 static_assert(!Dim::addable(B, T) && !Dim::multipliable(B * T, T) && !Dim::multipliable(T + 1, T));
 
 std::string text(const auto &value) { return kiln::Text().put(value).data(); }
 
-// What is no extent says why, and counts as 1 until a model uses it; the first reason stands.
+// An invalid dimension has its reason, and counts as 1 until a model uses it; the first reason is kept.
 using kiln::Flaw;
 static_assert((B + T).flaw == Flaw::sum && (B + T).fixed() && (B + T) != Dim(1));
 static_assert(((T + 1) * T).flaw == Flaw::product && (B * T * Dim("source", 1, 9) - 1).flaw == Flaw::product);
 static_assert(Dim("tokens", 0, 4).flaw == Flaw::bounds && Dim("tokens", 5, 4).flaw == Flaw::bounds);
 static_assert(Dim("context", T + 1, 600).flaw == Flaw::least && Dim("context", T, 511).flaw == Flaw::least);
 static_assert(Dim("context", B + T, 600).flaw == Flaw::sum && (2 * (B + T)).flaw == Flaw::sum);
-// Every number within 32 bits.
+// Every number is within 32 bits.
 constexpr std::int64_t most = 2147483647;
 static_assert(Dim(most).flaw == Flaw::none && Dim(-most).flaw == Flaw::none);
 static_assert(Dim(most + 1).flaw == Flaw::size && Dim(INT64_MIN).flaw == Flaw::size &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parameters, bytes and operations of the published models, computed by the compiler, and the limits of the trace: all
-// of this is in constant expressions.
+// Parameters, bytes and operations of well-known models, computed by the compiler, and the limits of tracing: all of it
+// in constant expressions.
 #include <gtest/gtest.h>
 
 #include "bert/bert.h"
@@ -72,7 +72,7 @@ struct OneMatmul : Model {
 };
 static_assert(flops<OneMatmul>({{"tokens", 6}}) == 2 * 3 * 6 * 8 * 5);
 
-// VGG-13: 3 x 3 windows of every pixel, whose number falls by four from pair to pair.
+// VGG-13: a 3 x 3 window for every pixel; the number of pixels is divided by four from pair to pair.
 static_assert(flops<specs::Vgg13Features>() ==
               2 * 9 * 224LL * 224 *
                   (3 * 64 + 64 * 64 + (64 * 128 + 128 * 128) / 4 + (128 * 256 + 256 * 256) / 16 +
@@ -85,7 +85,7 @@ constexpr std::int64_t gpt2_flops(std::int64_t t) {
 static_assert(flops<specs::Gpt2Small>({{"tokens", 1}}) == gpt2_flops(1));
 static_assert(flops<specs::Gpt2Small>({{"tokens", 1024}}) == gpt2_flops(1024));
 
-// 96 layers as one stack, GPT-3's size, and 32 blocks written out (384 nodes): the trace is linear, within the
+// 96 layers as one stack, GPT-3's size, and 32 blocks without a stack (384 nodes): tracing is linear, within the
 // compilers' default limits.
 static_assert(parameters<specs::Gpt2<96, 12288, 96>>() ==
               50257LL * 12288 + 1024LL * 12288 + 96 * (12LL * 12288 * 12288 + 13 * 12288) + 2 * 12288);

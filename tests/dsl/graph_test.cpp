@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The structure of graphs: the constant expression and the run give the same one, regions and captures, the order of
+// The structure of graphs: constant evaluation and execution give the same graph; regions and captures, the order of
 // nodes.
 #include <set>
 
@@ -35,7 +35,7 @@ TEST(Graph, DigestSeesADifference) {
   EXPECT_NE(digest::of(trace<A>()), digest::of(trace<B>()));
 }
 
-/// What the frontend relies on: an operand stands before its use, in its own region or an enclosing one.
+/// Checks what the frontend relies on: an operand is before its use, in the same region or an enclosing one.
 void check_order(const Graph &graph, int region, std::set<int> visible) {
   const Region &body = graph.regions[region];
   for (int argument : body.arguments) {
@@ -155,7 +155,7 @@ TEST(Graph, AScanGivesWhatIsPicked) {
   EXPECT_TRUE(loop->attributes.reverse);
   EXPECT_EQ(graph.regions[loop->attributes.index].arguments.size(), 3u);
   EXPECT_EQ(graph.regions[loop->attributes.index].results.size(), 3u);
-  EXPECT_EQ(picked, (std::vector{2, 0})); // what nothing reads is not picked
+  EXPECT_EQ(picked, (std::vector{2, 0})); // unused results have no op
 }
 
 TEST(Graph, AScansParametersBelongAroundIt) {
@@ -171,7 +171,7 @@ TEST(Graph, AScansParametersBelongAroundIt) {
         EXPECT_EQ(&region, &graph.regions[graph.entries[0].region]);
     }
   EXPECT_EQ(graph.parameters.size(), 4u);
-  // A step of the loop counts as often as it runs.
+  // The body of the loop counts as often as it runs.
   static_assert(flops<Loop>({{"tokens", 3}}) == 2 * 3 * 64 * (2 + 2 + 1));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of parameters: the call path, the layers' children, and one parameter for what is tied.
+// Names of parameters: the call path, the layers' children, and one parameter for tied weights.
 #include <gtest/gtest.h>
 
 #include "bert/bert.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators of tensors and numbers: each is the operation that it stands for.
+// Operators of tensors and numbers: each builds its operation.
 #include "kiln/dsl.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct M : Model {
   }
 };
 
-/// "less(x, y)" of the entry's result of that number.
+/// Returns a text such as "less(x, y)" for the entry's result of that number.
 std::string shown(int result) {
   const Graph graph = trace<M>();
   const auto show = [&](auto self, int id) -> std::string {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result type of every operation, as static assertions inside models, and the attributes and values that a node
-// gets.
+// The result type of every operation, as static assertions inside models, and the attributes and values of nodes.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -166,13 +165,13 @@ TEST(Shapes, MovementAttributes) {
   EXPECT_EQ(slices, 2);
 }
 
-// Element counts with sums of extents: the sums must agree one by one.
+// Element counts with sums of dimensions: the sums must be equal one by one.
 static_assert(detail::same_count(Shape<2>{{T + 1, 6}}, Shape<3>{{2, T + 1, 3}}));
 static_assert(!detail::same_count(Shape<2>{{T + 1, 6}}, Shape<2>{{T, 6}}));
 static_assert(!detail::same_count(Shape<2>{{B, T}}, Shape<2>{{T, T}}));
 static_assert(detail::same_count(Shape<0>{}, Shape<2>{{1, 1}}));
 
-// A slice of one extent by another: for every value, not only for some.
+// A slice of one dimension by another must be valid for all values.
 static_assert(detail::slice_within(T, 0, 2) && !detail::slice_within(T, 0, 3) && !detail::slice_within(T, 1, T));
 static_assert(detail::slice_within(S, 0, T) && !detail::slice_within(T, 0, S) && !detail::slice_within(6, -1, 2));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storages that a spec states: of which parameters they are, and what they leave as it is.
+// Storage formats that a spec states: to which parameters they apply, and what they do not change.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -29,7 +29,7 @@ static_assert(sizeof(WeightType) == 1 + sizeof(Storage) && sizeof(Storage) == 4,
 
 constexpr Dim T{"tokens", 1, 16};
 
-/// Everything whose weights may be stored so; `W` is of f32 to all others.
+/// All layers whose weights may have the storage format; all other layers see `W` as f32.
 template <WeightType W> struct Layers : Model {
   Embedding<50, 8, W> wte{"wte"};
   Stack<2, EncoderBlock<8, 2, 16, BlockOptions{.weight = W}>> h{"h"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The LLVM types of the binary interface lie in memory as the run time's C structs do.
+// The LLVM types of the binary interface have the memory layout of the run time's C structs.
 #include "compiler/object/BinaryInterface.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,7 +21,7 @@ struct FieldOfC {
 struct StructOfC {
   const char *name;
   abi::Struct structure;
-  size_t bytes; // 0: the run time adds something behind the fields
+  size_t bytes; // 0: the run time's struct has private fields at its end
   std::vector<FieldOfC> fields;
 };
 
@@ -42,7 +42,7 @@ std::vector<StructOfC> structsOfC() {
   };
 }
 
-// As LLVM lays them out for this process, whose C compiler made the others.
+// LLVM lays them out for this process, whose C compiler lays out the C structs.
 TEST(BinaryInterface, LlvmAndCAgree) {
   llvm::LLVMContext context;
 #if defined(__x86_64__)
@@ -60,7 +60,7 @@ TEST(BinaryInterface, LlvmAndCAgree) {
       EXPECT_EQ(layout.getTypeAllocSize(type->getElementType(index)).getFixedValue(), field.bytes)
           << c.name << "." << field.name;
     }
-    if (c.structure != abi::Struct::worker) // which ends with what is the run time's alone
+    if (c.structure != abi::Struct::worker) // which ends with fields private to the run time
       EXPECT_EQ(layout.getTypeAllocSize(type).getFixedValue(), c.bytes) << c.name;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel's calls find in the caches: a layer's weights were last read a pass ago, those of a loop over time in
-// the step before.
+// What a kernel's calls find in the caches: a layer's weights were last read in the previous pass, those of a loop over
+// time in the previous iteration.
 #include "compiler/emit/Calls.h"
 
 #include "compiler/frontend/Import.h"

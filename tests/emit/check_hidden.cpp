@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// kiln_check_hidden ARCHIVE: whether no member defines a symbol that a program or shared object with it would export,
-// and no symbol is defined by two members. For archives of all systems.
+// kiln_check_hidden ARCHIVE: checks that no member defines a symbol that a program or shared object linked with it
+// would export, and that no symbol is defined by two members. Supports archives of all systems.
 #include "compiler/object/Object.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -36,7 +36,7 @@ int main(int count, char **words) {
         std::fprintf(stderr, "%s: symbol is exported; expected hidden: %s\n", member.name.c_str(), symbol.name.c_str());
         isGood = false;
       }
-      // Constants of Windows are named by their value, and weak functions are alike.
+      // On Windows constants are named by their value, and weak functions are identical.
       const bool mayBeTwice =
           llvm::StringRef(symbol.name).starts_with("__") || llvm::StringRef(symbol.name).contains("_simd_");
       if (!names.insert(symbol.name).second && !mayBeTwice) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiling many kernels: what comes out does not depend on the jobs or the cache, and a target that crashes, hangs or
-// refuses is an error that names the kernel.
+// Compiling many kernels: the objects do not depend on the number of jobs or the cache, and a target that crashes,
+// hangs or rejects a kernel gives an error that names the kernel.
 #include "compiler/emit/CompileKernels.h"
 #include "compiler/object/Object.h"
 #include "compiler/transforms/Pipeline.h"
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-/// Misbehaves at the kernels whose attribute "test.fault" asks for it, else compiles.
+/// Fails for kernels with the attribute "test.fault" in the way that it names, and compiles all others.
 class FaultyCompiler : public KernelCompiler {
 public:
   explicit FaultyCompiler(const Target &real) : target(real) {}
@@ -65,7 +65,7 @@ private:
   const Target &target;
 };
 
-/// The target of that name with a faulty compiler.
+/// Returns the target of that name with a faulty compiler.
 Target faultyTarget(StringRef name) {
   const Target &real = *findTarget(name);
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
@@ -73,7 +73,7 @@ Target faultyTarget(StringRef name) {
   return Target(real.info(), real.hooks(), std::move(compilers));
 }
 
-/// x + value, `columns` wide.
+/// Returns x + value, `columns` wide.
 std::string addKernel(StringRef name, int columns, double value, StringRef fault = "") {
   constexpr const char *text = R"(
 func.func private @{0}(%x: tensor<{1}xf32>) -> tensor<{1}xf32>
@@ -143,7 +143,7 @@ std::string fourKernels() {
   return addKernel("k0", 40, 1) + addKernel("k1", 41, 2) + addKernel("k2", 40, 1) + addKernel("k3", 4, 3);
 }
 
-/// Takes the kernels of one name only, and says so.
+/// Accepts only the kernel "k1".
 class OneKernelCompiler : public FaultyCompiler {
 public:
   using FaultyCompiler::FaultyCompiler;
@@ -170,7 +170,7 @@ TEST_F(CompileKernels, TheFirstCompilerThatAcceptsTakesAKernel) {
     EXPECT_EQ((*objects)[i].strategy, i == 1 ? "one" : "pointwise");
 }
 
-/// Crashes, but not in its fallback.
+/// Crashes, but has a fallback that does not.
 class MendedCompiler : public FaultyCompiler {
 public:
   explicit MendedCompiler(const Target &real) : FaultyCompiler(real), other(real.compilerOf({})) {}
@@ -180,8 +180,8 @@ private:
   const KernelCompiler &other;
 };
 
-/// The address sanitizer warns on standard error when a job changes its stack.
-#ifndef __has_feature // of g++
+/// Whether jobs write nothing to standard error: the address sanitizer warns there when a job changes its stack.
+#ifndef __has_feature // in g++
 #define __has_feature(feature) 0
 #endif
 #if __has_feature(address_sanitizer) || defined(__SANITIZE_ADDRESS__)
@@ -315,7 +315,7 @@ TEST_F(CachedKernels, ServeEveryModelOfTheSameKernel) {
   EXPECT_EQ((*second)[1].strategy, (*plain)[1].strategy);
   EXPECT_EQ((*second)[1].scratchBytes, (*plain)[1].scratchBytes);
 
-  // Another model, with other names, and one kernel that is new.
+  // Another model, with other names, and one new kernel.
   const std::string other = addKernel("alpha", 41, 2) + addKernel("beta", 43, 2);
   auto others = compile(parse(other, "other"), {.cache = &cache}), fresh = compile(parse(other, "other"));
   ASSERT_TRUE(succeeded(others) && succeeded(fresh)) << errors;
@@ -361,7 +361,7 @@ TEST_F(CachedKernels, AreCheckedIfThatIsWanted) {
   EXPECT_TRUE(succeeded(compile(parse(text, "m"), {.cache = &cache}))) << errors;
 }
 
-// What failed is tried again.
+// Failures are not cached.
 TEST_F(CachedKernels, AreThoseThatCompiled) {
   ObjectCache cache(folder);
   for (int i = 0; i < 2; ++i) {

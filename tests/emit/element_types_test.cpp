@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every target compiles models of f16 and bf16. Which ones compile weights in fewer bits, or in order, and what the
-// others say.
+// Every target compiles models of f16 and bf16. Which targets compile quantised weights and batch-invariant kernels,
+// and the errors of the others.
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
 #include "half_blocks.h"
@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-/// The first diagnostic; empty if the model becomes kernels.
+/// Returns the first diagnostic, or an empty string if the model can be lowered to kernels.
 std::string refusalOf(const Graph &graph, const char *target, const StorageChoices &weights = {},
                       const LoweringOptions &options = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -56,7 +56,7 @@ TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
   EXPECT_EQ(refusalOf(matrix, "cuda", none), "");
   EXPECT_EQ(refusalOf(stated, "cuda"), refusal("bf16"));
   EXPECT_EQ(refusalOf(trace<Matrix<stored<f32>>>(), "cuda", whole), "");
-  EXPECT_EQ(refusalOf(stated, "cuda", none), ""); // a build for cuda and others
+  EXPECT_EQ(refusalOf(stated, "cuda", none), ""); // a build for cuda and other targets
 }
 
 TEST(ElementTypes, OrderIsForTargetsThatKeepIt) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model costs to compile does not grow with its depth or the size of its weights: the same number of kernels and
-// of ops around them. Norms of groups of channels are three kernels.
+// The cost of compiling a model does not grow with its depth or the size of its weights: the numbers of kernels and of
+// ops around them are constant. Group norms are three kernels.
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "gpt2/gpt2.h"

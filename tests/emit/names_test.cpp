@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that entries must not have, and what a shared object exports: the functions that a header declares.
+// Names that entries must not have, and the exports of a shared object: the functions that a header declares.
 #include "compiler/emit/Names.h"
 
 #include "compiler/emit/SharedObject.h"

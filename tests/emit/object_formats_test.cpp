@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects for Windows (COFF) and macOS (Mach-O): symbols get the model's name, those that code generators refer to by
-// themselves, too, and data of other objects is reached without a table whose entries would be called after it.
+// Objects for Windows (COFF) and macOS (Mach-O): symbols get the model's name as a prefix, including those that code
+// generators reference implicitly, and data of other objects is accessed without a table whose entries would have its
+// name.
 #include "compiler/object/Object.h"
 
 #include "llvm/AsmParser/Parser.h"
@@ -43,7 +44,7 @@ std::string compiledFor(const char *triple, const char *cpu = "x86-64") {
   return *object;
 }
 
-/// Sorted; "+name" for one that is defined. Without constants that are named by their value.
+/// Returns sorted names, with "+" before defined ones, without constants that are named by their value.
 std::vector<std::string> symbolsOf(const std::string &object) {
   std::vector<std::string> names;
   llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
@@ -78,7 +79,7 @@ TEST(Coff, SymbolsGetTheModelsPrefix) {
   EXPECT_EQ(*before, *after);
 }
 
-// As Halide's objects have them.
+// As in Halide's objects.
 TEST(Coff, TheOtherEnvironmentsNamesAreTheRunTimesToo) {
   EXPECT_EQ(symbolsOf(renamed(compiledFor("x86_64-pc-windows-msvc"))),
             (Names{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "net_floats_used",
@@ -94,7 +95,7 @@ TEST(MachO, SymbolsGetTheModelsPrefix) {
         << triple;
     EXPECT_EQ(symbolsOf(ours), (Names{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "other"}))
         << triple;
-    EXPECT_NE(ours.find(std::string("\0_net_run\0", 10)), std::string::npos) << triple; // as linkers see it
+    EXPECT_NE(ours.find(std::string("\0_net_run\0", 10)), std::string::npos) << triple; // in the linker's string table
     EXPECT_EQ(ours.find("kiln_"), std::string::npos) << triple;
     llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(ours);
     ASSERT_TRUE(before && after);
@@ -103,7 +104,7 @@ TEST(MachO, SymbolsGetTheModelsPrefix) {
   }
 }
 
-/// Its kind, a symbol of its table, and the member as it was.
+/// Checks the archive's kind, a symbol of its table, and that the member is unchanged.
 void checkArchive(const std::string &object, llvm::object::Archive::Kind kind, const char *symbol) {
   llvm::Expected<std::string> archive = makeArchive({{"net_host.o", object}});
   ASSERT_TRUE(static_cast<bool>(archive)) << llvm::toString(archive.takeError());
@@ -117,13 +118,13 @@ void checkArchive(const std::string &object, llvm::object::Archive::Kind kind, c
   llvm::Expected<std::vector<ObjectFile>> members = readArchive(*archive);
   ASSERT_TRUE(static_cast<bool>(members)) << llvm::toString(members.takeError());
   ASSERT_EQ(members->size(), 1u);
-  EXPECT_EQ(llvm::StringRef(members->front().bytes).take_front(object.size()), object); // Darwin's are padded
+  EXPECT_EQ(llvm::StringRef(members->front().bytes).take_front(object.size()), object); // Darwin archives pad members
 }
 
 TEST(Archives, AreOfTheSystemsKind) {
   checkArchive(renamed(compiledFor("x86_64-w64-windows-gnu")), llvm::object::Archive::K_GNU, "net_run");
   checkArchive(renamed(compiledFor("arm64-apple-macosx11.0.0", "apple-m1")),
-               llvm::object::Archive::K_BSD, // as which one of Darwin is read
+               llvm::object::Archive::K_BSD, // the kind as which Darwin archives are read
 
                "_net_run");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digest of a packed file: of all that says what lies where, and of nothing else. Packing quantised checkpoints,
-// whose names a file says.
+// The digest of a packed file depends on everything that determines its layout, and on nothing else. Packing of
+// quantised checkpoints, with a file of tensor names.
 #include "compiler/emit/PackWeights.h"
 #include "tests/runtime/published_files.h"
 
@@ -71,7 +71,7 @@ TEST(PackedDigest, IsOfNothingElse) {
   EXPECT_EQ(changed.digest(), Packable().digest());
 }
 
-/// A model of a matrix and a vector, packed as they are; what packing says, and the bytes.
+/// Packs a model with a matrix and a vector, stored unchanged. Returns the error message and the bytes.
 std::pair<std::string, std::string> packed(const std::string &file, const std::string &image,
                                            const std::string &renames, const std::string &quantization = "") {
   Packable p;
@@ -101,7 +101,7 @@ TEST(PackWeights, OfAGgufFile) {
   auto [words, bytes] = packed("m.gguf", image, "# names\nblk.* w\n\nbias b # the vector\nnone =0\nother\n");
   EXPECT_EQ(words, "");
   EXPECT_EQ(bytes.substr(4096, 2060), bytesOf(matrix.Values) + bytesOf(vector.Values));
-  // Two heads of rows in pairs: 0 2 1 3 of each.
+  // Two heads with interleaved rows: 0 2 1 3 of each.
   std::vector<float> turned;
   for (int row : {0, 2, 1, 3, 4, 6, 5, 7})
     turned.insert(turned.end(), matrix.Values.begin() + row * 64, matrix.Values.begin() + (row + 1) * 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The forms of kernels for few rows: their names and bounds, and the forms that a call's host code chooses among.
+// Shape-specialised variants of kernels: their names and bounds, and how the entry-point glue of a call selects one.
 #include "compiler/emit/RowVariants.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -12,7 +12,7 @@ namespace {
 
 using mlir::func::FuncOp;
 
-/// Wants the forms that it is told, for kernels with index arguments.
+/// Requests the given variants for kernels with index arguments.
 class FewRowsCompiler : public KernelCompiler {
 public:
   explicit FewRowsCompiler(std::vector<RowVariant> variants) : variants(std::move(variants)) {}
@@ -55,7 +55,7 @@ TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
   std::vector<std::string> names;
   for (auto function : module->getOps<FuncOp>())
     names.push_back(function.getName().str());
-  // An entry has taken the name of the second form.
+  // An entry has the name of the second variant.
   EXPECT_EQ(names, (std::vector<std::string>{"kernel_0", "kernel_0_rows1", "kernel_0_rows4_", "kernel_0_rows8",
                                              "kernel_1", "kernel_0_rows4"}));
   auto boundsOf = [&](llvm::StringRef name) {
@@ -64,7 +64,7 @@ TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
   using Bounds = std::vector<int64_t>;
   EXPECT_EQ(boundsOf("kernel_0"), (Bounds{1, 100, 2, 50}));
   EXPECT_EQ(boundsOf("kernel_0_rows1"), (Bounds{1, 1, 2, 50}));
-  EXPECT_EQ(boundsOf("kernel_0_rows4_"), (Bounds{2, 4, 2, 50})); // what the first form leaves
+  EXPECT_EQ(boundsOf("kernel_0_rows4_"), (Bounds{2, 4, 2, 50})); // without the sizes of the first variant
   EXPECT_EQ(boundsOf("kernel_0_rows8"), (Bounds{1, 100, 2, 8}));
 
   ASSERT_EQ(variants.size(), 1u);
@@ -76,7 +76,7 @@ TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
 
   auto choose = [&](int64_t s0, int64_t s1) { return chooseForm(variants, "kernel_0", {s0, s1}).str(); };
   EXPECT_EQ(choose(1, 50), "kernel_0_rows1");
-  EXPECT_EQ(choose(2, 8), "kernel_0_rows4_"); // the first that serves
+  EXPECT_EQ(choose(2, 8), "kernel_0_rows4_"); // the first variant that supports the sizes
   EXPECT_EQ(choose(5, 8), "kernel_0_rows8");
   EXPECT_EQ(choose(5, 9), "kernel_0");
   EXPECT_EQ(chooseForm(variants, "kernel_1", {}), "kernel_1");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arena of a variant whose memory is a device's: its constant counts copies of the arguments at their largest.
+// The arena of a variant with device memory: its constant part includes staging copies of the largest arguments.
 #include "compiler/emit/Headers.h"
 #include "runtime/src/model.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Dim stagedBatch{"batch", 1, 3}, stagedTokens{"tokens", 1, 10};
 
-/// i32 [batch, tokens], i32 [batch]: f32 [batch, 11 - tokens].
+/// i32 [batch, tokens], i32 [batch] -> f32 [batch, 11 - tokens].
 EntryInterface stagedEntry() {
   EntryInterface entry;
   entry.name = "forward";
@@ -41,7 +41,7 @@ Variant variantOf(uint32_t memorySpace, uint64_t planBytes, uint64_t scratchByte
 }
 
 TEST(Staging, IsOfTheLargestArguments) {
-  // 3 * 10 * 4 = 120, 3 * 4 = 12 and 3 * 10 * 4 = 120 bytes, each to the next 64.
+  // 3 * 10 * 4 = 120, 3 * 4 = 12 and 3 * 10 * 4 = 120 bytes, each rounded up to 64.
   EXPECT_EQ(stagingBytes(stagedEntry()), 128u + 64 + 128);
 }
 

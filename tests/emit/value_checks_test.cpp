@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which inputs the run time checks: those that ops take for indices or lengths, whatever moved them, and no others.
+// Which inputs the run time checks: those that ops use as indices or lengths, through any data movement, and no others.
 #include "compiler/emit/Names.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
@@ -26,7 +26,7 @@ struct Checked : Model {
     return table(slice<0, 0, 1>(transpose<1, 0>(reshape<checkedTokens, checkedBatch>(tokens))));
   }
   constexpr auto computed(Tensor<i32, checkedTokens> tokens) const { return table(tokens + 1); }
-  /// Of two tables the smaller one.
+  /// The limit is that of the smaller of two tables.
   constexpr auto gathered(Tensor<f32, 5, 7> x, Tensor<i32, checkedTokens> places) const {
     return ::kiln::outputs(table(places), gather<0>(x, places));
   }
@@ -38,14 +38,14 @@ struct Checked : Model {
                         Tensor<i32, checkedBatch> n) const {
     return attention_scores<2>(q, k, lengths(n));
   }
-  /// A token at a time, and the number of one carried, which is computed.
+  /// One token at a time, together with a carried token, which is computed.
   constexpr auto stepped(Tensor<i32, checkedTokens, checkedBatch> tokens, Tensor<i32, checkedBatch> first) const {
     auto [last, all] = scan(first, tokens, [this](auto before, auto here) {
       return std::pair{argmax(table(here) + table(before)), table(before)};
     });
     return ::kiln::outputs(last, all);
   }
-  /// Steps of recurrent layers, of which a sequence may have none.
+  /// Recurrent layers with sequence lengths, which may be 0.
   constexpr auto ended(Tensor<f32, checkedTokens, checkedBatch, 4> x, Tensor<i32, checkedBatch> n) const {
     return gru(x, None(), n).outputs;
   }
@@ -61,7 +61,7 @@ struct Checked : Model {
   }
 };
 
-/// "0 .. 29" for each input that is checked, "any" for the others.
+/// Returns "0 .. 29" for each input that is checked, "any" for the others.
 std::string checksOf(const ModelInterface &model, const std::string &entry) {
   std::string text;
   for (const EntryInterface &each : model.entries)
@@ -94,7 +94,7 @@ TEST(ValueChecks, FollowFromTheOps) {
   EXPECT_EQ(checksOf(model, "ended_alone"), "any, 0 .. 6");
 }
 
-// The limit is one of the entry's own extents, with all that is known of it: the descriptor looks it up so.
+// The limit is one of the entry's own dimensions, with its bounds: the descriptor looks it up by these.
 TEST(ValueChecks, LimitsAreExtentsOfTheEntry) {
   const Graph graph = trace<Checked>();
   mlir::MLIRContext context;

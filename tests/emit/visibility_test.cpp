@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which symbols of an object a program or shared object exports by itself, for each format: none of what an archive
-// has, and the given ones of what a shared object is made of.
+// Which symbols of an object a program or shared object exports by default, for each object format: no symbol of an
+// archive's objects, and only the given symbols of a shared object's.
 #include "compiler/object/Object.h"
 
 #include "llvm/AsmParser/Parser.h"
@@ -24,7 +24,7 @@ constexpr Format formats[] = {
     {"windows", "x86_64-w64-windows-gnu", "x86-64"},          {"macos_arm64", "arm64-apple-macosx11.0.0", "apple-m1"},
     {"macos_x86_64", "x86_64-apple-macosx11.0.0", "x86-64"}};
 
-/// As code generators other than ours give it: each symbol is exported.
+/// Compiles as other code generators do: each symbol is exported.
 std::string compiledFor(const Format &format) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic wrong;
@@ -60,7 +60,7 @@ std::string compiledFor(const Format &format) {
 
 using Names = std::vector<std::string>;
 
-/// Sorted; "-name" for one that is hidden.
+/// Returns sorted names, with "-" before hidden ones.
 Names definedIn(const std::string &object) {
   Names names;
   llvm::Expected<std::vector<ExportedSymbol>> symbols = definedSymbols(object);
@@ -94,7 +94,7 @@ TEST_P(Visibility, ChangesNothingElse) {
   llvm::Expected<std::vector<ObjectSymbol>> before = globalSymbols(object), after = globalSymbols(*hidden);
   ASSERT_TRUE(before && after);
   ASSERT_EQ(before->size(), after->size());
-  for (size_t i = 0; i < before->size(); ++i) { // what other objects define stays as it is
+  for (size_t i = 0; i < before->size(); ++i) { // undefined symbols are unchanged
     EXPECT_EQ((*before)[i].name, (*after)[i].name);
     EXPECT_EQ((*before)[i].defined, (*after)[i].defined);
   }

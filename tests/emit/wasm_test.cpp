@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// New names for the symbols of relocatable WebAssembly: those that are defined, and those that are imported.
+// Renames symbols of relocatable WebAssembly: defined symbols and imports.
 #include "compiler/object/Wasm.h"
 
 #include "compiler/object/Object.h"
@@ -36,13 +36,13 @@ std::string compiled() {
   return *object;
 }
 
-/// Sorted; "+name" for one that is defined.
+/// Returns sorted names, with "+" before defined ones.
 std::vector<std::string> symbolsOf(const std::string &object) {
   std::vector<std::string> names;
   llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
   EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
   for (const ObjectSymbol &symbol : *symbols)
-    if (symbol.name.rfind("__", 0) != 0) // the stack's pointer and the like
+    if (symbol.name.rfind("__", 0) != 0) // the stack pointer and similar symbols
       names.push_back((symbol.defined ? "+" : "") + symbol.name);
   std::sort(names.begin(), names.end());
   return names;
@@ -57,7 +57,7 @@ TEST(Wasm, SymbolsGetTheModelsPrefix) {
   llvm::Expected<std::string> renamed = renameForModel(object, "net", {"hook_"});
   ASSERT_TRUE(static_cast<bool>(renamed)) << llvm::toString(renamed.takeError());
   EXPECT_EQ(symbolsOf(*renamed), (Names{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
-  // Imports, too: a linker compares the names of those of one symbol.
+  // Import names change too: a linker compares those of equal symbols.
   EXPECT_EQ(renamed->find("hook_call"), std::string::npos);
   llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(*renamed);
   ASSERT_TRUE(before && after);
@@ -68,12 +68,12 @@ TEST(Wasm, NothingToRenameChangesNoByte) {
   const std::string object = compiled();
   llvm::Expected<std::string> same = renameWasmSymbols(object, {});
   ASSERT_TRUE(static_cast<bool>(same)) << llvm::toString(same.takeError());
-  // Lengths may be written longer than they need be, and are not by us.
+  // LEB128 lengths may be padded; the renamed object does not pad them.
   EXPECT_LE(same->size(), object.size());
   EXPECT_EQ(symbolsOf(*same), symbolsOf(object));
 }
 
-/// What is cut anywhere is refused, or what stood before was whole.
+/// Truncated objects are rejected, unless the truncation left a complete object.
 TEST(Wasm, CutObjectsAreRefused) {
   const std::string object = compiled();
   int refused = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executors of runtime/include/kiln/executors, alike for tests.
+// The executors of runtime/include/kiln/executors with a common interface for tests.
 #pragma once
 
 #include "kiln/runtime.h"
@@ -12,7 +12,7 @@ namespace kiln_test {
 
 struct Adapter {
   const char *name;
-  /// An executor and all that it needs; null: this build has not its library.
+  /// Makes an executor with everything that it needs. Returns null if this build lacks its library.
   std::shared_ptr<const kiln_executor_t> (*make)(uint32_t workers);
 };
 inline std::ostream &operator<<(std::ostream &out, const Adapter &adapter) { return out << adapter.name; }

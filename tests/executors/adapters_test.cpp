@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every adapter: each index once, no worker number twice at a time, loops inside of loops and beside
-// them.
+// Properties of every adapter: each index runs once, no worker number is used twice at a time; nested and concurrent
+// loops.
 #include "adapters.h"
 
 #include "loops.h"
@@ -39,7 +39,7 @@ TEST_P(Adapters, RunEveryIndexOnce) {
   }
 }
 
-// Two tasks that wait for each other can only end on two threads.
+// Two tasks that wait for each other can end only on two threads.
 TEST_P(Adapters, RunTasksBesideEachOther) {
   if (std::thread::hardware_concurrency() < 2)
     GTEST_SKIP() << "skipped: oneTBB has no second thread where there is one CPU";
@@ -65,7 +65,7 @@ TEST_P(Adapters, CallTheCallerWorkerZero) {
   EXPECT_EQ(mistaken, 0);
 }
 
-// What tasks write is seen by the caller, and what the caller writes by tasks: plain memory, for tsan to watch.
+// Writes of tasks are visible to the caller, and vice versa: through plain memory, which the thread sanitizer checks.
 TEST_P(Adapters, OrderLoopsWithTheCaller) {
   const auto executor = make(3);
   std::vector<uint64_t> values(100, 1);
@@ -79,7 +79,7 @@ TEST_P(Adapters, OrderLoopsWithTheCaller) {
   EXPECT_EQ(values, std::vector<uint64_t>(100, expected));
 }
 
-// Tasks are long enough for threads to wait inside of one, where they must not begin another one of the loop outside.
+// Tasks are long enough for threads to wait inside of one, where they must not begin another task of the outer loop.
 TEST_P(Adapters, RunLoopsInsideOfLoops) {
   for (uint32_t workers : {1u, 2u, 3u}) {
     const auto executor = make(workers);

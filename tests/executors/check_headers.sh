@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Each adapter compiles beside a generated header on a machine that has never seen Kiln, in the order that one likes, with
-# all warnings: check_headers.sh EXECUTORS FOLDER NAME
+# Each adapter compiles after a generated header on a machine without Kiln, with all warnings, and is rejected without
+# the compiler flags that it needs: check_headers.sh EXECUTORS FOLDER NAME
 set -eu
 executors=$1 folder=$2 name=$3
 work=$(mktemp -d)
@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 cp "$executors"/*.h "$folder/$name.h" "$work"
 strict="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion"
 
-# check HEADER COMPILER FLAG ...: the header behind the model's.
+# check HEADER COMPILER FLAG ...: compiles the header after the model's header.
 check() {
   header=$1
   shift
@@ -31,11 +31,11 @@ if [ -e /usr/include/oneapi/tbb.h ]; then
 else
   echo "skipped: tbb.h, since oneTBB's headers are not here"
 fi
-wasm="clang-22 --target=wasm32-wasip1 -ffreestanding" # there need be no C library
+wasm="clang-22 --target=wasm32-wasip1 -ffreestanding" # needs no C library
 check wasm.h $wasm -matomics -std=c11
 check wasm.h $wasm -matomics -std=c++20 -x c++
 
-# refuse HEADER WORDS COMPILER FLAG ...: the header alone does not compile, and says why.
+# refuse HEADER WORDS COMPILER FLAG ...: the header by itself does not compile, with this message.
 refuse() {
   header=$1 words=$2
   shift 2

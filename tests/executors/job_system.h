@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job systems as programs have them: one with threads, which starts jobs when it comes to them, and one whose jobs
-// start when the test says so.
+// Job systems as in programs: one with threads, which starts jobs when a thread is free, and one whose jobs start when
+// the test requests it.
 #pragma once
 
 #include <condition_variable>

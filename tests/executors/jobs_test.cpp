@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that start late, at once or never, and what a call asks of the memory: nothing.
+// Jobs that start late, at once or never; calls allocate no memory.
 #include "loops.h"
 
 #include "kiln/executors/jobs.h"
@@ -21,7 +21,7 @@ static std::atomic<long> allocations = 0;
 namespace kiln_test {
 namespace {
 
-/// An executor whose jobs wait for the test.
+/// An executor whose jobs start only when the test requests it.
 struct Held {
   explicit Held(uint32_t workers) {
     executor.emplace(workers, [this](kiln::JobExecutor::Job job, void *data) { jobs.emplace_back(job, data); });
@@ -52,7 +52,7 @@ TEST(JobExecutor, AsksForNoMoreJobsThanTasks) {
   held.start();
 }
 
-// They would count runs of a loop that is gone.
+// Late jobs must not access a loop that has ended.
 TEST(JobExecutor, LateJobsDoNothing) {
   Held held(3);
   auto loop = std::make_unique<Loop>(10, 3);
@@ -65,12 +65,12 @@ TEST(JobExecutor, LateJobsDoNothing) {
   held.start();
 }
 
-// Of two tasks that wait for each other the caller's starts the job that the loop before has asked for.
+// Two tasks wait for each other: the caller's task starts the job that the previous loop submitted.
 TEST(JobExecutor, LateJobsJoinALaterLoop) {
   struct Meeting {
     Held held{2};
     std::thread late;
-    std::atomic<uint32_t> workers = 0; // a bit for each that came
+    std::atomic<uint32_t> workers = 0; // a bit for each worker that arrived
   } meeting;
   auto meet = [](void *context, uint32_t, uint32_t worker) {
     auto &[held, late, workers] = *static_cast<Meeting *>(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's outputs are the same to the bit without an executor, with the bundled pool, and with each adapter.
+// A model's outputs have the same bits without an executor, with the bundled pool, and with each adapter.
 #include "adapters.h"
 
 #include "char_gpt.h"
@@ -36,7 +36,7 @@ TEST_F(Models, AreTheSameWithTheBundledPool) {
     expectSameBits(session.executor(workers));
 }
 
-/// An executor that counts the loops which another one runs.
+/// An executor that counts the loops that another one runs.
 struct Counted {
   const kiln_executor_t *counted;
   kiln_executor_t executor{this, counted->workers, run};
@@ -60,7 +60,7 @@ TEST_F(Models, AreTheSameWithEachAdapter) {
         EXPECT_EQ(counted.loops > 10, workers > 1) << counted.loops;
         ++made;
       }
-  EXPECT_GE(made, 8); // the two that need no library, at least
+  EXPECT_GE(made, 8); // at least the two adapters that need no library
 }
 
 } // namespace

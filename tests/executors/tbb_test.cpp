@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call in a task of a group that is cancelled is done all the same.
+// A call in a task of a cancelled group completes nevertheless.
 #include "loops.h"
 
 #include "kiln/executors/tbb.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `kiln inspect` as a user types it: of a spec and of an archive, in words and as a page.
+// `kiln inspect` as a user runs it: for a spec and for an archive, as text and as a page.
 #include "tests/package/command.h"
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a manifest, predicting times, taking measured ones.
+// Reading a manifest, predicting times, reading measured ones.
 #include "compiler/inspect/Inspection.h"
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-/// Two kernels, one of them in a stack of three layers; a buffer of the arena behind 64 bytes of states.
+/// Two kernels, one of them in a stack of three layers; an arena buffer after 64 bytes of states.
 const char *const manifest = R"({
   "name": "tiny", "parameters": 12,
   "entries": [{"name": "forward", "extents": [{"name": "rows", "min": 1, "max": 8}],
@@ -65,7 +65,7 @@ TEST(Inspection, RefusesWhatIsNoManifest) {
   EXPECT_EQ(problem(readManifest(manifest, "a.json", "cuda")), "\"a.json\" has no target \"cuda\"; it has: x86-64-v3");
 }
 
-/// The manifest with something else in place of the first `from`.
+/// Returns the manifest with the first `from` replaced.
 std::string changed(llvm::StringRef from, llvm::StringRef to) {
   std::string text = manifest;
   return text.replace(text.find(from), from.size(), to);
@@ -81,7 +81,7 @@ TEST(Inspection, RefusesNumbersThatAreNone) {
         << problem(readManifest(changed(from, to), "a.json"));
 }
 
-// The first is bound by operations (1000 at 1e3 a second), the second by memory (100 at 1e2).
+// The first is bound by operations (1000 at 1e3 per second), the second by memory (100 at 1e2).
 TEST(Inspection, PredictsTheLongerOfOperationsAndMemory) {
   Inspection tiny = read();
   predictTimes(tiny, {1e3, 1e2, "given"});
@@ -117,7 +117,7 @@ TEST(Inspection, RefusesTimesThatDoNotFit) {
   EXPECT_NE(refuse("[]").find("\"t.json\" is no table of times: "), std::string::npos);
 }
 
-// What a table says of the calls that it was measured at is told, not passed over.
+// The dimensions at which a table was measured are printed.
 TEST(Inspection, TakesExtentsOfTimes) {
   const char *times = R"({"entries": [{"name": "forward", "extents": "rows=3"}],
                           "kernels": [{"entry": "forward", "name": "linear_0", "seconds": 0.1},
@@ -131,7 +131,7 @@ TEST(Inspection, TakesExtentsOfTimes) {
       printWords(tiny).find("  a call at its largest: 3.01 kFLOP, 400 B read and written, 500 ms measured at rows=3\n"),
       std::string::npos)
       << printWords(tiny);
-  tiny.entries[0].listedAt = "rows=3"; // as for a spec, whose steps are listed at these extents
+  tiny.entries[0].listedAt = "rows=3"; // as for a spec, whose steps are listed at these dimensions
   EXPECT_NE(printWords(tiny).find("  a call at rows=3: 3.01 kFLOP, 400 B read and written, 500 ms measured\n"),
             std::string::npos)
       << printWords(tiny);
@@ -159,14 +159,14 @@ TEST(Inspection, SaysItInWords) {
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
 }
 
-// Without rates and measurements nothing is said of time.
+// Without rates and measurements no times are printed.
 TEST(Inspection, PredictsNothingForAMachineThatIsNotThere) {
   const std::string text = printWords(read());
   EXPECT_NE(text.find("no predictions"), std::string::npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '%'), 1) << "the share of the weight alone\n" << text;
 }
 
-// What stands in a script element does not end it.
+// The contents of a script element must not end it.
 TEST(Page, HoldsNamesThatLookLikeTags) {
   Inspection tiny = read();
   tiny.weights[0].name = "</script><b>";

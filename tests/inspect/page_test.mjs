@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node page_test.mjs GENERATOR MANIFEST CHROMIUM: the page of a small model in a headless Chromium. It asks the network
-// for nothing, it has no errors, it shows as many buffers as the manifest has, and clicks do what they promise.
+// node page_test.mjs GENERATOR MANIFEST CHROMIUM: checks the page of a small model in a headless Chromium. The page
+// makes no network requests, it has no errors, it shows as many buffers as the manifest has, and clicks have their
+// effects.
 import assert from 'node:assert';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -56,7 +57,7 @@ try {
   await ask(`document.querySelector('#graph .head').click()`);
   assert.equal(await ask(visible), folded, 'another one folds it');
 
-  // A kernel tells all about itself.
+  // A kernel shows all its details.
   const row = `document.querySelector('#kernels tbody tr')`;
   const name = await ask(`${row}.cells[0].textContent`);
   await ask(`${row}.click()`);
@@ -66,7 +67,7 @@ try {
   for (const word of schedule.split(' ')) assert(details.includes(word), `${word} is not in ${details}`);
   assert.match(await ask(`document.querySelector('#details pre').textContent`), /for .* in \[/);
 
-  // The search leads to a weight.
+  // The search finds a weight.
   await ask(`byId('search').value = 'layers fc1 weight'; byId('search').dispatchEvent(new Event('input'))`);
   await ask(`document.querySelector('#found li.chosen').dispatchEvent(new Event('pointerdown'))`);
   assert.equal(await ask(`document.querySelector('#details .kind').textContent`), 'weight');

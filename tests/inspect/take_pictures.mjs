@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node take_pictures.mjs PAGE CHROMIUM FOLDER [dark]: the pictures of docs/inspect.md, from the page of char_gpt; then
-// pngquant --quality 80-98 --strip makes them small.
+// node take_pictures.mjs PAGE CHROMIUM FOLDER [dark]: takes the pictures of docs/inspect.md, from the page of char_gpt;
+// then pngquant --quality 80-98 --strip compresses them.
 import { writeFile } from 'node:fs/promises';
 import { Browser } from '../web/browser.mjs';
 

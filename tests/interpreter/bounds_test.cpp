@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds hold for f32 done in many ways, alone and in chains, and are no larger than they need to be.
+// The error bounds hold for many f32 evaluation orders, for single ops and for chains, and are not much too large.
 #include "compiler/interpreter/Compare.h"
 #include "compiler/interpreter/Sampled.h"
 #include "ops.h"
@@ -22,7 +22,7 @@ Tensor draw(Way &way, TensorShape shape, double size = 1) {
 }
 Floats floats(const Tensor &x) { return {x.values.begin(), x.values.end()}; }
 
-/// How an op's bound compares with what f32 does: the largest ratio seen over all ways.
+/// How an op's bound compares with the error of f32: the largest ratio over all evaluation orders.
 class Ratio {
 public:
   void see(const Tensor &exact, const Floats &single) {
@@ -31,7 +31,7 @@ public:
     EXPECT_EQ(comparison.undetermined, 0u);
     worst = std::max(worst, comparison.worst);
   }
-  /// A well conditioned op: the bound is at most 100 times what is seen.
+  /// For a well-conditioned op the bound is at most 100 times the largest observed error.
   ~Ratio() { EXPECT_GE(worst, 0.01); }
   double worst = 0;
 };
@@ -43,7 +43,7 @@ TEST(Bounds, OfContractions) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       Way way(seed);
       Tensor x = draw(way, {5, n}), weight = draw(way, {7, n});
-      if (seed % 4 == 0) // of one sign: roundings of one direction
+      if (seed % 4 == 0) // all of one sign, so that roundings do not cancel
         for (double &value : x.values)
           value = 0.1f;
       if (seed % 8 == 0)
@@ -70,7 +70,7 @@ TEST(Bounds, OfSumsAndMeans) {
   }
 }
 
-// Added in any grouping, however much cancels on the way.
+// Sums in any grouping, with large cancellation.
 TEST(Bounds, OfSumsInAnyGrouping) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     Way way(seed);
@@ -116,7 +116,7 @@ TEST(Bounds, OfFunctions) {
       y.push_back(function(static_cast<float>(value)));
     ratio.see(evaluate(op, {x}, {2000}), y);
   };
-  // To 2 ulp; the rounding to f32 is part of that.
+  // Within 2 ulp, including the rounding to f32.
   auto precise = [&](double value) { return static_cast<float>(value * (1 + 0x1p-23 * way.unit())); };
   expect(Op::exp, [&](float x) { return precise(std::exp(double{x})); }, 80);
   expect(Op::log, [&](float x) { return precise(std::log(double{x})); }, 100, 101);
@@ -138,7 +138,7 @@ TEST(Bounds, OfConvolutions) {
     Way way(seed);
     Tensor x = draw(way, {height, width, channels});
     const Tensor weight = draw(way, {outputs, channels, 3, 3});
-    for (std::int64_t i = 0; i < 60; ++i) // large beside small
+    for (std::int64_t i = 0; i < 60; ++i) // large values next to small ones
       x.values[way.pick(height * width * channels)] *= 1024;
     const Tensor y = evaluate(Op::conv2d, {x, weight}, {height - 2, width - 2, outputs});
     ratio.see(y, single::winograd(floats(x), height, width, channels, floats(weight), outputs));
@@ -180,7 +180,7 @@ TEST(Bounds, OfAttention) {
   }
 }
 
-/// A matrix in both arithmetics, and random ops on it; those in f64 are kept, to do them again.
+/// Random ops on a matrix in both arithmetics; those in f64 are kept, to evaluate them again.
 class Chain {
 public:
   static constexpr std::int64_t n = 6;
@@ -212,7 +212,7 @@ public:
     }
   }
 
-  /// The chain in f64, with something done after each op.
+  /// Evaluates the chain in f64, and calls `after` after each op.
   template <class After> Tensor again(After after) const {
     Tensor x = first;
     for (const auto &op : ops) {
@@ -289,10 +289,10 @@ TEST(Bounds, OfChains) {
     ASSERT_TRUE(comparison.isRight) << "chain " << seed << ": " << describe(comparison);
     tight += comparison.tight / chains;
   }
-  EXPECT_GE(tight, 0.9); // nearly all elements could have been found wrong
+  EXPECT_GE(tight, 0.9); // nearly all elements have a bound tight enough to detect errors
 }
 
-// Far longer ones: bounds of moved runs hold, too, and are tighter.
+// Much longer chains: bounds from perturbed evaluations hold, too, and are tighter.
 TEST(Bounds, OfLongChains) {
   double tight = 0, sampled = 0, worst = 0;
   constexpr unsigned chains = 1000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions, convolutions, attention, pools and resizing, by hand.
+// Contractions, convolutions, attention, pooling and resizing, with hand-computed results.
 #include <cmath>
 
 #include "ops.h"
@@ -24,14 +24,14 @@ TEST(Contractions, MatmulBroadcastsLeadingExtents) {
 }
 
 TEST(Contractions, Conv2d) {
-  // One channel, 3 x 3, PyTorch's cross-correlation.
+  // One channel, 3 x 3, with PyTorch's cross-correlation.
   const Tensor x = f32({1, 3, 3, 1}, counted(9, 1)), weight = f32({1, 1, 2, 2}, {1, 2, 3, 4});
   expectValues(evaluate(Op::conv2d, {x, weight}, {1, 2, 2, 1}), {37, 47, 67, 77});
   Attributes options;
   options.window.stride = Pair(2, 1);
   options.window.padding = Pair(1, 0);
   options.window.dilation = Pair(1, 2);
-  // Rows -1, 1; columns 0 with 2: of row -1 and 0 the second counts.
+  // Rows -1 and 1, columns 0 and 2: row -1 is padding.
   expectValues(evaluate(Op::conv2d, {x, weight, f32({1}, {100})}, {1, 2, 1, 1}, options),
                {100 + 3 * 1 + 4 * 3.0, 100 + 1 * 4 + 2 * 6 + 3 * 7 + 4 * 9.0});
   Attributes groups;
@@ -40,15 +40,16 @@ TEST(Contractions, Conv2d) {
   expectValues(evaluate(Op::conv2d, {two, each}, {1, 1, 4}, groups), {3, -1, 30, 40});
 }
 
-// Its terms may be larger than the window's: of a - b and a + b, of which one is weighed by 0.
+// A Winograd convolution may be used. Its intermediate terms a - b and a + b may be larger than those of the window,
+// where one of them has weight 0.
 TEST(Contractions, MayBeWinograds) {
   const Tensor weight = f32({1, 1, 3, 3}, {1, 0, 0, 0, 0, 0, 0, 0, 0});
   std::vector<double> pixels(9, 0.0);
-  pixels[8] = 1e6; // weighed by 0
+  pixels[8] = 1e6; // has weight 0
   const Tensor y = evaluate(Op::conv2d, {f32({3, 3, 1}, pixels), weight}, {1, 1, 1});
   EXPECT_EQ(y.values[0], 0);
   EXPECT_GE(y.errors[0], 0x1p-24 * 1e6);
-  pixels[8] = infinity; // infinity minus itself
+  pixels[8] = infinity; // infinity minus infinity
   EXPECT_EQ(evaluate(Op::conv2d, {f32({3, 3, 1}, pixels), f32({1, 1, 3, 3}, counted(9, 1))}, {1, 1, 1}).errors[0],
             infinity);
   pixels[8] = nan;
@@ -69,7 +70,7 @@ Attributes heads(int heads, int keyHeads, double scale) {
 }
 
 TEST(Attention, WeighsValues) {
-  // Two heads of width 1, one of keys and values: scores q k / 2.
+  // Two query heads of width 1, one key and value head: scores q k / 2.
   const Tensor q = f32({1, 2}, {2, 4}), k = f32({2, 1}, {0, 1}), v = f32({2, 1}, {0, 1});
   auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   expectValues(evaluate(Op::attention, {q, k, v}, {1, 2}, heads(2, 1, 0.5)), {sigmoid(1), sigmoid(2)});
@@ -90,16 +91,16 @@ TEST(Attention, MasksKeys) {
   const Tensor mask = f32({2, 3}, {0, -infinity, std::log(3), -infinity, -infinity, -infinity});
   const Tensor y = evaluate(Op::attention, {q, k, v, mask}, {2, 2}, masked);
   EXPECT_NEAR(y.values[0], (1 + 3 * 6) / 4.0, 1e-6);
-  EXPECT_EQ(y.errors[2], infinity); // no key counts for the second query
+  EXPECT_EQ(y.errors[2], infinity); // the second query sees no key
   const Tensor scores = evaluate(Op::attention_scores, {q, k, mask}, {1, 2, 3}, masked);
   EXPECT_LE(scores.values[1] + scores.errors[1], -0.8e38);
   causal.has_mask = true;
   const Tensor excluded = evaluate(Op::attention_scores, {q, k, f32({1, 2, 3}, counted(6))}, {1, 2, 3}, causal);
   EXPECT_EQ(excluded.values[2], -3.0e38f);
-  EXPECT_EQ(excluded.values[5], 5); // the mask of one head
+  EXPECT_EQ(excluded.values[5], 5); // one mask for all heads
 }
 
-// What does not count may be anything but what 0 times it makes felt.
+// Masked keys may be NaN: their weight is exactly 0.
 TEST(Attention, PassesOverNanOfKeysThatDoNotCount) {
   const Tensor q = f32({1, 1}, {1}), k = f32({2, 1}, {1, nan});
   Attributes lengths = heads(1, 1, 1);
@@ -117,7 +118,7 @@ TEST(Images, Pools) {
   pool.window.stride = 2;
   pool.window.padding = 1;
   expectValues(evaluate(Op::max_pool2d, {x}, {2, 2, 1}, pool), {1, 3, 7, nan});
-  // Padding counts as zeros for the mean, and not for the maximum.
+  // Padding counts as zeros in the mean, and is ignored in the maximum.
   expectValues(evaluate(Op::avg_pool2d, {f32({3, 3, 1}, counted(9, 1))}, {2, 2, 1}, pool),
                {0.25, 5 / 4.0, 11 / 4.0, 28 / 4.0});
   expectValues(evaluate(Op::max_pool2d, {f32({1, 1, 1}, {-5})}, {1, 1, 1}, pool), {-5});

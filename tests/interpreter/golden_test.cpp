@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole models traced from their specs beside PyTorch in f64: every family of ops has an oracle from outside.
+// Whole models traced from their specs, compared with PyTorch in f64: every family of ops has an independent oracle.
 #include "traced.h"
 
 #include "kiln/dsl.h"

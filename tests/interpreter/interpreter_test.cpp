@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions, names of layers, loops and states of small models by hand, and malformed graphs.
+// Regions, names of layers, loops and states of small models with hand-computed results, and malformed graphs.
 #include "compiler/interpreter/Interpreter.h"
 #include "kiln/dsl.h"
 #include "ops.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr Dim T{"tokens", 1, 8}, C{"context", T, 8};
 using Row = kiln::Tensor<kiln::f32, 1>;
 
-/// x, then x plus the parameter "p".
+/// Returns x plus the parameter "p".
 struct Leaf : Layer<Leaf> {
   using Layer::Layer;
   constexpr auto forward(const tensor auto &x) const { return x + parameter<kiln::f32, 1>(x, "p"); }
@@ -31,7 +31,7 @@ TEST(Interpreter, NamesLayersOfNestedStacks) {
     asked.push_back(name);
     return f32({1}, {static_cast<double>(asked.size())});
   });
-  for (int round = 0; round < 2; ++round) // asked once
+  for (int round = 0; round < 2; ++round) // each parameter is requested once
     expectValues(interpreter.run(0, {}, {f32({1}, {1})})[0], {2 * (2 * (2 * (1 + 1.0 + 2) + 3 + 4) + 5 + 6)});
   EXPECT_EQ(asked, (std::vector<std::string>{"groups.0.inner.0.p", "groups.0.inner.1.p", "groups.1.inner.0.p",
                                              "groups.1.inner.1.p", "groups.2.inner.0.p", "groups.2.inner.1.p"}));
@@ -44,7 +44,7 @@ TEST(Interpreter, WeightsMayHaveErrors) {
   EXPECT_LE(y.errors[0], 0.25 * (2 + 2) * (1 + 2 + 4) + 1e-4);
 }
 
-/// Sums so far, products so far, and the difference of the two, from the last slice to the first.
+/// Running sums, running products, and their difference, from the last slice to the first.
 struct Loop : Model {
   constexpr auto forward(kiln::Tensor<kiln::f32, T, 2> x, kiln::Tensor<kiln::f32, 2> factor) const {
     auto step = [&](const auto &state, const auto &slices) {
@@ -91,12 +91,12 @@ TEST(Interpreter, StatesAreReadAsTheCallFoundThem) {
   y = interpreter.run(0, {{"tokens", 1}, {"context", 3}}, {f32({1, 1}, {7})});
   expectValues(y[0], {1, 2, 7});
   expectValues(y[1], {3});
-  // A shorter context goes back: rows behind it are written anew.
+  // A shorter context rolls back: later rows are overwritten.
   y = interpreter.run(0, {{"tokens", 1}, {"context", 2}}, {f32({1, 1}, {-5})});
   expectValues(y[0], {1, -5});
   expectValues(interpreter.run(1, {{"tokens", 1}, {"context", 4}}, {f32({1}, {0})})[0], {1, -5, 7, 0});
   EXPECT_EQ(interpreter.states.at("rows").shape, (TensorShape{8, 1}));
-  // A call that fails changes nothing; a copy is a fork.
+  // A failing call changes nothing; a copy of the states is independent.
   EXPECT_THROW(interpreter.run(0, {{"tokens", 1}, {"context", 9}}, {f32({1, 1}, {1})}), std::runtime_error);
   std::map<std::string, Tensor> fork = interpreter.states;
   interpreter.states.clear();
@@ -117,7 +117,7 @@ TEST(Interpreter, ChecksTheCall) {
   EXPECT_THROW(weights.run(0, {}, {f32({1}, {1})}), std::runtime_error);
 }
 
-/// Runs a graph after one change to it.
+/// Runs a graph after one change to it, and expects the error.
 template <class M, class Change> void expectMalformed(const char *words, Change change) {
   Graph graph = trace<M>();
   change(graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that move elements or read tables, by hand; element types; comparisons.
+// Ops that move elements or read tables, with hand-computed results; element types; comparisons.
 #include <cmath>
 
 #include "compiler/interpreter/Compare.h"

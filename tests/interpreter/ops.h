@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Single ops on tensors written out, for tests of the interpreter.
+// Helpers that evaluate single ops on literal tensors, for tests of the interpreter.
 #pragma once
 
 #include "compiler/interpreter/EvaluateOp.h"
@@ -24,7 +24,7 @@ inline Tensor i32(TensorShape shape, std::vector<double> values) {
 inline Tensor boolean(TensorShape shape, std::vector<double> values) {
   return Tensor::of(ElementType::boolean, std::move(shape), std::move(values));
 }
-/// start, start + step, ...
+/// Returns start, start + step, ...
 inline std::vector<double> counted(std::size_t count, double start = 0, double step = 1) {
   std::vector<double> values;
   for (std::size_t i = 0; i < count; ++i)
@@ -36,7 +36,7 @@ inline Tensor withErrors(Tensor x, std::vector<double> errors) {
   return x;
 }
 
-/// The result of an op; of the element type of its first operand, if none is given.
+/// Evaluates an op. The result has the element type of the first operand by default.
 inline Tensor evaluate(Op op, const std::vector<Tensor> &operands, TensorShape shape, const Attributes &attributes = {},
                        int element = -1) {
   Node node;
@@ -57,7 +57,7 @@ inline Attributes along(int axis) {
   return attributes;
 }
 
-/// Values up to what f64 leaves, NaN for NaN; each determined, with an error below `error` of 1 + |value|.
+/// Expects values up to f64 rounding, NaN for NaN; each determined, with an error below `error` of 1 + |value|.
 inline void expectValues(const Tensor &tensor, const std::vector<double> &expected, double error = 2e-5) {
   ASSERT_EQ(tensor.values.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -73,7 +73,7 @@ inline void expectValues(const Tensor &tensor, const std::vector<double> &expect
   }
 }
 
-/// Exactly these.
+/// Expects exactly these values, without errors.
 inline void expectExactly(const Tensor &tensor, const std::vector<double> &expected) {
   EXPECT_EQ(tensor.values, expected);
   EXPECT_EQ(tensor.errors, std::vector<double>(expected.size()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops that work on each element alone, by hand: numbers, NaN and infinities, what wraps, what is not determined.
+// Pointwise ops, with hand-computed results: numbers, NaN and infinities, wrap-around, undetermined results.
 #include <cmath>
 
 #include "ops.h"
@@ -30,13 +30,13 @@ TEST(Pointwise, MaximumAndReluKeepNan) {
 
 TEST(Pointwise, InfinitiesAndNanGoThrough) {
   expectValues(evaluate(Op::add, pair({infinity, nan}, {1, 1}), {2}), {infinity, nan});
-  // What cancels for numbers may do so here.
+  // A simplifier may cancel equal operands, as for numbers.
   EXPECT_EQ(evaluate(Op::sub, pair({infinity}, {infinity}), {1}).errors[0], infinity);
   EXPECT_EQ(evaluate(Op::add, pair({nan}, {nan}), {1}).errors[0], infinity);
   EXPECT_EQ(evaluate(Op::div, pair({nan}, {nan}), {1}).errors[0], infinity);
   expectValues(evaluate(Op::mul, pair({infinity, -infinity}, {-2, -3}), {2}), {-infinity, infinity});
   expectValues(evaluate(Op::div, pair({1, infinity}, {infinity, 2}), {2}), {0, infinity});
-  // Of infinity times 0 a simplifier may make 0; the sign of 0 decides what 1 / 0 is.
+  // A simplifier may replace infinity times 0 by 0; the sign of 0 decides the value of 1 / 0.
   EXPECT_EQ(evaluate(Op::mul, pair({infinity}, {0}), {1}).errors[0], infinity);
   EXPECT_EQ(evaluate(Op::div, pair({1}, {0}), {1}).errors[0], infinity);
 }
@@ -46,7 +46,7 @@ TEST(Pointwise, WhatLeavesTheRangeIsNotDetermined) {
   EXPECT_EQ(evaluate(Op::add, pair({3e38}, {3e38}), {1}).errors[0], infinity);
   EXPECT_EQ(evaluate(Op::exp, {f32({1}, {100})}, {1}).errors[0], infinity);
   const Tensor small = evaluate(Op::mul, pair({1e-30}, {1e-30}), {1});
-  EXPECT_GE(small.errors[0], 1e-38); // flushed or not
+  EXPECT_GE(small.errors[0], 1e-38); // whether or not subnormals are flushed
   EXPECT_LE(small.errors[0], 1e-36);
 }
 
@@ -86,7 +86,7 @@ TEST(Pointwise, WhereSeesOnlyWhatItChooses) {
   expectValues(y, {1, nan, 3, nan, nan, nan});
   expectExactly(evaluate(Op::where, {yes, i32({}, {7}), i32({}, {-7})}, {2, 1}, {}, static_cast<int>(ElementType::i32)),
                 {7, -7});
-  // An open condition: all between both branches, if these are numbers.
+  // An undetermined condition: any value between those of both branches, if these are numbers.
   const Tensor open = withErrors(boolean({3}, {1, 1, 0}), {infinity, infinity, infinity});
   const Tensor z = evaluate(Op::where, {open, f32({3}, {1, 5, nan}), f32({3}, {3, 5, 1})}, {3}, {},
                             static_cast<int>(ElementType::f32));
@@ -115,7 +115,7 @@ TEST(Pointwise, FunctionsOfOneOperand) {
   expectValues(evaluate(Op::sqrt, {f32({4}, {0, 2, 9, -1})}, {4}), {0, std::sqrt(2), 3, nan});
   expectValues(evaluate(Op::sigmoid, {f32({2}, {-infinity, infinity})}, {2}), {0, 1});
   expectValues(evaluate(Op::dropout, {f32({2}, {1, nan})}, {2}), {1, nan});
-  // Published: torch.nn.functional.gelu(1), its tanh form, silu(1).
+  // Reference values: torch.nn.functional.gelu(1), its tanh approximation, silu(1).
   expectValues(evaluate(Op::gelu, {f32({1}, {1})}, {1}), {0.8413447460685429});
   expectValues(evaluate(Op::gelu_tanh, {f32({1}, {1})}, {1}), {0.8411919906082768});
   expectValues(evaluate(Op::silu, {f32({1}, {1})}, {1}), {0.7310585786300049});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of int8: by hand, and bounds that hold for operands that are off by their errors.
+// Quantisation of rows to int8: hand-computed results, and bounds that hold for operands with errors.
 #include "compiler/interpreter/QuantizeRows.h"
 
 #include "compiler/interpreter/Interpreter.h"
@@ -21,7 +21,7 @@ Tensor rows(TensorShape shape, Values values) {
 }
 
 TEST(QuantizeRows, AreWhatTheSpecificationSays) {
-  // Halves go to the even one; zeros stay zeros; a scale below half of the least number is 0.
+  // Ties round to even; zeros stay zeros; a scale below half of the smallest number is 0.
   const Tensor x = rows({4, 4}, {127, 0.5, -1.5, 2.5, 0, 0, 0, -0.0, -3, 3, 1, 0, 0x1p-149, 0, 0, 63 * 0x1p-149});
   const Tensor scales = rowScales(x), numbers = quantizeRows(x, scales);
   EXPECT_EQ(scales.shape, (TensorShape{4}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions, softmaxes and norms, by hand.
+// Reductions, softmaxes and norms, with hand-computed results.
 #include <cmath>
 
 #include "ops.h"
@@ -60,7 +60,7 @@ TEST(Rows, Softmax) {
   expectValues(evaluate(Op::softmax, {f32({2}, {3000, -3000})}, {2}, along(0)), {1, 0}, 1e-3);
 }
 
-// Errors beyond what a double's exponential holds still leave a weight a weight.
+// Errors beyond the range of a double's exponential still give weights within [0, 1].
 TEST(Rows, SoftmaxOfUnknownScoresStaysWithinOne) {
   const Tensor x = withErrors(f32({3}, {0, 1, 2}), {1e6, 1e6, 0});
   const Tensor y = evaluate(Op::softmax, {x}, {3}, along(0));
@@ -70,7 +70,7 @@ TEST(Rows, SoftmaxOfUnknownScoresStaysWithinOne) {
   }
 }
 
-// x - x may be 0 to a simplifier, so NaN alone in its row may give 1, or what a norm adds.
+// A simplifier may replace x - x by 0, so that NaN as the only element of a row may give 1, or what a norm adds.
 TEST(Rows, OneElementMayHideNan) {
   const Tensor x = f32({2, 1}, {std::numeric_limits<double>::quiet_NaN(), 3}), one = f32({1}, {1});
   Attributes attributes = along(1);
@@ -85,7 +85,7 @@ TEST(Rows, OneElementMayHideNan) {
 TEST(Rows, LayerNormAndRmsNorm) {
   Attributes attributes;
   attributes.epsilon = 0.25;
-  // Mean 2, variance 2/3; squares 14 / 3.
+  // Mean 2, variance 2/3; the mean of squares is 14 / 3.
   const Tensor x = f32({1, 3}, {1, 2, 3}), weight = f32({3}, {1, 10, -2}), bias = f32({3}, {0, 5, 1});
   const double root = std::sqrt(2.0 / 3 + 0.25), square = std::sqrt(14.0 / 3 + 0.25);
   expectValues(evaluate(Op::layer_norm, {x, weight, bias}, {1, 3}, attributes), {-1 / root, 5, -2 / root + 1});
@@ -96,7 +96,7 @@ TEST(Rows, LayerNormAndRmsNorm) {
   const Tensor y = evaluate(Op::layer_norm, {broken, weight, bias}, {3}, attributes);
   for (std::int64_t i = 0; i < 3; ++i)
     EXPECT_TRUE(std::isnan(y.values[i]) && y.errors[i] == 0);
-  EXPECT_THROW(evaluate(Op::rms_norm, {x, bias}, {1, 3}), std::runtime_error); // epsilon 0
+  EXPECT_THROW(evaluate(Op::rms_norm, {x, bias}, {1, 3}), std::runtime_error); // epsilon is 0
 }
 
 } // namespace

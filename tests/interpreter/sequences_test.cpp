@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over time and states between calls beside PyTorch in f64.
+// Loops over time and states between calls, compared with PyTorch in f64.
 #include "traced.h"
 
 #include "captions/captions.h"
@@ -56,7 +56,7 @@ std::vector<float> &append(std::vector<float> &all, const Tensor &more) {
   return all;
 }
 
-// The state of a call is where the next one goes on.
+// Each call continues from the state of the previous one.
 TEST(States, CharLstmGoesOn) {
   const Golden golden("char_lstm.safetensors");
   Traced<> model(trace<char_lstm::Model>());
@@ -73,7 +73,7 @@ TEST(States, CharLstmGoesOn) {
   EXPECT_EQ(model.interpreter.states.size(), 2u);
 }
 
-// A scan whose step attends, stored features, a drawn place that is looked up.
+// A scan whose body has attention, stored features, and a lookup of a sampled position.
 TEST(States, CaptionsSeeStepByStep) {
   using Model = captions::Recurrent<captions::Convolved, 32, 128, 64>;
   const Golden golden("captions_recurrent.safetensors");
@@ -92,7 +92,7 @@ TEST(States, CaptionsSeeStepByStep) {
   EXPECT_LE(golden.error("T4.logits", logits), goldenTolerance);
   EXPECT_LE(golden.error("T4.seen", seen), goldenTolerance);
 
-  // Hard attention: the same places are drawn, and are beyond doubt.
+  // Hard attention: the same positions are sampled, and are determined.
   model.run("look", {}, {image});
   const Tensor words = tokens("sentence", {11}, 26), all = uniform("uniform", {11, 196});
   std::vector<std::int32_t> places;
@@ -110,7 +110,7 @@ TEST(States, CaptionsSeeStepByStep) {
   EXPECT_LE(golden.error("glance.logits", written), goldenTolerance);
 }
 
-// Keys and values appended call by call.
+// Keys and values are appended in each call.
 TEST(States, CaptionsAppendKeysAndValues) {
   using Model = captions::Transformer<captions::Patched, 3, 4>;
   const Golden golden("captions_from_pixels.safetensors");

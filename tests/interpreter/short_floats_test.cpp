@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// f16 and bf16: ops compute in f32 and round once, or leave it at that; sums are not those of the short type.
+// f16 and bf16: ops compute in f32, and round the result once or not at all; sums are in f32.
 #include "ops.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ constexpr ElementType types[] = {ElementType::f16, ElementType::bf16};
 Tensor of(ElementType element, TensorShape shape, std::vector<double> values) {
   return Tensor::of(element, std::move(shape), std::move(values));
 }
-/// The largest relative error of one rounding.
+/// Returns the largest relative error of one rounding.
 double unit(ElementType element) { return std::ldexp(1.0, -info(element).digits); }
 
 TEST(ShortFloats, AResultIsRoundedOnceOrNot) {
@@ -39,7 +39,7 @@ TEST(ShortFloats, WhatTheTypeHoldsIsExact) {
   }
 }
 
-// 1000 terms of 1 and a first one of 1024: in the short type each sum would be rounded back to 1024.
+// 1000 terms of 1/4 and a first one of 1024: in the 16-bit type each sum would be rounded back to 1024.
 TEST(ShortFloats, SumsAreThoseOfF32) {
   for (ElementType element : types) {
     std::vector<double> terms(1001, 0.25);
@@ -58,12 +58,12 @@ TEST(ShortFloats, CastsRoundToTheNearestEven) {
   const Tensor x = Tensor::of(ElementType::f32, {4}, {1 + 0x1p-11, 1 + 0x1.8p-10, 65520, 1e-8});
   const Tensor half = evaluate(Op::cast, {x}, {4}, {}, static_cast<int>(ElementType::f16));
   expectExactly(half, {1, 1 + 0x1p-9, infinity, 0});
-  const Tensor number = i32({1}, {16777217 + (1 << 16)}); // first to f32
+  const Tensor number = i32({1}, {16777217 + (1 << 16)}); // rounded to f32 first
   expectExactly(evaluate(Op::cast, {number}, {1}, {}, static_cast<int>(ElementType::bf16)), {16777216});
   expectExactly(evaluate(Op::cast, {half}, {4}, {}, static_cast<int>(ElementType::f32)), {1, 1 + 0x1p-9, infinity, 0});
 }
 
-// 300 * 300 is beyond f16 and not beyond f32, where the next op may bring it back.
+// 300 * 300 overflows f16 and not f32, in which the next op may reduce it again.
 TEST(ShortFloats, WhatMayOverflowIsNotDetermined) {
   const Tensor x = of(ElementType::f16, {1}, {300});
   EXPECT_FALSE(evaluate(Op::mul, {x, x}, {1}).at(0).isDetermined());

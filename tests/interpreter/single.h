@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plain f32 implementations of some ops, each in the ways in which a compiler may choose to do it: sums in several
-// orders, with fused multiply-adds or not, functions with the error that they may have, softmax in blocks with a
-// running maximum, Winograd's convolution. What the bounds of the interpreter have to cover.
+// Plain f32 implementations of some ops, each in the variants that a compiler may choose: sums in several orders, with
+// or without fused multiply-adds, functions with their permitted error, softmax in blocks with a running maximum,
+// Winograd convolution. The interpreter's error bounds must cover all of them.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace kiln::interpreter::single {
 
 using Floats = std::vector<float>;
 
-/// One way of doing it, drawn by a seed.
+/// One random variant of each implementation, chosen by a seed.
 class Way {
 public:
   explicit Way(unsigned seed) : random(seed) {}
 
-  /// The products' sum: in order, backwards, shuffled, in lanes, pairwise; fused or not.
+  /// Computes a dot product: in order, backwards, shuffled, in lanes, pairwise; fused or not.
   float dot(const float *a, std::ptrdiff_t strideA, const float *b, std::ptrdiff_t strideB, std::size_t n) {
     const int way = pick(5);
     const bool isFused = pick(2) != 0;
@@ -49,7 +49,7 @@ public:
     return dot(x.data(), 1, &one, 0, x.size());
   }
 
-  /// A function's value in f64 as a polynomial may give it.
+  /// Returns a function's value in f64 with the error of a polynomial.
   float function(double value) { return static_cast<float>(value * (1 + 3e-7 * unit())); }
   float exp(float x) { return function(std::exp(double{x})); }
   double unit() { return std::uniform_real_distribution<double>(-1, 1)(random); }
@@ -100,7 +100,8 @@ private:
   std::mt19937 random;
 };
 
-/// F(2 x 2, 3 x 3) of an image [height, width, channels] of even extents plus 2, a weight [outputs, channels, 3, 3].
+/// F(2 x 2, 3 x 3) of an image [height, width, channels] of even dimensions plus 2, with a weight [outputs, channels,
+/// 3, 3].
 inline Floats winograd(const Floats &image, std::int64_t height, std::int64_t width, std::int64_t channels,
                        const Floats &weight, std::int64_t outputs) {
   static constexpr float B[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in fewer bits: what the stored numbers stand for, by hand and by properties of random ones.
+// Quantised weights: the numbers that they represent, with hand-computed results and properties of random ones.
 #include "compiler/interpreter/Storage.h"
 
 #include <cmath>
@@ -19,12 +19,12 @@ Values stored(ElementType element, Values values, TensorShape shape, std::int64_
   roundToStored(values, shape, {element, dim});
   return values;
 }
-/// All in one row.
+/// Quantises all values in one row.
 Values stored(ElementType element, const Values &values) {
   return stored(element, values, {1, static_cast<std::int64_t>(values.size())});
 }
 
-/// Numbers of f32 of either sign, of magnitudes that differ by up to 2^`exponents`.
+/// Returns f32 numbers of either sign, whose magnitudes differ by up to 2^`exponents`.
 Values draw(std::size_t count, int exponents, unsigned seed) {
   std::mt19937 random(seed);
   Values values(count);
@@ -66,7 +66,7 @@ TEST(StoredShortFloats, TheLargestIsStoredAndNothingBeyond) {
   EXPECT_NE(errorOf(bf16, {0x1.ffp127}, {1, 1}), "");
 }
 
-// A row's largest magnitude is 127 steps.
+// The scale of a row maps its largest magnitude to 127.
 TEST(StoredIntegers, RowsHaveScalesOfTheirOwn) {
   EXPECT_EQ(stored(i8, {127, 1.4, -0.5, 254, 3.1, 1}, {2, 3}, 0), (Values{127, 1, 0, 254, 4, 0}));
 }
@@ -75,7 +75,7 @@ TEST(StoredIntegers, ColumnsHaveScalesOfTheirOwn) {
   EXPECT_EQ(stored(i8, {127, 254, 1.4, 3.1, -0.6, -1.2}, {3, 2}, 1), (Values{127, 254, 1, 4, -1, -2}));
 }
 
-/// Each index of the dimension alone, as a tensor of one row.
+/// Quantises each index of the dimension as a tensor of one row.
 Values byIndex(const Values &values, const TensorShape &shape, std::size_t dim) {
   Values result(values.size());
   for (std::int64_t index = 0; index < shape[dim]; ++index) {
@@ -110,7 +110,7 @@ TEST(StoredIntegers, MidpointsGoToTheEvenNeighbour) {
   EXPECT_EQ(stored(i8, {127, 0.5, 1.5, 2.5, -0.5, -1.5, 125.5, -126.5}), (Values{127, 0, 2, 2, 0, -2, 126, -126}));
 }
 
-// A little below 5.5, which f32 does not tell from it.
+// A little below 5.5, which is equal to 5.5 in f32.
 TEST(StoredIntegers, AQuotientIsOneOfF32) {
   const double scale = 1 + 0x1p-23;
   EXPECT_LT((5.5 + 0x1p-21) / scale, 5.5);
@@ -119,12 +119,12 @@ TEST(StoredIntegers, AQuotientIsOneOfF32) {
 
 TEST(StoredIntegers, ZerosAreZeros) {
   EXPECT_EQ(stored(i8, {0, -0.0, 0, 0, 127, 1}, {3, 2}, 0), (Values{0, 0, 0, 0, 127, 1}));
-  // A scale of 2^-149 * 63 / 127 is 0.
+  // A scale of 2^-149 * 63 / 127 rounds to 0.
   EXPECT_EQ(stored(i8, {63 * 0x1p-149, -0x1p-149}), (Values{0, 0}));
 }
 
 TEST(StoredIntegers, ASubnormalScaleIsClampedTo127Steps) {
-  // 180 / 127 is 1 where numbers are 2^-149 apart.
+  // 180 / 127 rounds to 1 in units of 2^-149.
   EXPECT_EQ(stored(i8, {180 * 0x1p-149, -130 * 0x1p-149, -5 * 0x1p-149}),
             (Values{127 * 0x1p-149, -127 * 0x1p-149, -5 * 0x1p-149}));
 }
@@ -184,7 +184,7 @@ Values grouped(Values values, TensorShape shape, std::int64_t group, bool zero =
   return values;
 }
 
-/// 32 numbers, those behind the given ones 0.
+/// Returns 32 numbers: the given ones, then zeros.
 Values ofGroup(Values values) {
   values.resize(32);
   return values;
@@ -192,11 +192,12 @@ Values ofGroup(Values values) {
 
 TEST(StoredGroups, TheLargestMagnitudeIsEightSteps) {
   EXPECT_EQ(grouped(ofGroup({-8, 7.4, -3.5, 0.5, 1.5, -0.6}), {1, 32}, 32), ofGroup({-8, 7, -4, 0, 2, -1}));
-  EXPECT_EQ(grouped(ofGroup({8, -7.4, -8}), {1, 32}, 32), ofGroup({8, -7, -7})); // of equal ones the first
+  // of equal magnitudes the first determines the sign
+  EXPECT_EQ(grouped(ofGroup({8, -7.4, -8}), {1, 32}, 32), ofGroup({8, -7, -7}));
 }
 
 TEST(StoredGroups, SixteenNumbersAroundTheZero) {
-  // From -2 to 13; 0 is one of the numbers, whatever the least one is.
+  // From -2 to 13; 0 is representable, whatever the smallest number is.
   EXPECT_EQ(grouped(ofGroup({-2, 13, 4.5, 5.5, 0.4}), {1, 32}, 32, true), ofGroup({-2, 13, 4, 6, 0}));
   EXPECT_EQ(grouped(ofGroup({30, 17}), {1, 32}, 32, true), ofGroup({30, 16}));
   EXPECT_EQ(grouped(ofGroup({-30, -17}), {1, 32}, 32, true), ofGroup({-30, -16}));
@@ -205,7 +206,7 @@ TEST(StoredGroups, SixteenNumbersAroundTheZero) {
 TEST(StoredGroups, ScalesAreOfF16) {
   const double scale = roundTo(ElementType::f16, 0.3 / 8), third = roundTo(ElementType::f32, 0.3);
   EXPECT_EQ(grouped(ofGroup({-third}), {1, 32}, 32), ofGroup({-8 * scale}));
-  // Below half of the least f16 all are 0; a little above they are steps of it.
+  // Below half of the smallest f16 the scale is 0; slightly above it is the smallest f16.
   EXPECT_EQ(grouped(ofGroup({0x1p-22}), {1, 32}, 32), ofGroup({0}));
   EXPECT_EQ(grouped(ofGroup({-0x1.2p-22, 0x1p-24}), {1, 32}, 32), ofGroup({-4 * 0x1p-24, 0x1p-24}));
 }

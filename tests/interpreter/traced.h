@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traced models run by the interpreter with the counter's weights, as oracle/counter.py gives them to PyTorch.
+// Runs traced models in the interpreter with the counter's weights, which oracle/counter.py supplies to PyTorch.
 #pragma once
 
 #include "compiler/interpreter/Compare.h"
@@ -12,12 +12,12 @@
 
 namespace kiln::interpreter {
 
-/// The counter's weights of every parameter, under the names of all layers.
+/// Returns the counter's weights of every parameter, under the names of all layers.
 inline Interpreter::WeightSource counterWeights(const Graph &graph) {
   std::map<std::string, Parameter> parameters;
   for (const Parameter &parameter : graph.parameters) {
     std::vector<std::string> names{graph.name(parameter)};
-    std::vector<std::int64_t> copies; // of the stacks around, the outermost first
+    std::vector<std::int64_t> copies; // copies of the enclosing stacks, the outermost first
     for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
       if (graph.scopes[at].copies > 0)
         copies.insert(copies.begin(), graph.scopes[at].copies);
@@ -44,7 +44,7 @@ inline Interpreter::WeightSource counterWeights(const Graph &graph) {
   };
 }
 
-/// The counter's input of a name, times a factor.
+/// Returns the counter's input of a name, times a factor.
 inline Tensor uniform(const char *name, TensorShape shape, double factor = 1) {
   Tensor x = Tensor::zeros(ElementType::f32, std::move(shape));
   for (std::int64_t i = 0; i < x.size(); ++i)
@@ -59,7 +59,7 @@ inline Tensor tokens(const char *name, TensorShape shape, std::int32_t vocabular
   return integers(std::move(shape), testing::counterTokens(name, count, vocabulary));
 }
 
-/// A model by its graph, whose entries are called by name.
+/// A model's graph, whose entries are called by name.
 template <class Runner = Interpreter> class Traced {
 public:
   explicit Traced(const Graph &graph) : graph(graph), interpreter(graph, counterWeights(graph)) {}
@@ -75,12 +75,12 @@ public:
   Runner interpreter;
 };
 
-/// Goldens are results in f64, rounded to f32; so are these.
+/// Goldens are f64 results rounded to f32; so are these results.
 inline constexpr double goldenTolerance = 2e-7;
 
 inline std::vector<float> rounded(const Tensor &tensor) { return {tensor.values.begin(), tensor.values.end()}; }
 
-/// The golden of the name; and at least the share `tight` of the elements has a bound that says something.
+/// Compares with the golden of that name, and expects tight bounds for at least the share `tight` of the elements.
 inline void expectGolden(const testing::Golden &golden, const std::string &name, const Tensor &tensor, double tight) {
   EXPECT_LE(golden.error(name, rounded(tensor)), goldenTolerance) << name;
   EXPECT_GE(tightShare(tensor), tight) << name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every way in which a job can end, and that none of them touches the parent or another job.
+// All outcomes of a job, none of which affects the parent or another job.
 #include "compiler/jobs/Jobs.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 Job job(std::function<Bytes()> run) { return {std::move(run), {}}; }
 
-/// Sleeps without end.
+/// Sleeps forever.
 Bytes hang() {
   for (;;)
     pause();
@@ -47,7 +47,7 @@ TEST(Job, ReturnsNothing) {
   EXPECT_EQ(result.bytes, "");
 }
 
-// Far more than a pipe holds.
+// Much more than a pipe's capacity.
 TEST(Job, ReturnsMegabytes) {
   std::string large(23'456'789, '\0');
   for (size_t i = 0; i < large.size(); ++i)
@@ -78,7 +78,7 @@ TEST(Job, ThrowingIsFailing) {
   EXPECT_EQ(result.error, "thrown");
 }
 
-// The outcomes of a child, in the process that asks.
+// The outcomes of a child, in the calling process.
 TEST(Job, RunsHere) {
   int value = 41;
   JobResult result = runHere(job([&]() -> Bytes { return std::to_string(++value); }));
@@ -130,7 +130,7 @@ TEST(Job, GivesWhatItPrinted) {
   EXPECT_EQ(result.output, "to the output\nto the errors\n");
 }
 
-// The last words of a crash are those that matter, however many came before.
+// The last lines before a crash are kept, however long the output is.
 TEST(Job, KeepsTheLastWords) {
   JobResult result = runJob(job([]() -> Bytes {
     for (int i = 0; i < 20000; ++i)
@@ -144,7 +144,7 @@ TEST(Job, KeepsTheLastWords) {
   EXPECT_TRUE(llvm::StringRef(result.output).ends_with("19999 of a chatty library\nlast words"));
 }
 
-// What this process has buffered is written once.
+// Output that this process has buffered is written once.
 TEST(Job, DoesNotRepeatTheParentsOutput) {
   std::FILE *file = std::tmpfile();
   ASSERT_NE(file, nullptr);
@@ -303,7 +303,8 @@ TEST(JobGroup, KillsWhatRunsWhenItGoes) {
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
 }
 
-// A killed compiler leaves no children: each holds the writing end of a pipe, whose end is seen when the last has gone.
+// A killed compiler leaves no children: each holds the write end of a pipe, whose reader sees the end when all are
+// gone.
 TEST(JobGroup, DiesWithItsParent) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);

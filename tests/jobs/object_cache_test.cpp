@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cache gives back what was stored or nothing: whatever is damaged, missing, forbidden or written at the same time.
+// The cache returns exactly what was stored or nothing, for entries that are damaged, missing, unreadable or written
+// concurrently.
 #include "compiler/jobs/Jobs.h"
 #include "compiler/jobs/ObjectCache.h"
 
@@ -135,13 +136,13 @@ TEST_F(Cache, ReadsAFolderThatCannotBeWritten) {
   EXPECT_EQ(cache.find("key"), object);
   cache.store("new", object);
   cache.trim();
-  if (geteuid() != 0) { // whom permissions do not bind
+  if (geteuid() != 0) { // root ignores permissions
     EXPECT_FALSE(cache.find("new"));
   }
   fs::permissions(folder, fs::perms::owner_all);
 }
 
-// Eight builds store and trim the same few entries at the same time; every one that is found is whole.
+// Eight builds store and trim the same few entries concurrently; every entry that is found is complete.
 TEST_F(Cache, ServesBuildsAtTheSameTime) {
   const auto content = [](int key) { return std::string(20'000 + key, static_cast<char>('a' + key)); };
   std::vector<Job> jobs(8, {[&]() -> llvm::Expected<std::string> {
@@ -186,7 +187,7 @@ TEST(CacheFolder, FollowsTheEnvironment) {
   EXPECT_EQ(folder(nullptr, nullptr, nullptr), "");
 }
 
-// The program that holds the compiler, and the libraries that it uses: at least LLVM, the C++ library and this one.
+// The program that contains the compiler, and its libraries: at least LLVM, the C++ library and this project's.
 TEST(Fingerprint, NamesTheCompiler) {
   const std::string &text = compilerFingerprint();
   EXPECT_GE(std::count(text.begin(), text.end(), ' '), 3);

@@ -3,7 +3,7 @@
 
 namespace kiln_fuzz {
 
-/// Each task by another worker, one after the other.
+/// Runs each task with another worker number, one after the other.
 static void runInTurns(void *self, uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
   const uint32_t workers = static_cast<const kiln_executor_t *>(self)->workers;
   for (uint32_t i = 0; i < count; ++i)
@@ -27,7 +27,7 @@ Call::Call(Choices &choices, size_t (*arenaBytes)(size_t workers))
     allow(KILN_ARENA_MISALIGNED);
     shift = 1 + choices.below(KILN_ARENA_ALIGNMENT - 1);
   }
-  // Bytes behind the end would let an arena that is too small pass.
+  // Bytes after the end would let an arena that is too small pass.
   const size_t rounded = (bytes + shift + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;
   arena.emplace(rounded, guard);
   call.arena = pointer(arena->data() + shift);

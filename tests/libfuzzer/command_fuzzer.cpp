@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `kiln`, a word a line, in a folder without specs, and without the compiler's library.
+// The command line of `kiln`, one word per line, in a folder without specs, and without the compiler's library.
 #include "words.h"
 
 using namespace kiln_fuzz;
 
-int kiln_main(int argc, char **argv); // kiln.cpp's
+int kiln_main(int argc, char **argv); // defined in kiln.cpp
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
   enterNoFolder();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of a generator, a word a line, up to where its model would be traced.
+// The command line of a generator, one word per line, up to the point where its model would be traced.
 #include "kiln/generator.h"
 #include "words.h"
 
 using namespace kiln_fuzz;
 
 namespace {
-/// The command line was right.
+/// Thrown when the command line is correct.
 struct Traced {};
 } // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that says which model, then a GGUF file, some of whose tensors are renamed, turned or left out.
+// A byte that selects the model, then a GGUF file, some of whose tensors are renamed, permuted or ignored.
 #include "weight_files.h"
 
 #include <iterator>

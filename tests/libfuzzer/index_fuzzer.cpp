@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that says which model, then the index of several files and the files, which are called a, b and c.
+// A byte that selects the model, then the index of several files and the files, which are called a, b and c.
 #include "weight_files.h"
 
 using namespace kiln_fuzz;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of the kiln dialect. What is read and holds is printed so that it reads back to the same text; then all passes
-// run on it, which give a module that holds, or words that say why not. Mutations keep to the tokens of a text.
+// Text of the kiln dialect. A text that parses and verifies is printed so that it reads back the same; then all passes
+// run on it, which give a module that verifies, or a diagnostic. Mutations keep to the tokens of a text.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "library_crash.h"
@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace {
 
-/// A context, another for every 1000 inputs. Nothing that is made in one goes before it does.
+/// Returns a context, a new one for every 1000 inputs, since objects in a context are freed only with it.
 MLIRContext *nextContext() {
   static std::unique_ptr<MLIRContext> context;
   static unsigned inputs = 0;
@@ -45,8 +45,8 @@ std::string textOf(ModuleOp module) {
   return hooks;
 }
 
-/// Whether MLIR's own parser crashes at a text: known are results such as %0#2147483648, for which it takes more memory
-/// than there is; the others are tried, without the checks that follow.
+/// Whether MLIR's own parser crashes for a text: results such as %0#2147483648, for which it runs out of memory, are
+/// recognised; all other texts are parsed in the child process, without the checks that follow.
 bool isBeyondParser(const std::string &text) {
   const llvm::StringRef view = text;
   for (size_t at = view.find('#'); at != view.npos; at = view.find('#', at + 1))
@@ -60,7 +60,7 @@ bool isBeyondParser(const std::string &text) {
   return parser.crashes(text);
 }
 
-/// Pieces of letters, digits and the like, and all other characters by themselves.
+/// Splits a text into words of letters, digits and similar characters, and single other characters.
 std::vector<std::string_view> tokensOf(std::string_view text) {
   const auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; };
   std::vector<std::string_view> tokens;
@@ -88,21 +88,21 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t mos
     const size_t at = below(tokens.size()), other = below(tokens.size()),
                  count = std::min(1 + below(8), tokens.size() - other);
     switch (random() % 4) {
-    case 0: // another number in the place of the next one
+    case 0: // replace the next number
       if (auto found = std::find_if(tokens.begin() + at, tokens.end(),
                                     [](std::string_view token) { return llvm::isDigit(token[0]); });
           found != tokens.end())
         *found = numbers[below(std::size(numbers))];
       break;
-    case 1: // a token that is elsewhere
+    case 1: // replace a token by another of the text
       tokens[at] = tokens[other];
       break;
-    case 2: { // some more of them
+    case 2: { // insert a copy of some tokens
       const std::vector<std::string_view> copied(tokens.begin() + other, tokens.begin() + other + count);
       tokens.insert(tokens.begin() + at, copied.begin(), copied.end());
       break;
     }
-    default: // some less
+    default: // erase some tokens
       if (count < tokens.size())
         tokens.erase(tokens.begin() + other, tokens.begin() + other + count);
     }
@@ -116,7 +116,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t mos
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  const std::string given(reinterpret_cast<const char *>(data), size); // with the zero behind it that MLIR wants
+  // followed by the terminating zero that MLIR requires
+  const std::string given(reinterpret_cast<const char *>(data), size);
   if (isBeyondParser(given))
     return -1;
   MLIRContext *context = nextContext();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An input goes to the child as its size and its bytes; a byte comes back when the work on it is done. The child's
-// handler of signals looks at the innermost frame outside the C library, which raises those of abort().
+// An input is sent to the child as its size and its bytes; the child returns a byte when the work on it is done. The
+// child's signal handler examines the innermost frame outside the C library, which raises the signals of abort().
 #include "library_crash.h"
 #include "require.h"
 
@@ -20,7 +20,7 @@ constexpr int crashedInLibrary = 77; // exit statuses of the child
 constexpr int crashedElsewhere = 78;
 constexpr unsigned mostSeconds = 10;
 
-/// The file that an address of code is of; null: none.
+/// Returns the file that contains an address of code, or null.
 const char *fileOf(const void *address) {
   Dl_info info;
   return dladdr(address, &info) ? info.dli_fname : nullptr;
@@ -30,7 +30,7 @@ void judge(int) {
   const char *own = fileOf(reinterpret_cast<const void *>(&judge));
   void *frames[64];
   const int count = backtrace(frames, std::size(frames));
-  bool isBelowHandler = false; // its frames come first, then the one that the kernel made
+  bool isBelowHandler = false; // the handler's frames come first, then the kernel's frame
   for (int i = 0; i < count; ++i) {
     const char *file = fileOf(frames[i]);
     const bool isOwn = file && std::strcmp(file, own) == 0;
@@ -50,7 +50,7 @@ bool take(std::FILE *from, void *bytes, size_t size) { return std::fread(bytes, 
 [[noreturn]] void serve(std::FILE *inputs, std::FILE *answers, const LibraryProbe::Work &work) {
   struct sigaction action = {};
   action.sa_handler = judge;
-  action.sa_flags = SA_ONSTACK; // a stack that is used up has no room for the handler
+  action.sa_flags = SA_ONSTACK; // a stack overflow leaves no room for the handler
   for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGALRM})
     sigaction(signal, &action, nullptr);
   size_t size = 0;
@@ -82,9 +82,9 @@ bool LibraryProbe::crashes(const std::string &input) {
 }
 
 void LibraryProbe::start() {
-  std::signal(SIGPIPE, SIG_IGN); // a child that is gone is seen by what it does not take
+  std::signal(SIGPIPE, SIG_IGN); // a dead child is recognised by failing writes
   void *frame;
-  backtrace(&frame, 1); // loads what it needs, which a handler must not
+  backtrace(&frame, 1); // loads a library, which a handler must not do
   int in[2], out[2];
   require(pipe(in) == 0 && pipe(out) == 0, "pipes");
   child = fork();
@@ -100,7 +100,7 @@ void LibraryProbe::start() {
   answers = fdopen(out[0], "r");
 }
 
-/// The child's status for waitpid().
+/// Stops the child. Returns its status for waitpid().
 int LibraryProbe::stop() {
   int status = 0;
   if (child < 0)

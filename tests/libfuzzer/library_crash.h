@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Crashes of a library that a fuzz target calls, told from those of what is fuzzed.
+// Distinguishes crashes of a library that a fuzz target calls from crashes of the fuzzed code.
 #pragma once
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace kiln_fuzz {
 
-/// A child process that is given the inputs first, as long as it lives; then another takes its place.
+/// A child process that receives each input first. It is replaced when it dies.
 class LibraryProbe {
 public:
   using Work = std::function<void(const std::string &input)>;
@@ -18,9 +18,9 @@ public:
   ~LibraryProbe() { stop(); }
   LibraryProbe(const LibraryProbe &) = delete;
 
-  /// Whether the work on an input ends by a signal, or not within ten seconds, in code of a shared library. A fault in
-  /// the program itself, whatever called it, is not one, nor is a report of a sanitizer: the caller meets these again,
-  /// where libFuzzer sees them.
+  /// Whether the work on an input ends by a signal, or does not end within ten seconds, in code of a shared library. A
+  /// fault in the program itself, whatever called it, does not count, nor does a sanitizer's report: they recur in the
+  /// caller, where libFuzzer reports them.
   bool crashes(const std::string &input);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of two libraries, as they are shipped: whatever is given, each has a status that fits, no call writes beside
-// its memory, and what is right gives the same bits each time.
+// Calls of two libraries, as they are shipped: for any arguments each call returns a permitted status, no call accesses
+// memory outside of its buffers, and correct calls give the same bits each time.
 #include "batches.h"
 #include "calls.h"
 #include "small.h"
@@ -38,13 +38,13 @@ const batches_t *makeBatches() {
 
 template <class T> T *as(const GuardedMemory &memory) { return reinterpret_cast<T *>(memory.data()); }
 
-/// An entry with two extents, indices and lengths.
+/// Calls an entry with two dimensions, indices and lengths.
 void callSmall(Choices &choices) {
   static const small_t *bound = makeSmall(true), *bare = makeSmall(false);
   Call call(choices, [](size_t workers) { return SMALL_FORWARD_ARENA_BYTES(workers); });
   const int64_t batch = call.extent(SMALL_FORWARD_BATCH_MIN, SMALL_FORWARD_BATCH_MAX),
                 tokens = call.extent(SMALL_FORWARD_TOKENS_MIN, SMALL_FORWARD_TOKENS_MAX);
-  // Of a wrong extent no more is read than of the least one.
+  // For a dimension out of range the call reads no more than for the smallest one.
   const auto rows = static_cast<size_t>(batch >= 1 && batch <= SMALL_FORWARD_BATCH_MAX ? batch : 1),
              columns = static_cast<size_t>(tokens >= 1 && tokens <= SMALL_FORWARD_TOKENS_MAX ? tokens : 1);
   GuardedMemory words(rows * columns * 4, call.guard), lengths(rows * 4, call.guard),
@@ -62,7 +62,7 @@ void callSmall(Choices &choices) {
              {0, batch, tokens});
 }
 
-/// Sequences with states and extents of their own.
+/// Calls a batched entry, where each sequence has its own state and dimensions.
 void callBatch(Choices &choices) {
   static const batches_t *bound = makeBatches();
   constexpr size_t most = BATCHES_PREFILL_BATCH_SEQUENCES_MAX;
@@ -75,7 +75,7 @@ void callBatch(Choices &choices) {
   std::vector<int64_t> key = {1, asked};
   int64_t rows = 0;
   for (size_t i = 0; i < count; ++i) {
-    // As many rows as there is room for, and any number of those before them.
+    // As many rows as there is room for, and any number of previous rows.
     extents[i][0] = call.extent(1, 3);
     if (extents[i][0] > 3 && extents[i][0] <= BATCHES_PREFILL_TOKENS_MAX)
       extents[i][0] = 0;
@@ -89,7 +89,7 @@ void callBatch(Choices &choices) {
       call.allow(KILN_ARENA_MISALIGNED);
       state += 1 + choices.below(63);
     } else if (state && i > 0 && choices.isWrong()) {
-      call.allow(KILN_INVALID_ARGUMENT); // those of another one
+      call.allow(KILN_INVALID_ARGUMENT); // another sequence's state
       state = as<char>(*states[choices.next() % i]);
     }
     sequences[i] = {state, call.pointer(extents[i].data())};
@@ -110,7 +110,7 @@ void callBatch(Choices &choices) {
     require(state->isIntact(), "states beside which nothing is written");
 }
 
-/// Rows of weights, by names and numbers that are right or not.
+/// Accesses rows of weights, by names and numbers that are correct or not.
 void callWeights(Choices &choices) {
   static auto *model = const_cast<small_t *>(makeSmall(true));
   static const char *const names[] = {"words.weight", "layers.1.norm1.bias", "layers.2.norm1.bias", "", "layers.{}.x"};
@@ -127,7 +127,7 @@ void callWeights(Choices &choices) {
   require((error.status == KILN_OK) == isRight, "words with a failure, and no others");
 }
 
-/// A weight file with some bytes changed: the model has the weights of before, or all of the file's.
+/// Binds a weight file with some bytes changed: the model keeps its weights, or has all of the file's.
 void callBind(Choices &choices) {
   static auto *model = const_cast<small_t *>(makeSmall(true));
   std::string image(static_cast<const char *>(smallWeights.data()), smallWeights.size());

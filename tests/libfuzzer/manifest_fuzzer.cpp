@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library's manifest, as `kiln inspect` and `kiln scale` read it: what is wrong is said with the file's name; of all
-// else each target is shown in words and as a page, and predicted.
+// A library's manifest, as `kiln inspect` and `kiln scale` read it: errors name the file; otherwise each target is
+// printed, shown as a page, and predicted.
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
 #include "compiler/scale/Library.h"
@@ -14,7 +14,7 @@ namespace {
 
 std::string wordsOf(llvm::Error error) { return llvm::toString(std::move(error)); }
 
-/// What a page's scripts read, between its element's tags.
+/// Whether the page has the model that its scripts read, between its element's tags.
 bool hasModel(llvm::StringRef page) {
   const llvm::StringRef tag = R"(id="model">)";
   const llvm::StringRef model = page.drop_front(std::min(page.find(tag), page.size())).drop_front(tag.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that says which model, then a packed file, which is mapped as in a program.
+// A byte that selects the model, then a packed file, which is mapped as in a program.
 #include "weight_files.h"
 
 #include <sys/mman.h>

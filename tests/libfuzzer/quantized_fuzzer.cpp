@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that says which model, one that says how 4 bits a number are written, then a safetensors file that has them.
+// A byte that selects the model, one that selects the 4-bit format, then a safetensors file in this format.
 #include "weight_files.h"
 
 #include <iterator>

@@ -6,7 +6,7 @@
 
 namespace kiln_fuzz {
 
-/// Ends the process, as a sanitizer does, if something that always holds does not.
+/// Aborts, as a sanitizer does, if an invariant does not hold.
 inline void require(bool holds, const char *what) {
   if (holds)
     return;

@@ -7,8 +7,8 @@
 set -euo pipefail
 program=$1 corpus=$2 runs=$3
 shift 3
-# LLVM's own libraries are not instrumented: they take memory of its allocators that ours have marked as free. What is
-# lost the targets count themselves.
+# LLVM's own libraries are not instrumented: they use memory of LLVM's allocators that instrumented code has poisoned.
+# The targets count leaks themselves.
 export ASAN_OPTIONS=allow_user_poisoning=0:detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1
 run=("$program" -max_len=4096 -rss_limit_mb=2048 -timeout=20 -print_final_stats=1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that says which model, then a safetensors file.
+// A byte that selects the model, then a safetensors file.
 #include "weight_files.h"
 
 using namespace kiln_fuzz;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tuning file: what was read of it is written so that it reads back, all of it and without a complaint.
+// A tuning file: a file that was read is written so that it reads back completely and without a diagnostic.
 #include "compiler/schedule/TuningFile.h"
 #include "require.h"
 

@@ -14,7 +14,7 @@ static constexpr kiln_placement_t placed(uint32_t tile, uint32_t dim, kiln_dtype
   return {0, 0, tile, dim, 0, scales, static_cast<uint32_t>(stored), group, zeros};
 }
 
-/// A weight and where it goes.
+/// A weight and its placement.
 struct Case {
   kiln_weight_t weight;
   kiln_placement_t placement;
@@ -34,7 +34,7 @@ static constexpr Case cases[] = {
     {{"w", KILN_F32, 0, {}, 1, 0}, placed(0, 0), 0, 64},
 };
 
-/// Blocks of memory and files that are not given back.
+/// Number of blocks of memory and files that are not freed.
 static int alive = 0;
 static kiln_descriptor_t descriptors[std::size(cases)];
 static kiln_variant_t variants[std::size(cases)];
@@ -50,7 +50,7 @@ Model::Model(uint8_t which) {
   variants[i].placements = &placements[i];
   variants[i].packed_bytes = cases[i].packedBytes;
   descriptors[i] = {KILN_ABI_VERSION, 1, 0, 1, "fuzzed", &cases[i].weight, nullptr, &variants[i], nullptr, 0};
-  // No pages of the system, so that nothing that is packed goes beside its place unseen.
+  // No pages of the system, so that accesses outside of a packed weight are detected.
   static const kiln_allocator_t allocator = {
       nullptr,
       [](void *, size_t bytes, size_t alignment) {
@@ -117,7 +117,7 @@ std::string_view takePart(std::string_view &input) {
 } // namespace kiln_fuzz
 
 extern "C" {
-/// The run time's one undefined symbol.
+/// The only undefined symbol of the run time.
 const kiln_descriptor_t kiln_descriptor = {KILN_ABI_VERSION, 0, 0, 0, "none", nullptr, nullptr, nullptr, nullptr, 0};
 
 kiln_status_t __wrap_kiln_file_map(const char *path, bool, kiln_file_t *file, kiln_error_t *error) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the fuzz targets of weight files share: small models, of which each stores its one weight in another way, and
-// files that are in memory. The link wraps the functions of the run time that map files: an image is then a block of
-// exactly its bytes, beside which the address sanitizer sees every access.
+// Shared by the fuzz targets of weight files: small models, each of which stores its only weight in another way, and
+// files in memory. The link wraps the run time's functions that map files: an image is a block of exactly its bytes, so
+// that the address sanitizer detects every access outside of it.
 #pragma once
 
 #include "published.h"
@@ -16,27 +16,27 @@
 
 namespace kiln_fuzz {
 
-/// What kiln_file_map finds, by the last part of a path.
+/// The files that kiln_file_map finds, by the last component of a path.
 inline std::map<std::string, std::string, std::less<>> files;
 
-/// One of the models, made for a run, with the words of what it refused.
+/// One of the models, created for a run, with the message of its last error.
 class Model {
 public:
   explicit Model(uint8_t which);
   ~Model();
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
-  /// After a bind: a status in a sentence; all weights can be read, or the model has none.
+  /// Checks the result of a bind: a status with a message; all weights can be read, or the model has none.
   void check(kiln_status_t status);
 
   kiln_model_t *handle = nullptr;
   kiln_error_t error = {};
 };
 
-/// Reads each number of each tensor, all of which must lie within the image.
+/// Reads each number of each tensor, all of which must be within the image.
 void readAll(const kiln_tensors_t &table, std::string_view image);
 
-/// The parts of an input, apart by this text, the first as it begins.
+/// Separates the parts of an input; takePart returns the first part and removes it.
 constexpr std::string_view separator = "\n----\n";
 std::string_view takePart(std::string_view &input);
 

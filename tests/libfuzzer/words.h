@@ -14,8 +14,8 @@
 
 namespace kiln_fuzz {
 
-/// The words of a command line, a line each; none for one that names a file outside of the current folder, which the
-/// command might write.
+/// Returns the words of a command line, one per line, or nothing if a word names a file outside of the current folder,
+/// which the command might write.
 inline std::optional<std::vector<std::string>> wordsOf(std::string program, const uint8_t *data, size_t size) {
   std::string_view text(reinterpret_cast<const char *>(data), size);
   if (text.find('/') != text.npos || text.find('\0') != text.npos)
@@ -28,7 +28,7 @@ inline std::optional<std::vector<std::string>> wordsOf(std::string program, cons
   return words;
 }
 
-/// For main; null behind the last.
+/// Returns the arguments for main, followed by null.
 inline std::vector<char *> argumentsOf(std::vector<std::string> &words) {
   std::vector<char *> arguments;
   for (std::string &word : words)
@@ -37,7 +37,7 @@ inline std::vector<char *> argumentsOf(std::vector<std::string> &words) {
   return arguments;
 }
 
-/// From now on the current folder is one that is gone: nothing is in it, and nothing can be written there.
+/// Changes to a folder that is then deleted: nothing is in it, and nothing can be written there.
 inline void enterNoFolder() {
   char folder[] = "/tmp/kiln-fuzz-XXXXXX";
   require(mkdtemp(folder) && chdir(folder) == 0 && rmdir(folder) == 0, "a temporary folder");

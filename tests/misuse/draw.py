@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What a right program is put together from: inputs, layers, helpers and results, all of them marked for markup.py. The parts
-# of the catalogue (operations.py, layers.py) ask a Draw for shapes and give it expressions.
+# The parts of a correct program: inputs, layers, helpers and results, all of them marked for markup.py. The parts of
+# the catalogue (operations.py, layers.py) request shapes from a Draw and add expressions to it.
 import markup as m
 
 HEAD = """#include "kiln/dsl.h"
@@ -25,15 +25,15 @@ class Draw:
         return self.random.randint(1, most)
 
     def width(self):
-        """A width that has heads."""
+        """Returns a width that can be divided into heads."""
         return self.one(8, 12, 16, 24)
 
     def leading(self, most=2):
-        """The extents before the last ones, as text."""
+        """Returns the dimensions before the last ones, as text."""
         return self.random.sample(["B", "T", "3", "2", "S", "1"], self.random.randint(0, most))
 
     def tensor(self, shape, element="f32"):
-        """The type of a tensor."""
+        """Returns the type of a tensor."""
         return m.mark("type", f"kiln::Tensor{m.template(m.element(element), *[m.extent(e) for e in shape])}")
 
     def input(self, shape, element="f32"):
@@ -42,14 +42,14 @@ class Draw:
         return name
 
     def layer(self, kind, template_arguments, arguments=()):
-        """A member, with a name; its name in C++."""
+        """Adds a member with a name. Returns its name in C++."""
         name = f"layer{len(self.members)}"
         given = ", ".join([m.name(self.one(f"part.{name}", name, f"h.{len(self.members)}"))] + list(arguments))
         self.members.append(f"  {kind}{m.template(*template_arguments)} {name}{{{given}}};")
         return name
 
     def own(self, body, members="", parameters="const kiln::tensor auto &x", result=None):
-        """A layer of one's own around statements; its type."""
+        """Adds a user-defined layer with these statements. Returns its type."""
         name = f"Own{len(self.helpers)}"
         self.helpers.append(f"struct {name} {m.mark('base', f': kiln::Layer<{name}>')} {{\n  using Layer::Layer;\n{members}"
                             f"  constexpr auto forward({parameters}) {m.mark('const', 'const ')}{{\n{body}"
@@ -65,7 +65,7 @@ class Draw:
         self.results.append(expression)
 
     def program(self):
-        """The marked text. With entries, `forward` is one of them."""
+        """Returns the marked text. With entries, `forward` is one of them."""
         if not self.inputs:
             self.input(["T", "4"])
         if len(self.results) == 1 and self.random.random() < 0.8:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Common mistakes in a spec: what `kiln compile` prints first is a line of the user's own, with its number, whichever C++ compiler
-# there is; kiln-diagnose, which kiln_add_library puts before the compiler, prints the same.
+# Common mistakes in a spec: the first line that `kiln compile` prints is a line of the user's file, with its number,
+# for every C++ compiler; kiln-diagnose, which kiln_add_library runs before the compiler, prints the same.
 #
 #   first_line.py --kiln PROGRAM --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
 import argparse
@@ -40,7 +40,7 @@ KILN_MODEL(tiny, Tiny)
 """
 SEEN = "    return head(y);"
 FORWARD = "  constexpr auto forward(kiln::Tensor<kiln::f32, T, 8> x) const {"
-# (name, what is changed to what, the line, what its text has in it)
+# (name, old text, new text, the line, a part of its message)
 MISTAKES = [
     ("width", "kiln::Linear<32, 16> down", "kiln::Linear<16, 16> down", 11,
      "block.down: linear: wrong input width; expected 16, got 32 [linear_c1]"),

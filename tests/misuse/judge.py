@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What became of a near miss: whether the compiler refused it in the words of a labelled rule, and of one that the program can
-# break; or in C++'s own words for a mistake in C++; or whether something is left to mend.
+# Classifies the outcome of a near miss: the compiler rejected it with the text of a labelled rule, which the program
+# can break; or with C++'s own message for an error in C++; or the outcome is a finding.
 import re
 from pathlib import Path
 
 # Rules that any program can break.
 EVERYWHERE = {"constant", "dim", "tensor", "layer", "model", "parameter", "storage"}
-# By a name in the program: the rules of what it is made of.
+# By a name in the program: the rules that apply to it.
 RULES_OF = {
     "linear": ["linear"], "Linear": ["linear"], "logits": ["logits", "linear"], "matmul": ["matmul"],
     "conv2d": ["conv2d", "window"], "Conv2d": ["conv2d", "window"], "BatchNorm2d": ["batch_norm", "broadcast", "unary"],
@@ -41,20 +41,20 @@ for each in ("Rnn", "Lstm", "Gru"):
 
 
 def read_rules(include):
-    """Every labelled text of the language, by its label."""
+    """Returns every labelled text of the DSL, by its label."""
     rules = {}
     for header in sorted(Path(include, "kiln").glob("*.h")):
         joined = re.sub(r'"\s*\n\s*"', "", header.read_text())
         for text, label in re.findall(r'"([^"\n]*\[([a-z0-9_]+_c\d+)\])', joined):
             rules[label] = text
-        # Functions that no constant expression may call, so that a compiler names them.
+        # Functions that no constant expression may call, so that a compiler prints their names.
         for function, label in re.findall(r"inline void (\w+?_((?:[a-z]+)_c\d+))\(", joined):
             rules[label + " by name"] = function
     return rules
 
 
 def labels_in(said, rules):
-    """The labels of the rules that a compiler's words quote whole."""
+    """Returns the labels of the rules that a compiler's message quotes completely."""
     said = said.replace("\\'", "'")
     found = {label for label in re.findall(r"\[([a-z0-9_]+_c\d+)\]", said) if rules.get(label, "\0") in said}
     for label, function in rules.items():
@@ -64,7 +64,7 @@ def labels_in(said, rules):
 
 
 def plausible(labels, program):
-    """Those that a program with these names can break."""
+    """Returns the labels that a program with these names can break."""
     allowed = set(EVERYWHERE)
     for word in set(re.findall(r"\w+", program)):
         allowed.update(RULES_OF.get(word, []))
@@ -73,7 +73,7 @@ def plausible(labels, program):
     return {label for label in labels if label.rsplit("_c", 1)[0] in allowed}
 
 
-# Mistakes in C++ itself, which the C++ compiler names: (kind, what its first error says, why that is enough).
+# Errors in C++ itself, which the C++ compiler reports: (kind, the first error, why that is enough).
 ACCEPTED = [
     ("call", r"no matching (member )?function for call to|no match for call to|too (few|many) arguments to function|"
              r"no matching constructor|invalid conversion|does not provide a call operator|could not convert .* from|no viable conversion|cannot convert|no suitable|invalid operands|"
@@ -103,12 +103,12 @@ ACCEPTED = [
 
 
 def is_of_cpp(kind, after, error):
-    """Whether a change left C++'s types; others must be told in the words of a rule."""
+    """Whether a change is an error of C++'s types; other errors must have the text of a rule."""
     number = re.fullmatch(r"-?\d+", after)
     if number and kind in ("extent", "axis", "whole", "bound"):
         return (kind in ("axis", "whole") and abs(int(after)) > 2147483647) or "overflow" in error
     if kind == "extent" and ("long int" in error or "int64_t" in error) and re.search(r"\b[A-Z]\b|Dim", after):
-        return True  # a run-time extent as the width of a layer, which is a number: the compiler names both types
+        return True  # a dynamic dimension as the width of a layer, which is a number: the compiler names both types
     if kind == "name" and after == "nullptr" and "Dim" in error:
         return True
     wrong = {"extent": {"1.5", '"x"', "kiln::f32"}, "element": {"float", "3", "kiln::f64", "kiln::int8"},
@@ -118,7 +118,7 @@ def is_of_cpp(kind, after, error):
     return kind not in wrong or after in wrong[kind] or "9223372036854775807" in after and kind in ("axis", "whole")
 
 
-# What the compiler refuses in words of its own: (kind, what it says, why the language does not).
+# Errors that only Kiln's compiler reports: (kind, the message, why the DSL does not report it).
 ACCEPTED_LATE = [
     ("a name of the run time", "is a function of the run time", "the archive says which names those are"),
     ("a name of the headers", "is a name of the standard headers", "the generated headers say which names those are"),
@@ -127,7 +127,7 @@ ACCEPTED_LATE = [
 
 
 def first_error(said):
-    """What the compiler says first, up to its next error; g++ says before it where it stands."""
+    """Returns the compiler's first error, up to the next one; g++ prints its location first."""
     blocks = re.split(r"\n(?=\S*:\d+:\d+: (?:fatal )?error: |error: )", "\n" + said)
     return blocks[1] if len(blocks) > 1 else ""
 
@@ -141,7 +141,7 @@ def accepted_kind(error):
 
 
 def judge(status, said, program, changed, rules):
-    """(outcome, detail). The outcomes that begin with ! are findings."""
+    """Returns (outcome, detail). Outcomes that begin with ! are findings."""
     if status == "late":
         return "!late", "the compiler took longer than its limit"
     if status < 0 or status > 1 or re.search(r"internal compiler error|PLEASE submit a bug report|Segmentation fault|"

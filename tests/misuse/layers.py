@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Right uses of every layer and structure of dsl/SPEC.md, in the manner of operations.py.
+# Correct uses of every layer and structure of dsl/SPEC.md, in the style of operations.py.
 from markup import axis, call, element, extent, flag, mark, name, real, template, weight, whole
 
 
 def stored(d):
-    """The type of a layer's weights."""
+    """Returns the type of a layer's weights."""
     return weight(d.one("f32", "int8", "stored<kiln::f16>", "stored<kiln::bf16>", "stored<kiln::f32>"))
 
 
 def or_not(d, *arguments):
-    """Template arguments that have defaults."""
+    """Returns template arguments that have defaults, or none of them."""
     return list(arguments) if d.one(0, 1) else []
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lower-graph LIBRARY: traces the model of a near miss that compiled, checks its graph and forms its kernels. Ends with
-// 0, or with 1 after diagnostics.
+// lower-graph LIBRARY: traces the model of a near miss that compiled, checks its graph and forms its kernels. Exits
+// with 0, or with 1 after diagnostics.
 #include <dlfcn.h>
 
 #include "compiler/emit/Lower.h"

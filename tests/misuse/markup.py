@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Programs as text with marks around what can be changed, ⟦kind|text⟧, and the one change that makes a near miss of a right
-# program. A kind says what stands there: an extent, an element type, an axis, a list of arguments.
+# Programs as text with marks around everything that can be changed, ⟦kind|text⟧, and the single change that makes a
+# near miss of a correct program. The kind is that of the text: a dimension, an element type, an axis, a list of
+# arguments.
 import re
 
 OPEN, CLOSE = "\u27e6", "\u27e7"
@@ -20,7 +21,7 @@ def element(text):
 
 
 def weight(text):
-    """The type of a layer's weights: an element type or a storage."""
+    """Marks the type of a layer's weights: an element type or a storage format."""
     return mark("weight", "kiln::" + text)
 
 
@@ -29,7 +30,7 @@ def axis(text):
 
 
 def whole(text):
-    """A whole number that is no extent: heads, a stride, a width of a layer."""
+    """Marks an integer that is no dimension: heads, a stride, a width of a layer."""
     return mark("whole", text)
 
 
@@ -50,7 +51,7 @@ def listed(kind, items):
 
 
 def template(*items):
-    """<a, b>, or nothing."""
+    """Returns <a, b>, or nothing."""
     return "<" + listed("targs", items) + ">" if items else ""
 
 
@@ -60,7 +61,7 @@ def call(function, arguments, template_arguments=()):
 
 
 class Piece:
-    """A stretch of marked text: strings and pieces."""
+    """A part of the marked text: strings and pieces."""
 
     def __init__(self, kind, parts):
         self.kind, self.parts = kind, parts
@@ -75,7 +76,7 @@ class Piece:
                 yield from part.walk()
 
     def items(self):
-        """Of a list: what stands between its own commas, each a list of parts."""
+        """Returns the items of a list between its own commas, each a list of parts."""
         found = [[]]
         for part in self.parts:
             if isinstance(part, str) and ", " in part:
@@ -130,7 +131,7 @@ RESULTS = ["", "7", "x0", "kiln::outputs()", "kiln::outputs(x0, x0)", "std::pair
 
 
 def numbers(text, random):
-    """Near a whole number, if it is one."""
+    """Returns numbers near an integer, if the text is one."""
     near = []
     if re.fullmatch(r"-?\d+", text):
         value = int(text)
@@ -186,7 +187,7 @@ WEIGHTS = {"extent": 6, "element": 4, "weight": 4, "axis": 6, "whole": 5, "real"
 
 
 def change(program, random):
-    """Changes exactly one thing; returns what it was and what it is."""
+    """Changes exactly one thing; returns the old and the new text."""
     while True:
         pieces = [piece for piece in program.walk() if piece.kind in WEIGHTS]
         piece = random.choices(pieces, [WEIGHTS[each.kind] for each in pieces])[0]

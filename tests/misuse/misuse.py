@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Near misses: right programs of the DSL with one thing changed. Each must be refused with the text of a labelled rule, or be
-# right, which its trace, the compiler's checks and its passes then confirm.
+# Near misses: correct programs of the DSL with one thing changed. Each must be rejected with the text of a labelled
+# rule, or be correct, which its trace, the compiler's checks and its passes then confirm.
 #
 #   misuse.py --programs 60 --lower PROGRAM [--kiln PROGRAM] [--jobs 2] [--seed N] [--keep FOLDER]
 #
-# KILN_SEED repeats a run. A program that gets neither is printed whole, to be compiled as it stands.
+# KILN_SEED repeats a run. A program with another outcome is printed completely, so that it can be compiled.
 import argparse
 import collections
 import concurrent.futures
@@ -38,7 +38,7 @@ def limit_memory():
 
 
 def run(command, seconds=SECONDS, limited=True):
-    """Status and words; "late" where it took longer."""
+    """Returns the status and the output; the status is "late" after a timeout."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, errors="replace",
                               preexec_fn=limit_memory if limited else None)
@@ -48,7 +48,7 @@ def run(command, seconds=SECONDS, limited=True):
 
 
 def make(seed, unchanged):
-    """The near miss of a seed: its text, and what was changed. A share is left right."""
+    """Returns the near miss of a seed: its text, and the change. A share of the programs is unchanged."""
     source = random.Random(seed)
     d = draw.Draw(source)
     source.choice(operations.OPERATIONS + layers.LAYERS)(d)
@@ -83,7 +83,7 @@ class Runner:
                     "-shared", source, "-o", output])
 
     def one(self, seed):
-        """(seed, outcome, detail, text, change, words)."""
+        """Returns (seed, outcome, detail, text, change, output)."""
         text, changed = make(seed, self.options.unchanged)
         source, output = self.folder / f"p{seed}.cpp", self.folder / f"p{seed}.so"
         source.write_text(text + TRACE)
@@ -108,7 +108,7 @@ class Runner:
         return seed, outcome, detail, text, changed, said
 
     def confirm(self, seed, text, library):
-        """What compiled goes through the frontend and the passes; a share of it through the whole compiler."""
+        """Runs the frontend and the passes on a program that compiled, and the whole compiler on a share of them."""
         status, said = run([self.options.lower, library], limited=False)
         outcome = self.judge_compiler(status, said)
         if outcome[0] == "right" and self.options.kiln and random.Random(seed + 2).random() < self.options.whole:

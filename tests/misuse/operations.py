@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Right uses of every operation of dsl/SPEC.md. Each function takes a Draw and adds what it needs: inputs, then an expression.
+# Correct uses of every operation of dsl/SPEC.md. Each function takes a Draw and adds inputs to it, then an expression.
 from markup import axis, call, element, extent, mark, name, real, whole
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_models.py BUILD COMPILER WRITER TARGET CASE...: from checkpoints to answers.
 
-Installs Kiln from its build tree, makes a checkpoint of each case, runs `kiln new` on it, builds all projects at once,
-and compares what the programs print with golden.txt, which is PyTorch's. A case that is a path is a trained checkpoint
-with its tokenizer, and with texts that PyTorch wrote in expected.json.
+Installs Kiln from its build tree, makes a checkpoint of each case, runs `kiln new` on it, builds all projects at
+once, and compares the programs' output with golden.txt, which PyTorch computed. A case that is a path is a trained
+checkpoint with its tokenizer, and with texts that PyTorch generated in expected.json.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOLERANCE = 1e-5  # of the largest number of a result
+TOLERANCE = 1e-5  # relative to the largest number of a result
 
 
 def run(*command, folder=None):
@@ -25,7 +25,7 @@ def run(*command, folder=None):
 
 
 def check(program, checkpoint):
-    """The largest error of a case."""
+    """Returns the largest error of a case."""
     with open(os.path.join(checkpoint, "golden.txt")) as f:
         lines = f.read().splitlines()
     worst = 0.0 if lines else float("inf")
@@ -41,7 +41,7 @@ def check(program, checkpoint):
 
 
 def check_speech(program, checkpoint):
-    """Tokens as text, by the names that a vocabulary of single bytes has for them."""
+    """Decodes tokens to text, with the names of a vocabulary of single bytes."""
     with open(os.path.join(checkpoint, "vocab.json")) as f:
         names = {token: name for name, token in json.load(f).items()}
     with open(os.path.join(checkpoint, "golden.txt")) as f:

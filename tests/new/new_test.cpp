@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `kiln new`: what it writes of the checkpoints of cases/, and the words about what cannot be built.
+// `kiln new`: the projects that it writes for the checkpoints of cases/, and the errors for unsupported checkpoints.
 #include "compiler/new/New.h"
 
 #include <algorithm>
@@ -24,14 +24,14 @@ std::string readText(const fs::path &path) {
 
 void writeText(const fs::path &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
-/// A safetensors file's length and header; that is all that is read of it.
+/// Returns a safetensors file's length and header; nothing else of it is read.
 std::string tensorFile(const json &header) {
   const std::string text = header.dump();
   const std::uint64_t size = text.size();
   return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text;
 }
 
-/// The checkpoint of a case, to be changed, and a place for its project.
+/// A modifiable copy of a case's checkpoint, and a folder for its project.
 class Checkpoint {
 public:
   explicit Checkpoint(const std::string &name) {
@@ -61,7 +61,7 @@ public:
   void write(const std::string &file, const std::string &text) const { writeText(options.folder / file, text); }
   std::string project(const std::string &file) const { return readText(options.out / file); }
 
-  /// What a user reads: notes, or the words of a refusal.
+  /// Returns the output for the user: notes, or the error message.
   std::string create(const json &change = json::object()) {
     json changed = config;
     changed.merge_patch(change);
@@ -118,7 +118,8 @@ KILN_MODEL(qwen3, Model)
   EXPECT_NE(renames.find("    {\"lm_head.weight\", {}},\n"), renames.npos) << renames;
 }
 
-// No hole of a template is left, and every header that a file includes in quotes is there, the library's own apart.
+// All placeholders of a template are replaced, and every header that a file includes in quotes exists, except for the
+// library's own.
 TEST(New, WritesAllThatAProjectNeeds) {
   std::size_t count = 0;
   for (const fs::directory_entry &entry : fs::directory_iterator(CASES)) {
@@ -157,21 +158,21 @@ TEST(New, ChoosesANameAndAContext) {
   EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 40,\n"), std::string::npos);
 }
 
-// Within a window that slides each token sees all before it, so the context is no longer.
+// Within a sliding window each token sees all previous ones, so the context is limited to the window.
 TEST(New, KeepsWithinASlidingWindow) {
   Checkpoint checkpoint("mistral");
   checkpoint.create();
   EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 32,\n"), std::string::npos);
 }
 
-/// What a member of the spec's shape is, "" without it.
+/// Returns the value of a member of the spec's shape, or "" if there is none.
 std::string memberOf(const Checkpoint &checkpoint, const std::string &name) {
   const std::string spec = checkpoint.project("spec.cpp"), word = "    ." + name + " = ";
   const std::size_t at = spec.find(word);
   return at == spec.npos ? "" : spec.substr(at + word.size(), spec.find(",\n", at) - at - word.size());
 }
 
-/// By a spec the frequencies of the pairs of a head of 16: those before the scaled ones are powers of the base.
+/// Returns the frequencies of the pairs of a head of 16 in a spec: those before the scaled ones are powers of the base.
 std::vector<double> frequenciesOf(const Checkpoint &checkpoint) {
   const double base = std::stod(memberOf(checkpoint, "base"));
   std::vector<double> all, scaled;
@@ -209,7 +210,7 @@ TEST(New, ScalesPositions) {
   }
 }
 
-// What YaRN is for: longer texts than max_position_embeddings, which published files leave as it was.
+// YaRN supports longer texts than max_position_embeddings, which checkpoints leave unchanged.
 TEST(New, ReadsYarn) {
   Checkpoint yarn("yarn");
   EXPECT_EQ(yarn.create(), "");
@@ -227,7 +228,7 @@ TEST(New, ReadsYarn) {
               (0.2 * std::log(4) + 1) / (0.1 * std::log(4) + 1), 1e-15);
 }
 
-// Scaling that begins behind the texts that a model was trained with changes nothing within these.
+// Scaling that begins after the training length changes nothing within it.
 TEST(New, KeepsWithinDynamicScaling) {
   Checkpoint checkpoint("llama");
   EXPECT_EQ(checkpoint.create(json::parse(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})")), "");
@@ -235,7 +236,7 @@ TEST(New, KeepsWithinDynamicScaling) {
   EXPECT_EQ(memberOf(checkpoint, "scaled_bases"), "");
 }
 
-// As newer files have it.
+// As in newer files.
 TEST(New, ReadsPositionsOfPhi) {
   Checkpoint checkpoint("phi");
   EXPECT_EQ(checkpoint.create(json::parse(R"({"partial_rotary_factor": null, "rope_theta": null,
@@ -259,7 +260,7 @@ TEST(New, ReadsHowTextsArePooled) {
   EXPECT_EQ(maximum.create(), "refused: config.json: pooling_mode_max_tokens requires false, got true");
 }
 
-// Names of classes become C++.
+// Class names become C++ string literals.
 TEST(New, WritesNamesOfClasses) {
   Checkpoint checkpoint("roberta");
   EXPECT_EQ(checkpoint.create(json::parse(R"({"id2label": {"0": "a \"b\"\\", "1": "\u0001\ud83d\ude00", "2": 5}})")),
@@ -272,7 +273,7 @@ TEST(New, WritesNamesOfClasses) {
 struct NearMiss {
   const char *name; // of the case
   const char *change;
-  const char *words; // that the refusal has
+  const char *words; // expected in the error message
 };
 
 const NearMiss nearMisses[] = {
@@ -374,7 +375,7 @@ TEST(New, SaysWhatItCannotBuild) {
   }
 }
 
-// Of SmolLM, of distilled Qwen, of BERT for names, as their files have them.
+// Fields in the files of SmolLM, of distilled Qwen, and of BERT for named entities.
 TEST(New, KnowsFieldsThatChangeNothing) {
   for (const auto &[name, fields] :
        {std::pair{"llama", R"({"is_llama_config": true, "rope_interleaved": false, "unsloth_fixed": true,
@@ -441,7 +442,7 @@ TEST(New, SaysWhatIsWrongWithFiles) {
   expect("is the installation whole?", [](Checkpoint &c) { c.options.source = "/nonexistent"; });
 }
 
-// A checkpoint of several files.
+// A checkpoint with several files.
 TEST(New, ReadsAnIndex) {
   Checkpoint checkpoint("gpt2");
   json parts[2], map;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the program of Whisper begins a text, by the files of a checkpoint.
+// How the Whisper program begins a text, by the files of a checkpoint.
 #include "compiler/new/headers/speech.h"
 
 #include <cstdlib>
@@ -41,7 +41,7 @@ TEST(SpeechRules, AreOfConfigJson) {
   EXPECT_EQ(rules.not_first, (Tokens{3}));
 }
 
-// Key by key; a language that is null is to be heard, and no times are written.
+// Keys are overridden one by one; a language of null is to be detected, and no timestamps are written.
 TEST(SpeechRules, AreOfGenerationConfigJsonBefore) {
   const SpeechRules rules = read(old, R"({"forced_decoder_ids": [[1, null], [2, 59]], "suppress_tokens": [],
                                           "eos_token_id": [48, 49], "no_timestamps_token_id": 64, )" +
@@ -56,7 +56,7 @@ TEST(SpeechRules, AreOfGenerationConfigJsonBefore) {
 TEST(SpeechRules, DoWithoutForcedTokens) {
   const std::string start = R"({"decoder_start_token_id": 50, "no_timestamps_token_id": 64)",
                     tasks = R"(, "task_to_id": {"transcribe": 59, "translate": 58}, )";
-  EXPECT_EQ(read(start + "}").beginning, (Beginning{50, 64})); // of one language
+  EXPECT_EQ(read(start + "}").beginning, (Beginning{50, 64})); // a checkpoint for one language
   EXPECT_EQ(read(start + tasks + languages + "}").beginning, (Beginning{50, std::nullopt, 59, 64}));
   EXPECT_EQ(read(start + R"(, "forced_decoder_ids": [])" + tasks + languages + "}").beginning,
             (Beginning{50, std::nullopt, 59, 64}));

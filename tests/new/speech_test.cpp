@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program of Whisper makes of a sound: a WAV file's samples, and log-mel frames as PyTorch's in f64.
+// How the Whisper program reads a sound: a WAV file's samples, and log-mel frames compared with PyTorch's in f64.
 #include "compiler/new/headers/log_mel.h"
 #include "compiler/new/headers/wave_file.h"
 
@@ -16,7 +16,7 @@ std::string wave_of(const std::string &change = "", std::size_t at = 0) {
   return bytes.replace(at, change.size(), change);
 }
 
-/// The words of the refusal, or how many samples there are.
+/// Returns the error message, or the number of samples.
 std::string read(const std::string &bytes) {
   const std::string path = ::testing::TempDir() + "speech.wav";
   std::ofstream(path, std::ios::binary) << bytes;
@@ -48,8 +48,8 @@ TEST(Speech, ReadsWaveFiles) {
   const std::string all = wave_of(), samples = "3460";
   EXPECT_EQ(read(all), samples);
   const std::size_t data = all.find("data");
-  EXPECT_EQ(read(wave_of("\xff\xff\xff\xff", data + 4)), samples); // of a stream, whose length nothing knew
-  EXPECT_EQ(read(all.substr(0, data + 8 + 7)), "3");               // cut within a sample
+  EXPECT_EQ(read(wave_of("\xff\xff\xff\xff", data + 4)), samples); // a stream, whose length was unknown
+  EXPECT_EQ(read(all.substr(0, data + 8 + 7)), "3");               // truncated within a sample
   const std::string extended = all.substr(0, 12) + "fmt " + std::string("\x1a\0\0\0\xfe\xff", 6) + all.substr(22, 14) +
                                std::string(8, '\0') + std::string("\1\0", 2) + all.substr(36);
   EXPECT_EQ(read(extended), samples);

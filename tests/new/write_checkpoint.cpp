@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// write_checkpoint TENSORS FILE: a safetensors file with the counter's weights. A line of TENSORS is a name, an element
-// type and extents.
+// write_checkpoint TENSORS FILE: writes a safetensors file with the counter's weights. A line of TENSORS is a name, an
+// element type and dimensions.
 #include "weights.h"
 
 #include <cstdio>

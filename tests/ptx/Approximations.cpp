@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Roots, reciprocals, exponentials: computed in f64 and rounded, so closer to the truth than the hardware's .approx.
+// Roots, reciprocals, exponentials: computed in f64 and rounded, so that they are more accurate than the hardware's
+// .approx.
 #include <cmath>
 
 #include "Decoder.h"

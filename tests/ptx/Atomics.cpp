@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// atom and red. Lanes follow each other in their order.
+// atom and red. Lanes are executed in order.
 #include <algorithm>
 #include <type_traits>
 
@@ -57,7 +57,7 @@ template <class T> T updated(Update update, T old, T value, T swap) {
   }
 }
 
-/// A pair of short floats, or one: flags[2] says which format, the width how many.
+/// Adds a pair of 16-bit floats, or one: `brain` selects bf16, the width of T the count.
 template <class T> T addedShort(T old, T value, bool brain) {
   T result = 0;
   for (unsigned part = 0; part < sizeof(T) / 2; ++part) {
@@ -69,8 +69,8 @@ template <class T> T addedShort(T old, T value, bool brain) {
   return result;
 }
 
-/// Operands: the result or nothing to keep, the address, the value, what to swap in. flags: the update, whether the
-/// format is short, which one.
+/// Operands: the result or nothing, the address, the value, the value to swap in. flags: the update, whether the format
+/// is a 16-bit float, which one.
 template <class T, bool shortFloats> void atomic(Warp &warp, const Instruction &i) {
   const auto update = static_cast<Update>(i.flags[0]);
   const T *values = warp.read<T>(i.operands[2]);

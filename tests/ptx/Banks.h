@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Banks of shared memory: 32, of which word n of four bytes is in bank n % 32. An access of a warp is made for so many
-// lanes at a time as have 128 bytes, and takes one turn more for each further word that some bank is asked for.
+// Bank conflicts of shared memory. There are 32 banks; word n of four bytes is in bank n % 32. A warp's access is split
+// into groups of lanes that access 128 bytes, and each group takes one more wavefront for each further word of the same
+// bank.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +13,17 @@ namespace kiln::ptx {
 
 class BankCount {
 public:
-  /// An access of so many bytes a lane.
+  /// Starts an access of this many bytes per lane.
   explicit BankCount(unsigned bytes) : bytes(bytes), lanesAtOnce(std::min(32U, 128 / std::max(bytes, 4U))) {}
 
-  /// The next lane's address.
+  /// Adds the next lane's address.
   void add(std::uint64_t address) {
     for (std::uint64_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
       words[count++] = static_cast<std::uint32_t>(word);
     if (++lanes % lanesAtOnce == 0)
       finish();
   }
-  /// Turns beyond the first one, of all lanes that were added.
+  /// Returns the wavefronts beyond the first one of each group, over all lanes that were added.
   std::uint64_t conflicts() {
     finish();
     return found;
@@ -40,7 +41,7 @@ private:
 
   unsigned bytes, lanesAtOnce, lanes = 0, count = 0;
   std::uint64_t found = 0;
-  std::array<std::uint32_t, 64> words; // of lanes that are served together; a word more each where bytes are odd
+  std::array<std::uint32_t, 64> words; // of one group of lanes; unaligned accesses have one more word each
 };
 
 } // namespace kiln::ptx

@@ -21,7 +21,7 @@ std::uint32_t uniform(Warp &warp, const Operand &operand, const char *what) {
   return value;
 }
 
-/// Operands: the barrier, the number of threads. flags: it stops, all lanes come together.
+/// Operands: the barrier, the number of threads. flags: whether it waits, whether all lanes must be converged.
 void blockBarrier(Warp &warp, const Instruction &i) {
   if (i.flags[1] && !warp.together())
     return;
@@ -35,7 +35,7 @@ void warpBarrier(Warp &warp, const Instruction &i) {
   warp.warpBarrier(masks[std::countr_zero(warp.executing)]);
 }
 
-/// flags: it stops, all lanes come together.
+/// flags: whether it waits, whether all lanes must be converged.
 void clusterBarrier(Warp &warp, const Instruction &i) {
   if (i.flags[1] && !warp.together())
     return;

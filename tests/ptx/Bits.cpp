@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bits: logic, shifts, fields, counts, permutations of bytes.
+// Bit operations: logic, shifts, bit fields, counts, byte permutations.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
@@ -66,7 +66,7 @@ void decodeNot(Decoding &d) {
   d.emit(handler);
 }
 
-/// Amounts above the width shift everything out.
+/// Shifts by amounts above the width shift out all bits.
 template <class T, bool left> void shift(Warp &warp, const Instruction &i) {
   const T *a = warp.read<T>(i.operands[1]);
   const auto *amounts = warp.read<std::uint32_t>(i.operands[2]);
@@ -119,7 +119,7 @@ template <bool left> void decodeShift(Decoding &d) {
   d.emit(handler);
 }
 
-/// shf: a 64-bit number of two registers, of which one comes back. flags: left, wrap.
+/// shf: shifts a 64-bit number in two registers, and returns one of them. flags: left, wrap.
 void funnel(Warp &warp, const Instruction &i) {
   const auto *low = warp.read<std::uint32_t>(i.operands[1]), *high = warp.read<std::uint32_t>(i.operands[2]);
   const auto *amounts = warp.read<std::uint32_t>(i.operands[3]);
@@ -143,7 +143,7 @@ void decodeFunnel(Decoding &d) {
   d.emit(&funnel);
 }
 
-/// bfe: a field, with its highest bit repeated if the type is signed.
+/// bfe: extracts a bit field, sign-extended if the type is signed.
 template <class T> void extract(Warp &warp, const Instruction &i) {
   using Unsigned = std::make_unsigned_t<T>;
   constexpr unsigned bits = 8 * sizeof(T);
@@ -182,7 +182,7 @@ void decodeExtract(Decoding &d) {
   d.emit(handler);
 }
 
-/// bfi: a field of the first operand in the second one.
+/// bfi: inserts a bit field of the first operand into the second one.
 template <class T> void insert(Warp &warp, const Instruction &i) {
   constexpr unsigned bits = 8 * sizeof(T);
   const T *a = warp.read<T>(i.operands[1]), *b = warp.read<T>(i.operands[2]);
@@ -211,7 +211,7 @@ void decodeInsert(Decoding &d) {
   d.emit(type == Type::b32 ? &insert<std::uint32_t> : &insert<std::uint64_t>);
 }
 
-/// popc, clz: a count of 32 bits.
+/// popc, clz: counts bits; the result has 32 bits.
 template <class T, int (*count)(T) noexcept> void counted(Warp &warp, const Instruction &i) {
   const T *a = warp.read<T>(i.operands[1]);
   std::uint32_t result[warpSize];
@@ -251,7 +251,7 @@ void decodeReverse(Decoding &d) {
   d.emit(type == Type::b32 ? &unary<std::uint32_t, Reverse> : &unary<std::uint64_t, Reverse>);
 }
 
-/// Four bytes out of eight; the highest bit of a selector repeats the byte's sign.
+/// Selects four bytes out of eight; the highest bit of a selector replicates the byte's sign.
 struct Permute {
   static std::uint32_t apply(std::uint32_t a, std::uint32_t b, std::uint32_t selectors) {
     const std::uint64_t both = static_cast<std::uint64_t>(b) << 32 | a;
@@ -267,7 +267,7 @@ struct Permute {
   }
 };
 
-/// lop3: each result bit is looked up by three source bits. flags: the table.
+/// lop3: looks up each result bit by three source bits. flags: the table.
 void lookUpBits(Warp &warp, const Instruction &i) {
   const auto *a = warp.read<std::uint32_t>(i.operands[1]), *b = warp.read<std::uint32_t>(i.operands[2]);
   const auto *c = warp.read<std::uint32_t>(i.operands[3]);

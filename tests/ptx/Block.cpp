@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared memory with its checks, and the barriers of a block.
+// Shared memory with its checks, and a block's barriers.
 #include "Block.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void Block::barrier(Warp &warp, unsigned id, std::uint32_t count, bool stops) {
                             barrier.count));
   barrier.used = true;
   barrier.count = count;
-  // A barrier counts whole warps, those that end before their 32nd thread included.
+  // A barrier counts whole warps, including warps with fewer than 32 threads.
   const bool whole = warp.executing == warp.alive;
   barrier.arrived += count != 0 && whole ? warpSize : static_cast<unsigned>(std::popcount(warp.executing));
   if (count != 0 && barrier.arrived > count)
@@ -104,7 +104,7 @@ void Block::checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) con
 
 void Block::visit(const Accessor &who) { visits[who.actor] = {who.clock->of(who.actor), who.line}; }
 
-/// It ends after all of its warps, so that it is enough if one of them knows.
+/// A block ends after all of its warps, so that it is enough if one of them is ordered after the access.
 void Block::checkVisits() const {
   VectorClock known;
   for (const auto &warp : warps)

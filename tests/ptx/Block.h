@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread block and the cluster around it: shared memory, barriers, and whose turn it is. A launch without clusters
-// has clusters of one block.
+// A thread block and its cluster: shared memory, barriers, and the scheduling of warps. A launch without clusters has
+// clusters of one block.
 #pragma once
 
 #include <array>
@@ -18,16 +18,17 @@
 
 namespace kiln::ptx {
 
-/// What all blocks of a launch see.
+/// The state that all blocks of a launch share.
 struct LaunchContext {
   const Program &program;
   const std::byte *constants;
   LaunchConfig config;
   std::span<const std::byte> parameters;
   Memory &memory;
-  /// Counts what other threads can wait for. Where all wait and it stands still, they wait for ever.
+  /// Counts events that other threads can wait for. If all threads wait and the count stays constant, there is a
+  /// deadlock.
   std::uint64_t changes = 0;
-  /// Of LaunchResult.
+  /// See LaunchResult.
   std::uint64_t bankConflicts = 0;
 };
 
@@ -43,24 +44,25 @@ public:
   const unsigned rank; ///< in the cluster
   const std::uint32_t sharedBytes;
   std::vector<std::byte> shared;
-  std::vector<std::uint8_t> written;         ///< of each shared byte: 0, 1, or `pending`
-  static constexpr std::uint8_t pending = 2; ///< cp.async has not been waited for
+  std::vector<std::uint8_t> written;         ///< for each shared byte: 0, 1, or `pending`
+  static constexpr std::uint8_t pending = 2; ///< written by a cp.async that has not been waited for
   Races races;
   std::vector<std::unique_ptr<Warp>> warps;
-  /// How many 16 bytes wgmma reads that has not been waited for.
+  /// Number of 16-byte chunks that a wgmma reads which has not been waited for.
   std::uint64_t matrixReaders = 0;
-  /// That none of them is among these bytes, which are to be written.
+  /// Checks that no such chunk is among these bytes, which are to be written.
   void checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) const;
   Mbarriers mbarriers;
-  /// Another block's thread, or a copy, reaches this block's shared memory: the block is not to end before it knows.
+  /// Records that another block's thread, or a copy, accesses this block's shared memory: the block must not end before
+  /// it is ordered after the access.
   void visit(const Accessor &who);
 
-  /// bar.sync and bar.arrive of the lanes of `warp` that execute. No `count`: all threads that live.
+  /// bar.sync and bar.arrive of the executing lanes of `warp`. A `count` of 0 means all live threads.
   void barrier(Warp &warp, unsigned id, std::uint32_t count, bool stops);
-  /// After threads have exited: a barrier for all may now be complete.
+  /// Called after threads have exited: a barrier for all threads may now be complete.
   void threadsExited();
   unsigned liveThreads() const;
-  /// Which copy has not been waited for.
+  /// Returns the description of the copy that has not been waited for.
   std::string pendingWords(std::uint32_t offset) const;
 
 private:
@@ -77,15 +79,15 @@ private:
   void checkVisits() const;
 
   std::array<Barrier, 16> barriers;
-  std::map<unsigned, Visit> visits; ///< the last one of each actor
+  std::map<unsigned, Visit> visits; ///< last access of each actor
 };
 
 class Cluster {
 public:
-  /// `first`: the block id of rank zero.
+  /// `first` is the block id of rank zero.
   Cluster(LaunchContext &launch, Dim3 first);
 
-  /// To the end of all threads; throws Fault, and `faulting` then is the warp.
+  /// Runs until all threads end. Throws Fault; `faulting` is then the warp.
   void run();
 
   LaunchContext &launch;
@@ -94,18 +96,18 @@ public:
   std::uint64_t instructions() const;
   std::uint64_t threadInstructions() const;
 
-  /// A new actor of asynchronous copies.
+  /// Returns a new actor for asynchronous copies.
   unsigned copier() { return actors++; }
-  /// barrier.cluster.arrive and .wait of the lanes that execute.
+  /// barrier.cluster.arrive and .wait of the executing lanes.
   void arrive(Warp &warp);
   void wait(Warp &warp);
   void threadsExited();
-  /// Of Warp::reach, after the alignment; `lane` may be wholeWarp.
+  /// Implements Warp::reach for shared memory, after the alignment check; `lane` may be wholeWarp.
   Bytes reachShared(Warp &warp, std::uint64_t address, unsigned bytes, Access access, unsigned lane,
                     const void *values = nullptr);
-  /// That has the shared address in its memory; it must have begun for sure, and not ended.
+  /// Returns the block that owns the shared address. The block must be known to have begun, and must not have ended.
   Block &blockOf(Warp &warp, std::uint64_t address, unsigned lane);
-  /// Of Warp::stopAt.
+  /// Barrier number for Warp::stopAt.
   static constexpr int clusterBarrier = 16;
 
 private:

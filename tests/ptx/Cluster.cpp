@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The turns of all warps, the barrier of a cluster, and its shared memory.
+// The scheduling of all warps, the barrier of a cluster, and its shared memory.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 namespace kiln::ptx {
 namespace {
 
-/// Instructions of a warp before another one has its turn.
+/// Instructions that a warp executes before the next warp is scheduled.
 constexpr std::uint64_t turn = 20'000;
 
 } // namespace
@@ -26,7 +26,7 @@ Cluster::Cluster(LaunchContext &launch, Dim3 first) : launch(launch) {
 }
 
 void Cluster::run() {
-  // Rounds in which all warps waited and nothing changed that they can wait for.
+  // Consecutive rounds in which all warps waited and no event occurred that they can wait for.
   unsigned idle = 0;
   for (bool live = true; live;) {
     live = false;
@@ -101,7 +101,7 @@ Bytes Cluster::reachShared(Warp &warp, std::uint64_t at, unsigned bytes, Access 
     if (access != Access::write && access != Access::copy && !found.written[i])
       throw Fault(fmt::format("reads shared byte {}, which has not been written", address + i), thread);
   }
-  // What arrives at an mbarrier, and copies, say themselves when they are there.
+  // Arrivals at an mbarrier, and copies, record their accesses at their completion.
   if (&block != &warp.block && access != Access::barrier && access != Access::copy)
     block.visit(warp.accessor(lane));
   if (access == Access::read) {

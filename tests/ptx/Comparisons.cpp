@@ -14,7 +14,7 @@ constexpr std::string_view relationNames[] = {"eq",  "ne",  "lt",  "le",  "gt", 
                                               "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 enum class Combine : unsigned { none, conjunction, disjunction, exclusive };
 
-/// The relations that hold when the operands are not comparable are the ones with a u.
+/// Relations with a u hold for unordered operands.
 template <class T> bool holds(Relation relation, T a, T b) {
   bool unordered = false;
   if constexpr (std::is_floating_point_v<T>)
@@ -52,7 +52,7 @@ template <class T> bool holds(Relation relation, T a, T b) {
   return false;
 }
 
-/// How a comparison sees its operands.
+/// How a comparison converts its operands.
 struct Plain {
   template <class T> static T of(T value) { return value; }
 };
@@ -86,8 +86,7 @@ std::uint32_t combined(Combine combine, std::uint32_t a, std::uint32_t b) {
   return a;
 }
 
-/// setp. Operands: result, result of the opposite, both sides, and the predicate to combine with. flags: relation,
-/// combination.
+/// setp. Operands: result, negated result, both sides, and the predicate to combine with. flags: relation, combination.
 template <class T, class View> void setPredicate(Warp &warp, const Instruction &i) {
   const std::uint32_t lanes = compare<T, View>(warp, i, 2);
   const auto combine = static_cast<Combine>(i.flags[1]);
@@ -96,7 +95,7 @@ template <class T, class View> void setPredicate(Warp &warp, const Instruction &
   warp.writePredicate(i.operands[1], combined(combine, ~lanes, with));
 }
 
-/// set: all ones or zero, or 1.0f; flags[2]: the value that says yes.
+/// set: all ones or zero, or 1.0f or zero; flags[2] is the value for true.
 template <class T, class View> void setMask(Warp &warp, const Instruction &i) {
   const std::uint32_t lanes = compare<T, View>(warp, i, 1);
   std::uint32_t result[warpSize];
@@ -177,7 +176,7 @@ void decodeSet(Decoding &d) {
   d.emit(handler);
 }
 
-/// slct: the first value where the third one is not negative.
+/// slct: selects the first value where the third one is not negative.
 template <class Selector> void selectBySign(Warp &warp, const Instruction &i) {
   const auto *a = warp.read<std::uint32_t>(i.operands[1]), *b = warp.read<std::uint32_t>(i.operands[2]);
   const auto *c = warp.read<Selector>(i.operands[3]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Branches, ends, and instructions that do nothing here.
+// Branches, exits, and instructions that have no effect here.
 #include <fmt/format.h>
 
 #include "Decoder.h"
@@ -18,7 +18,7 @@ void decodeBra(Decoding &d) {
   d.emit(&branch);
 }
 
-/// brx.idx: each lane's index into a list of labels.
+/// brx.idx: branches to each lane's index into a list of labels.
 void branchByIndex(Warp &warp, const Instruction &i) {
   const auto *indices = warp.read<std::uint32_t>(i.operands[0]);
   std::uint32_t targets[warpSize] = {};
@@ -60,7 +60,7 @@ void decodeTrap(Decoding &d) { d.emit(&trap); }
 
 void nothing(Warp &, const Instruction &) {}
 
-/// Fences order memory, which is in order here; that barriers are there is what the race detector checks.
+/// Fences have no effect, because memory is sequentially consistent here; the race detector checks that barriers exist.
 void decodeFence(Decoding &d) {
   d.modifiers().clear();
   d.emit(&nothing);
@@ -68,7 +68,8 @@ void decodeFence(Decoding &d) {
 
 void waitForKernels(Warp &warp, const Instruction &) { warp.waited |= warp.executing; }
 
-/// Kernels run one after the other here; that one that waits touches no memory before is what Warp::reach checks.
+/// Kernels run one after the other here. Warp::reach checks that a kernel that waits accesses no memory before the
+/// wait.
 void decodeGridControl(Decoding &d) {
   const bool waits = d.takeOneOf({"wait", "launch_dependents"}) == "wait";
   d.expectOperands(0);

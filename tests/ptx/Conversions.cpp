@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cvt: between integers, floating-point types, and from two f32 to a pair of a short format.
+// cvt: between integers and floating-point types, and from two f32 to a pair of 16-bit floats.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@ namespace {
 
 enum Rounding : std::uint32_t { nearest, towardZero, integerNearest, integerZero, integerDown, integerUp, awayTf32 };
 
-/// flags of cvt.
+/// Indices and values of cvt's flags.
 constexpr unsigned sourceType = 0, targetType = 1, rounding = 2, options = 3;
 enum Options : std::uint32_t { saturates = 1, flushes = 2, rectifies = 4 };
 
@@ -45,14 +45,14 @@ void scatter(Warp &warp, const Operand &operand, const std::uint64_t (&values)[w
     scatterAs<std::uint64_t>(warp, operand, values);
 }
 
-/// The low bits of the type, extended by its sign.
+/// Returns the low bits of the type, sign-extended if it is signed.
 std::uint64_t extended(std::uint64_t value, Type type) {
   const unsigned away = 64 - bitsOf(type);
   return isSigned(type) ? static_cast<std::uint64_t>(static_cast<std::int64_t>(value << away) >> away)
                         : value << away >> away;
 }
 
-/// Into the range of the type; the value is one of `from`.
+/// Clamps a value of type `from` to the range of `to`.
 std::uint64_t clamped(std::uint64_t value, Type from, Type to) {
   __int128 number =
       isSigned(from) ? static_cast<__int128>(static_cast<std::int64_t>(value)) : static_cast<__int128>(value);
@@ -143,7 +143,7 @@ void floats(Warp &warp, const Instruction &i) {
   scatter(warp, i.operands[0], values);
 }
 
-/// To the nearest one that the type has; NaN becomes zero.
+/// Rounds to the nearest representable integer; NaN becomes zero.
 void floatsToIntegers(Warp &warp, const Instruction &i) {
   const auto from = static_cast<Type>(i.flags[sourceType]), to = static_cast<Type>(i.flags[targetType]);
   std::uint64_t values[warpSize];
@@ -173,7 +173,7 @@ void integersToFloats(Warp &warp, const Instruction &i) {
   gather(warp, i.operands[1], values);
   eachLane(warp.executing, [&](unsigned lane) {
     const std::uint64_t value = extended(values[lane], from);
-    // To f32 at once: by way of f64 there would be two roundings.
+    // Directly to f32: a conversion through f64 would round twice.
     if (to == Type::f32)
       values[lane] = std::bit_cast<std::uint32_t>(isSigned(from) ? static_cast<float>(static_cast<std::int64_t>(value))
                                                                  : static_cast<float>(value));
@@ -199,7 +199,7 @@ void pairs(Warp &warp, const Instruction &i) {
   warp.put(i.operands[0], result);
 }
 
-/// Whether the conversion rounds as it is asked to.
+/// Checks that the rounding modifier is valid for the conversion.
 void checkRounding(Decoding &d, std::string_view how, Type to, Type from) {
   if (how == "rna" && to != Type::tf32)
     d.fail("rounding .rna is for tf32");

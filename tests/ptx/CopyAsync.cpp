@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cp.async of sm_80: bytes go from global to shared memory when the thread that asked for them waits, and are no one's
-// to touch until then. Other threads need a barrier after that wait, as for any write.
+// cp.async of sm_80: the bytes are copied from global to shared memory when the issuing thread waits, and must not be
+// accessed until then. Other threads need a barrier after that wait, as for any write.
 #include <fmt/format.h>
 
 #include "Banks.h"
@@ -18,7 +18,7 @@ CopyGroups &groupsOf(Warp &warp, unsigned lane) {
   return warp.copies[lane];
 }
 
-/// Operands: target, source, and how many bytes are read, the rest being zeros. flags: bytes, offset of the source.
+/// Operands: target, source, and the number of bytes to read, with zero fill. flags: bytes, offset of the source.
 void copy(Warp &warp, const Instruction &i) {
   const std::uint32_t bytes = i.flags[0];
   const auto *sizes = i.count > 2 ? warp.read<std::uint32_t>(i.operands[2]) : nullptr;
@@ -38,7 +38,7 @@ void copy(Warp &warp, const Instruction &i) {
     if (read)
       std::memcpy(copy.data.data(), warp.reach(Space::global, from, read, 1, Access::read, lane).data, read);
     banks.add(to);
-    // As a write at this place: what others have read before must be ordered.
+    // Counts as a write here: earlier reads by other threads must be ordered before it.
     const Bytes target = warp.reach(Space::shared, to, bytes, bytes, Access::write, lane);
     std::memset(target.written, Block::pending, bytes);
     copy.offset = static_cast<std::uint32_t>(target.data - warp.block.shared.data());
@@ -64,7 +64,7 @@ void commit(Warp &warp, const Instruction &) {
   });
 }
 
-/// flags: how many groups may go on.
+/// flags: how many groups may stay pending.
 void wait(Warp &warp, const Instruction &i) {
   eachLane(warp.executing, [&](unsigned lane) {
     auto &committed = groupsOf(warp, lane).committed;

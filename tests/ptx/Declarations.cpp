@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The directives of a module, the heads of its functions, its variables.
+// The directives of a module, the signatures of its functions, its variables.
 #include <cstring>
 #include <fmt/format.h>
 
@@ -93,7 +93,7 @@ void Parser::parseDirective(Module &module) {
   }
 }
 
-/// Debug information.
+/// Skips debug information.
 void Parser::skipSection() {
   while (!peek().is('{') && peek().kind != Token::Kind::end)
     take();
@@ -102,7 +102,7 @@ void Parser::skipSection() {
   expect('}');
 }
 
-/// Functions and variables, with what says who sees them.
+/// Parses functions and variables, with their linkage.
 void Parser::parseLinked(Module &module) {
   bool external = false;
   for (;;) {
@@ -138,7 +138,7 @@ std::vector<Variable> Parser::parseVariables(Space space, bool external) {
   while (peek().kind == Token::Kind::dotted) {
     if (takeIfDotted("align")) {
       common.alignment = static_cast<unsigned>(takeCount());
-    } else if (takeIfDotted("ptr")) { // what the pointer points to
+    } else if (takeIfDotted("ptr")) { // the pointee
       while (peek().isDotted("global") || peek().isDotted("shared") || peek().isDotted("const") ||
              peek().isDotted("local") || peek().isDotted("align"))
         if (take().text == "align")
@@ -173,7 +173,7 @@ std::vector<Variable> Parser::parseVariables(Space space, bool external) {
   return variables;
 }
 
-/// Braces group, and say nothing else: the elements come in their order.
+/// Braces only group: the elements are consecutive.
 void Parser::parseInitial(Variable &variable) {
   const unsigned size = bytesOf(variable.type);
   unsigned depth = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bodies of functions to a program: scopes, calls, labels.
+// Decodes function bodies to a program: scopes, calls, labels.
 #include "Decoder.h"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ ModuleLayout layoutOf(const syntax::Module &module) {
     layout.shared[variable] = sharedBase + layout.staticShared;
     layout.staticShared += static_cast<std::uint32_t>(variable->size);
   }
-  // All dynamic variables are one and the same memory, behind the static one.
+  // All dynamic variables share the memory after the static variables.
   if (!dynamic.empty())
     layout.staticShared = alignedTo(layout.staticShared, alignment);
   for (const syntax::Variable *variable : dynamic)
@@ -148,7 +148,7 @@ void Decoder::declare(const Statement &statement) {
       symbol.kind = registers.count ? Symbol::Kind::registerRange : Symbol::Kind::registerName;
       symbol.type = registers.type;
       symbol.count = registers.count;
-      // A range has the name of its first part and a mark that no name has.
+      // A register range is stored under its prefix and a mark that no name has.
       scope[registers.count ? registers.name + "<" : registers.name] = symbol;
     }
     break;
@@ -179,7 +179,7 @@ void Decoder::declareVariable(const syntax::Variable &variable) {
   if (variable.space == Space::shared) {
     symbol.space = Space::shared;
     symbol.address = layout.shared.at(&variable);
-  } else { // parameters of calls are memory of the thread
+  } else { // call parameters are in the thread's local memory
     symbol.space = Space::local;
     symbol.address = allocateLocal(variable.size, variable.alignment);
   }
@@ -200,7 +200,7 @@ void Decoder::decode(const Statement &statement) {
   found->second(decoding);
 }
 
-/// call (result), function, (argument, ...): the function's body, its parameters being the caller's variables.
+/// call (result), function, (argument, ...): inlines the function's body; its parameters are the caller's variables.
 void Decoder::call(const Statement &statement) {
   if (!statement.guard.empty())
     throw SyntaxFault(0, "a call under a predicate is not modelled");

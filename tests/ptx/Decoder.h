@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From syntax to instructions that run. Functions that are called are put where they are called.
+// Decodes syntax to executable instructions. Called functions are inlined.
 #pragma once
 
 #include <initializer_list>
@@ -17,7 +17,7 @@
 
 namespace kiln::ptx {
 
-/// Where the module's variables are: of shared memory the address, of the others nothing before it is loaded.
+/// Addresses of the module's variables: only those in shared memory are known before the module is loaded.
 struct ModuleLayout {
   std::map<const syntax::Variable *, std::uint32_t> shared;
   std::map<std::string, const syntax::Variable *, std::less<>> variables;
@@ -26,8 +26,8 @@ struct ModuleLayout {
 /// Throws SyntaxFault.
 ModuleLayout layoutOf(const syntax::Module &module);
 
-/// An instruction in the making: its modifiers are taken one by one, its operands added in the order that its handler
-/// knows. Whatever is left is an error.
+/// An instruction that is being decoded: its modifiers are taken one by one, its operands added in the order that its
+/// handler expects. Modifiers that are left are an error.
 class Decoding;
 using DecodeFunction = void (*)(Decoding &);
 struct Opcode {
@@ -40,10 +40,10 @@ struct Symbol {
   Kind kind = Kind::label;
   Type type = Type::none; ///< of registers
   unsigned count = 0;     ///< of a range
-  Operand reg;            ///< once it is in use
+  Operand reg;            ///< set on first use
   Space space = Space::generic;
-  std::uint64_t address = 0; ///< of a variable in its space
-  std::string global;        ///< a variable of device memory
+  std::uint64_t address = 0; ///< of a variable, within its space
+  std::string global;        ///< name of a device-memory variable
   std::uint64_t size = 0;
   std::uint32_t label = 0;
   std::vector<std::string> targets; ///< of .branchtargets
@@ -60,8 +60,8 @@ private:
   struct Frame {
     const syntax::Function *function;
     std::vector<std::map<std::string, Symbol, std::less<>>> scopes;
-    std::uint32_t end; ///< label behind it
-    bool inner;        ///< it is called, not launched
+    std::uint32_t end; ///< label after its end
+    bool inner;        ///< called, not launched
   };
 
   void decodeBody(const std::vector<syntax::Statement> &body);
@@ -89,8 +89,8 @@ private:
   struct Waiting {                   ///< operands of an instruction
     std::size_t first;
     std::uint32_t count;
-    bool branches; ///< the target is a label
-    bool targets;  ///< the operands' rows behind the first are labels
+    bool branches; ///< whether the target is a label
+    bool targets;  ///< whether the operands after the first are labels
   };
   std::vector<Waiting> waiting; ///< of each instruction
   std::map<std::tuple<std::uint64_t, unsigned, std::string>, Operand> constants;
@@ -105,53 +105,54 @@ public:
   const syntax::Statement &statement;
   Instruction out;
 
-  /// Takes a modifier if it is there.
+  /// Takes a modifier if it is present.
   bool take(std::string_view modifier);
-  /// Takes the first of these that is there; nothing if none is.
+  /// Takes the first of these modifiers that is present; returns an empty text if none is.
   std::string_view takeOneOf(std::initializer_list<std::string_view> modifiers);
   /// Takes the first modifier that is a type.
   Type takeType();
   bool hasType() const;
-  /// The modifiers that are left.
+  /// Returns the modifiers that are not yet taken.
   std::vector<std::string> &modifiers() { return left; }
 
   std::size_t operands() const { return statement.operands.size(); }
   const syntax::Operand &operand(std::size_t i) const;
   void expectOperands(std::size_t least, std::size_t most = 0) const;
-  /// The parts of a list, or the operand itself.
+  /// Returns the elements of a list, or the operand itself.
   std::span<const syntax::Operand> parts(std::size_t i, std::size_t count) const;
 
-  /// Registers as wide as the type, constants, addresses.
+  /// Adds a register as wide as the type, a constant, or an address.
   void source(const syntax::Operand &operand, Type type);
   void target(const syntax::Operand &operand, Type type);
-  /// Registers at least as wide.
+  /// Adds a register that is at least as wide.
   void wideSource(const syntax::Operand &operand, Type type);
   void wideTarget(const syntax::Operand &operand, Type type);
   void predicateSource(const syntax::Operand &operand);
   void predicateTarget(const syntax::Operand &operand);
-  /// "_": a result that nobody wants.
+  /// "_": an unused result.
   static const syntax::Operand &nowhere();
-  /// A result and, behind a bar, a predicate: "%r1|%p1"; without the bar nobody wants the predicate.
+  /// Adds a result and, after a bar, a predicate: "%r1|%p1"; without the bar the predicate is unused.
   void targetAndPredicate(const syntax::Operand &operand, Type type);
-  /// Adds the base of [name + offset]; sets out.offset. `space` may become what the variable's is.
+  /// Adds the base of [name + offset]; sets out.offset. May change `space` to that of the variable.
   void address(const syntax::Operand &operand);
   void label(const syntax::Operand &operand);
   void targets(const syntax::Operand &operand);
 
-  /// With all modifiers taken.
+  /// Emits the instruction. All modifiers must be taken.
   void emit(Handler handler);
-  /// The same for a result and `sources` operands of one type; a null handler is a type that the opcode does not have.
+  /// Emits an instruction with a result and `sources` operands of one type. A null handler means that the opcode does
+  /// not support the type.
   void emitUniform(Type type, unsigned sources, Handler handler);
   [[noreturn]] void fail(const std::string &words) const;
-  /// That the instruction is not for this type.
+  /// Fails because the instruction does not support this type.
   [[noreturn]] void failType(Type type) const;
   void add(const Operand &operand) { made.push_back(operand); }
   void clearOperands() { made.clear(); }
   const Operand &added(std::size_t i) const { return made[i]; }
   const syntax::Module &module() const;
-  /// That the kernel waits for those before it.
+  /// Records that the kernel has a griddepcontrol.wait.
   void noteWait();
-  /// Whether the code is in a function that is called.
+  /// Whether the code is in a called function.
   bool inner() const;
   std::uint32_t endLabel() const;
   void branchTo(std::uint32_t label);
@@ -166,10 +167,10 @@ private:
   bool branches = false, hasTargets = false;
 };
 
-/// The parts of instructions that integers and floating-point types share.
+/// The parts of instructions that are shared by integers and floating-point types.
 std::span<const Opcode> integerArithmetic();
 std::span<const Opcode> floatArithmetic();
-/// The instructions that a file has.
+/// The opcodes of each file.
 std::span<const Opcode> integerOpcodes();
 std::span<const Opcode> bitOpcodes();
 std::span<const Opcode> floatOpcodes();
@@ -185,7 +186,7 @@ std::span<const Opcode> barrierOpcodes();
 std::span<const Opcode> copyOpcodes();
 std::span<const Opcode> mbarrierOpcodes();
 std::span<const Opcode> wgmmaOpcodes();
-/// cp.async.bulk, of which CopyAsync.cpp has taken the name.
+/// Decodes cp.async.bulk, after CopyAsync.cpp has taken the name.
 void decodeBulkCopy(Decoding &decoding);
 std::span<const Opcode> matrixOpcodes();
 

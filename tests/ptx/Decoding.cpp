@@ -186,7 +186,7 @@ void Decoding::address(const syntax::Operand &operand) {
   const Symbol &symbol = decoder.lookUp(operand.name);
   out.offset = operand.offset;
   if (symbol.kind == Symbol::Kind::variable) {
-    // Parameters of an inner function are memory of the thread.
+    // Parameters of a called function are in the thread's local memory.
     if (out.space == Space::param || out.space == Space::generic)
       out.space = symbol.space;
     if (out.space != symbol.space)

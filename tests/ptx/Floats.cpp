@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floating-point arithmetic, to nearest. Of short formats it is done in f64 and rounded once, which is exact for sums
-// and products, and for fma off by a last bit at most where f64 has to round.
+// Floating-point arithmetic, rounded to nearest. That of 16-bit floats is computed in f64 and rounded once, which is
+// exact for sums and products, and for fma off by at most one ulp where f64 has to round.
 #include <cmath>
 #include <type_traits>
 
@@ -29,7 +29,7 @@ struct Fma {
 struct FmaRelu {
   template <class T> static T apply(T a, T b, T c) { return std::fmax(std::fma(a, b, c), T{0}); }
 };
-/// A NaN loses against a number, and -0 is less than +0.
+/// A number is preferred to NaN, and -0 is less than +0.
 struct Min {
   template <class T> static T apply(T a, T b) {
     if (std::isnan(a) || std::isnan(b))
@@ -44,13 +44,13 @@ struct Max {
     return b < a || (a == b && !std::signbit(a)) ? a : b;
   }
 };
-/// .NaN: a NaN wins.
+/// .NaN: propagates NaN.
 template <class Op> struct Nan {
   template <class T> static T apply(T a, T b) {
     return std::isnan(a) || std::isnan(b) ? static_cast<T>(NAN) : Op::apply(a, b);
   }
 };
-/// .xorsign.abs: of the magnitudes, with the product's sign.
+/// .xorsign.abs: applies to the magnitudes, with the product's sign.
 template <class Op> struct XorSign {
   template <class T> static T apply(T a, T b) {
     const T magnitude = Op::apply(std::fabs(a), std::fabs(b));
@@ -63,7 +63,7 @@ struct Neg {
 struct Abs {
   template <class T> static T apply(T a) { return std::fabs(a); }
 };
-/// PTX gives the sign first.
+/// PTX has the sign operand first.
 struct CopySign {
   template <class T> static T apply(T sign, T magnitude) { return std::copysign(magnitude, sign); }
 };

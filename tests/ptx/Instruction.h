@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions in the form that runs: a function for the instruction and its types, and operands that are offsets.
-// A register is a row of 32 values, one a lane, each as wide as the register; a constant is such a row, too. Predicates
-// are masks of 32 lanes.
+// Executable instructions: a function for the instruction and its types, and operands that are offsets. A register is a
+// row of 32 values, one per lane, each as wide as the register; so is a constant. Predicates are masks of 32 lanes.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +41,10 @@ struct Instruction {
   Type type = Type::none;
   std::int64_t offset = 0;     ///< of the address
   std::uint32_t target = 0;    ///< of a branch
-  std::uint32_t flags[4] = {}; ///< each instruction's own
+  std::uint32_t flags[4] = {}; ///< specific to each instruction
 };
 
-/// What a special register holds. Threads differ in the first ones, blocks in the others.
+/// The contents of a special register. The first ones differ between threads, the others between blocks.
 enum class Special : unsigned char {
   tidX,
   tidY,
@@ -91,11 +90,11 @@ enum class Special : unsigned char {
 struct Constant {
   std::uint64_t bits = 0;
   unsigned width = 32;
-  /// Of the module: its address in device memory is added.
+  /// A module variable, whose address in device memory is added.
   std::string variable;
 };
 
-/// An entry function with the functions that it calls in their places, ready to run.
+/// An entry function with its called functions inlined, ready to run.
 struct Program {
   std::vector<Instruction> code;
   std::vector<std::string> texts; ///< of each instruction
@@ -104,20 +103,20 @@ struct Program {
   std::vector<std::string> registerNames; ///< by number
   std::vector<std::pair<Special, Operand>> specials;
   std::uint32_t rowBytes = 0, constantBytes = 0;
-  std::uint32_t localBytes = 0;   ///< of each thread, parameters of calls included
-  std::uint32_t staticShared = 0; ///< bytes; the dynamic ones follow
+  std::uint32_t localBytes = 0;   ///< of each thread, including call parameters
+  std::uint32_t staticShared = 0; ///< bytes; the dynamic variables follow
   std::uint32_t sharedStart = 0;  ///< address of the block's shared memory
   bool waits = false;             ///< has griddepcontrol.wait
 };
 
-/// Where the shared variables of a module start, as on sm_90: an address of zero is a mistake. Where there are none,
-/// as in Halide's modules, which count from zero, shared memory starts there.
+/// Where a module's shared variables start, as on sm_90, so that address zero is an error. If there are none, as in
+/// Halide's modules, which use addresses from zero, shared memory starts at zero.
 constexpr std::uint32_t sharedBase = 1024;
 /// Where a thread's local memory starts.
 constexpr std::uint32_t localBase = 1024;
 /// Shared memory of the block with rank r of the cluster is at (r + 1) << sharedRankShift.
 constexpr unsigned sharedRankShift = 24;
-/// Generic addresses of the other spaces.
+/// Generic-address windows of the other spaces.
 constexpr std::uint64_t sharedWindow = 0x020000000000, localWindow = 0x030000000000, paramWindow = 0x040000000000,
                         windowSize = 0x010000000000;
 

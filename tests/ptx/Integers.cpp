@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integer arithmetic. It wraps, and division by zero gives all ones, as the hardware does.
+// Integer arithmetic. It wraps, and division by zero yields all ones, as on the hardware.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +11,7 @@
 namespace kiln::ptx {
 namespace {
 
-/// Wrapping arithmetic is unsigned, and on at least 32 bits.
+/// Wrapping arithmetic is unsigned, and has at least 32 bits.
 template <class T> using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 template <class T> Wide<T> wide(T value) { return static_cast<Wide<T>>(value); }
 
@@ -69,7 +69,7 @@ struct Min {
 struct Max {
   template <class T> static T apply(T a, T b) { return a < b ? b : a; }
 };
-/// Of s32: what is below 0 becomes 0.
+/// For s32: negative results become 0.
 template <class Op> struct Rectified {
   static std::int32_t apply(std::int32_t a, std::int32_t b) { return std::max(Op::apply(a, b), 0); }
 };
@@ -80,7 +80,7 @@ struct Abs {
   template <class T> static T apply(T a) { return a < 0 ? Sub::apply(T{0}, a) : a; }
 };
 
-/// Results of twice the width; the third operand, if there is one, has it, too.
+/// The result, and the third operand if there is one, have twice the width.
 template <class T, class Result, bool adds> void mulWide(Warp &warp, const Instruction &i) {
   const T *a = warp.read<T>(i.operands[1]), *b = warp.read<T>(i.operands[2]);
   const Result *c = adds ? warp.read<Result>(i.operands[3]) : nullptr;
@@ -161,7 +161,7 @@ void decodeMad(Decoding &d) {
 
 } // namespace
 
-/// The instructions that are for integers and floats, by type.
+/// Decodes the instructions that support integers and floats, by type.
 void decodeIntegerOrFloat(Decoding &d) {
   bool floats = false;
   for (const std::string &modifier : d.modifiers())

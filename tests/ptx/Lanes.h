@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handlers of instructions that do the same in each lane. All 32 lanes are computed, which vectorises; put() keeps the
-// ones that execute. An operation is a type with a static apply(), which must stand any value.
+// Handlers of lane-wise instructions. All 32 lanes are computed, which vectorises; put() writes only the executing
+// lanes. An operation is a type with a static apply(), which must accept any value.
 #pragma once
 
 #include "NumberFormats.h"
@@ -38,7 +38,7 @@ template <class T, class Op> void ternary(Warp &warp, const Instruction &i) {
   warp.put(i.operands[0], result);
 }
 
-/// Short formats: computed in f64 and rounded once.
+/// 16-bit floats: computed in f64 and rounded once.
 struct Half {
   static double decode(std::uint16_t bits) { return fromF16(bits); }
   static std::uint16_t encode(double value) { return toF16(value); }
@@ -48,13 +48,13 @@ struct Brain {
   static std::uint16_t encode(double value) { return toBf16(value); }
 };
 
-/// An operation on f64 as one on a short format.
+/// Applies an f64 operation to a 16-bit float.
 template <class Format, class Op> struct Short {
   template <class... Bits> static std::uint16_t apply(Bits... bits) {
     return Format::encode(Op::apply(Format::decode(bits)...));
   }
 };
-/// An operation on 16 bits as one on two of them.
+/// Applies a 16-bit operation to two of them.
 template <class Op> struct Pair {
   template <class... Bits> static std::uint32_t apply(Bits... bits) {
     const std::uint32_t low = Op::apply(static_cast<std::uint16_t>(bits)...);
@@ -62,12 +62,12 @@ template <class Op> struct Pair {
     return low | high << 16;
   }
 };
-/// An operation on f32 with .ftz.
+/// Applies an f32 operation with .ftz.
 template <class Op> struct Ftz {
   template <class... Values> static float apply(Values... values) { return flushed(Op::apply(flushed(values)...)); }
 };
 
-/// The handler for a type of integers; null: it is none of 16, 32 or 64 bits.
+/// Returns the handler for an integer type, or null if it is none of 16, 32 or 64 bits.
 template <template <class, class> class Shape, class Op> Handler forIntegers(Type type) {
   switch (type) {
   case Type::u16:
@@ -99,7 +99,7 @@ template <class T, class Op> struct Ternary {
   static constexpr Handler run = &ternary<T, Op>;
 };
 
-/// The handler for a floating-point type; null: it is none.
+/// Returns the handler for a floating-point type, or null if it is none.
 template <template <class, class> class Shape, class Op> Handler forFloats(Type type, bool ftz) {
   switch (type) {
   case Type::f32:

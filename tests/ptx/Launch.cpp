@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A launch: what it may ask for, its clusters, and the words of what went wrong.
+// Launches: their preconditions, their clusters, and the error messages.
 #include "Launch.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running a kernel.
+// Runs kernels.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +23,25 @@ struct LaunchConfig {
   Dim3 grid, block;
   Dim3 cluster;                    ///< blocks of a cluster
   std::uint32_t dynamicShared = 0; ///< bytes
-  bool isEarly = false;            ///< it may begin before what was launched before it has ended
-  /// Instructions of warps after which the kernel is taken to hang.
+  bool isEarly = false;            ///< programmatic dependent launch: it may begin before the previous kernel has ended
+  /// Number of warp instructions after which the kernel is considered hung.
   std::uint64_t limit = 2'000'000'000;
-  std::uint32_t maxShared = 227 * 1024; ///< bytes that a block may have
+  std::uint32_t maxShared = 227 * 1024; ///< limit of bytes per block
 };
 
 struct LaunchResult {
-  /// Empty: it ran to its end. Otherwise the kernel, the line and its instruction, the block, the thread, and what was
-  /// wrong.
+  /// Empty if the kernel ran to its end. Otherwise the kernel, the line and its instruction, the block, the thread, and
+  /// the error.
   std::string error;
-  unsigned line = 0; ///< of the instruction; 0: none
+  unsigned line = 0; ///< line of the instruction; 0: none
   std::uint64_t warpInstructions = 0, threadInstructions = 0;
-  /// Turns that accesses to shared memory took since lanes asked one bank for different words.
+  /// Extra wavefronts of shared-memory accesses due to bank conflicts.
   std::uint64_t bankConflicts = 0;
   explicit operator bool() const { return error.empty(); }
 };
 
-/// Runs all blocks, one cluster after the other in the order of their ids. `parameters` are laid out as the entry says.
-/// Memory is as the kernel left it, also after an error.
+/// Runs all blocks, one cluster after the other in the order of their ids. `parameters` have the layout of the entry.
+/// After an error, memory is as the kernel left it.
 LaunchResult launch(const LoadedModule &module, std::string_view entry, const LaunchConfig &config,
                     std::span<const std::byte> parameters, Memory &memory);
 

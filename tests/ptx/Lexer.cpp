@@ -35,7 +35,7 @@ public:
 private:
   char peek(std::size_t ahead = 0) const { return at + ahead < source.size() ? source[at + ahead] : '\0'; }
 
-  /// Blanks and comments.
+  /// Skips blanks and comments.
   void skip() {
     const std::size_t before = at;
     for (; at < source.size(); ++at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens of a PTX text. Comments go.
+// The tokens of a PTX text. Comments are dropped.
 #pragma once
 
 #include <string_view>
@@ -20,14 +20,14 @@ struct Token {
   Kind kind;
   std::string_view text;
   unsigned line;
-  /// Nothing stands between this token and the one before.
+  /// Whether no blank precedes this token.
   bool joined = false;
 
   bool is(char c) const { return kind == Kind::punctuation && text[0] == c; }
   bool isDotted(std::string_view word) const { return kind == Kind::dotted && text == word; }
 };
 
-/// The last token is `end`. The texts are parts of `source`. Throws SyntaxFault.
+/// Returns the tokens, of which the last is `end`. The texts are parts of `source`. Throws SyntaxFault.
 std::vector<Token> tokensOf(std::string_view source);
 
 } // namespace kiln::ptx

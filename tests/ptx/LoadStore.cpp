@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ld, st and prefetch: every space, vectors, elements narrower than the registers. Hints of caches are read and mean
-// nothing.
+// ld, st and prefetch: every space, vectors, elements narrower than the registers. Cache hints are parsed and ignored.
 #include <fmt/format.h>
 
 #include "Banks.h"
@@ -12,7 +11,7 @@
 namespace kiln::ptx {
 namespace {
 
-/// Sets a lane of a register to an element of memory, which its sign extends.
+/// Sets a lane of a register to an element of memory, sign-extended if `sign`.
 void setElement(Warp &warp, const Operand &operand, unsigned lane, const std::byte *from, unsigned bytes, bool sign) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);
@@ -33,8 +32,8 @@ void countConflicts(Warp &warp, const Instruction &i) {
   warp.block.launch.bankConflicts += banks.conflicts();
 }
 
-/// Operands: the registers, the address. A lane reads its whole vector before a register changes: the address may be
-/// one of them.
+/// Operands: the registers, the address. A lane reads its whole vector before a register changes, because the address
+/// may be one of them.
 void load(Warp &warp, const Instruction &i) {
   const unsigned bytes = i.bytes * i.elements;
   const Operand &base = i.operands[i.elements];
@@ -85,8 +84,8 @@ Space takeSpace(Decoding &d) {
   return Space::generic;
 }
 
-/// What orders accesses between threads is right as it is: a warp's accesses are seen at once. The flag: nothing writes
-/// there (.nc).
+/// Ordering modifiers have no effect, because a warp's accesses are visible at once. The flag (.nc): the memory is
+/// read-only.
 void takeHints(Decoding &d) {
   d.takeOneOf({"weak", "relaxed", "acquire", "release", "volatile", "mmio"});
   d.takeOneOf({"cta", "cluster", "gpu", "sys"});
@@ -121,7 +120,7 @@ template <bool loads> void decodeAccess(Decoding &d) {
 
 void nothing(Warp &, const Instruction &) {}
 
-/// prefetch, prefetchu, applypriority, discard: hints.
+/// prefetch, prefetchu, applypriority, discard: hints, which are ignored.
 void decodeHint(Decoding &d) {
   d.modifiers().clear();
   d.emit(&nothing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ldmatrix, stmatrix and mma.sync of sm_75 to sm_90. Lane 4 g + t of a fragment holds elements of row g and of columns
-// that follow from t (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours).
+// that follow from t (PTX ISA, "Matrix Fragments for mma.m16n8k16" and the sections next to it).
 #include <fmt/format.h>
 
 #include "Banks.h"
@@ -17,7 +17,7 @@ void requireAll(const Warp &warp, const char *what) {
     throw Fault(fmt::format("{} needs all 32 lanes, here are {:#x}", what, warp.executing));
 }
 
-/// The row of 16 bytes that a lane names. Lanes 8 m to 8 m + 7 name the rows of matrix m.
+/// Returns the row of 16 bytes at a lane's address. Lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m.
 Bytes rowOf(Warp &warp, const Instruction &i, unsigned matrix, unsigned row, Access access, const void *values) {
   const unsigned lane = matrix * 8 + row;
   std::uint64_t at = warp.address(i.operands[i.elements], i, lane);
@@ -90,13 +90,13 @@ template <bool loads> void decodeMatrix(Decoding &d) {
   d.emit(loads ? &loadMatrices : &storeMatrices);
 }
 
-/// Where the elements of a register of A (row g) or B (column g) are along k: `perRegister` of them side by side.
+/// Gathers the elements of registers of A (row g) or B (column g) along K: `perRegister` consecutive ones each.
 template <class T, class Read>
 void gatherRows(Warp &warp, const Operand *registers, unsigned count, unsigned rows, unsigned perRegister, Read read,
                 T (*matrix)[32]) {
   for (unsigned r = 0; r < count; ++r) {
     const auto *values = warp.read<std::uint32_t>(registers[r]);
-    // A of 16 rows: the registers alternate between the upper and the lower eight rows.
+    // A has 16 rows: the registers alternate between the upper and the lower eight rows.
     const unsigned row = rows == 16 ? r % 2 * 8 : 0, part = rows == 16 ? r / 2 : r;
     for (unsigned lane = 0; lane < warpSize; ++lane)
       for (unsigned e = 0; e < perRegister; ++e)
@@ -104,7 +104,7 @@ void gatherRows(Warp &warp, const Operand *registers, unsigned count, unsigned r
   }
 }
 
-/// Operands: D, A, B, C, as many registers as flags say: of D and C, A, B. flags[3]: the elements of a register.
+/// Operands: D, A, B, C. flags: the numbers of registers of D and C, of A, of B. flags[3]: the elements of a register.
 template <class T, class Read> void products(Warp &warp, const Instruction &i, Read read, T (&sums)[16][8]) {
   static thread_local T a[16][32], b[8][32];
   const unsigned nd = i.flags[0], na = i.flags[1], nb = i.flags[2], per = i.flags[3];
@@ -120,7 +120,7 @@ template <class T, class Read> void products(Warp &warp, const Instruction &i, R
     }
 }
 
-/// Where element e of D is: row and column of lane.
+/// Row and column of element e of D.
 unsigned rowOfD(unsigned lane, unsigned e) { return lane / 4 + e / 2 * 8; }
 unsigned columnOfD(unsigned lane, unsigned e) { return lane % 4 * 2 + e % 2; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mbarrier: init, arrive, expect_tx, test_wait, try_wait, inval. A thread that waits in vain lets others run.
+// mbarrier: init, arrive, expect_tx, test_wait, try_wait, inval. A thread whose wait fails yields to others.
 #include <fmt/format.h>
 
 #include "Block.h"
@@ -26,10 +26,10 @@ std::uint32_t within(std::uint64_t address) {
   return static_cast<std::uint32_t>(address & ((1U << sharedRankShift) - 1));
 }
 
-/// Of flags[2]: whether the address may be another block's.
+/// Values of flags[2]: whether the address may be another block's.
 enum : std::uint32_t { thisBlock = 0, anyBlock = 1 };
 
-/// The shared address that an operand names, of either window.
+/// Returns the shared address of an operand, from either window.
 std::uint64_t sharedAddress(Warp &warp, const Operand &operand, const Instruction &i, unsigned lane) {
   const std::uint64_t at = warp.address(operand, i, lane);
   if (i.space == Space::generic && (at & ~(windowSize - 1)) != sharedWindow)
@@ -66,7 +66,7 @@ void invalidate(Warp &warp, const Instruction &i) {
   });
 }
 
-/// Operands: the state or nothing to keep, the address, a count. flags: the count is one of bytes; it also arrives.
+/// Operands: the state or nothing, the address, a count. flags: whether the count is in bytes, whether it also arrives.
 void arrive(Warp &warp, const Instruction &i) {
   const bool expects = i.flags[0], arrives = i.flags[1];
   const auto *counts = i.count > 2 ? warp.read<std::uint32_t>(i.operands[2]) : nullptr;
@@ -94,7 +94,7 @@ void arrive(Warp &warp, const Instruction &i) {
   warp.put(i.operands[0], states);
 }
 
-/// Operands: whether it is complete, the address, the state or the parity. flags: parity.
+/// Operands: whether the phase is complete, the address, the state or the parity. flags: parity.
 void wait(Warp &warp, const Instruction &i) {
   const auto *states = i.flags[0] ? nullptr : warp.read<std::uint64_t>(i.operands[2]);
   const auto *parities = i.flags[0] ? warp.read<std::uint32_t>(i.operands[2]) : nullptr;
@@ -111,7 +111,7 @@ void wait(Warp &warp, const Instruction &i) {
     warp.poll();
 }
 
-/// True: the address is one of .shared::cluster.
+/// Returns whether the address is in .shared::cluster.
 bool takeOrder(Decoding &d) {
   d.takeOneOf({"acquire", "release", "relaxed"});
   d.takeOneOf({"cta", "cluster"});
@@ -129,7 +129,7 @@ void decodeArrive(Decoding &d, bool arrives) {
   d.out.flags[0] = expects;
   d.out.flags[1] = arrives;
   d.out.flags[2] = takeOrder(d) ? anyBlock : thisBlock;
-  // The state is left out by arrivals at another block's barrier, and by expect_tx alone.
+  // Arrivals at another block's barrier, and a plain expect_tx, have no state operand.
   const bool keeps = d.operand(0).form != syntax::Operand::Form::address;
   const unsigned first = keeps ? 1 : 0;
   if (d.out.flags[2] == anyBlock && keeps && d.operand(0).name != "_")
@@ -159,7 +159,7 @@ void decodeMbarrier(Decoding &d) {
   if (!d.takeOneOf({"try_wait", "test_wait"}).empty()) {
     d.out.flags[0] = d.take("parity");
     takeOrder(d);
-    d.expectOperands(3, 4); // the last one is how long it may take
+    d.expectOperands(3, 4); // the last one is a time limit
     d.predicateTarget(d.operand(0));
     d.address(d.operand(1));
     d.source(d.operand(2), d.out.flags[0] ? Type::u32 : Type::b64);
@@ -168,7 +168,7 @@ void decodeMbarrier(Decoding &d) {
   decodeArrive(d, d.take("arrive"));
 }
 
-/// mapa: an address of this block's shared memory as one of another block's.
+/// mapa: maps an address of this block's shared memory to another block's.
 void mapAddress(Warp &warp, const Instruction &i) {
   const auto *ranks = warp.read<std::uint32_t>(i.operands[2]);
   const bool wide = i.operands[1].bits == 64;
@@ -203,7 +203,7 @@ void decodeMapa(Decoding &d) {
 } // namespace
 
 Mbarrier &mbarrierAt(Warp &warp, std::uint64_t address, unsigned lane) {
-  // As an atomic, which is ordered after the initialisation alone.
+  // An atomic access, which must be ordered only after the initialisation.
   const Bytes bytes = warp.reach(Space::shared, address, 8, 8, Access::barrier, lane);
   auto &barriers = warp.block.cluster.blockOf(warp, address, lane).mbarriers;
   const auto found = barriers.find(within(address));

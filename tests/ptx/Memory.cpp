@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory: the map of allocations and the words of what misses it.
+// Device memory: the map of allocations and the error messages for accesses outside of them.
 #include "Memory.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace kiln::ptx {
 namespace {
 
-/// Kept free behind each allocation: an access that runs over an end hits no other one.
+/// Free space after each allocation: an access past its end does not reach another allocation.
 constexpr std::uint64_t gap = 1 << 16;
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory: allocations with addresses that are never used twice, so that a freed one is known as such, and for
-// each byte whether it has been written. Alignment counts from the address, which is a multiple of 256.
+// Device memory: allocations with addresses that are never reused, so that a freed one is recognised, and for each byte
+// whether it has been written. Alignment is relative to the address, which is a multiple of 256.
 #pragma once
 
 #include <cstddef>
@@ -23,23 +23,22 @@ struct Bytes {
 
 class Memory {
 public:
-  /// Addresses go up from `first`: two memories of one process may want ranges of their own.
+  /// Addresses increase from `first`: two memories of one process may need separate ranges.
   explicit Memory(std::uint64_t first = 0x7f0000000000) : next(first) {}
-  /// The address of `size` bytes, none of them written. Each allocation is kept apart from the next one.
+  /// Allocates `size` unwritten bytes. There is a gap between allocations.
   std::uint64_t allocate(std::uint64_t size, std::uint64_t alignment = 256);
-  /// Whether there was an allocation at `address` to be freed.
+  /// Frees an allocation. Returns false if there is none at `address`.
   bool release(std::uint64_t address);
 
-  /// The words of what is wrong, or nothing. Bytes that were never written are zeros to the
-  /// host, which may copy padding.
+  /// Return the error message, or nothing. The host reads unwritten bytes as zeros, since it may copy padding.
   std::optional<std::string> copyIn(std::uint64_t address, std::span<const std::byte> bytes);
   std::optional<std::string> copyOut(std::uint64_t address, std::span<std::byte> bytes);
-  /// Between allocations, with the marks of what has been written.
+  /// Copies between allocations, including which bytes have been written.
   std::optional<std::string> copy(std::uint64_t to, std::uint64_t from, std::uint64_t size);
-  /// How many of the bytes have not been written; all of them if they are not in one allocation.
+  /// Returns how many of the bytes have not been written; all of them if they are not in one allocation.
   std::uint64_t unwritten(std::uint64_t address, std::uint64_t size) const;
 
-  /// Of an access by a kernel; throws Fault with the words.
+  /// Checks an access by a kernel; throws Fault with the message.
   Bytes access(std::uint64_t address, std::uint64_t size, const char *verb, int lane);
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules: text to programs, and variables to addresses.
+// Modules: parses the text to programs, and allocates variables.
 #include "Module.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ LoadedModule::LoadedModule(const Module &module, Memory &memory) : parsed(module
       continue;
     const std::uint64_t at = memory.allocate(variable.size, variable.alignment);
     std::vector<std::byte> initial = variable.initial;
-    initial.resize(variable.size); // as in C, what is not said is zero
+    initial.resize(variable.size); // as in C, the rest is zero
     memory.copyIn(at, initial);
     addresses[variable.name] = at;
   }

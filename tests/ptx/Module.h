@@ -32,19 +32,18 @@ struct Entry {
   std::vector<Parameter> parameters;
   std::uint32_t parameterBytes = 0;
   std::uint32_t staticShared = 0;       ///< bytes
-  std::array<unsigned, 3> maxThreads{}; ///< 0: not said
+  std::array<unsigned, 3> maxThreads{}; ///< 0: unspecified
   bool exactThreads = false;
-  std::array<unsigned, 3> cluster{}; ///< 0: not said
+  std::array<unsigned, 3> cluster{}; ///< 0: unspecified
 };
 
 class Module {
 public:
-  /// Every function is decoded: what the interpreter does not know is an error here. `error` names the line and what is
-  /// wrong there.
+  /// Decodes every function: an unsupported instruction is an error here. `error` has the line and the message.
   static std::optional<Module> parse(std::string_view text, std::string &error);
 
   const std::vector<Entry> &entries() const;
-  /// Null: there is none.
+  /// Returns null if there is no such entry.
   const Entry *find(std::string_view name) const;
   const std::string &target() const;
 
@@ -60,7 +59,7 @@ public:
   LoadedModule(const Module &module, Memory &memory);
 
   const Module &module() const { return parsed; }
-  /// Of a variable in global or constant memory.
+  /// Returns the address of a variable in global or constant memory.
   std::optional<std::uint64_t> address(std::string_view variable) const;
 
   /// For launch(): the program of an entry and its constants.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mov and selp, which pass on what has not been written without a complaint: LLVM moves and packs undefined values, and
-// the complaint comes where one is used. cvta and other address arithmetic.
+// mov and selp, which copy unwritten values without an error: LLVM moves and packs undefined values, and the error is
+// reported at a use. cvta and other address arithmetic.
 #include "Block.h"
 #include "Decoder.h"
 #include "Lanes.h"
@@ -68,12 +68,12 @@ void unpack(Warp &warp, const Instruction &i) {
   }
 }
 
-/// %clock and %globaltimer: the instructions of the warp so far.
+/// %clock and %globaltimer: return the number of the warp's instructions so far.
 void clock(Warp &warp, const Instruction &i) {
   eachLane(warp.executing, [&](unsigned lane) { setAt(warp, i.operands[0], lane, warp.instructions); });
 }
 
-/// With parts of other widths than the type's share.
+/// Returns the type of each part of a packed operand.
 Type partType(Decoding &d, Type type, std::size_t parts) {
   const unsigned bits = bitsOf(type) / static_cast<unsigned>(parts);
   if (bits != 16 && bits != 32 && bits != 64)
@@ -140,7 +140,7 @@ void decodeSelp(Decoding &d) {
   d.emit(bits == 16 ? &select<std::uint16_t> : bits == 32 ? &select<std::uint32_t> : &select<std::uint64_t>);
 }
 
-/// flags: the window, high and low; whether it is added or taken away.
+/// flags: the window, high and low; whether it is added or subtracted.
 void convertAddress(Warp &warp, const Instruction &i) {
   const std::uint64_t window = static_cast<std::uint64_t>(i.flags[0]) << 32;
   const bool wide = i.operands[1].bits == 64;
@@ -162,7 +162,7 @@ void decodeCvta(Decoding &d) {
       d.takeOneOf({"global", "shared", "shared::cta", "shared::cluster", "local", "const", "param"});
   if (space.empty())
     d.fail("cvta needs a space");
-  // A copy to the cluster's window keeps generic addresses of its own block as they are.
+  // A conversion to the cluster's window keeps generic addresses of its own block as they are.
   const std::uint64_t window = space == "local"                 ? localWindow
                                : space == "param"               ? paramWindow
                                : space.substr(0, 6) == "shared" ? sharedWindow
@@ -174,7 +174,7 @@ void decodeCvta(Decoding &d) {
   d.expectOperands(2);
   d.target(d.operand(0), type);
   d.source(d.operand(1), type);
-  // Where the variable of a called function's parameter is, is known from its name.
+  // The address of a called function's parameter variable is known from its name.
   d.emit(&convertAddress);
 }
 

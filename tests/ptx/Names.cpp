@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What names of a function's text stand for: registers, special ones among them, variables, constants.
+// Resolves names in a function's text: registers, including special ones, variables, constants.
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ constexpr SpecialName specialNames[] = {{"%tid.x", Special::tidX},
 } // namespace
 
 Symbol *Decoder::find(std::string_view name) {
-  // %r12 is of the range %r.
+  // %r12 is in the range %r.
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   unsigned number = 0;
   std::from_chars(name.data() + digits, name.data() + name.size(), number);

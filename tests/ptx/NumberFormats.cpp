@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The short formats by integer arithmetic on the bits of an f64.
+// Conversions of 16-bit floats by integer arithmetic on the bits of an f64.
 #include "NumberFormats.h"
 
 #include <cmath>
@@ -8,20 +8,20 @@
 namespace kiln::ptx {
 namespace {
 
-/// A format with `exponentBits` and `fractionBits`, of 16 bits in all.
+/// Encodes a 16-bit format with `exponentBits` and `fractionBits`.
 template <int exponentBits, int fractionBits> std::uint16_t encode(double value, bool towardZero) {
   constexpr int bias = (1 << (exponentBits - 1)) - 1;
   constexpr std::uint64_t infinity = ((1ULL << exponentBits) - 1) << fractionBits;
   const auto bits = std::bit_cast<std::uint64_t>(value);
   const std::uint64_t sign = bits >> 63 << 15;
   if (std::isnan(value))
-    return 0x7fff; // PTX's one NaN
+    return 0x7fff; // PTX's canonical NaN
   if (std::isinf(value))
     return static_cast<std::uint16_t>(sign | infinity);
   const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
   if (exponent < -bias - fractionBits - 1)
     return static_cast<std::uint16_t>(sign);
-  // The fraction with its leading one, and how many of its 52 bits go.
+  // The fraction with its leading one, and how many of its bits are dropped.
   const std::uint64_t fraction = (bits & ((1ULL << 52) - 1)) | 1ULL << 52;
   const bool subnormal = exponent < 1 - bias;
   const int dropped = 52 - fractionBits + (subnormal ? 1 - bias - exponent : 0);
@@ -30,7 +30,7 @@ template <int exponentBits, int fractionBits> std::uint16_t encode(double value,
   const std::uint64_t half = 1ULL << (dropped - 1);
   if (!towardZero && (rest > half || (rest == half && (kept & 1))))
     ++kept;
-  // A carry out of the fraction goes into the exponent, as it should.
+  // A carry out of the fraction correctly increments the exponent.
   std::uint64_t result = subnormal ? kept : kept + (static_cast<std::uint64_t>(exponent + bias - 1) << fractionBits);
   if (result >= infinity)
     result = towardZero ? infinity - 1 : infinity;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads tokens: what the two halves of the parser share. Statements.cpp has the bodies of functions, Declarations.cpp
-// everything around them.
+// The parser. Statements.cpp parses function bodies, Declarations.cpp everything around them.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@ private:
   std::uint64_t takeCount();
   [[noreturn]] void fail(const std::string &words) const;
   [[noreturn]] void failAtToken(const std::string &wanted) const;
-  /// The text from token `first` to the one before the present one, with single blanks.
+  /// Returns the text from token `first` to the one before the current token, with single blanks.
   std::string textSince(std::size_t first) const;
 
   // Declarations.cpp
@@ -40,7 +39,7 @@ private:
   void parseLimits(Function &function);
   std::array<unsigned, 3> parseThree();
   std::vector<Variable> parseParameters();
-  /// After the space: .align 4 .b8 name[16] = {...}, and more names; without the semicolon.
+  /// Parses what follows the space: .align 4 .b8 name[16] = {...}, and more names; without the semicolon.
   std::vector<Variable> parseVariables(Space space, bool external);
   void parseInitial(Variable &variable);
   void skipSection();

@@ -58,7 +58,7 @@ void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who)
     if (write.time != 0 && !ordered(write, who))
       report(write, "wrote", "reads", i, who);
     checkAtomics(i, "reads", who);
-    // Several lanes that read in one interval are remembered as the whole warp.
+    // Several lanes that read in one interval are recorded as the whole warp.
     Entry &last = mine.at(i);
     const bool others = last.time == entry.time && last.lane != entry.lane;
     last = entry;
@@ -79,7 +79,7 @@ void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who
   for (std::uint32_t i = offset; i < offset + bytes; ++i) {
     Entry &before = writes.at(i);
     if (before.time != 0 && !ordered(before, who)) {
-      // One store by which several lanes write the same value has one result.
+      // Several lanes may write the same value in one store.
       const bool harmless = same && before.actor == who.actor && before.line == who.line;
       if (!harmless)
         report(before, "wrote", "writes", i, who);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether accesses to shared memory are ordered. Each warp has a vector clock, which barriers join; each byte remembers
-// its last write and the last read of each warp. Lanes of a warp count as ordered only by a barrier, bar.warp.sync
-// among them. An access that is not ordered after an earlier one of another thread, where one of the two is a write, is
-// a race. Atomics do not race with each other. (C. Flanagan, S. Freund, FastTrack, PLDI 2009, with one read for each
+// Whether accesses to shared memory are ordered. Each warp has a vector clock, which barriers join; each byte has its
+// last write and the last read of each warp. Lanes of a warp are ordered only by a barrier, including bar.warp.sync. A
+// race is an access that is not ordered after an earlier one of another thread, where at least one of the two is a
+// write. Atomics do not race with each other. (C. Flanagan, S. Freund, FastTrack, PLDI 2009, with one read for each
 // warp instead of the adaptive form.)
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace kiln::ptx {
 
-/// The latest time of each actor that is known. Actors are the warps of a cluster, and the asynchronous copies that an
-/// mbarrier counts.
+/// The latest known time of each actor. Actors are the warps of a cluster, and the asynchronous copies that an mbarrier
+/// tracks.
 class VectorClock {
 public:
   std::uint32_t of(unsigned actor) const { return actor < times.size() ? times[actor] : 0; }
@@ -33,7 +33,7 @@ private:
   std::vector<std::uint32_t> times;
 };
 
-/// Who accesses, and from where.
+/// The thread and the location of an access.
 struct Accessor {
   unsigned actor;
   const VectorClock *clock;
@@ -45,20 +45,20 @@ constexpr unsigned wholeWarp = 255;
 
 class Races {
 public:
-  /// Of a block's shared memory, which has its address for words. The actors are the cluster's warps, then its
+  /// For a block's shared memory, whose start address is for messages. The actors are the cluster's warps, then its
   /// asynchronous copies.
   Races(std::uint32_t start, std::uint32_t bytes, unsigned warpsOfBlock, unsigned warpsOfCluster)
       : start(start), warpsOfBlock(warpsOfBlock), warpsOfCluster(warpsOfCluster), writes(bytes), atomics(bytes),
         size(bytes) {}
 
-  /// Each throws Fault. `same`: the bytes are written with the values they have.
+  /// Each throws Fault. `same`: the bytes already have the written values.
   void read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who);
   void write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who, bool same = false);
   void atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who);
-  /// A write by an asynchronous copy, which `issuer` started and `copier` completes.
+  /// Records a write by an asynchronous copy, which `issuer` started and `copier` completes.
   void copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier);
 
-  /// "warp 2 of the cluster's block 1", "an asynchronous copy".
+  /// Returns "warp 2 of the cluster's block 1", "an asynchronous copy".
   std::string nameOf(unsigned actor, unsigned lane = wholeWarp) const;
 
 private:
@@ -69,7 +69,7 @@ private:
     std::uint8_t lane = 0;
   };
 
-  /// What was last done with each byte. Blocks use a part of what they may, so it grows by pieces.
+  /// The last access to each byte. Blocks use only a part of their maximum, so that it is allocated in pieces.
   class History {
   public:
     explicit History(std::uint32_t bytes) : pieces((bytes + pieceBytes - 1) / pieceBytes) {}
@@ -79,7 +79,7 @@ private:
         piece.resize(pieceBytes);
       return piece[offset % pieceBytes];
     }
-    /// Of time zero if there is none.
+    /// Returns an entry of time zero if there is none.
     Entry get(std::uint32_t offset) const {
       const std::vector<Entry> &piece = pieces[offset / pieceBytes];
       return piece.empty() ? Entry() : piece[offset % pieceBytes];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of functions: blocks, labels, registers, instructions and their operands.
+// Parses function bodies: blocks, labels, registers, instructions and their operands.
 #include <bit>
 #include <charconv>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace kiln::ptx::syntax {
 
-/// After the opening brace; takes the closing one.
+/// Parses what follows the opening brace; takes the closing one.
 std::vector<Statement> Parser::parseBlock() {
   std::vector<Statement> statements;
   while (!takeIf('}')) {
@@ -123,7 +123,7 @@ Statement Parser::parseInstruction() {
   --at;
   statement.text = textSince(first);
   ++at;
-  // A wgmma names a hundred registers.
+  // A wgmma has a hundred register operands.
   if (statement.text.size() > 100)
     statement.text = statement.text.substr(0, 97) + "...";
   return statement;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A module as it is written: variables, and functions as trees of statements.
+// The syntax tree of a module: variables, and functions as trees of statements.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ namespace syntax {
 
 struct Operand {
   enum class Form {
-    name,    ///< a register, a variable, with `offset`
+    name,    ///< a register or a variable, with `offset`
     integer, ///< `bits`
-    f32,     ///< `bits` of it
+    f32,     ///< its `bits`
     f64,
     address, ///< [name + offset] or [offset]; `parts` are the coordinates of a tensor
     list,    ///< {a, b} or (a, b)
@@ -46,22 +46,22 @@ struct Variable {
   unsigned alignment = 1;
   std::uint64_t size = 0;
   bool external = false;
-  std::vector<std::byte> initial; ///< shorter than `size`: zeros follow
+  std::vector<std::byte> initial; ///< if shorter than `size`, zeros follow
 };
 
 struct Registers {
   Type type;
   std::string name;
-  unsigned count = 0; ///< of %r<count>; 0: the one that is named
+  unsigned count = 0; ///< for %r<count>; 0: a single register
 };
 
 struct Statement {
   enum class Kind { instruction, label, block, registers, variable, targets };
   Kind kind = Kind::instruction;
   unsigned line = 0;
-  std::string text; ///< an instruction as it is written, a label's name
+  std::string text; ///< the text of an instruction, the name of a label
 
-  std::string guard; ///< the predicate register; empty: always
+  std::string guard; ///< the predicate register; empty: none
   bool guardNegated = false;
   std::string opcode;
   std::vector<std::string> modifiers;
@@ -70,7 +70,7 @@ struct Statement {
   std::vector<Statement> body;
   std::vector<Registers> registers;
   std::vector<Variable> variables;
-  std::vector<std::string> targets; ///< of .branchtargets, whose label is `text`
+  std::vector<std::string> targets; ///< for .branchtargets, whose label is `text`
 };
 
 struct Function {
@@ -80,7 +80,7 @@ struct Function {
   bool declaration = false;
   std::vector<Variable> results, parameters;
   std::vector<Statement> body;
-  std::array<unsigned, 3> maxThreads{}; ///< of .maxntid or .reqntid; 0: not said
+  std::array<unsigned, 3> maxThreads{}; ///< by .maxntid or .reqntid; 0: unspecified
   bool exactThreads = false;
   std::array<unsigned, 3> cluster{}; ///< of .reqnctapercluster
 };
@@ -89,7 +89,7 @@ struct Module {
   std::string version, target;
   std::vector<Variable> variables;
   std::map<std::string, Function, std::less<>> functions;
-  std::vector<std::string> order; ///< the names of the functions, as they come
+  std::vector<std::string> order; ///< the names of the functions, in order
 };
 
 /// Throws SyntaxFault.

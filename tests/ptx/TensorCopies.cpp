@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cp.async.bulk.tensor: boxes of a tensor to shared memory, where an mbarrier counts their bytes, and back. The bytes
-// are there at once, but for the race detector they are an actor's of their own: a reader that has not waited for the
+// cp.async.bulk.tensor: copies boxes of a tensor to shared memory, where an mbarrier counts their bytes, and back. The
+// copy is immediate, but the race detector assigns it to a separate actor: a reader that has not waited for the
 // mbarrier races with it.
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ template <class Visit> void eachChunk(const TensorMap &map, const std::array<std
     }
     for (unsigned column = 0; column < map.box[0]; column += perChunk, offset += 16) {
       const std::int64_t at = first[0] + column;
-      // A chunk may begin before the tensor's first element, or end behind its last one.
+      // A chunk may begin before the tensor's first element, or end after its last one.
       const std::int64_t from = std::max<std::int64_t>(at, 0);
       const std::int64_t to = std::min<std::int64_t>(at + perChunk, static_cast<std::int64_t>(map.extents[0]));
       const auto begin = static_cast<unsigned>(from - at) * map.elementBytes;
@@ -77,7 +77,7 @@ std::uint64_t sharedAddress(Warp &warp, const Operand &operand, std::uint32_t of
   return at;
 }
 
-/// To one block.
+/// Copies to one block.
 void bring(Warp &warp, const Instruction &i, const TensorMap &map, const std::array<std::int64_t, 5> &first,
            std::uint64_t to, std::uint64_t barrierAt, unsigned lane) {
   Block &block = warp.block.cluster.blockOf(warp, to, lane);
@@ -140,7 +140,7 @@ void store(Warp &warp, const Instruction &i) {
 
 void nothing(Warp &, const Instruction &) {}
 
-/// The base of an address as an operand, and its offset.
+/// Adds the base of an address as an operand, and returns its offset.
 std::uint32_t addAddress(Decoding &d, const syntax::Operand &operand) {
   d.out.space = Space::shared;
   d.address(operand);
@@ -157,9 +157,9 @@ void addMap(Decoding &d, const syntax::Operand &operand, unsigned rank) {
 
 } // namespace
 
-/// After cp.async.bulk.
+/// Decodes what follows cp.async.bulk.
 void decodeBulkCopy(Decoding &d) {
-  // Stores read their source at once: there is nothing to wait for.
+  // Stores read their source immediately, so that there is nothing to wait for.
   if (d.take("commit_group") || d.take("wait_group")) {
     d.take("read");
     return d.emit(&nothing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensor maps to bytes and back.
+// Encodes and decodes tensor maps.
 #include "TensorMap.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace kiln::ptx {
 namespace {
 
-constexpr std::uint64_t mark = 0x50614d726f736e54; // no pointer of a driver
+constexpr std::uint64_t mark = 0x50614d726f736e54; // not an address that the driver allocates
 
 } // namespace
 

@@ -32,13 +32,13 @@ enum class Type : unsigned char {
   f64
 };
 
-/// "u32" -> Type::u32; Type::none if it is no type.
+/// Returns Type::u32 for "u32"; Type::none if it is no type.
 Type typeOf(std::string_view name);
 std::string_view nameOf(Type type);
 unsigned bitsOf(Type type);
 inline unsigned bytesOf(Type type) { return bitsOf(type) / 8; }
 bool isSigned(Type type);
-/// Of the kinds u, s and b.
+/// Whether the type is of kind u, s or b.
 bool isInteger(Type type);
 bool isFloat(Type type);
 

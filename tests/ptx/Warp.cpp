@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fragments of a warp and their turns.
+// The fragments of a warp and their scheduling.
 #include "Warp.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Warp::Warp(Block &block, unsigned index, unsigned threads)
 }
 
 Warp::Turn Warp::run(std::uint64_t count) {
-  // After a turn that came to nothing, the fragment that is last in the text gets one, too: the first may wait for it.
+  // After a run without progress, the fragment with the highest program counter runs once: the first may wait for it.
   turned = (polled || usedUp) && !turned;
   polled = usedUp = false;
   if (now.lanes)
@@ -132,7 +132,7 @@ void Warp::exit() {
   alive &= ~executing;
   now.lanes &= ~executing;
   ++block.launch.changes;
-  // Fragments that wait for lanes look again.
+  // Fragments that wait for lanes retry.
   for (Fragment &f : others)
     if (f.state == waits)
       f.state = runs;
@@ -184,7 +184,8 @@ const Instruction &Warp::current() const { return program.code[running]; }
 std::string Warp::standing() const {
   std::string text;
   const auto add = [&](const Fragment &f) {
-    // A fragment that waits for lanes runs its instruction again; one that waits for a barrier stands behind it.
+    // The program counter of a fragment that waits for lanes is at its instruction, which runs again; that of a
+    // fragment that waits at a barrier is after it.
     const std::uint32_t at = f.state == waits || f.at == 0 ? f.at : f.at - 1;
     text += fmt::format("{}warp {} (lanes {:#x}) at line {} \"{}\"", text.empty() ? "" : ", ", index, f.lanes,
                         program.code[at].line, program.texts[at]);

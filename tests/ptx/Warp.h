@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 32 threads that run together. Where they take different ways they become fragments, each a program counter and the
-// lanes that are there. The fragment that is least far in the text runs, and fragments that meet become one: with
-// blocks in the order LLVM gives them that is reconvergence. An instruction that needs other lanes (.sync) keeps its
-// fragment until they come.
+// 32 threads that execute together. Where they diverge they become fragments, each a program counter and its lanes. The
+// fragment with the lowest program counter runs, and fragments at the same instruction are merged: with blocks in
+// LLVM's order this is reconvergence. An instruction that needs other lanes (.sync) blocks its fragment until they
+// arrive.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ namespace kiln::ptx {
 
 class Block;
 
-/// constant: a read of what no kernel writes. barrier: an mbarrier's own access, atomic and nothing that another thread
-/// waits for by itself. copy: a write by an asynchronous copy, whose races its caller looks for.
+/// constant: a read of memory that no kernel writes. barrier: an mbarrier's own access, which is atomic and does not
+/// synchronise by itself. copy: a write by an asynchronous copy, whose races the caller checks.
 enum class Access : unsigned char { read, constant, write, atomic, barrier, copy };
 
-/// Bytes of shared memory that cp.async will write.
+/// Bytes of shared memory that a cp.async will write.
 struct PendingCopy {
   std::uint32_t offset, bytes; ///< in the block's shared memory
   std::array<std::byte, 16> data;
@@ -36,8 +36,8 @@ struct CopyGroups {
   std::vector<PendingCopy> open;
 };
 
-/// 16 bytes of shared memory that a wgmma reads until it is waited for. Nobody may write them before, and who writes
-/// them later must know of the wait.
+/// 16 bytes of shared memory that a wgmma reads until it is waited for. No thread may write them before, and a later
+/// write must be ordered after the wait.
 struct MatrixRead {
   std::uint32_t address;
   unsigned line;
@@ -52,23 +52,24 @@ public:
   Warp(Block &block, unsigned index, unsigned threads);
 
   enum class Turn { ended, blocked, waiting, used };
-  /// Runs up to `instructions`. blocked: no fragment can go on by itself; waiting: a fragment polls something in vain.
+  /// Runs up to `instructions`. blocked: no fragment can progress by itself; waiting: a fragment polled without
+  /// success.
   Turn run(std::uint64_t instructions);
 
   // For handlers.
   Block &block;
   const unsigned index;        ///< in the block
   const unsigned actor;        ///< in the cluster
-  std::uint32_t executing = 0; ///< the lanes that the instruction is for
-  std::uint32_t alive = 0;     ///< the lanes that have not exited
+  std::uint32_t executing = 0; ///< lanes that execute the instruction
+  std::uint32_t alive = 0;     ///< lanes that have not exited
   VectorClock clock;
-  std::vector<CopyGroups> copies; ///< of each lane; empty before the first one
+  std::vector<CopyGroups> copies; ///< per lane; empty before the first one
   MatrixReads matrixReads;
-  std::array<std::uint64_t, warpSize> clusterPhase{}; ///< that a lane has arrived in, plus one
-  std::uint32_t waited = 0;                           ///< the lanes that know of the end of the kernels before
+  std::array<std::uint64_t, warpSize> clusterPhase{}; ///< the phase in which a lane has arrived, plus one
+  std::uint32_t waited = 0;                           ///< lanes that have waited for the previous kernels
   std::uint64_t instructions = 0, threadInstructions = 0;
 
-  /// The values of a register or constant, after a check that they have been written in the lanes that execute.
+  /// Returns the values of a register or constant, after a check that the executing lanes have been written.
   template <class T> const T *read(const Operand &operand) const {
     if (operand.number < 0)
       return reinterpret_cast<const T *>(constants + operand.row);
@@ -76,14 +77,14 @@ public:
       unwritten(operand);
     return reinterpret_cast<const T *>(rows.data() + operand.row);
   }
-  /// Without the check, for what only moves values.
+  /// Reads without the check, for instructions that only move values.
   template <class T> const T *peek(const Operand &operand) const {
     return reinterpret_cast<const T *>((operand.number < 0 ? constants : rows.data()) + operand.row);
   }
   std::uint32_t definedLanes(const Operand &operand) const {
     return operand.number < 0 ? allLanes : defined[static_cast<unsigned>(operand.number)];
   }
-  /// The row to write; the lanes that execute count as written.
+  /// Returns the row to write; the executing lanes count as written.
   template <class T> T *write(const Operand &operand) {
     defined[static_cast<unsigned>(operand.number)] |= executing;
     return reinterpret_cast<T *>(rows.data() + operand.row);
@@ -91,7 +92,7 @@ public:
   void undefine(const Operand &operand, std::uint32_t lanes) {
     defined[static_cast<unsigned>(operand.number)] &= ~lanes;
   }
-  /// Writes the lanes that execute.
+  /// Writes the executing lanes.
   template <class T> void put(const Operand &operand, const T (&values)[warpSize]) {
     T *to = write<T>(operand);
     if (executing == allLanes) {
@@ -104,32 +105,34 @@ public:
   std::uint32_t readPredicate(const Operand &operand) const;
   void writePredicate(const Operand &operand, std::uint32_t lanes);
 
-  /// The address of each lane; `operand` is a register of 32 or 64 bits, or a constant.
+  /// Returns the address of a lane; `operand` is a register of 32 or 64 bits, or a constant.
   std::uint64_t address(const Operand &operand, const Instruction &instruction, unsigned lane) const;
-  /// Bytes that one lane reaches, after all checks. For a write `values` tells same-valued ones from others.
+  /// Returns the bytes that one lane accesses, after all checks. For a write `values` distinguishes stores of equal
+  /// values.
   Bytes reach(Space space, std::uint64_t address, unsigned bytes, unsigned alignment, Access access, unsigned lane,
               const void *values = nullptr);
   Accessor accessor(unsigned lane) const;
 
-  /// False where lanes of `needed` are not here: the fragment then waits for them and the instruction runs again.
+  /// Returns false if lanes of `needed` have not arrived: the fragment then waits for them and the instruction runs
+  /// again.
   bool together(std::uint32_t needed);
-  /// For .aligned instructions: all lanes that live.
+  /// For .aligned instructions: all live lanes.
   bool together() { return together(alive); }
   void jump(std::uint32_t target);
-  /// Lanes that execute go to different places.
+  /// Executing lanes branch to different targets.
   void jumpEach(const std::uint32_t (&targets)[warpSize]);
   void exit();
-  /// The lanes that execute stay behind this instruction until release(barrier).
+  /// Blocks the executing lanes after this instruction until release(barrier).
   void stopAt(int barrier);
-  /// Whether there were any.
+  /// Returns whether any lanes were released.
   bool release(int barrier);
-  /// Lets other warps run: something that was polled has not happened.
+  /// Yields to other warps: the polled condition does not hold yet.
   void poll() { polled = true; }
   /// bar.warp.sync of `members`, which need not all be at the same instruction.
   void warpBarrier(std::uint32_t members);
 
   const Instruction &current() const;
-  /// Where the fragments stand, for the words of a deadlock.
+  /// Returns the position of the fragments, for the message of a deadlock.
   std::string standing() const;
   unsigned threads() const { return threadCount; }
 
@@ -144,11 +147,12 @@ private:
 
   [[noreturn]] void unwritten(const Operand &operand) const;
   void setSpecials(const Program &program);
-  /// Takes the lanes that execute out of the fragment that runs.
+  /// Removes the executing lanes from the running fragment.
   void park(std::uint32_t at, int state, std::uint32_t members = 0);
-  /// The fragment to run: the first one in the text, or, for a turn, the last one.
+  /// Selects the fragment to run: the one with the lowest program counter or, after a run without progress, the
+  /// highest.
   bool choose(bool first);
-  /// Joins fragments that meet, and goes back to one that is behind.
+  /// Merges fragments at the same instruction, and switches to one with a lower program counter.
   void settle();
   void openWarpBarriers();
   Bytes reachLocal(std::uint64_t address, unsigned bytes, unsigned lane);
@@ -160,9 +164,9 @@ private:
   std::vector<std::uint32_t> defined, predicates;
   std::vector<std::byte> local;
   std::vector<std::uint8_t> localWritten;
-  Fragment now;                 ///< the one that runs; no lanes: none
-  std::vector<Fragment> others; ///< the rest
-  std::uint32_t running = 0;    ///< index of the present instruction
+  Fragment now;                 ///< the running fragment; no lanes: none
+  std::vector<Fragment> others; ///< all other fragments
+  std::uint32_t running = 0;    ///< index of the current instruction
   bool polled = false, usedUp = false, turned = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a warp reads and writes: predicates, special registers, and memory of every space with all its checks.
+// Reads and writes of a warp: predicates, special registers, and memory of every space with all checks.
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lanes of a warp tell each other: shfl, vote, match, activemask, elect, redux.
+// Communication between the lanes of a warp: shfl, vote, match, activemask, elect, redux.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -10,7 +10,8 @@
 namespace kiln::ptx {
 namespace {
 
-/// The lanes that take part: the mask of the lane that is first. All must name the same one, themselves in it.
+/// Returns the participating lanes: the mask of the first executing lane. All lanes must have the same mask, and be in
+/// it.
 std::uint32_t members(Warp &warp, const Operand &operand) {
   const auto *masks = warp.read<std::uint32_t>(operand);
   const std::uint32_t mask = masks[std::countr_zero(warp.executing)];
@@ -92,7 +93,7 @@ void decodeShfl(Decoding &d) {
   d.emit(&shuffle);
 }
 
-/// flags: all, any, uni; ballot has a handler of its own. Operands: result, predicate, members.
+/// flags: all, any, uni; ballot has a separate handler. Operands: result, predicate, members.
 void vote(Warp &warp, const Instruction &i) {
   const std::uint32_t mask = members(warp, i.operands[2]);
   if (!warp.together(mask))
@@ -127,8 +128,8 @@ void decodeVote(Decoding &d) {
   d.emit(kind == "ballot" ? &ballot : &vote);
 }
 
-/// match.any: the lanes with this lane's value; match.all: all lanes if they have one value. Operands: result, whether
-/// all have it, value, members. flags: all.
+/// match.any: returns the lanes with this lane's value; match.all: returns all lanes if they have the same value.
+/// Operands: result, whether all have it, value, members. flags: all.
 template <class T> void match(Warp &warp, const Instruction &i) {
   if (!warp.together(members(warp, i.operands[3])))
     return;
@@ -173,7 +174,7 @@ void decodeActiveMask(Decoding &d) {
   d.emit(&activeMask);
 }
 
-/// elect.sync: the first lane that is there. Operands: its number, whether it is this lane, members.
+/// elect.sync: elects the first executing lane. Operands: its number, whether it is this lane, members.
 void elect(Warp &warp, const Instruction &i) {
   if (!warp.together(members(warp, i.operands[2])))
     return;

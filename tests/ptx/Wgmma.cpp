@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// wgmma of sm_90a: products of 64 x N by four warps, of which each has 16 rows. A is in shared memory or in registers,
-// B in shared memory, as descriptors say (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). The
-// sums are there at once. What was read from shared memory is read again, for the race detector, at the wait: a stage
-// that is given back too early is found.
+// wgmma of sm_90a: MMAs of 64 x N by four warps, each with 16 rows. A is in shared memory or in registers, B in shared
+// memory, with matrix descriptors (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout"). The sums are
+// written immediately. Reads of shared memory are repeated for the race detector at the wait, so that a pipeline stage
+// that is released too early is detected.
 #include <fmt/format.h>
 
 #include "Block.h"
@@ -29,8 +29,8 @@ Descriptor descriptorOf(std::uint64_t bits) {
   return {field(0), field(16), field(32), swizzles[bits >> 62]};
 }
 
-/// Where 16 bytes of a matrix are: of row `row` (along M or N) and byte `byte` along K, or, where the rows are side by
-/// side in memory, of step `row` along K and byte `byte` along M or N.
+/// Returns the address of 16 bytes of a matrix: of row `row` (along M or N) and byte `byte` along K or, where rows are
+/// contiguous in memory, of step `row` along K and byte `byte` along M or N.
 std::uint32_t chunkAddress(const Descriptor &d, bool transposed, unsigned row, unsigned byte) {
   std::uint32_t at;
   if (d.swizzle == Swizzle::none) {
@@ -55,7 +55,7 @@ float readElement(const std::byte *from, Type type) {
                               : fromF16(static_cast<std::uint16_t>(bits));
 }
 
-/// Rows `first` to `first + rows` of a matrix with k steps along K.
+/// Gathers rows `first` to `first + rows` of a matrix with k steps along K.
 void gather(Warp &warp, std::uint64_t bits, bool transposed, unsigned first, unsigned rows, unsigned k, Type type,
             std::vector<float> &matrix) {
   const Descriptor d = descriptorOf(bits);
@@ -74,7 +74,7 @@ void gather(Warp &warp, std::uint64_t bits, bool transposed, unsigned first, uns
     }
 }
 
-/// A of 16 rows from four registers, as mma.sync has it.
+/// Gathers 16 rows of A from four registers, in the layout of mma.sync.
 void gatherRegisters(Warp &warp, const Operand *registers, unsigned k, Type type, std::vector<float> &matrix) {
   const unsigned per = 4 / bytesOf(type);
   matrix.resize(16 * k);
@@ -96,7 +96,7 @@ void requireGroup(const Warp &warp) {
     throw Fault("wgmma needs four whole warps, the first of which has a number that four divides");
 }
 
-/// Operands: sums, A or its descriptor, descriptor of B, whether the sums are added to. flags: N, K, flags above.
+/// Operands: sums, A or its descriptor, descriptor of B, whether to accumulate. flags: N, K, flags above.
 void multiply(Warp &warp, const Instruction &i) {
   if (!warp.together())
     return;
@@ -135,7 +135,7 @@ void commit(Warp &warp, const Instruction &) {
   warp.matrixReads.open.clear();
 }
 
-/// flags: how many groups may go on.
+/// flags: how many groups may stay pending.
 void wait(Warp &warp, const Instruction &i) {
   if (!warp.together())
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each instruction of arithmetic on odd numbers of values, beside C++: integers, bits, floats, conversions.
+// Each arithmetic instruction on odd numbers of values, compared with C++: integers, bits, floats, conversions.
 #include <bit>
 #include <cmath>
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::vector<std::uint32_t> evaluate(const std::string &body, const std::vector<s
 
 constexpr std::size_t count = 37;
 
-/// Random words, among them the ends of ranges.
+/// Returns random words, including the ends of ranges.
 std::vector<std::uint32_t> someWords(bool floats) {
   std::mt19937 random(7);
   const std::uint32_t ends[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 31, 32, 33};
@@ -203,7 +203,7 @@ TEST(NumberFormats, EveryHalfComesBack) {
   }
 }
 
-/// Half way between two neighbours the even one is taken, above it the next, and toward zero the lower one.
+/// Ties round to even, values above a midpoint round up, and rounding toward zero yields the lower neighbour.
 TEST(NumberFormats, RoundsToNearest) {
   for (unsigned bits = 0; bits < 0x7c00; bits += 7) {
     const double low = fromF16(static_cast<std::uint16_t>(bits));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clusters: copies to several blocks, shared memory of each other, arrivals there; and what is found of them.
+// Clusters: multicast copies, distributed shared memory, remote arrivals; and the errors that are detected.
 #include "hopper_support.h"
 
 namespace kiln::ptx {
 namespace {
 
-/// Two blocks: the first one's copy goes to both, and each reads the other's shared memory.
+/// Two blocks: the first one's copy is multicast to both, and each reads the other's shared memory.
 TEST(Clusters, MulticastAndRemoteReads) {
   const std::string body =
       initialise + "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n" + expect(512) +
@@ -31,20 +31,21 @@ TEST(Clusters, MulticastAndRemoteReads) {
   ASSERT_TRUE(result) << result.error;
   const auto got = device.download<std::uint32_t>(out, 256);
   for (unsigned i = 0; i < 256; ++i) {
-    // Swizzled: 16 bytes of a row of 128 are elsewhere.
+    // With the swizzle, each 16 bytes of a 128-byte row are permuted.
     const unsigned word = swizzled(i % 128 * 4, TensorMap::Swizzle::bytes128) / 4;
     EXPECT_EQ(got[i], values[word] + (i < 128 ? 1000U : 0U)) << i;
   }
 }
 
-/// All threads of the cluster wait for each other.
+/// A barrier of all threads of the cluster.
 const std::string meet = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
-/// Where the other block's shared memory is, in %r7; %p4: the thread is not the first one of rank 0, %p5: of rank 1.
+/// The address of the other block's shared memory in %r7; %p4: the thread is not the first one of rank 0, %p5: of rank
+/// 1.
 const std::string other = "mov.u32 %r3, %cluster_ctarank;\nxor.b32 %r6, %r3, 1;\nmov.u32 %r4, smem;\n"
                           "mapa.shared::cluster.u32 %r7, %r4, %r6;\nadd.u32 %r8, %r3, 40;\n"
                           "setp.ne.u32 %p3, %r3, 0;\nor.pred %p4, %p1, %p3;\nsetp.ne.u32 %p3, %r3, 1;\n"
                           "or.pred %p5, %p1, %p3;\n";
-/// A word for the other block, and the arrival that tells of it.
+/// Stores a word in the other block, and arrives at its mbarrier.
 std::string send(const std::string &unless) {
   return "@!" + unless + " st.shared::cluster.u32 [%r7], %r8;\n@!" + unless +
          " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r7+16384];\n";
@@ -67,7 +68,7 @@ Ran run(const std::string &body) {
 }
 
 TEST(Clusters, ArrivalsAtTheOtherBlock) {
-  // Each block waits for the other one's last access: a barrier at the end would add nothing.
+  // Each block waits for the other one's last access, so that a barrier at the end is optional.
   for (const std::string &end : {std::string(), meet}) {
     const Ran ran = run(initialise + other + meet + send("%p1") + receive + end);
     EXPECT_EQ(ran.error, "");
@@ -78,7 +79,7 @@ TEST(Clusters, ArrivalsAtTheOtherBlock) {
 TEST(Clusters, FindsBlocksThatMayNotBeThere) {
   EXPECT_WORDS(run(initialise + other + send("%p1") + receive).error,
                "reaches shared memory of the cluster's block 1, which may not have begun");
-  // One that has ended, and one that ends although another one may still reach it.
+  // A block that has ended, and one that ends although another one may still access it.
   EXPECT_WORDS(run(initialise + other + meet + send("%p5")).error,
                "reaches shared memory of the cluster's block 0, which has ended");
   EXPECT_WORDS(run(initialise + other + meet + send("%p4")).error,
@@ -98,7 +99,7 @@ TEST(Clusters, FindsStagesThatTheOtherBlockStillReads) {
                            "mov.u16 %rs1, 3;\nmov.b64 %rd10, smem;\n"
                            "@!%p4 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
                            ".multicast::cluster [%rd10], [%rd1, {0, 0}], [smem+16384], %rs1;\n";
-  // Read by rank 1 alone.
+  // Only rank 1 reads.
   const std::string read = "@!%p3 ld.shared.u32 %r9, [smem];\n";
   const std::string first = initialise + other + meet + copy + waitFor(0, "W");
   EXPECT_EQ(run(first + read + meet + copy + waitFor(1, "V") + meet).error, "");

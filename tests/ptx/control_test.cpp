@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Branches, calls, memory of every space, and what threads tell each other, in texts by LLVM 22 (llc -march=nvptx64
+// Branches, calls, memory of every space, and communication between threads, in texts by LLVM 22 (llc -march=nvptx64
 // -mcpu=sm_80, shortened) and by hand.
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace kiln::ptx {
 namespace {
 
-/// A called function with a jump table, constants, an array of each thread; 77 threads of 96.
+/// A called function with a jump table, constants, and a local array; 77 threads of 96.
 TEST(Control, CallsTablesLocalMemory) {
   Device device(generated::calls);
   const int n = 77;
@@ -29,7 +29,7 @@ TEST(Control, CallsTablesLocalMemory) {
   }
 }
 
-/// A sum over a block with barriers, whose blocks of code are not in the order they run in.
+/// A block-wide sum with barriers, whose basic blocks are not in execution order.
 TEST(Control, SumsInSharedMemory) {
   for (const int n : {1, 255, 256, 1001}) {
     Device device(generated::sum);
@@ -44,7 +44,7 @@ TEST(Control, SumsInSharedMemory) {
   }
 }
 
-/// Pairs of f16 by LLVM: sums, products, maxima, then f32 roots that become bf16.
+/// Pairs of f16 by LLVM: sums, products, maxima, then f32 roots that are converted to bf16.
 TEST(Control, PairsOfHalves) {
   Device device(generated::halves);
   const int n = 45;
@@ -62,7 +62,7 @@ TEST(Control, PairsOfHalves) {
   }
 }
 
-/// Each lane loops as often as its number says, with a branch inside; then all meet in a shuffle.
+/// Each lane has its own trip count, with a branch in the loop; then all lanes execute a shuffle.
 TEST(Control, LanesMeetAgain) {
   Device device(kernelOf(R"(
     mov.u32 %r1, 0;
@@ -94,7 +94,7 @@ TEST(Control, LanesMeetAgain) {
     ASSERT_EQ(got[lane], of(lane) + of(30)) << lane;
 }
 
-/// Runs `body`, which leaves a word in %r4, on a warp whose %r1 is lane * lane; the words.
+/// Runs `body`, which leaves a word in %r4, on a warp whose %r1 is lane * lane. Returns the words.
 std::vector<std::uint32_t> acrossLanes(const std::string &body) {
   Device device(kernelOf("mul.lo.u32 %r1, %r0, %r0;\nsetp.gt.u32 %p1, %r0, 20;\n" + body +
                          "\nmad.wide.u32 %rd1, %r0, 4, %rd0;\nst.global.u32 [%rd1], %r4;"));
@@ -108,7 +108,7 @@ TEST(Lanes, Shuffles) {
   const auto up = acrossLanes("shfl.sync.up.b32 %r4, %r1, 3, 0, -1;");
   const auto down = acrossLanes("shfl.sync.down.b32 %r4, %r1, 5, 31, -1;");
   const auto butterfly = acrossLanes("shfl.sync.bfly.b32 %r4, %r1, 9, 31, 0xffffffff;");
-  // Segments of eight lanes: the mask of the segment is 0x18.
+  // Segments of eight lanes: the segment mask is 0x18.
   const auto segment = acrossLanes("shfl.sync.idx.b32 %r4|%p2, %r1, 6, 0x181f, -1;");
   const auto inRange = acrossLanes("shfl.sync.down.b32 %r5|%p2, %r1, 2, 0x1807, -1;\nselp.u32 %r4, 1, 0, %p2;");
   for (std::uint32_t lane = 0; lane < 32; ++lane) {
@@ -140,7 +140,7 @@ TEST(Lanes, Votes) {
   }
 }
 
-/// bar.warp.sync of lanes that stand at two different ones.
+/// bar.warp.sync of lanes that are at two different ones.
 TEST(Lanes, WarpBarriersMeet) {
   const auto got = acrossLanes(R"(
     .shared .align 4 .b8 tile[128];
@@ -183,7 +183,7 @@ TEST(Control, AtomicsOfAllBlocks) {
   EXPECT_EQ(got, expected);
 }
 
-/// A producer warp and a consumer warp with two named barriers, beside a warp that takes no part.
+/// A producer warp and a consumer warp with two named barriers, next to a warp that takes no part.
 TEST(Control, NamedBarriers) {
   Device device(kernelOf(R"(
     .shared .align 4 .b8 tile[128];
@@ -226,7 +226,7 @@ TEST(Control, NamedBarriers) {
     EXPECT_EQ(got[lane], 30 * (lane ^ 1) + 3);
 }
 
-/// Halide's kernels declare no shared variable and count from zero.
+/// Halide's kernels declare no shared variable and use addresses from zero.
 TEST(Control, SharedMemoryWithoutVariables) {
   Device device(kernelOf("mul.wide.u32 %rd1, %r0, 4;\nst.shared.u32 [%rd1], %r0;\nbar.sync 0;\n"
                          "ld.shared.u32 %r1, [8];\nst.global.u32 [%rd0], %r1;"));

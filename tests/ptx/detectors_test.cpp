@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each mistake that the interpreter finds, and the words for it.
+// Each error that the interpreter detects, and its message.
 #include "support.h"
 
 namespace kiln::ptx {
 namespace {
 
-/// Runs the body of a kernel on `threads` with a buffer of 64 written words and 64 that are not; the error.
+/// Runs a kernel with this body on `threads`, with a buffer of 64 written and 64 unwritten words. Returns the error.
 std::string errorOf(const std::string &body, unsigned threads = 32, std::uint32_t dynamicShared = 0) {
   Device device(kernelOf(body, ".extern .shared .align 16 .b8 smem[];\n"));
   const std::uint64_t buffer = device.memory.allocate(512);
@@ -46,7 +46,7 @@ TEST(Detects, UnwrittenRegisters) {
   EXPECT_WORDS(errorOf("@%p3 bra L;\nL:"), "reads register %p3");
   // Written in some lanes only.
   EXPECT_WORDS(errorOf("setp.lt.u32 %p1, %r0, 7;\n@%p1 mov.u32 %r2, 0;\nadd.u32 %r1, %r2, 1;"), "thread (7, 0, 0)");
-  // A move is no use; a sum of what was moved is.
+  // A move of an unwritten value is allowed; a sum of the moved value is not.
   EXPECT_EQ(errorOf("mov.b32 %r1, %r2;\nmov.b32 %r3, {%rs1, %rs2};"), "");
   EXPECT_WORDS(errorOf("mov.b32 %r1, %r2;\nadd.u32 %r1, %r1, 1;"), "reads register %r1");
   EXPECT_WORDS(errorOf("setp.lt.u32 %p1, %r0, 7;\n@%p1 mov.u32 %r1, 5;\nshfl.sync.idx.b32 %r2, %r1, 9, 31, -1;"),
@@ -60,7 +60,7 @@ TEST(Detects, UnwrittenMemory) {
   EXPECT_WORDS(errorOf("atom.global.add.u32 %r1, [%rd0+300], 1;"), "updates 4 bytes at ");
 }
 
-/// Until a kernel has waited for those before it, memory is not what they leave.
+/// Before griddepcontrol.wait, memory does not have the results of previous kernels.
 TEST(Detects, MemoryBeforeTheWait) {
   const std::string wait = "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n",
                     use = "ld.global.u32 %r1, [%rd0];\n";
@@ -94,7 +94,7 @@ TEST(Detects, UnknownText) {
   EXPECT_WORDS(refusalOf(".texref t;"), "unknown directive");
 }
 
-/// Two warps, the second of which reads what the first one writes.
+/// Runs two warps, the second of which reads the words that the first one writes.
 std::string racing(const std::string &between) {
   return errorOf("shl.b32 %r1, %r0, 2;\nmov.u32 %r2, smem;\nadd.u32 %r3, %r2, %r1;\nst.shared.u32 [%r3], %r0;\n" +
                      between + "\nxor.b32 %r1, %r1, 128;\nadd.u32 %r3, %r2, %r1;\nld.shared.u32 %r4, [%r3];",
@@ -104,7 +104,7 @@ std::string racing(const std::string &between) {
 TEST(Detects, RacesBetweenWarps) {
   EXPECT_EQ(racing("bar.sync 0;"), "");
   EXPECT_EQ(racing("bar.sync 3, 64;"), "");
-  // The first warp is ahead: it would read what the other has not written, were that not written before.
+  // The first warp runs first: the second would read an unwritten word otherwise.
   const std::string error = errorOf("setp.gt.u32 %p1, %r0, 31;\n@%p1 bra SECOND;\nst.shared.u32 [smem], 1;\nbra END;\n"
                                     "SECOND:\nld.shared.u32 %r1, [smem];\nEND:",
                                     64, 64);
@@ -117,7 +117,7 @@ TEST(Detects, RacesBetweenWarps) {
               "@%p1 ld.shared.u32 %r1, [smem];\n@!%p1 st.shared.u32 [smem], 2;",
               64, 64),
       "writes shared byte 1024, which warp 1 read at line 17 with no barrier between");
-  // Arriving orders what was before, and not what comes after.
+  // An arrival orders earlier accesses, and not later ones.
   EXPECT_WORDS(errorOf("setp.gt.u32 %p1, %r0, 31;\n@%p1 bra SECOND;\nbar.arrive 1, 64;\nst.shared.u32 [smem], 1;\n"
                        "bra END;\nSECOND:\nbar.sync 1, 64;\nld.shared.u32 %r1, [smem];\nEND:",
                        64, 64),
@@ -140,7 +140,7 @@ TEST(Detects, RacesWithinAWarp) {
   };
   EXPECT_WORDS(error(""), "which warp 0 lane 1 wrote at line 16 with no barrier between");
   EXPECT_EQ(error("bar.warp.sync -1;\n"), "");
-  // One store by which all lanes write one value is no race; different values are.
+  // A store by which all lanes write the same value is no race; a store of different values is.
   EXPECT_EQ(errorOf("st.shared.u32 [smem], 1;", 32, 64), "");
   EXPECT_WORDS(errorOf("st.shared.u32 [smem], %r0;", 32, 64), "with no barrier between");
 }
@@ -169,16 +169,16 @@ TEST(Detects, BankConflicts) {
 }
 
 TEST(Detects, Deadlocks) {
-  // One warp does not come to the barrier of 96 threads.
+  // One warp does not arrive at the barrier of 96 threads.
   EXPECT_WORDS(errorOf("bar.sync 1, 96;", 64),
                "deadlock: warp 0 (lanes 0xffffffff) at line 13 \"bar.sync 1, 96\", warp 1");
   // Two warps wait for each other at different barriers.
   EXPECT_WORDS(errorOf("setp.gt.u32 %p1, %r0, 31;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 2, 64;", 64), "deadlock: ");
-  // A lane never comes to the shuffle.
+  // One lane never arrives at the shuffle.
   EXPECT_WORDS(errorOf("setp.eq.u32 %p1, %r0, 5;\n@%p1 bra END;\nshfl.sync.idx.b32 %r1, %r0, 0, 31, -1;\nEND:\n"
                        "bar.warp.sync -1;"),
                "waits for other lanes");
-  // Threads that have ended are not waited for.
+  // Barriers do not wait for threads that have exited.
   EXPECT_EQ(errorOf("setp.gt.u32 %p1, %r0, 40;\n@%p1 exit;\nbar.sync 0;", 64), "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PTX by LLVM 22's llc from small functions: what the back end writes, rather than what a test's author would.
+// PTX that LLVM 22's llc generates from small functions: typical compiler output, instead of hand-written text.
 #pragma once
 
 namespace kiln::ptx::generated {

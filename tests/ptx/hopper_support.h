@@ -31,7 +31,7 @@ inline std::string hopperKernel(const std::string &body, const std::string &dire
 
 using Map = std::array<std::byte, 128>;
 
-/// Of [rows][columns] elements, box of the same order.
+/// Returns the map of a tensor of [rows][columns] elements, with a box in the same order.
 inline TensorMap map2d(std::uint64_t address, unsigned rows, unsigned columns, unsigned boxRows, unsigned boxColumns,
                        unsigned bytes, TensorMap::Swizzle swizzle = TensorMap::Swizzle::bytes128) {
   TensorMap map;

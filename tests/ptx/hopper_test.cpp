@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sm_90a: mbarriers, copies of tensors and wgmma, beside plain loops; and what each of them finds.
+// sm_90a: mbarriers, tensor copies and wgmma, compared with plain loops; and the errors that each of them detects.
 #include "hopper_support.h"
 
 namespace kiln::ptx {
 namespace {
 
-/// A box that lies over two edges: what is outside is zero. It comes back by a copy to another tensor, of the same
-/// size, which drops what is outside of it.
+/// A box across two edges: elements outside of the tensor are zero. It is copied back to another tensor of the same
+/// size, which drops elements outside of it.
 TEST(Tensors, BoxesOverEdges) {
   for (const auto swizzle : {TensorMap::Swizzle::none, TensorMap::Swizzle::bytes32, TensorMap::Swizzle::bytes64,
                              TensorMap::Swizzle::bytes128}) {
@@ -32,7 +32,7 @@ TEST(Tensors, BoxesOverEdges) {
   }
 }
 
-/// The sums of 64 x N: 12 or 32 registers of each thread.
+/// Stores the sums of 64 x N: 12 or 32 registers per thread.
 std::string storeSums(unsigned n) {
   std::string text = fmt::format("shr.u32 %r30, %r1, 2;\nmad.lo.u32 %r30, %r2, 16, %r30;\nmul.lo.u32 %r31, %r30, {};\n"
                                  "and.b32 %r32, %r1, 3;\nmad.lo.u32 %r31, %r32, 2, %r31;\n"
@@ -49,15 +49,15 @@ std::string sums(unsigned n) {
     text += fmt::format("{}%d{}", r ? ", " : "", r);
   return text + "}";
 }
-/// A descriptor of the tile at an offset of shared memory, swizzled by 128 bytes, with 1024 bytes from eight rows to
-/// the next; in %rd<reg>.
+/// Makes a descriptor of the tile at an offset of shared memory, with a 128-byte swizzle and 1024 bytes between groups
+/// of eight rows, in %rd<reg>.
 std::string descriptor(unsigned reg, unsigned offset) {
   return fmt::format("mov.b64 %rd{0}, smem;\nadd.u64 %rd{0}, %rd{0}, {1};\nshr.u64 %rd{0}, %rd{0}, 4;\n"
                      "or.b64 %rd{0}, %rd{0}, 0x4000004000010000;\n",
                      reg, offset);
 }
 
-/// A 64 x 64 and B 24 x 64 in shared memory, in four steps; then once more on top, subtracted.
+/// A 64 x 64 and B 24 x 64 in shared memory, in four K steps; then subtracted once more.
 TEST(Wgmma, BothInSharedMemory) {
   const unsigned n = 24, k = 64;
   std::string body = initialise + expect(64 * 128 + n * 128) + bring("%rd1", 2, "0, 0", 0) +
@@ -132,7 +132,7 @@ const std::string done = "wgmma.wait_group.sync.aligned 0;\n";
 TEST(Hopper, FindsCopiesThatAreNotWaitedFor) {
   EXPECT_EQ(errorOf(stage + waitFor(0, "W") + product + done), "");
   EXPECT_WORDS(errorOf(stage + "bar.sync 0;\n" + product + done), "which an asynchronous copy wrote at line");
-  // A wait for the phase before the first one is no wait: a warp is there before the bytes.
+  // A wait for the phase before the first one does not wait: a warp reads before the bytes arrive.
   EXPECT_WORDS(errorOf(stage + waitFor(1, "W") + product + done), "which has not been written");
   EXPECT_WORDS(errorOf(stage), "the block ends, and an asynchronous copy reaches its shared memory at line");
 }
@@ -154,9 +154,9 @@ TEST(Hopper, FindsWrongBarriers) {
   EXPECT_WORDS(refusalOf(".extern .shared .align 1024 .b8 smem[];\n" +
                          kernelOf("mbarrier.arrive.shared::cluster.b64 %rd3, [smem];")),
                "an arrival of .shared::cluster has no state");
-  // Too few bytes come.
+  // The copies have fewer bytes than expected.
   EXPECT_WORDS(errorOf(initialise + expect(9000) + bring("%rd1", 2, "0, 0", 0) + waitFor(0, "W")), "deadlock: ");
-  // Used by other warps before they can know that it is there.
+  // Other warps use the mbarrier before its initialisation is ordered.
   EXPECT_WORDS(errorOf("mov.u32 %r20, 1;\n@!%p1 mbarrier.init.shared.b64 [smem+16384], %r20;\n" + waitFor(1, "W")),
                "with no barrier between");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Instructions of sm_80 for matrices: mma.sync beside a loop, ldmatrix and stmatrix, cp.async and what may touch its
+// Matrix instructions of sm_80: mma.sync compared with a loop, ldmatrix and stmatrix, cp.async and accesses to its
 // bytes.
 #include <fmt/format.h>
 
@@ -42,11 +42,11 @@ std::string mmaKernel(const std::string &shape, unsigned rowBytes) {
   return text + "st.global.v2.b32 [%rd3], {%c0, %c1};\nst.global.v2.b32 [%rd3+256], {%c2, %c3};\nret;\n}\n";
 }
 
-/// T: an element of A and B; `encode` makes it of a small number.
+/// T is the element type of A and B; `encode` converts a small number to it.
 template <class T, class Sum, class Encode> void checkMma(const std::string &shape, unsigned rowBytes, Encode encode) {
   const unsigned k = rowBytes / sizeof(T);
   const std::vector<float> a = smallNumbers(16 * k, 1), b = smallNumbers(8 * k, 2), c = smallNumbers(16 * 8, 3);
-  // Integers count quarters.
+  // Integers are numbers of quarters.
   const float unit = std::is_integral_v<Sum> ? 4 : 1;
   std::vector<T> ea, eb;
   for (const float value : a)
@@ -86,7 +86,8 @@ TEST(Matrices, Products) {
   EXPECT_WORDS(refusalOf(mmaKernel("m16n8k16.row.col.f32.f16.bf16.f32", 32)), "this shape and types");
 }
 
-/// f16 sums: 16 x 8 in two registers, of A and B that ldmatrix brings, B stored as [k][n] and transposed on the way.
+/// f16 sums: 16 x 8 in two registers, of A and B loaded by ldmatrix, with B stored as [k][n] and transposed by the
+/// load.
 TEST(Matrices, HalfSumsOfTransposedTiles) {
   Device device(R"(
 .visible .entry k(.param .u64 a, .param .u64 b, .param .u64 d) {
@@ -147,7 +148,7 @@ TEST(Matrices, HalfSumsOfTransposedTiles) {
     }
 }
 
-/// Runs the body with lanes' addresses of 16 bytes in %rd1 (global) and %r1 (shared).
+/// Runs the body with each lane's addresses of 16 bytes in %rd1 (global) and %r1 (shared).
 std::string errorOf(const std::string &body, unsigned threads = 32) {
   Device device(
       kernelOf("mad.wide.u32 %rd1, %r0, 16, %rd0;\nmov.u32 %r2, smem;\nmad.lo.u32 %r1, %r0, 16, %r2;\n" + body,
@@ -168,7 +169,7 @@ TEST(CopyAsync, BringsBytesAndZeros) {
     setp.ne.u32 %p1, %r5, 0;
     @%p1 trap;)"),
             "");
-  // Nothing is read where the size is zero: the address may be any.
+  // A size of zero reads nothing: the address may be invalid.
   EXPECT_EQ(errorOf("mov.u32 %r3, 0;\nmov.u64 %rd2, 0;\ncp.async.cg.shared.global [%r1], [%rd2], 16, %r3;\n"
                     "cp.async.wait_all;\nld.shared.u32 %r4, [%r1];"),
             "");
@@ -178,14 +179,14 @@ TEST(CopyAsync, BytesAreNotThereBeforeTheWait) {
   const std::string copy = "cp.async.cg.shared.global [%r1], [%rd1], 16;\n";
   EXPECT_WORDS(errorOf(copy + "cp.async.commit_group;\nld.shared.u32 %r4, [%r1];"),
                "touches shared byte 1024, which cp.async of line 16 writes and has not been waited for");
-  // The wait leaves the group that is asked for to go on.
+  // The wait leaves the allowed group pending.
   EXPECT_WORDS(errorOf(copy + "cp.async.commit_group;\ncp.async.wait_group 1;\nst.shared.u32 [%r1], 0;"),
                "touches shared");
-  // A group is older than the one that is left.
+  // The copy's group is older than the one that may stay pending.
   EXPECT_EQ(errorOf(copy + "cp.async.commit_group;\ncp.async.commit_group;\ncp.async.wait_group 1;\n"
                            "ld.shared.u32 %r4, [%r1];"),
             "");
-  // What was not committed is not waited for.
+  // A copy that was not committed is not waited for.
   EXPECT_WORDS(errorOf(copy + "cp.async.wait_group 0;\nld.shared.u32 %r4, [%r1];"), "touches shared");
 }
 
@@ -195,7 +196,7 @@ TEST(CopyAsync, OtherWarpsNeedABarrier) {
   EXPECT_EQ(errorOf(copy + "bar.sync 0;\n" + read, 64), "");
   EXPECT_WORDS(errorOf("setp.gt.u32 %p1, %r0, 31;\n@%p1 bra L;\n" + copy + "exit;\nL:\n" + read, 64),
                "with no barrier between");
-  // A copy into what others have read needs one, too.
+  // A copy over bytes that other warps have accessed needs a barrier, too.
   EXPECT_WORDS(
       errorOf("st.shared.u32 [%r1], 0;\nbar.sync 0;\nxor.b32 %r3, %r1, 512;\nld.shared.u32 %r4, [%r3];\n" + copy, 64),
       "which warp 1 lane 0 wrote at line 21 with no barrier between");

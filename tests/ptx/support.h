@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A module on a device of its own, with what tests put in and take out.
+// A module on a separate device, with upload and download of test data.
 #pragma once
 
 #include <cstring>
@@ -24,7 +24,7 @@ struct Argument {
 
 class Device {
 public:
-  /// A text without .version gets the head of a module for sm_80 (PTX 7.0).
+  /// A text without .version gets the header of a module for sm_80 (PTX 7.0).
   explicit Device(std::string_view text) {
     std::string whole(text);
     if (text.find(".version") == std::string_view::npos)
@@ -69,14 +69,14 @@ public:
   std::optional<LoadedModule> loaded;
 };
 
-/// What a module's text is refused for; empty: it is not.
+/// Returns the error of a module's text, or an empty string.
 inline std::string refusalOf(const std::string &body) {
   std::string error;
   Module::parse(".version 7.0\n.target sm_80\n.address_size 64\n" + body, error);
   return error;
 }
 
-/// An entry k(.param .u64 p) with some registers, whose body is given. The pointer is in %rd0, the thread in %r0.
+/// Returns an entry k(.param .u64 p) with some registers and this body. The pointer is in %rd0, the thread in %r0.
 inline std::string kernelOf(const std::string &body, const std::string &around = "") {
   return around +
          ".visible .entry k(.param .u64 p) {\n"
@@ -85,7 +85,7 @@ inline std::string kernelOf(const std::string &body, const std::string &around =
          body + "\nret;\n}\n";
 }
 
-/// Numbers that f16 and bf16 hold exactly, small enough that sums of products of them are exact in f32.
+/// Returns numbers that f16 and bf16 represent exactly, small enough that sums of their products are exact in f32.
 inline std::vector<float> smallNumbers(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> values(count);

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_tables.sh PROGRAM ROOT [--write]: that the tables of docs/scale.md between its marks, and its picture, are what
-# the model of cost predicts today; or makes them so.
+# check_tables.sh PROGRAM ROOT [--write]: checks that the tables of docs/scale.md between its marks, and its picture,
+# are the current predictions of the cost model; with --write, updates them.
 set -euo pipefail
 program=$1 root=$2 document=$2/docs/scale.md picture=$2/docs/pictures/scale.svg
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$program" "$root/examples/clusters/machines" >"$work/tables"
 "$program" "$root/examples/clusters/machines" --picture >"$work/scale.svg"
-# A table of each mark, in order; they are apart by empty lines.
+# A table for each mark, in order; they are separated by empty lines.
 awk -v tables="$work/tables" '
   /^<!-- predicted -->$/ { print; print ""; inside = 1
     while ((getline line < tables) > 0 && line != "") print line

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of machines, and which links the groups of ranks have on them.
+// Machine files, and which links the groups of ranks use on them.
 #include "compiler/scale/Cluster.h"
 
 #include <filesystem>

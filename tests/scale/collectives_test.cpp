@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of sums and pipelines beside simulations of what they stand for.
+// The formulas of all-reduce and pipelines, compared with simulations.
 #include "compiler/scale/Collectives.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Link link{2e-6, 1e9};
 
-// By hand: 4 ranks, 4000 bytes; pieces of 1000 go around twice, three steps each: 6 (2 us + 1 us). In pairs: 2 (2 + 4).
+// By hand: 4 ranks, 4000 bytes; pieces of 1000 go around twice, three steps each: 6 (2 us + 1 us). Tree: 2 (2 + 4).
 TEST(Collectives, CountedByHand) {
   EXPECT_DOUBLE_EQ(ringBytes(4000, 4), 6000);
   EXPECT_DOUBLE_EQ(ringAllReduce(link, 4000, 4), 18e-6);
@@ -28,15 +28,16 @@ TEST(Collectives, OneRankSendsNothing) {
   EXPECT_EQ(allGather(link, 4000, 1), 0);
 }
 
-// Short sums go the way of few steps, long ones the way of few bytes.
+// Short all-reduces use the algorithm with few steps, long ones the algorithm with few bytes.
 TEST(Collectives, TheFasterWayIsTaken) {
   EXPECT_EQ(allReduce(link, 100, 8), treeAllReduce(link, 100, 8));
   EXPECT_EQ(allReduce(link, 1e8, 8), ringAllReduce(link, 1e8, 8));
   EXPECT_LT(allReduce(link, 1e8, 8), 1.76e8 / 1e9 * 1.01) << "2 (n - 1) / n of the bytes";
 }
 
-/// When a stage has done what it does, if each does one forward and one back, as soon as both others and itself allow:
-/// `forward` and `back` seconds a micro-batch, first p - 1 - s forward alone.
+/// Simulates a 1F1B pipeline schedule, where each stage alternates one forward and one backward pass, as soon as both
+/// its neighbours and itself allow: `forward` and `back` seconds per micro-batch; stage s first does p - 1 - s forward
+/// passes.
 double simulate(int stages, int microbatches, double forward, double back) {
   std::vector<std::vector<double>> done(stages, std::vector<double>(microbatches, -1)), returned = done;
   std::vector<double> free(stages, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of trainings: counts by hand, what each way of splitting costs, and runs that others measured.
+// Training steps: counts by hand, the cost of each kind of parallelism, and measured runs from the literature.
 #include "tests/scale/published.h"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ TEST(Gpt, FlopsAreThoseOfItsProducts) {
   const double b = 3, s = 2048, h = 12288;
   const double products = 2 * b * s * h * 3 * h    // queries, keys and values
                           + 2 * b * s * s * h      // scores
-                          + 2 * b * s * s * h      // of values
-                          + 2 * b * s * h * h      // heads together
-                          + 2 * b * s * h * 4 * h  // to four times the width
-                          + 2 * b * s * 4 * h * h; // and back
+                          + 2 * b * s * s * h      // weighted sums of values
+                          + 2 * b * s * h * h      // output projection
+                          + 2 * b * s * h * 4 * h  // up projection
+                          + 2 * b * s * 4 * h * h; // down projection
   EXPECT_NEAR(layerFlops(gpt3, b) / products, 1, 1e-12);
   // 96 B s l h^2 (1 + s / 6h + V / 16lh), Narayanan et al. 2021.
   const double l = 96, v = 50257;
@@ -42,8 +42,8 @@ TEST(Gpt, ParametersAreThoseOfThePapers) {
         << run.name << ", to one digit";
 }
 
-// 8 b s h (t - 1) / t numbers a layer and micro-batch, Narayanan et al. 2021, section 3.2; half as many again since
-// layers are computed twice.
+// 8 b s h (t - 1) / t numbers per layer and micro-batch, Narayanan et al. 2021, section 3.2; 1.5 times as many, since
+// layers are recomputed.
 TEST(Gpt, RanksSendWhatMegatronsDo) {
   for (int64_t t : {1, 2, 4, 8}) {
     Grid grid{t, 4, 1, 64, 2};
@@ -94,7 +94,7 @@ TEST(Gpt, GridsFitTheMemory) {
   EXPECT_EQ(one->devices(), 1);
 }
 
-// The one number that is fitted: the first run. Of the other nine each is within 10 %.
+// The only fitted number is the first run. The predictions of the other nine are within 10 %.
 TEST(Published, SelenesTable) {
   const Cluster cluster = machine("selene_a100");
   const published::Run &first = published::selene.front();
@@ -109,8 +109,8 @@ TEST(Published, SelenesTable) {
   EXPECT_LT(std::sqrt(squares / double(published::selene.size() - 1)), 0.06);
 }
 
-// Fitted: one GPU at 39 TFLOP/s. Gradients were added up behind the way back, which is predicted so; were all of them
-// hidden, more than was measured would be left. Both ends enclose the published 76 % of 512 GPUs.
+// Fitted: one GPU at 39 TFLOP/s. Gradients were summed after the backward pass, which is predicted; if all these sums
+// were overlapped, the prediction would exceed the measurement. Both ends enclose the published 76 % of 512 GPUs.
 TEST(Published, MegatronsWeakScaling) {
   const Cluster cluster = machine("dgx2h_v100");
   const published::Run &one = published::megatron.front();

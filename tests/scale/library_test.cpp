@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is predicted of libraries: counts by hand, what the compiler made of a GPT, and the command.
+// Predictions for libraries: counts by hand, the compiler's counts for a GPT, and the command.
 #include "compiler/scale/Gpt.h"
 #include "compiler/scale/Library.h"
 #include "tests/package/command.h"
@@ -12,7 +12,7 @@ namespace {
 using testing::readFile;
 using testing::run;
 
-/// A device of 1e9 operations and 1e8 bytes a second; a message takes 1 ms and 1e-6 s a byte.
+/// A device with 1e9 operations and 1e8 bytes per second; a message takes 1 ms plus 1e-6 s per byte.
 Cluster slow() {
   Cluster cluster;
   cluster.name = "slow";
@@ -31,7 +31,8 @@ InspectedStep step(const char *kind, double times, double bytes) {
   return step;
 }
 
-/// Two ranks: three layers of a kernel of 1e7 operations and a sum of 4000 bytes; weights of 400 bytes change.
+/// Two ranks: three layers with a kernel of 1e7 operations and an all-reduce of 4000 bytes; 400 bytes of weights are
+/// trained.
 Inspection tiny(bool isTraining) {
   Inspection inspection;
   inspection.name = "tiny";
@@ -74,7 +75,7 @@ TEST(Library, CountedByHand) {
 
 TEST(Library, StagesWaitAndSend) {
   const EntryCost cost = predict(tiny(false), {.stages = 3, .microbatches = 4});
-  // Devices of a stage are 2 of a node's 4, and its two ranks share the node's adapters.
+  // A stage has 2 of a node's 4 devices, and its two ranks share the node's adapters.
   const double stage = 1e-2 + 5e-3 + (1e-2 + 5000 / 5e5);
   EXPECT_NEAR(cost.kernels + cost.exchanges + cost.sends, 4 * stage, 1e-12);
   EXPECT_NEAR(cost.seconds(), (4 + 2) * stage, 1e-12);
@@ -112,8 +113,8 @@ Inspection readLibrary(const std::string &folder, const std::string &name) {
   return {};
 }
 
-// What the compiler counts of a GPT beside Megatron's formula: 4 layers of width 128, 256 tokens, 63 characters. Of
-// attention about half is masked, and what is no product adds some.
+// The compiler's counts for a GPT, compared with Megatron's formula: 4 layers of width 128, 256 tokens, 63 characters.
+// About half of the attention is masked, and pointwise ops add some.
 TEST(Library, AGptComputesWhatTheFormulaSays) {
   const Inspection whole = readLibrary(CHAR_GPT_FOLDER, "char_gpt"),
                    split = readLibrary(CHAR_GPT_RANKS_FOLDER, "char_gpt_ranks4");
@@ -126,7 +127,8 @@ TEST(Library, AGptComputesWhatTheFormulaSays) {
   EXPECT_NEAR(split.entries[0].operations() / whole.entries[0].operations(), 0.25, 0.05) << "norms are whole";
 }
 
-// Two sums a layer, of one number for each feature of each token: Megatron's formula, without the way back.
+// Two all-reduces per layer, of one number for each feature of each token: Megatron's formula, without the backward
+// pass.
 TEST(Library, RanksOfAGptSendWhatTheFormulaSays) {
   const Inspection split = readLibrary(CHAR_GPT_RANKS_FOLDER, "char_gpt_ranks4");
   llvm::Expected<std::vector<EntryCost>> costs = predictLibrary(split, slow(), {});

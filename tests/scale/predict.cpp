@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model of cost says of trainings that others measured, and of models that nobody has here: the tables of
-// docs/scale.md and its picture.
+// The cost model's predictions for measured training runs from the literature, and for models that were not measured:
+// the tables of docs/scale.md and its picture.
 //
 //   kiln_predict_scale MACHINES            the tables
 //   kiln_predict_scale MACHINES --picture  the picture
@@ -31,7 +31,7 @@ const std::vector<Model> models{
     {"Megatron-Turing, 530 billion", {105, 20480, 128, 2048}},
 };
 
-/// Tokens of a step, whatever the context.
+/// Tokens per step, for every context length.
 constexpr int64_t stepTokens = int64_t(1) << 21;
 
 int64_t sequencesOf(const GptShape &shape) { return stepTokens / shape.context; }
@@ -40,7 +40,7 @@ double peakOf(const Cluster &cluster) { return cluster.device.peaks.at("f16"); }
 
 std::string describe(const Grid &grid) { return fmt::format("{} x {} x {}", grid.tensor, grid.pipeline, grid.data); }
 
-/// A part of a step.
+/// Returns a part of a step in percent.
 std::string share(double part, const GptStep &step) { return fmt::format("{:.0f} %", 100 * part / step.seconds()); }
 
 void printMegatron(const Cluster &cluster) {
@@ -72,7 +72,7 @@ void printSelene(const Cluster &cluster) {
   }
 }
 
-/// "8 x 1 x 8: 45 %", the grid and the share of the peak.
+/// Returns "8 x 1 x 8: 45 %", the grid and the share of the peak.
 std::string predictOn(const Model &model, int64_t devices, const Cluster &cluster) {
   const std::optional<Grid> grid = chooseGrid(model.shape, devices, sequencesOf(model.shape), cluster, "f16");
   if (!grid)
@@ -94,7 +94,7 @@ void printModels(const Cluster &cluster) {
   }
 }
 
-// The picture: across GPUs, up the share of the peak.
+// The picture: GPUs on the x axis, the share of the peak on the y axis.
 
 constexpr double left = 60, right = 640, top = 70, bottom = 400, mostShare = 0.6;
 constexpr int64_t leastDevices = 8, mostDevices = 4096;
@@ -152,7 +152,7 @@ void drawAxes() {
 
 void drawCurve(const Model &model, int color, const Cluster &cluster) {
   std::string points;
-  int64_t last = 0; // a line ends where more devices have nothing to do
+  int64_t last = 0; // a line ends where more devices cannot be used
   for (int64_t devices = leastDevices; devices <= mostDevices; devices *= 2) {
     const std::optional<Grid> grid = chooseGrid(model.shape, devices, sequencesOf(model.shape), cluster, "f16");
     if (!grid || grid->devices() == last)

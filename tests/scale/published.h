@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trainings that others measured, which the model of cost (compiler/scale) is held against.
+// Measured training runs from the literature, which are compared with the cost model (compiler/scale).
 #pragma once
 
 #include "compiler/scale/Gpt.h"
@@ -13,10 +13,10 @@ struct Run {
   const char *name;
   GptShape shape;
   Grid grid;
-  double value; // what was published
+  double value; // published value
 };
 
-/// Narayanan et al. 2021, table 1: GPT on Selene, sequences of 2048; TFLOP/s of a GPU, counted as stepFlops does.
+/// Narayanan et al. 2021, table 1: GPT on Selene, sequences of 2048; TFLOP/s per GPU, counted as stepFlops does.
 inline const std::vector<Run> selene{
     {"1.7 billion", {24, 2304, 24, 2048}, {1, 1, 32, 512}, 137},
     {"3.6 billion", {30, 3072, 32, 2048}, {2, 1, 32, 512}, 138},
@@ -30,8 +30,8 @@ inline const std::vector<Run> selene{
     {"1008.0 billion", {128, 25600, 160, 2048}, {8, 64, 6, 3072}, 163},
 };
 
-/// Shoeybi et al. 2019, figure 5: weak scaling on DGX-2H, sequences of 1024, 8 at a time; the share of a GPU's
-/// operations a second that one GPU reaches alone. The first is that one: 39 TFLOP/s.
+/// Shoeybi et al. 2019, figure 5: weak scaling on DGX-2H, sequences of 1024, 8 at a time; the throughput relative to
+/// that of a single GPU. The first is the single GPU: 39 TFLOP/s.
 inline const std::vector<Run> megatron{
     {"1.2 billion", {40, 1536, 16, 1024}, {1, 1, 1, 8, 8}, 1.00},
     {"2.5 billion", {54, 1920, 20, 1024}, {2, 1, 1, 8, 8}, 0.95},
@@ -43,7 +43,7 @@ inline const std::vector<Run> megatron{
     {"8.3 billion", {72, 3072, 32, 1024}, {8, 1, 64, 512, 8}, 0.74},
 };
 inline constexpr double megatronBaseline = 39e12;
-/// The abstract's figure for the last one: 15.1 PFLOP/s of 512 GPUs that reach 39 TFLOP/s alone.
+/// The abstract's number for the last run: 15.1 PFLOP/s on 512 GPUs, of which one reaches 39 TFLOP/s by itself.
 inline constexpr double megatronAt512 = 0.76;
 
 } // namespace kiln::published

@@ -13,7 +13,7 @@ const std::string desk = "x86-64-v4/c8/l1:32K/l2:1M/l3:32M", laptop = "x86-64-v4
                   old = "x86-64-v3/c8/l1:32K/l2:1M/l3:32M";
 const std::string structure = "3fa9c1d2e0b14477";
 
-/// A line of a contraction.
+/// Returns a line for a contraction.
 std::string line(const std::string &shape, const std::string &point, const std::string &result,
                  const std::string &extents = "128", const std::string &machine = desk, int threads = 1) {
   return "contraction " + structure + " " + shape + " 1..1024 at=" + extents + " " + machine +
@@ -42,7 +42,7 @@ KernelKey key(std::vector<int64_t> shape, int64_t bound = 1024) {
   return {structure, std::move(shape), {{1, bound}}, ""};
 }
 
-/// m has the preset 8, n 48.
+/// The defaults are m = 8 and n = 48.
 const Schedulable schedulable{"contraction", {{"m", {1, 2, 4, 6, 8, 10, 12}, 8}, {"n", {16, 32, 48}, 48}}};
 
 ScheduleChoice choose(const std::string &lines, const KernelKey &of, const ChooseOptions &options = {},
@@ -58,7 +58,7 @@ TEST(Choose, DefaultWithoutMeasurements) {
   EXPECT_TRUE(choice.records.empty());
 }
 
-// The geometric mean of 100 / 50 and 90 / 80 at two extents; a third one has no default.
+// The geometric mean of 100 / 50 and 90 / 80 at two sizes; a third one has no default.
 TEST(Choose, TellsWhatTuningGained) {
   const std::string lines =
       line("768x768", "m=8 n=48", "100.0us n=9 default") + line("768x768", "m=4 n=48", "50.0us n=9") +
@@ -72,7 +72,7 @@ TEST(Choose, TellsWhatTuningGained) {
   EXPECT_FALSE(choose(lines, key({768, 512})).gain) << "of another shape";
 }
 
-// Measurements of a GPU count for any number of threads, those of a CPU for their own.
+// Measurements of a GPU count for any number of threads, those of a CPU only for their own.
 TEST(Choose, ThreadsAreTheCpus) {
   const std::string gpu = "cuda/NVIDIA-H100/9.0/m:79G";
   const std::string lines = line("768x768", "m=4 n=48", "5us n=9", "128", gpu) +
@@ -86,7 +86,7 @@ TEST(Choose, ThreadsAreTheCpus) {
       EXPECT_NE(record.find(gpu + " threads=1 "), std::string::npos) << record;
   }
   EXPECT_EQ(choose(lines, key({768, 768}), {"", 8}).provenance, Provenance::Transferred);
-  // Of another shape: the distance is the shape's alone.
+  // From another shape: the distance is only that of the shape.
   EXPECT_EQ(choose(lines, key({768, 512}), {"", 8}, "cuda").donor, choose(lines, key({768, 512}), {}, "cuda").donor);
 }
 
@@ -102,7 +102,7 @@ TEST(Choose, TheFastestOfThisKernel) {
 }
 
 TEST(Choose, TheLeastMeanLossOverExtents) {
-  // Each of the first two is best at one extent; the third loses 2 % at both.
+  // Each of the first two is best at one size; the third loses 2 % at both.
   std::string lines;
   for (auto [extents, a, b, c] : {std::tuple("16", "100.0us n=9", "130.0us n=9", "102.0us n=9"),
                                   {"512", "1300us n=9", "1000us n=9", "1020us n=9"}})
@@ -114,7 +114,7 @@ TEST(Choose, TheLeastMeanLossOverExtents) {
   EXPECT_EQ(choice.records.size(), 2u);
 }
 
-// A point that was measured with one thread only is not a better one for that, nor a much worse one.
+// A configuration that was measured only with one thread is neither preferred for that nor much penalised.
 TEST(Choose, MissingMeasurementsArePredicted) {
   const std::string lines =
       line("768x768", "m=8 n=48", "100.0us n=9") + line("768x768", "m=8 n=48", "51.0us n=9", "128", desk, 2) +
@@ -142,7 +142,7 @@ TEST(Choose, FailuresAreNeverChosen) {
                               line("768x768", "m=6 n=48", outcome, "512");
     EXPECT_EQ(toString(choose(lines, key({768, 768})).point), "m=8 n=48") << outcome;
     EXPECT_EQ(choose(line("768x768", "m=6 n=48", outcome), key({768, 768})).provenance, Provenance::Default) << outcome;
-    // Nor taken over from another shape.
+    // Nor transferred from another shape.
     const std::string transfer = line("768x1024", "m=6 n=48", "10.0us n=9") +
                                  line("768x1024", "m=4 n=48", "11.0us n=9") + line("768x768", "m=6 n=48", outcome);
     EXPECT_EQ(toString(choose(transfer, key({768, 768})).point), "m=4 n=48") << outcome;
@@ -157,7 +157,7 @@ TEST(Choose, PointsOutsideOfTodaysSpaceDoNotCount) {
   ScheduleChoice choice = choose(line("768x768", "m=9 n=48", "50.0us n=9"), key({768, 768}));
   EXPECT_EQ(choice.provenance, Provenance::Transferred) << "to the nearest legal point";
   EXPECT_EQ(toString(choice.point), "m=10 n=48");
-  // A parameter that came later.
+  // A parameter that was added later.
   Schedulable newer = schedulable;
   newer.space.push_back({"p", {0, 1}, 1});
   choice = choose(line("768x768", "m=6 n=48", "50.0us n=9"), key({768, 768}), {}, "x86-64-v4", newer);
@@ -198,7 +198,7 @@ TEST(Choose, ThePredictedLossIsLearnt) {
 }
 
 TEST(Choose, TheDefaultWhereItLosesLess) {
-  // At both shapes the default is 1 % off, and the best of one is a third slower at the other.
+  // At both shapes the default is 1 % slower, and the best of one shape is a third slower at the other.
   const std::string lines = line("768x768", "m=6 n=48", "100.0us n=9") + line("768x768", "m=4 n=48", "140.0us n=9") +
                             line("768x768", "m=8 n=48", "101.0us n=9 default") +
                             line("768x3072", "m=4 n=48", "400.0us n=9") + line("768x3072", "m=6 n=48", "560.0us n=9") +
@@ -248,7 +248,7 @@ TEST(Snap, ToTheNearestLegalValue) {
   EXPECT_EQ(toString(snap(space, {})), "k=256 rows=0 side=0");
 }
 
-// Both parameters of the record are legal together only: moved one by one the point would get lost.
+// Both parameters of the record are legal only together: moving them one by one would lose the configuration.
 TEST(Choose, LegalPointsAreTakenAsTheyAre) {
   Schedulable ruled = schedulable;
   ruled.space.rules.push_back({"m * n of 128, 384 or 16", [](const SchedulePoint &point) {

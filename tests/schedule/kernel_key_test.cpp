@@ -27,7 +27,7 @@ protected:
     return registry;
   }
 
-  /// The keys of all functions of a module, in order.
+  /// Returns the keys of all functions of a module, in order.
   std::vector<KernelKey> keys(const std::string &text) {
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
     std::vector<KernelKey> result;
@@ -46,14 +46,14 @@ protected:
   MLIRContext context;
 };
 
-/// `what` is a regular expression that must be there.
+/// Replaces `what`, a regular expression that must match.
 std::string replaced(const std::string &text, const std::string &what, const std::string &by) {
   const std::regex pattern(what);
   EXPECT_TRUE(std::regex_search(text, pattern)) << what;
   return std::regex_replace(text, pattern, by);
 }
 
-/// y = w x + b for run-time rows.
+/// Returns y = w x + b with dynamic rows.
 std::string linear(int64_t inputs, int64_t outputs, const std::string &name = "kernel_3", int64_t bound = 1024) {
   std::string text = R"(
 func.func private @NAME(%s0: index, %x: tensor<?xKxf32, affine_map<()[s0] -> (s0, K)>>, %w: tensor<NxKxf32, #kiln.tiled<0, 48>>,
@@ -98,7 +98,7 @@ TEST_F(KernelKeys, ListEachExtentOnce) {
   EXPECT_EQ(key.content.size(), 32u);
 }
 
-// The hash itself is part of every tuning file: when this fails, all of them lose their records.
+// The hash itself is part of every tuning file: if this test fails, all of them lose their records.
 TEST_F(KernelKeys, StayTheSameOverVersions) { EXPECT_EQ(key(linear(768, 3072)).structure, "2c414af6464a08c9"); }
 
 TEST_F(KernelKeys, DoNotDependOnNameAndPlace) {
@@ -141,7 +141,7 @@ TEST_F(KernelKeys, BoundsAreApart) {
   EXPECT_NE(all.content, few.content);
 }
 
-// What a target's passes do to a kernel changes its content alone.
+// A target's passes change only a kernel's content.
 TEST_F(KernelKeys, RecordedOnesStay) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(linear(768, 3072), &context);
   ASSERT_TRUE(module);
@@ -160,7 +160,7 @@ TEST_F(KernelKeys, RecordedOnesStay) {
   EXPECT_NE(after.content, before.content);
 }
 
-// An equal constant shared by two uses, or an equal empty tensor, is no other structure.
+// An equal constant shared by two uses, or an equal empty tensor, does not change the structure.
 TEST_F(KernelKeys, SharedConstantsAreTheSame) {
   std::string text = linear(64, 32);
   std::string apart = replaced(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine's text, and how it is read off the kernel's description of the CPUs.
+// The machine's text, and how it is read from the kernel's description of the CPUs.
 #include "compiler/schedule/Machine.h"
 
 #include <filesystem>
@@ -31,7 +31,7 @@ TEST(Machine, OtherTextIsNone) {
     EXPECT_FALSE(parseMachine(text)) << text;
 }
 
-/// A folder as the kernel shows it.
+/// A folder in the format of /sys/devices/system/cpu.
 class Description {
 public:
   Description() {
@@ -50,7 +50,7 @@ public:
 TEST(Machine, CountsCoresNotThreads) {
   Description cpus;
   cpus.write("online", "0-3,6");
-  const int cores[] = {0, 0, 1, 1, -1, -1, 0}; // the last in another package
+  const int cores[] = {0, 0, 1, 1, -1, -1, 0}; // the last one is in another package
   for (int cpu : {0, 1, 2, 3, 6}) {
     std::string folder = "cpu" + std::to_string(cpu) + "/topology/";
     cpus.write(folder + "core_id", std::to_string(cores[cpu]));
@@ -67,7 +67,7 @@ TEST(Machine, CountsCoresNotThreads) {
   EXPECT_EQ(toString(detectMachine("x86-64-v3", cpus.path)), "x86-64-v3/c3/l1:48K/l2:2M/l3:36M");
 }
 
-// Some containers show nothing.
+// Some containers hide the description.
 TEST(Machine, IsDescribedEverywhere) {
   for (const std::string &folder : {std::string("/nonexistent"), std::string("/sys/devices/system/cpu")}) {
     Machine machine = detectMachine("x86-64-v2", folder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tuning file: what is read and written, what is refused and with which words, and the laws of merging.
+// The tuning file: reading and writing, rejected files and their errors, and the algebraic laws of merging.
 #include "compiler/schedule/TuningFile.h"
 
 #include <algorithm>
@@ -152,7 +152,7 @@ TEST(TuningFile, MalformedTextIsRefusedWithFileAndLine) {
   }
 }
 
-// Nothing that a text can hold stops the reader or gets past it unread.
+// Any text is either read completely or rejected.
 TEST(TuningFile, AnyTextIsReadOrRefused) {
   std::mt19937 random(11);
   const std::string any(" |=x,.-0159\n%usn\0\xff/:", 20);
@@ -234,7 +234,7 @@ TEST(TuningFile, MergingIsAUnionInAnyOrder) {
   }
 }
 
-// What git's union driver leaves: the lines of both in any order, some twice.
+// The result of git's union driver: the lines of both files in any order, some twice.
 TEST(TuningFile, LinesOfTwoFilesAreTheirMerge) {
   std::mt19937 random(5);
   for (int i = 0; i < 500; ++i) {
@@ -330,7 +330,7 @@ TEST(TuningFile, SavingMakesTheTargetOfALink) {
   EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(file)));
 }
 
-// A link to a device, so that what replaces the link and not its target does no harm to the machine.
+// A link to a device, so that a write that replaces the link instead of its target does not harm the machine.
 TEST(TuningFile, WhatIsNoRegularFileIsNotReplaced) {
   Folder folder;
   const fs::path link = folder.path / "link", pipe = folder.path / "pipe", circle = folder.path / "circle";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention kernels as linalg ops, inputs for them, and what comes out by a loop in f64.
+// Attention kernels as linalg ops, their inputs, and their results by a loop in f64.
 #pragma once
 
 #include "Harness.h"
@@ -14,13 +14,13 @@ namespace kiln::testing {
 struct AttentionCase {
   int heads = 2, keyHeads = 2, depth = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
-  bool isCross = false;        // keys have a symbol of their own
-  bool isPlanar = false;       // keys and values are [batch, heads, keys, depth]: a head's follow each other
+  bool isCross = false;        // keys have their own symbol
+  bool isPlanar = false;       // keys and values are [batch, heads, keys, depth]: contiguous per head
   int mostQueries = 0;         // 0: the bound
-  std::string element = "f32"; // of keys and values; inputs are multiples of 1/16 then, which all floats hold
-  std::string queries = "f32"; // of queries, which are multiples of 1/16 then, too
-  bool isOffset = false;       // the last query sees the last key, if causal; otherwise query i key i
-  std::string attributes;      // of the kernel
+  std::string element = "f32"; // of keys and values; unless f32, inputs are multiples of 1/16, exact in all float types
+  std::string queries = "f32"; // of queries; unless f32, they are multiples of 1/16 too
+  bool isOffset = false;       // causal masks: whether the last query sees the last key, or query i key i
+  std::string attributes;      // kernel attributes
 };
 
 constexpr int attentionBatch = 3;
@@ -61,7 +61,7 @@ inline std::string attentionKernel(const AttentionCase &s) {
                           "0.0 : f32", multiply(s.queries));
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
-  char scale[32]; // all digits that an f32 has
+  char scale[32]; // all digits of an f32
   std::snprintf(scale, sizeof scale, "%.10f", 1 / std::sqrt(double(s.depth)));
   std::string body = "%scale = arith.constant " + std::string(scale) + " : f32\n" +
                      "%t0 = arith.mulf %x0, %scale : f32\n%low = arith.constant -3.0e38 : f32\n";
@@ -101,8 +101,8 @@ inline std::string attentionKernel(const AttentionCase &s) {
   return k.finish({result}, s.attributes);
 }
 
-/// Random inputs in the order of the kernel's arguments. `mostKeys` bounds the lengths; keys and values from `firstNan`
-/// on are NaN. A third of the pairs is masked, never all keys of a query.
+/// Returns random inputs in the order of the kernel's arguments. `mostKeys` bounds the lengths; keys and values from
+/// `firstNan` on are NaN. A third of the pairs is masked, never all keys of a query.
 inline std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queries, int64_t keys,
                                            int64_t mostKeys = INT32_MAX, int64_t firstNan = INT32_MAX) {
   const int64_t width = s.heads * s.depth, keyWidth = s.keyHeads * s.depth;
@@ -133,7 +133,7 @@ inline std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queri
   return inputs;
 }
 
-/// Keys that do not count are passed over, whatever they are; the mean of all values if none does.
+/// Skips keys that do not count, even if they are NaN. Returns the mean of all values where no key counts.
 inline Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t keys,
                                 const std::vector<Tensor> &inputs) {
   const Tensor &q = inputs[0], &mask = inputs[s.hasMask ? 3 : 0], &lengths = inputs.back();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel tests try and compare: tensors, random numbers, points of a search space.
+// Test cases and comparisons of kernel tests: tensors, random numbers, schedule configurations.
 #include "Harness.h"
 
 #include "../seed.h"

@@ -19,8 +19,8 @@
 #include <thread>
 #include <unistd.h>
 
-// The runtime's hooks: workers, each with a stack of scratch memory whose size is what the target stated. A freed block
-// goes when those above it have gone, as in runtime/src/worker.c.
+// The runtime hooks: workers, each with a stack of scratch memory of the size that the target stated. A freed block is
+// popped once all blocks above it are freed, as in runtime/src/worker.c.
 namespace {
 
 struct Block {
@@ -35,7 +35,7 @@ struct Worker {
 };
 
 std::vector<Worker> workers;
-thread_local size_t current = 0; // the thread's worker
+thread_local size_t current = 0; // this thread's worker
 thread_local bool isInTask = false;
 
 } // namespace
@@ -93,7 +93,7 @@ using namespace mlir;
 
 //===- Compiling ---------------------------------------------------------===//
 
-/// A text that must parse, and its kernel.
+/// Parses a text, which must succeed, and finds its kernel.
 struct Prepared {
   explicit Prepared(const std::string &text) : module(prepare(context, text)) {
     if (!module)
@@ -117,7 +117,7 @@ Kernel::Kernel(const std::string &text, const std::string &target, const Schedul
     throw std::runtime_error("the kernel does not compile");
   code = std::move(*compiled);
 
-  // dlopen takes equal names for the same library, also after the file is gone.
+  // dlopen returns the same library for equal names, even after the file is deleted.
   static int count = 0;
   std::string stem = ::testing::TempDir() + "kiln_kernel_" + std::to_string(getpid()) + "_" + std::to_string(count++);
   std::ofstream(stem + ".o", std::ios::binary) << code.object;
@@ -160,7 +160,7 @@ std::string assemblyOf(const std::string &text, const std::string &target, const
 }
 
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
-  // Halide numbers names that were there before in the process.
+  // Halide adds a number to names that the process has used before.
   return std::regex_replace(print(text, target, point, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
 }
 
@@ -183,7 +183,7 @@ std::string compileError(const std::string &text, const SchedulePoint *point, co
 
 namespace {
 
-/// Memory of the exact size between guard pages; at the end or at the start of its pages.
+/// A buffer of the exact size between guard pages, at the end or at the start of its pages.
 class Guarded {
 public:
   Guarded(size_t bytes, bool atEnd) {
@@ -299,7 +299,7 @@ std::vector<int64_t> shapeOf(RankedTensorType type, const std::vector<int64_t> &
   return shape;
 }
 
-/// The stored form of a weight with a #kiln.tiled layout: dimension `dim` in tiles, the others one after another.
+/// Returns a weight in a #kiln.tiled layout: dimension `dim` in tiles, the others one after another.
 Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
   int64_t size = layout.getSize(), dim = layout.getDim(), along = weight.shape[dim], inner = 1;
   int64_t other = static_cast<int64_t>(weight.values.size()) / along;
@@ -312,8 +312,8 @@ Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
   return stored;
 }
 
-/// Of tiles whose groups have numbers of four bits times a power of two: words, scales and zeros. The number that
-/// stands for 0 is as far from -8 as the least number is from 0; without zeros the largest magnitude stands for -8.
+/// Returns the parts of 4-bit group-quantised tiles: packed words, scales and zero points. The zero point is as far
+/// from -8 as the smallest number is from 0; without zero points, -8 represents the largest magnitude.
 std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTensorType type) {
   const auto parts = mlir::kiln::getStoredParts(type);
   const mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
@@ -345,7 +345,8 @@ std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTe
   return result;
 }
 
-/// Of tiles of whole numbers of eight bits: words of two or four of the depth, and what those of four have too much.
+/// Returns the parts of int8 tiles in the interleaved (VNNI) layout: words of two or four K steps and, for words of
+/// four, the offsets that unsigned activations add to the sums.
 std::vector<std::pair<Type, Tensor>> wordParts(const Tensor &numbers, const Tensor &scales, RankedTensorType type) {
   const auto parts = mlir::kiln::getStoredParts(type);
   const int64_t word = parts[0].type.getElementTypeBitWidth() / 8;
@@ -366,8 +367,8 @@ std::vector<std::pair<Type, Tensor>> wordParts(const Tensor &numbers, const Tens
   return result;
 }
 
-/// A tensor of a call as it is stored (compiler/dialect/StoredParts.h): numbers that the storage has, or that are made
-/// by a scale with 127 at the largest.
+/// Returns a call's tensor in its storage format (compiler/dialect/StoredParts.h): numbers that the format represents,
+/// or numbers quantised with a scale that maps the largest magnitude to 127.
 std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTensorType type) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   Type element = mlir::kiln::getStoredElement(type);
@@ -392,8 +393,8 @@ std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTen
   return {{element, stored}, {type.getElementType(), scales}};
 }
 
-/// Calls fn(worker, scalars.., buffers..) for any number of integer arguments: pointers and int32 both travel in
-/// integer slots.
+/// Calls fn(worker, scalars.., buffers..) with any number of integer arguments: pointers and int32 are both passed in
+/// integer registers and stack slots.
 int callWith(void *fn, const std::vector<uint64_t> &a) {
   auto f =
       reinterpret_cast<int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
@@ -418,7 +419,7 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
   std::vector<uint64_t> arguments{0};
   std::vector<std::unique_ptr<Guarded>> memory;
   std::vector<std::unique_ptr<Buffer>> buffers;
-  std::vector<size_t> firstPart; // of each input, in the memory
+  std::vector<size_t> firstPart; // index of each input's first part in `memory`
   for (int64_t symbol : symbols)
     arguments.push_back(symbol);
   auto add = [&](Type element, const std::vector<int64_t> &shape, char *data) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles the text of a kernel function, of linalg ops or of kiln ops, for an instruction set, links and loads it, and
-// calls it on buffers of the exact size that end (or start) at a guard page. Outputs are poisoned before, and the
-// scratch memory of each worker is limited to the bound that the target stated.
+// calls it on buffers of the exact size that end (or start) at a guard page. Outputs are poisoned before the call, and
+// each worker's scratch memory is limited to the bound that the target stated.
 #pragma once
 
 #include "RunnableTargets.h"
@@ -16,15 +16,14 @@ namespace kiln::testing {
 
 struct Tensor {
   std::vector<int64_t> shape;
-  std::vector<double> values; // exact in the element type
+  std::vector<double> values; // representable in the element type
 
   double &at(std::initializer_list<int64_t> index);
   double at(std::initializer_list<int64_t> index) const { return const_cast<Tensor *>(this)->at(index); }
   static Tensor zeros(std::vector<int64_t> shape);
 };
 
-/// Random f32 numbers of a normal distribution, or whole numbers of [low, high). Each run has its own seed; KILN_SEED
-/// fixes it.
+/// Returns normally distributed f32 numbers, or integers of [low, high). Each run has its own seed; KILN_SEED fixes it.
 Tensor randomTensor(std::vector<int64_t> shape, double scale = 1);
 Tensor randomIntegers(std::vector<int64_t> shape, int low, int high);
 
@@ -34,8 +33,8 @@ public:
   Kernel(const std::string &text, const std::string &target, const SchedulePoint *point = nullptr);
   ~Kernel();
 
-  /// `aliased` results share memory with the tensor argument of that number, -1: none. Tasks go round the `workers`,
-  /// each a thread; the one worker does them last to first.
+  /// `aliased`: the tensor argument that shares memory with the results; -1: none. Tasks are distributed round-robin
+  /// over the `workers`, each a thread; a single worker runs them last to first.
   std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased = -1,
                           int workers = 1);
 
@@ -50,37 +49,37 @@ private:
   void *entry = nullptr;
 };
 
-/// How a kernel can be scheduled.
+/// Returns the kernel's strategy and search space.
 Schedulable describe(const std::string &text, const std::string &target);
 
-/// The forms for few rows that the target wants of it.
+/// Returns the shape-specialised variants that the target requests for the kernel.
 std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target);
 
-/// The kernel's code as assembly.
+/// Returns the kernel's assembly.
 std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point);
 
-/// What Halide made of it.
+/// Returns the kernel's Halide statement.
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point);
 
-/// What the target's check of accesses to memory says; throws if the kernel does not compile.
+/// Returns the result of the target's check of memory accesses; throws if the kernel does not compile.
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
                         const SchedulePoint *point = nullptr);
 
-/// Whether a target has its turn at case `number` of a list: each case is tried on one of the targets, and with
-/// KILN_TEST_TURNS=n in the environment by one run in n, which is drawn; on all of them with KILN_TEST_ALL.
+/// Whether a target runs case `number` of a list: each case runs on one of the targets. KILN_TEST_TURNS=n in the
+/// environment makes only one run in n, chosen by the seed, try it; KILN_TEST_ALL makes all targets run all cases.
 bool hasTurn(const std::string &target, size_t number);
 
-/// The points of a space that a test tries: the preset and, in turn with the other targets, the least and the largest
-/// value of each parameter beside the presets of the others as far as the rules allow, and `more` that are drawn.
+/// Returns the configurations that a test tries: the default and, distributed over the targets, the smallest and the
+/// largest value of each parameter, with the defaults of the others as far as the rules allow, and `more` random ones.
 std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target);
 
-/// The first diagnostic of a kernel that does not compile; empty if it does.
+/// Returns the first diagnostic of a kernel that does not compile, or an empty string.
 std::string compileError(const std::string &text, const SchedulePoint *point = nullptr,
                          const std::string &target = "x86-64-v3");
 
-/// Each value within `tolerance` of the largest magnitude of the expected tensor or, with `elementwise`, of its own.
-/// `leastScale`: the magnitude of the terms of a sum; when they cancel, the error is relative to them, not to what is
-/// left.
+/// Expects each value within `tolerance` of the expected tensor's largest magnitude or, with `elementwise`, of its own
+/// magnitude. `leastScale`: the magnitude of a sum's terms; when they cancel, the error is relative to them, not to the
+/// sum.
 void expectClose(const Tensor &actual, const Tensor &expected, double tolerance = 1e-5, bool elementwise = false,
                  double leastScale = 0);
 

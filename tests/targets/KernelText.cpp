@@ -55,7 +55,7 @@ Value KernelText::constant(const std::string &literal) {
 }
 
 Value KernelText::empty(const std::string &type) {
-  // The sizes of dynamic dimensions follow from the type; the op still wants operands for them.
+  // The sizes of dynamic dimensions follow from the type; the op requires operands for them nevertheless.
   std::string sizes;
   size_t from = 0;
   while ((from = type.find('?', from)) != std::string::npos) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the text of a kernel function op by op.
+// Builds the text of a kernel function op by op.
 #pragma once
 
 #include <string>
@@ -8,40 +8,41 @@
 
 namespace kiln::testing {
 
-/// A value of the kernel: its name and its type.
+/// An SSA value of the kernel: its name and its type.
 struct Value {
   std::string name, type;
 };
 
 class KernelText {
 public:
-  /// Bounds of each index argument s0, s1, ...
+  /// Takes the bounds of each index argument s0, s1, ...
   explicit KernelText(std::vector<std::pair<int, int>> symbols = {}) : symbols(std::move(symbols)) {}
 
-  /// The type of a tensor; extents are numbers or expressions of s0, s1, ... "s0 * 2".
+  /// Returns a tensor type; dimensions are numbers or expressions of s0, s1, ..., such as "s0 * 2".
   std::string type(const std::vector<std::string> &extents, const std::string &element = "f32") const;
-  /// The same with an encoding such as "#kiln.tiled<0, 16>".
+  /// Returns a type with an encoding such as "#kiln.tiled<0, 16>".
   static std::string tiled(int rows, int columns, const std::string &layout);
 
   Value argument(const std::string &type);
-  /// An empty tensor; as an input it states the extents of loops.
+  /// Adds an empty tensor, which as an input defines the sizes of loops.
   Value empty(const std::string &type);
-  /// A scalar constant, "0.0 : f32".
+  /// Adds a scalar constant, such as "0.0 : f32".
   Value constant(const std::string &literal);
   Value fill(const Value &scalar, const std::string &type);
-  /// A linalg.generic over loops "p" and "r" named a, b, c, ...; `maps` of inputs then outputs: "a, c". The body names
-  /// its inputs %x0, %x1, ..., its outputs %y0, ... and ends by yielding. Without `initial` outputs are empty tensors.
+  /// Adds a linalg.generic over loops "p" and "r" named a, b, c, ... `maps` are those of inputs, then of outputs: "a,
+  /// c". The body names its inputs %x0, %x1, ..., its outputs %y0, ... and ends with a yield. Without `initial` outputs
+  /// are empty tensors.
   std::vector<Value> generic(const std::string &loops, const std::vector<Value> &inputs,
                              const std::vector<std::string> &resultTypes, const std::vector<std::string> &maps,
                              const std::string &body, const std::vector<Value> &initial = {});
-  /// One result.
+  /// Adds a linalg.generic with one result.
   Value one(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
             const std::vector<std::string> &maps, const std::string &body);
-  /// A reduction of one result that starts with `start`.
+  /// Adds a reduction with one result and the initial value `start`.
   Value reduce(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
                const std::vector<std::string> &maps, const std::string &start, const std::string &body);
 
-  /// The whole text; `attributes` such as "kiln.inplace = array<i64: 0>".
+  /// Returns the whole text. `attributes` are those of the kernel, such as "kiln.inplace = array<i64: 0>".
   std::string finish(const std::vector<Value> &results, const std::string &attributes = "") const;
 
 private:

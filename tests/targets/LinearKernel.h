@@ -15,8 +15,8 @@ inline std::string number(int64_t n) { return std::to_string(n); }
 inline const std::string multiplyAdd =
     "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
 
-/// max(x w^T + bias, 0) + residual with `least` to `bound` rows; the residual may be overwritten. `layout` is that of
-/// w, "" for dense.
+/// Returns max(x w^T + bias, 0) + residual with `least` to `bound` rows; the residual may be overwritten. `layout` is
+/// that of w, "" for dense.
 inline std::string linearKernel(int64_t n, int64_t k, const std::string &layout, int bound = 256, int least = 1) {
   KernelText text({{least, bound}});
   std::string wide = text.type({"s0", number(n)});
@@ -30,7 +30,8 @@ inline std::string linearKernel(int64_t n, int64_t k, const std::string &layout,
   return text.finish({y}, "kiln.inplace = array<i64: 3>");
 }
 
-/// (x w^T) scales + bias and a maximum with 0, without a rounding left out or put in. x is i8; `layout` is that of w.
+/// Returns max((x w^T) scales + bias, 0) with exactly the roundings of the separate ops. x is i8; `layout` is that of
+/// w.
 inline std::string int8Kernel(int64_t n, int64_t k, const std::string &layout, int bound, int least = 1) {
   KernelText text({{least, bound}});
   const std::string wide = text.type({"s0", number(n)});

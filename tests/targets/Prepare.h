@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a kernel function as a target's compilers get it.
+// Parses the text of a kernel function into the form that a target's compiler receives.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,13 +11,13 @@
 
 namespace kiln::testing {
 
-/// Parses the kernel, of linalg ops or of kiln ops; null if it does not parse.
+/// Parses the kernel, of linalg ops or of kiln ops. Returns null if it does not parse.
 mlir::OwningOpRef<mlir::ModuleOp> parseKernel(mlir::MLIRContext &context, const std::string &text);
 
-/// The same with kiln ops lowered and math expanded.
+/// Parses the kernel, lowers its kiln ops and expands its math ops.
 mlir::OwningOpRef<mlir::ModuleOp> prepare(mlir::MLIRContext &context, const std::string &text);
 
-/// The first words of whoever refuses the kernel, on the way there or in `compile`; empty: nobody does.
+/// Returns the first diagnostic of `prepare` or of `compile`, or an empty string if both succeed.
 std::string refusalOf(const std::string &text,
                       llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp kernel)> compile);
 

@@ -7,8 +7,8 @@
 
 namespace kiln::testing {
 
-/// The instruction sets that this machine can run; with KILN_TEST_TARGETS in the environment, "x86-64-v4,x86-64-v2",
-/// those of them that stand there.
+/// Returns the instruction sets that this machine can run. KILN_TEST_TARGETS in the environment, such as
+/// "x86-64-v4,x86-64-v2", selects some of them.
 inline std::vector<std::string> runnableTargets() {
   std::vector<std::string> names;
   const char *wanted = std::getenv("KILN_TEST_TARGETS");
@@ -26,7 +26,7 @@ inline std::vector<std::string> runnableTargets() {
   return names;
 }
 
-/// With the levels whose kernels differ from another's for rows of int8 alone.
+/// Returns these instruction sets, and the levels that differ from them only in kernels with int8 activations.
 inline std::vector<std::string> runnableLevels() {
   std::vector<std::string> names = runnableTargets();
   if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of kiln ops whose floats are f16 or bf16, and inputs for them.
+// Kernels of kiln ops whose floats are f16 or bf16, and their inputs.
 #pragma once
 
 #include "Harness.h"
@@ -8,7 +8,7 @@
 
 namespace kiln::testing {
 
-/// A float type of 16 bits, and the largest relative error of a rounding.
+/// A 16-bit float type, and the largest relative error of a rounding.
 struct ShortFloat {
   std::string name;
   ElementType element;
@@ -18,7 +18,7 @@ struct ShortFloat {
 };
 inline const ShortFloat shortFloats[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
 
-/// A kernel of kiln ops with up to `bound` rows, in whose text F stands for the type.
+/// Returns a kernel of kiln ops with up to `bound` rows; F in the text is replaced by the type.
 inline std::string kernelOf(const ShortFloat &type, const std::string &arguments, const std::string &result,
                             const std::string &body, int bound = 200) {
   std::string text = "func.func private @f(%s0: index, " + arguments + ") -> " + result +
@@ -29,13 +29,13 @@ inline std::string kernelOf(const ShortFloat &type, const std::string &arguments
   return text;
 }
 
-/// Rows of a width, as kernelOf takes them.
+/// Returns the type of rows of a width, for kernelOf.
 inline std::string rows(int width, const std::string &element = "F") {
   const std::string n = std::to_string(width);
   return "tensor<?x" + n + "x" + element + ", affine_map<()[s0] -> (s0, " + n + ")>>";
 }
 
-/// The numbers as the type has them.
+/// Returns the tensor rounded to the type.
 inline Tensor rounded(const ShortFloat &type, Tensor tensor) {
   for (double &value : tensor.values)
     value = type.round(value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention kernels against a loop in f64: lengths around the tiles, odd head sizes, fewer keys than queries and more,
-// causal and additive masks, padding lengths, shared key heads, several blocks of keys, the ends of every parameter;
-// what need not be computed is not.
+// Attention kernels against a loop in f64: lengths around the tile sizes, odd head sizes, fewer keys than queries and
+// more, causal and additive masks, padding lengths, grouped-query attention, several key blocks, the ends of every
+// parameter. Masked keys are not read.
 #include "AttentionKernel.h"
 #include <array>
 #include <gtest/gtest.h>
@@ -133,8 +133,9 @@ TEST_P(AttentionKernel, EndsOfEveryParameter) {
     }
 }
 
-// Several blocks of queries share a copy of keys and values; there may be fewer than a copy serves, and none at its
-// end. With limits each block needs keys of its own number, and a copy has those that one of its blocks needs.
+// Several query blocks share a packed copy of keys and values. There may be fewer query blocks than a copy serves, and
+// none at its end. With a causal mask or lengths each query block needs its own number of keys, and a copy has the keys
+// that any of its blocks needs.
 TEST_P(AttentionKernel, SharedCopies) {
   for (int64_t share : {2, 8})
     for (int64_t keyBlock : {64, 1024})
@@ -155,7 +156,8 @@ TEST_P(AttentionKernel, SharedCopies) {
       }
 }
 
-// As many keys as queries or more, of which the last queries are the last ones, with the default of each bound.
+// As many keys as queries, or more, where the last query sees the last key; with the default configuration of each
+// bound.
 TEST_P(AttentionKernel, CausalDefaults) {
   for (int64_t bound : {200, 400, 900}) {
     Shape s;
@@ -169,7 +171,7 @@ TEST_P(AttentionKernel, CausalDefaults) {
   }
 }
 
-// The keys beyond the diagonal, and beyond a sequence's length, do not even have to be numbers.
+// Keys beyond the diagonal, and beyond a sequence's length, are not read: they may be NaN.
 TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
   for (int64_t keyBlock : {64, 1024}) {
     if (!hasTurn(GetParam(), keyBlock == 64))
@@ -190,7 +192,7 @@ TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
   }
 }
 
-// Without a key that counts all keys have the same weight.
+// Where no key counts, all keys have the same weight.
 TEST_P(AttentionKernel, NothingCounts) {
   const SchedulePoint point{{"key_block", 64}};
   Shape s;
@@ -211,7 +213,7 @@ TEST_P(AttentionKernel, NothingCounts) {
   expectClose(actual, expected);
 }
 
-// One query is a strategy of its own: all masks, layouts of keys and values, shared heads, head sizes.
+// A single query has a separate strategy: all masks, layouts of keys and values, grouped-query attention, head sizes.
 TEST_P(AttentionKernel, OneQuery) {
   for (int kind = 0; kind < 8; ++kind) {
     if (!hasTurn(GetParam(), kind))
@@ -288,7 +290,7 @@ TEST_P(AttentionKernel, VariantsOfAKernel) {
   }
 }
 
-// Scratch grows with the number of keys, not with its square.
+// Scratch memory grows with the number of keys, not with its square.
 TEST(AttentionScratch, GrowsWithTheLength) {
   for (bool isCausal : {false, true}) {
     auto bytes = [&](int bound) {

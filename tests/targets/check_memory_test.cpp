@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The check of kernels' accesses to memory: kernels of every strategy pass at odd sizes, at points of their spaces.
-// check_statement_test.cpp has statements that do not.
+// The check of kernels' memory accesses: kernels of every strategy pass at odd sizes, with configurations of their
+// search spaces. check_statement_test.cpp has statements that fail.
 #include "LinearKernel.h"
 #include "compiler/schedule/SearchSpace.h"
 
@@ -12,7 +12,7 @@ class CheckMemory : public ::testing::TestWithParam<std::string> {
 protected:
   std::string tiled() const { return "#kiln.tiled<0, " + number(findTarget(GetParam())->weightTile(96, 64)) + ">"; }
 
-  /// Points of the space pass for each value of the first index argument.
+  /// Expects that configurations of the space pass for each value of the first index argument.
   void expectFine(const std::string &text, const char *strategy, std::initializer_list<int64_t> sizes, int more = 1,
                   const SchedulePoint &fixed = {}) {
     Schedulable schedulable = describe(text, GetParam());
@@ -42,7 +42,7 @@ TEST_P(CheckMemory, Contractions) {
   expectFine(linearKernel(53, 29, tiled(), 30), "few_rows", {1, 2, 19});
 }
 
-/// x w^T of so many rows, and a result of another shape: sums are stored by a Func of their own.
+/// Returns x w^T with this number of rows, and a result of another shape, so that sums are stored by a separate Func.
 std::string productBesideAnotherResult(int rows, int columns, const std::string &layout) {
   KernelText text;
   Value x = text.argument(text.type({number(rows), "29"})), w = text.argument(KernelText::tiled(columns, 29, layout));
@@ -53,8 +53,8 @@ std::string productBesideAnotherResult(int rows, int columns, const std::string 
 }
 
 TEST_P(CheckMemory, ContractionsBesideAnotherResult) {
-  // Without memory behind its rows Halide takes the last panel's guarded vectors for unreachable code, and stores them
-  // among those of the first panel.
+  // Without padding after its rows Halide considers the last panel's guarded vectors unreachable, and stores them over
+  // those of the first panel.
   for (int columns : {33, 53, 97})
     for (int rows : {1, 5, 12, 33, 37})
       expectFine(productBesideAnotherResult(rows, columns, tiled()), rows > 32 ? "contraction" : "few_rows", {}, 0);
@@ -64,8 +64,8 @@ std::string runTime(const std::string &shape, const std::string &extents, const 
   return "tensor<" + shape + "x" + element + ", affine_map<()[s0] -> (" + extents + ")>>";
 }
 
-/// Causal attention of two heads whose lengths are any integers, of s0 queries or of one; with `hasHeads` heads are an
-/// axis of the arguments.
+/// Returns causal attention of two heads whose lengths are any integers, with s0 queries or one. With `hasHeads` heads
+/// are a separate axis of the arguments.
 std::string attention(bool isOneQuery, bool hasHeads) {
   const std::string kv = runTime("2x?x48", "2, s0, 48"), q = isOneQuery ? "tensor<2x1x48xf32>" : kv,
                     kvOfHeads = hasHeads ? runTime("2x?x2x24", "2, s0, 2, 24") : kv,
@@ -88,13 +88,13 @@ TEST_P(CheckMemory, Attention) {
 }
 
 TEST_P(CheckMemory, ContractionsOfComputedOperands) {
-  // Full tiles of rows must not ask for more rows of what computes an operand than there are.
+  // Full row tiles must not require more rows of an operand's producer than there are.
   for (bool isOneQuery : {false, true})
     for (int64_t pack : {0, 1})
       expectFine(attention(isOneQuery, false), "contraction", {1, 5, 17}, 0, {{"pack", pack}});
 }
 
-/// A convolution of a window of 3 x 3, with `hasSecond` beside a result of another shape.
+/// Returns a convolution with a 3 x 3 window, with `hasSecond` together with a result of another shape.
 std::string convolution(int size, int channels, int outputs, int stride, bool hasSecond, const std::string &layout) {
   const int result = (size - 1) / stride + 1;
   const std::string c = number(channels), o = number(outputs), r = number(result), n = number(size);
@@ -116,7 +116,7 @@ TEST_P(CheckMemory, Convolutions) {
   }
 }
 
-/// One op over rows, in place.
+/// Returns one op over rows, in place.
 std::string rows(const std::string &op, int width, int axis = 1) {
   const std::string x = runTime("?x" + number(width), "s0, " + number(width));
   return "func.func private @rows(%s0: index, %x: " + x + ") -> " + x +

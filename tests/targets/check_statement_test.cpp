@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statements that do what they must not, and the words of the check. Each is lowered by Halide from a pipeline with an
-// unsafe schedule, a promise that does not hold, or arguments that it was not made for.
+// Statements with invalid accesses, and the messages of the check. Each is lowered by Halide from a pipeline with an
+// unsafe schedule, a promise that does not hold, or arguments that it does not support.
 #include "targets/halide/StatementChecker.h"
 #include "targets/halide/StridedLoads.h"
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using namespace Halide;
 using Halide::TailStrategy;
 
-/// A pipeline of one output "out" of run-time extent n.
+/// A pipeline with one output "out" of dynamic size n.
 struct Pipe {
   Param<int32_t> n{"n"};
   Var x{"x"}, y{"y"}, outer{"outer"}, inner{"inner"};
@@ -23,7 +23,7 @@ struct Pipe {
 
   Pipe() { in.dim(0).set_bounds(0, n).set_stride(1); }
 
-  /// What the check says with `size` elements.
+  /// Returns the message of the check with `size` elements.
   std::string check(int64_t size, int64_t given = -1) {
     Internal::Stmt stmt;
     Pipeline pipeline(out);
@@ -135,7 +135,7 @@ TEST(CheckStatement, UndefinedElementsThatAreNotStoredAreFine) {
   EXPECT_EQ(p.check(5), "");
 }
 
-/// The guard and the choice follow from floats, so the check does not know that they agree.
+/// The guard and the choice depend on floats, so that the check does not know that they agree.
 TEST(CheckStatement, AStageThatIsSkippedWhereItIsNotUsed) {
   Pipe p;
   Func scratch("scratch");
@@ -183,8 +183,8 @@ TEST(CheckStatement, TasksThatReadWhatOthersWrite) {
 }
 
 TEST(CheckStatement, ABranchThatTheSimplifierDropped) {
-  // A value that is loaded twice, so that it gets a name, from rows without padding: guarded lanes of the second vector
-  // lie behind the end, and Halide stores the first vector in place of the second one.
+  // A value is loaded twice, so that it gets a name, from rows without padding: guarded lanes of the second vector are
+  // past the end, and Halide stores the first vector in place of the second one.
   Func row("row"), out("out");
   Var x("x"), y("y");
   ImageParam in(Float(32), 1, "in");

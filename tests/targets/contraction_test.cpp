@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a
-// vector, weights in tiles and dense, epilogues, several results, batches.
+// vector, tiled and dense weights, epilogues, several results, batches.
 #include "LinearKernel.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <array>
@@ -55,7 +55,7 @@ TEST_P(Contraction, BlocksOfRows) {
 }
 
 TEST_P(Contraction, BatchesOfActivations) {
-  // y[a, b] = x[a, b] z[b]^T over a batch axis that z lacks, of run-time rows, columns and depth.
+  // y[a, b] = x[a, b] z[b]^T over a batch axis that z lacks, with dynamic rows, columns and K.
   KernelText text({{1, 70}, {1, 70}});
   Value x = text.argument(text.type({"2", "3", "s0", "s1"})), z = text.argument(text.type({"3", "s0", "s1"}));
   Value y = text.reduce("ppppr", {x, z}, text.type({"2", "3", "s0", "s0"}), {"a, b, c, e", "b, d, e", "a, b, c, d"},
@@ -74,7 +74,7 @@ TEST_P(Contraction, BatchesOfActivations) {
 }
 
 TEST_P(Contraction, GateAndTransposedResult) {
-  // Two products of one input that meet in the epilogue; and one whose result is stored in another order.
+  // Two GEMMs of one input that are combined in the epilogue; and one whose result is stored transposed.
   int64_t tile = findTarget(GetParam())->weightTile(96, 64), n = 53, k = 29;
   std::string layout = "#kiln.tiled<1, " + number(tile) + ">";
   for (bool isTransposed : {false, true}) {
@@ -120,7 +120,7 @@ TEST_P(Contraction, PointsOfTheSearchSpace) {
 TEST_P(Contraction, AsksForWeightsAheadOfTime) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
-  // PREFETCHNTA, PREFETCHT0 and PREFETCHT1 in code, up to the bits of the address.
+  // Opcodes of PREFETCHNTA, PREFETCHT0 and PREFETCHT1, up to the bits of the address.
   auto requests = [&](const SchedulePoint &point) {
     Kernel kernel(text, GetParam(), &point);
     const std::string &object = kernel.object().object;
@@ -140,7 +140,7 @@ TEST_P(Contraction, AsksForWeightsAheadOfTime) {
   EXPECT_NE(assemblyOf(text, GetParam(), {{"ahead", 8}}).find("prefetcht0"), std::string::npos);
 }
 
-/// The innermost loops of assembly that multiply and add vectors at least so often, and do not divide.
+/// Returns the innermost loops of the assembly that have at least this number of vector multiply-adds, and no division.
 std::vector<std::string> multiplyingLoops(const std::string &assembly, int least) {
   std::vector<std::string> loops;
   std::istringstream lines(assembly);
@@ -163,8 +163,8 @@ std::vector<std::string> multiplyingLoops(const std::string &assembly, int least
   return loops;
 }
 
-/// The inner loops of rows x w^T with two parts of a depth of 768 and a long epilogue, by the default schedule; rows
-/// are "s0", up to 300, or a number.
+/// Returns the inner loops of rows x w^T with K = 768 in two parts and a long epilogue, with the default configuration.
+/// Rows are "s0", up to 300, or a number.
 std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std::string &target) {
   int64_t tile = findTarget(target)->weightTile(768, 768);
   KernelText text(rows == "s0" ? std::vector<std::pair<int, int>>{{1, 300}} : std::vector<std::pair<int, int>>{});
@@ -181,7 +181,7 @@ std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std:
 }
 
 TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
-  // LLVM is tempted to keep the sums of the second part on the stack.
+  // LLVM tends to spill the accumulators of the second part to the stack.
   for (const char *rows : {"s0", "197", "128"}) {
     SCOPED_TRACE(rows);
     std::vector<std::string> loops = loopsOfLongEpilogue(rows, GetParam());
@@ -206,7 +206,8 @@ TEST_P(Contraction, RowsOfFullTilesAreReadAtFixedDistances) {
 }
 
 TEST_P(Contraction, RequestsLieAmongTheProducts) {
-  // Full tiles of rows; the last tile, whose rows have pointers of their own, asks first.
+  // Prefetches of full row tiles are interleaved with the multiply-adds; the last tile, whose rows have separate
+  // pointers, prefetches first.
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
   std::vector<std::string> loops = multiplyingLoops(assemblyOf(text, GetParam(), {{"ahead", 8}, {"rows_block", 0}}), 8);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions against a loop in f64: strides, padding, dilation, widths that no register tile divides, one channel and
-// many, outputs that fill no tile, epilogues, and the points of the search space; of both strategies.
+// many, output channels that fill no tile, epilogues, and the configurations of both strategies' search spaces.
 #include "Harness.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string image(std::initializer_list<int64_t> extents) {
   return "tensor<?x" + list(extents, "x") + "xf32, affine_map<()[s0] -> (s0, " + list(extents, ", ") + ")>>";
 }
 
-/// max(conv2d(x, w) + b, 0) + r for up to 3 images; r may be overwritten.
+/// Returns max(conv2d(x, w) + b, 0) + r for up to 3 images; r may be overwritten.
 std::string textOf(const Case &c, const std::string &target) {
   int64_t tile = findTarget(target)->weightTile(96, 64);
   std::string x = image({c.height, c.width, c.channels}), y = image({c.resultHeight(), c.resultWidth(), c.outputs});
@@ -107,7 +107,7 @@ TEST_P(Convolution, PointsOfTheSearchSpace) {
 }
 
 TEST_P(Convolution, WindowsSideBySideShareNoPixel) {
-  // A window of 16 columns whose pixels all stayed in registers would leave none for a tile of sums.
+  // A window of 16 columns whose pixels all stayed in registers would leave none for a tile of accumulators.
   const std::string text = textOf({64, 224, 3, 96, 16, 16, 16, 0, 1}, GetParam());
   EXPECT_GE(presets(describe(text, GetParam()).space).at("m"), 4);
 }

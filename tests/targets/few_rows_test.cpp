@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions of few rows against a loop in f64: each number of rows, columns that are no multiple of a vector, every
-// value of every parameter, and which forms a kernel gets.
+// Skinny GEMMs and GEMV against a loop in f64: each number of rows, columns that are no multiple of a vector, every
+// value of every parameter, and which shape-specialised variants a kernel has.
 #include "LinearKernel.h"
 
 namespace kiln::testing {
@@ -59,7 +59,7 @@ TEST_P(FewRows, PrefetchesAreThereOnRequest) {
 }
 
 TEST_P(FewRows, VectorTimesWeight) {
-  // No rows at all: x[k] w[n, k]^T, stored by a Func of its own since a second result has another shape.
+  // GEMV without a row dimension: x[k] w[n, k]^T, stored by a separate Func since a second result has another shape.
   for (bool hasSecond : {false, true}) {
     KernelText text;
     Value x = text.argument(text.type({"29"})), w = text.argument(KernelText::tiled(53, 29, layout()));
@@ -91,9 +91,9 @@ TEST_P(FewRows, VariantsOfAKernel) {
   EXPECT_EQ(variants(linearKernel(96, 64, layout(), 256, 33)), Bounds());
   EXPECT_EQ(variants(linearKernel(96, 64, layout(), 32)), Bounds{1});
   EXPECT_EQ(variants(linearKernel(96, 64, layout(), 1)), Bounds());
-  EXPECT_EQ(variants(linearKernel(96, 64, "", 256)), Bounds()); // a dense weight is packed at each call
-  // A large weight has one more, that does without blocks of rows, and one of low tiles where large ones do not divide
-  // the usual numbers of rows; not where rows are packed, as those of 12 KiB are.
+  EXPECT_EQ(variants(linearKernel(96, 64, "", 256)), Bounds()); // a dense weight is packed in each call
+  // A large weight has one more variant, without row blocks, and one with low tiles where large ones do not divide the
+  // usual numbers of rows. It does not have the latter where rows are packed, as rows of 12 KiB are.
   const bool hasLowTiles = std::string(GetParam()) == "x86-64-v3";
   EXPECT_EQ(variants(linearKernel(3072, 768, layout(), 1024)),
             hasLowTiles ? (Bounds{1, 32, 128, 512}) : (Bounds{1, 32, 512}));

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the polynomials of targets/passes/ExpandMath.cpp and prints their coefficients and errors.
 
-Weighted least squares at Chebyshev points, reweighted by the error until all its peaks are equal (Lawson's method); rational functions
-by the same on the linearised problem. Needs numpy."""
+The method is weighted least squares at Chebyshev points, reweighted by the error until all its peaks are equal
+(Lawson's method); rational functions use the same method on the linearised problem. Needs numpy."""
 import math
 
 import numpy as np
@@ -30,7 +30,7 @@ def polynomial(x, degree, target, weight, rounds=60):
 
 
 def odd_rational(function, limit, top, bottom, rounds=400):
-    """function(x) = x * P(x^2) / Q(x^2) for |x| <= limit, least relative error."""
+    """Fits function(x) = x * P(x^2) / Q(x^2) for |x| <= limit with the least relative error."""
     x = chebyshev(1e-4, limit)
     u, target = (x / limit) ** 2, function(x) / x
     denominator, weights, best = np.ones_like(x), np.ones_like(x), None
@@ -50,8 +50,9 @@ def odd_rational(function, limit, top, bottom, rounds=400):
 
 
 def rounded_erf(top, bottom, limit=3.6, rounds=6, turns=800):
-    """Neighbours in f32 of the coefficients, searched for the least error in f32 of gelu below 0, (|x| erf(|x| / sqrt(2)) + x) / 2, and
-    twice the relative one of erf: on points that each round adds the worst of all numbers to."""
+    """Searches the f32 neighbours of the coefficients for the least error in f32 of gelu below 0, (|x| erf(|x| /
+    sqrt(2)) + x) / 2, and twice the relative error of erf. Each round adds the points with the largest error over
+    all numbers."""
     f32, generator = np.float32, np.random.default_rng(1)
     erf_of, erfc_of = np.vectorize(math.erf), np.vectorize(math.erfc)
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine code of a contraction's inner loop on each CPU that models are compiled for, also where none of it can be
-// run: as many multiply-adds of vectors as the tile has, among few other instructions. Of floats, and of rows of int8.
+// The machine code of a contraction's inner loop on each supported CPU, including those that this machine cannot run:
+// as many vector multiply-adds as the tile has accumulators, among few other instructions. For floats and int8
+// activations.
 #include "LinearKernel.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -10,20 +11,20 @@ namespace kiln::testing {
 namespace {
 
 struct Cpu {
-  const char *target, *multiplyAdd; // as assembly has it
-  int tile;                         // vectors of sums
-  double share;                     // of the instructions, at least
+  const char *target, *multiplyAdd; // target, and mnemonic in assembly
+  int tile;                         // accumulator vectors
+  double share;                     // minimum share of all instructions
 };
 
-/// Gives its name to gtest.
+/// Returns the name of the gtest parameter.
 std::string nameOf(const Cpu &cpu) {
   std::string name = cpu.target;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
-/// Multiply-adds and instructions of the straight piece of code that has most multiply-adds, the shortest of equals.
-/// Pieces end at labels and behind branches.
+/// Returns the numbers of multiply-adds and of all instructions of the basic block with the most multiply-adds, the
+/// shortest of equals. Blocks end at labels and after branches.
 std::pair<int, int> busiestPiece(llvm::StringRef assembly, llvm::StringRef multiplyAdd) {
   std::pair<int, int> most, piece;
   const auto end = [&] {
@@ -51,7 +52,7 @@ std::pair<int, int> busiestPiece(llvm::StringRef assembly, llvm::StringRef multi
   return most;
 }
 
-/// That of up to 96 rows. WebAssembly names operands by instructions of their own.
+/// Checks a kernel with up to 96 rows. WebAssembly has separate instructions for operands.
 void check(const Cpu &cpu, const std::string &text) {
   const auto [products, all] = busiestPiece(assemblyOf(text, cpu.target, {}), cpu.multiplyAdd);
   EXPECT_EQ(products % cpu.tile, 0) << products << " of " << all;
@@ -68,7 +69,7 @@ TEST_P(InnerLoop, IsMostlyMultiplyAdds) {
   check(GetParam(), linearKernel(columns, depth, "#kiln.tiled<0, " + number(tile) + ">", 96, 96));
 }
 
-// Tiles are low where registers are few.
+// Tiles have few rows where registers are few.
 INSTANTIATE_TEST_SUITE_P(Targets, InnerLoop,
                          ::testing::Values(Cpu{"x86-64-v4", "vfmadd", 24, 0.55}, Cpu{"x86-64-v3", "vfmadd", 8, 0.45},
                                            Cpu{"aarch64", "fmla", 24, 0.55}, Cpu{"riscv64-v", "vfmacc.vf", 24, 0.5},
@@ -85,8 +86,7 @@ TEST_P(InnerLoopOfInt8, IsMostlySumsOfProducts) {
   check(GetParam(), int8Kernel(columns, depth, layout, 96, 96));
 }
 
-// Four steps of the depth in one instruction, two in one, or two in two, of which RISC-V names the second one
-// otherwise.
+// An instruction has four K steps or two, or two instructions have two, of which RISC-V's second one has another name.
 INSTANTIATE_TEST_SUITE_P(Targets, InnerLoopOfInt8,
                          ::testing::Values(Cpu{"x86-64-v4-vnni", "vpdpbusd", 24, 0.5},
                                            Cpu{"x86-64-v3", "vpmaddwd", 12, 0.3},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels are tested on the instruction sets that this machine runs, or that KILN_TEST_TARGETS names. Here each other
-// one is a test that is skipped, so that a run says what it left out.
+// Kernels are tested on the instruction sets that this machine runs, or that KILN_TEST_TARGETS names. Each other
+// instruction set is a skipped test here, so that the output of a run lists it.
 #include "RunnableTargets.h"
 #include <algorithm>
 #include <gtest/gtest.h>

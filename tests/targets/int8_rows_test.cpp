@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of rows of int8 with weights of int8 in words: every bit as whole numbers and f32 in plain loops give it, on
-// every instruction set. And what makes rows of int8 of rows of f32.
+// GEMMs of int8 activations with int8 weights in the interleaved (VNNI) layout: every bit agrees with plain loops over
+// integers and f32, on every instruction set. And the quantisation of f32 activations to int8.
 #include "LinearKernel.h"
 #include <cstdlib>
 #include <limits>
@@ -9,7 +9,8 @@
 namespace kiln::testing {
 namespace {
 
-/// Whole numbers with 127 or -127 among those of each output, times its scale: what the storage has exactly.
+/// Returns integers, with 127 or -127 in each output row, times the row's scale: the storage format represents them
+/// exactly.
 Tensor weights(int64_t n, int64_t k) {
   Tensor w = randomIntegers({n, k}, -127, 128), exponents = randomIntegers({n, 1}, -12, 3);
   for (int64_t row = 0; row < n; ++row) {
@@ -68,7 +69,7 @@ TEST_P(Int8Rows, ManyRows) {
   }
 }
 
-/// The largest sums: of the depth's full length in one direction.
+/// The largest sums: all terms of a long K have the same sign.
 TEST_P(Int8Rows, SumsHoldWhatCanCome) {
   const int64_t k = 1 << 17, n = 48;
   Kernel kernel(int8Kernel(n, k, layout(), 4), GetParam());
@@ -87,7 +88,8 @@ TEST_P(Int8Rows, SumsHoldWhatCanCome) {
       EXPECT_EQ(y.at({row, column}), (column + row) % 2 ? 0 : most) << row << " " << column;
 }
 
-/// Words that another level has, as if the code generator had crashed with this one's instructions.
+/// Interleaved layouts of other instruction sets, as after a fallback from this one's instructions because of a
+/// code-generator crash.
 TEST_P(Int8Rows, WordsOfOtherLevels) {
   for (int64_t word : {2, 4}) {
     Kernel kernel(int8Kernel(32, 70, layout(16, word), 40), GetParam());
@@ -120,7 +122,7 @@ TEST_P(Int8Rows, StayWithinTheirMemory) {
   }
 }
 
-/// Of f32, with a row of zeros, one of subnormal numbers, and rows that are no numbers.
+/// Quantisation of f32, with a row of zeros, one of subnormal numbers, and rows with NaN and infinity.
 TEST_P(Int8Rows, AreMadeOfRowsOfFloats) {
   const int64_t m = 9, k = 133;
   auto kernelOf = [](const std::string &op, const std::string &scales, const std::string &result) {
@@ -138,7 +140,7 @@ TEST_P(Int8Rows, AreMadeOfRowsOfFloats) {
   for (int64_t i = 0; i < k; ++i) {
     x.at({1, i}) = 0;
     x.at({2, i}) = std::ldexp(double(i % 90), -149);
-    x.at({3, i}) = double(i - 66) / 2; // halves go to the even one
+    x.at({3, i}) = double(i - 66) / 2; // ties round to even
   }
   x.at({3, 0}) = 127;
   x.at({4, 7}) = std::numeric_limits<double>::quiet_NaN();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The expansions of math functions through the whole path against libm in f64: dense samples, and the special values.
-// The bounds are those that targets/passes/ExpandMath.cpp states; of exp and log 2 ulp, as tests/ops/functions_test.cpp
-// tries for operations, over all numbers if it is told to.
+// Compares compiled math functions with libm in f64: dense samples, and the special values. The bounds are those that
+// targets/passes/ExpandMath.cpp states; for exp and log 2 ulp, which tests/ops/functions_test.cpp checks for
+// operations, optionally over all numbers.
 #include "Harness.h"
 #include "KernelText.h"
 #include <algorithm>
@@ -19,8 +19,8 @@ struct Function {
   const char *op;
   double (*reference)(double);
   double low, high;
-  double relative, absolute; // an error is within either
-  double growth = 0;         // of the relative error with the argument
+  double relative, absolute; // an error is within either bound
+  double growth = 0;         // growth of the relative error with the argument
   const char *attribute = "";
 };
 
@@ -68,8 +68,8 @@ std::string kernelText(const std::string &op, const std::string &attribute) {
 
 class Math : public ::testing::TestWithParam<std::string> {};
 
-/// Evenly spaced, and by a constant factor: from the lower end to the higher one where both have one sign, else from
-/// each end that is not 0 to a millionth of it.
+/// Returns evenly spaced and geometrically spaced samples. The latter go from the lower end to the higher one where
+/// both have one sign, else from each end that is not 0 to a millionth of it.
 std::vector<double> sample(const Function &f, int64_t count) {
   std::vector<double> x(count);
   for (int64_t i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ordered kernels: a row comes out to the bit as it does alone, whichever form of the kernel, point of its search space
-// and number of workers computes it, among however many rows.
+// Batch-invariant kernels: the result of a row has the same bits as in a call with only this row, for all variants of
+// the kernel, configurations of its search space, numbers of workers and of rows.
 #include "AttentionKernel.h"
 #include "LinearKernel.h"
 #include "compiler/schedule/SearchSpace.h"
@@ -10,10 +10,10 @@
 namespace kiln::testing {
 namespace {
 
-/// The kernel of a text as an ordered one.
+/// Marks the kernel of a text as batch-invariant.
 std::string ordered(std::string text) { return text.insert(text.find("kiln.bounds"), "kiln.ordered, "); }
 
-/// Rows [first, first + count) of the leading extent.
+/// Returns rows [first, first + count) of the leading dimension.
 Tensor rowsOf(const Tensor &all, int64_t first, int64_t count) {
   Tensor some = all;
   const int64_t row = int64_t(all.values.size()) / all.shape[0];
@@ -35,7 +35,7 @@ protected:
 
 //===- Contractions ------------------------------------------------------===//
 
-/// gelu(x w^T + b) + r of up to so many rows.
+/// Returns gelu(x w^T + b) + r with up to `rows` rows.
 std::string layer(int64_t n, int64_t k, const std::string &layout, int64_t rows) {
   auto type = [](const std::string &columns) {
     return "tensor<?x" + columns + "xf32, affine_map<()[s0] -> (s0, " + columns + ")>>";
@@ -49,7 +49,7 @@ std::string layer(int64_t n, int64_t k, const std::string &layout, int64_t rows)
          "\n  return %2 : " + y + "\n}\n";
 }
 
-/// Numbers that the storage has: of groups whole numbers times an f16 that is no power of two.
+/// Returns numbers that the storage format represents: for groups, integers times an f16 that is no power of two.
 Tensor weightsFor(const std::string &storage, int64_t n, int64_t k) {
   if (storage.empty() || storage == "i8")
     return randomTensor({n, k}, 0.1);
@@ -65,7 +65,7 @@ Tensor weightsFor(const std::string &storage, int64_t n, int64_t k) {
   return w;
 }
 
-/// A layer's inputs for many rows, and what comes out of each row alone.
+/// A layer's inputs for many rows, and the result of each row computed by itself.
 struct Layer {
   Layer(int64_t n, int64_t k, const std::string &storage, const std::string &target, int64_t rows)
       : n(n), k(k), target(target), x(randomTensor({rows, k})), w(weightsFor(storage, n, k)), b(randomTensor({n})),
@@ -96,7 +96,7 @@ struct Layer {
   Tensor run(Kernel &kernel, int64_t first, int64_t count, int workers) const {
     return kernel.run({count}, {rowsOf(x, first, count), w, b, rowsOf(r, first, count)}, -1, workers)[0];
   }
-  /// Calls of these numbers of rows, from several first ones on.
+  /// Checks calls with these numbers of rows, at several first rows.
   void check(int64_t most, const std::vector<int64_t> &counts, const SchedulePoint *point = nullptr) const {
     Kernel kernel(text(most), target, point);
     for (int64_t count : counts) {
@@ -112,7 +112,7 @@ struct Layer {
   Tensor x, w, b, r, alone;
 };
 
-/// 1, 2, ... up to `last`.
+/// Returns 1, 2, ... up to `last`.
 std::vector<int64_t> upTo(int64_t last) {
   std::vector<int64_t> counts(last);
   std::iota(counts.begin(), counts.end(), 1);
@@ -163,7 +163,7 @@ TEST_P(Ordered, PointsOfTheSearchSpaces) {
 
 //===- Attention ---------------------------------------------------------===//
 
-/// Queries [first, first + count) of [batch, queries, ...].
+/// Returns queries [first, first + count) of [batch, queries, ...].
 Tensor queriesOf(const Tensor &all, int64_t first, int64_t count) {
   Tensor some = all;
   some.shape[1] = count;
@@ -176,7 +176,7 @@ Tensor queriesOf(const Tensor &all, int64_t first, int64_t count) {
   return some;
 }
 
-/// Calls with some of the queries of a sequence: those of a causal one see the keys up to their own.
+/// Checks calls with some of a sequence's queries; those of causal attention see the keys up to their own position.
 struct Sequence {
   Sequence(const AttentionCase &s, const std::string &target, int64_t length, int points)
       : shape(s), target(target), length(length), inputs(attentionInputs(s, length, length)) {
@@ -233,7 +233,7 @@ TEST_P(Ordered, QueriesOfASequence) {
 
 //===- Rows --------------------------------------------------------------===//
 
-/// A norm or a softmax of the rows of x, whose type and bounds of extents are given.
+/// Returns a norm or a softmax of the rows of x, with this type and these bounds.
 std::string rowKernel(bool isNorm, const std::string &x, const std::string &width, const std::string &symbols,
                       const std::string &bounds) {
   const std::string w = "tensor<" + width + "xf32>";
@@ -252,7 +252,7 @@ TEST_P(Ordered, NormsAndSoftmaxes) {
         continue;
       SCOPED_TRACE((isNorm ? "norms of " : "softmaxes of ") + number(width));
       const std::string columns = number(width);
-      // One row has no loop over rows, and another strategy.
+      // A single row has no loop over rows, and another strategy.
       Kernel one(rowKernel(isNorm, "tensor<1x" + columns + "xf32>", columns, "", ""), target());
       Kernel many(rowKernel(isNorm, "tensor<?x" + columns + "xf32, affine_map<()[s0] -> (s0, " + columns + ")>>",
                             columns, "%s0: index, ", ": 1, 300"),
@@ -271,7 +271,7 @@ TEST_P(Ordered, NormsAndSoftmaxes) {
     }
 }
 
-// Of one entry a row may be as long as a context of 200, of another one as one of 9.
+// A row may be as long as a context of 200 in one entry, and of 9 in another.
 TEST_P(Ordered, RowsOfOtherBounds) {
   auto kernel = [&](int64_t bound) {
     return Kernel(rowKernel(false, "tensor<?x?xf32, affine_map<()[s0, s1] -> (s0, s1)>>", "",

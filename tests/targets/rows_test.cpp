@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row reductions against loops in f64: norms with residuals and two results, softmaxes along any axis and of run-time
-// widths, means, maxima and argmax with ties.
+// Row reductions against loops in f64: norms with residuals and two results, softmaxes along any axis and of dynamic
+// width, means, maxima and argmax with ties.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -14,7 +14,7 @@ const std::string sum = "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32";
 const std::string largest = "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32";
 std::string str(int64_t n) { return std::to_string(n); }
 
-/// x + y, and its layer norm; the sum may overwrite x.
+/// Returns x + y, and its layer norm; the sum may overwrite x.
 std::string residualNorm(int width) {
   KernelText k({{1, 300}});
   std::string wide = k.type({"s0", str(width)}), row = k.type({"s0"}), column = k.type({str(width)});
@@ -68,7 +68,7 @@ TEST_P(Rows, ResidualLayerNorm) {
   }
 }
 
-/// Softmax of a tensor of rank 3 along an axis; extents are text.
+/// Returns a softmax of a tensor of rank 3 along an axis; dimensions are text.
 std::string softmax(const std::vector<std::string> &extents, int axis, int bound) {
   KernelText k({{1, bound}});
   std::vector<std::string> kept = extents;
@@ -162,7 +162,7 @@ TEST_P(Rows, SumsAndMaxima) {
     }
 }
 
-// So many rows that workers share them out, added up for each column, for groups of columns, and for both together.
+// Sums over so many rows that workers split them, for each column, for groups of columns, and for all columns.
 TEST_P(Rows, SumsThatWorkersShare) {
   for (auto [width, group] : {std::pair(5, 1), std::pair(12, 4), std::pair(37, 37)}) {
     SCOPED_TRACE("groups of " + str(group) + " of " + str(width));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of f16 and bf16 on every level: conversions of all numbers, and each strategy beside loops in f64, whose
-// results are rounded once.
+// Kernels of f16 and bf16 on every instruction set: conversions of all numbers, and each strategy compared with loops
+// in f64, with results rounded once.
 #include "RunnableTargets.h"
 #include "ShortFloatKernel.h"
 #include "compiler/schedule/SearchSpace.h"
@@ -30,7 +30,7 @@ std::string castKernel(const ShortFloat &type, const std::string &from, const st
   return kernelOf(type, "%x: " + x, y, "%0 = kiln.cast %x : " + x + " -> " + y + "\nreturn %0", 70000);
 }
 
-/// Whatever is NaN is equal, whatever has no sign is not.
+/// Expects equality, where NaN equals NaN, and zeros have the same sign.
 void expectSame(double got, double expected) {
   if (std::isnan(expected))
     ASSERT_TRUE(std::isnan(got)) << got;
@@ -38,7 +38,7 @@ void expectSame(double got, double expected) {
     ASSERT_TRUE(got == expected && std::signbit(got) == std::signbit(expected)) << got << ", not " << expected;
 }
 
-/// All numbers of the type, NaN among them, and one more, so that vectors have a tail.
+/// Returns all numbers of the type, including NaN, and one more, so that vectors have a tail.
 Tensor everyNumber(const ShortFloat &type) {
   const llvm::fltSemantics &semantics =
       type.element == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
@@ -58,7 +58,8 @@ TEST(ShortFloats, EachNumberIsWidened) {
   });
 }
 
-/// Numbers of f32 around those of the type: each, those halfway to the next one, and the neighbours of these; and any.
+/// Returns f32 numbers around those of the type: each, the midpoints between neighbours, the f32 neighbours of all
+/// these, and random numbers.
 Tensor numbersToRound(const ShortFloat &type) {
   Tensor all = everyNumber(type), result = Tensor::zeros({0});
   auto add = [&](float x) {
@@ -74,7 +75,7 @@ Tensor numbersToRound(const ShortFloat &type) {
     result.values.push_back(std::bit_cast<float>(uint32_t(random())));
   result.values.resize(69999);
   for (double &value : result.values)
-    if (std::abs(value) < 0x1p-126) // those may be flushed to zero
+    if (std::abs(value) < 0x1p-126) // subnormal numbers may be flushed to zero
       value = 0;
   result.shape = {int64_t(result.values.size())};
   return result;
@@ -90,7 +91,7 @@ TEST(ShortFloats, EachNumberIsRounded) {
   });
 }
 
-// One rounding of the whole expression, with infinities and NaN as f32 has them.
+// The whole expression is rounded once, with infinities and NaN as in f32.
 TEST(ShortFloats, Pointwise) {
   onAll([](const std::string &target, const ShortFloat &type) {
     const std::string x = rows(37);
@@ -101,7 +102,7 @@ TEST(ShortFloats, Pointwise) {
     std::vector<Tensor> in = {rounded(type, randomTensor({5, 37}, 100)), rounded(type, randomTensor({5, 37}, 100))};
     in[0].values[3] = INFINITY, in[1].values[3] = 2, in[0].values[40] = NAN, in[1].values[41] = -INFINITY,
     in[0].values[42] = 0x1p-24;
-    in[0].values[43] = 60000, in[1].values[43] = 60000; // beyond f16, of which f32 has the product
+    in[0].values[43] = 60000, in[1].values[43] = 60000; // overflows f16, while f32 represents the product
     const Tensor got = kernel.run({5}, in)[0];
     for (size_t i = 0; i < got.values.size(); ++i) {
       const double x = in[0].values[i], y = in[1].values[i], sum = x * y + x;
@@ -113,7 +114,7 @@ TEST(ShortFloats, Pointwise) {
   });
 }
 
-// What is only moved keeps its bits.
+// Moves preserve bits.
 TEST(ShortFloats, RowsOfATable) {
   onAll([](const std::string &target, const ShortFloat &type) {
     const std::string i = vectorOf("i32"), t = "tensor<31x51xF>", y = rows(51);
@@ -129,7 +130,8 @@ TEST(ShortFloats, RowsOfATable) {
   });
 }
 
-/// The presets; of many rows and for one of the types the ends of each parameter, too, in turn.
+/// Returns the default configuration; with many rows, and for one of the types in turn, also the ends of each
+/// parameter.
 std::vector<SchedulePoint> pointsOf(const std::string &text, const std::string &target, const ShortFloat &type,
                                     const char *strategy, bool hasManyRows) {
   const Schedulable schedulable = describe(text, target);
@@ -174,7 +176,7 @@ TEST(ShortFloats, Linear) {
   });
 }
 
-// Both operands are computed, none is a weight.
+// Both operands are computed, neither is a weight.
 TEST(ShortFloats, Matmul) {
   onAll([](const std::string &target, const ShortFloat &type) {
     const std::string a = rows(29), b = "tensor<29x18xF>", y = rows(18);
@@ -193,7 +195,7 @@ TEST(ShortFloats, Matmul) {
   });
 }
 
-// 1024 and 4000 times 1/4: in the type itself no addition would change the sum.
+// 1024 plus 4000 times 1/4: in the type itself no addition would change the sum.
 TEST(ShortFloats, SumsAreThoseOfF32) {
   onAll([](const std::string &target, const ShortFloat &type) {
     const std::string x = rows(4001), y = vectorOf("F");
@@ -228,7 +230,7 @@ TEST(ShortFloats, Softmax) {
   });
 }
 
-// In place, too: x + y is kept, and the norm of it is rounded once.
+// Also in place: x + y is a result, and its norm is rounded once.
 TEST(ShortFloats, NormOfASum) {
   onAll([](const std::string &target, const ShortFloat &type) {
     const int width = 67;
@@ -252,7 +254,7 @@ TEST(ShortFloats, NormOfASum) {
         for (int i = 0; i < width; ++i) {
           const double scaled = (sums[i] - mean) / std::sqrt(variance + 1e-5) * in[2].values[i],
                        norm = scaled + in[3].values[i];
-          // The sum may have been rounded on its way.
+          // The sum may have been rounded before the norm.
           ASSERT_NEAR(got.at({row, i}), norm, type.unit * (std::abs(norm) + 4 * std::abs(scaled) + 2) + 1e-5);
         }
       }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions with weights that are stored in fewer bits, against a loop in f64 over the numbers that these stand for.
+// Contractions with quantised weights, against a loop in f64 over the dequantised numbers.
 #include "LinearKernel.h"
 #include <cstdlib>
 
 namespace kiln::testing {
 namespace {
 
-/// The group of "i4, group = 32, zero = true".
+/// Returns the group size of "i4, group = 32, zero = true".
 int64_t groupOf(const std::string &storage) { return std::stoll(storage.substr(storage.find('=') + 1)); }
 
-/// Whole numbers times a power of two for each group of each output: -8 to 7 of either sign with -8 among them, or,
-/// where a number stands for 0, sixteen numbers around it with the first and the last among them.
+/// Returns integers times a power of two for each group of each output: -8 to 7 of either sign, including -8, or, with
+/// a zero point, sixteen consecutive integers around it, including the first and the last.
 Tensor groupedNumbers(const std::string &storage, int64_t n, int64_t k) {
   const int64_t group = groupOf(storage);
   const bool hasZeros = storage.find("zero") != std::string::npos;
@@ -29,8 +29,8 @@ Tensor groupedNumbers(const std::string &storage, int64_t n, int64_t k) {
   return w;
 }
 
-/// Numbers that the storage has exactly: short fractions of any sign and magnitude, or whole numbers with 127 or -127
-/// among them times a power of two for each output.
+/// Returns numbers that the storage format represents exactly: short fractions of any sign and magnitude, or integers,
+/// including 127 or -127, times a power of two for each output.
 Tensor storedNumbers(const std::string &element, int64_t n, int64_t k) {
   if (element.starts_with("i4"))
     return groupedNumbers(element, n, k);
@@ -52,7 +52,7 @@ protected:
     return "#kiln.tiled<0, " + number(size) + ", storage = <" + element() + ">>";
   }
   std::string layout() const { return layout(findTarget(target())->weightTile(96, 64)); }
-  /// Each case is tried with one of the storages in turn, with KILN_TEST_ALL in the environment with all of them.
+  /// Each case runs with one of the storage formats in turn, with KILN_TEST_ALL in the environment with all of them.
   bool isMyTurn() const {
     static size_t number = 0;
     return std::getenv("KILN_TEST_ALL") || number++ % 5 == 0;
@@ -71,7 +71,7 @@ TEST_P(StoredWeights, FewRows) {
     check(few, m, 49, 128);
 }
 
-/// x w: what a gradient takes through a frozen weight, whose tiles lie along the sum.
+/// x w, the gradient through a frozen weight, whose tiles are along the reduction dimension.
 TEST_P(StoredWeights, MultipliedTheOtherWay) {
   const int64_t n = 113, k = 3 * 128;
   KernelText text({{1, 200}});
@@ -103,7 +103,7 @@ TEST_P(StoredWeights, ManyRows) {
   }
 }
 
-/// One tile is what a target asks for that reads weights dense.
+/// Targets that read weights dense request a single tile.
 TEST_P(StoredWeights, OtherTiles) {
   for (int64_t size : {1, 7, 16, 21}) {
     if (!isMyTurn())

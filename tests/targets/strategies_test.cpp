@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every strategy over its search space: each parameter at its least and greatest value with the others at their
-// default, and some random points. What the space calls legal compiles, agrees with a loop in f64 on odd sizes and
-// gives the same bits with one, two and three workers; what it does not is refused.
+// Every strategy over its search space: each parameter at its smallest and largest value with the others at their
+// defaults, and some random configurations. Legal configurations compile, agree with a loop in f64 on odd sizes and
+// give the same bits with one, two and three workers; illegal ones are rejected.
 #include "Harness.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 std::string str(int64_t n) { return std::to_string(n); }
 
-/// f32 of these extents over s0 and s1.
+/// Returns an f32 type with these dimensions over s0 and s1.
 std::string type(const std::string &shape, const std::string &extents, const char *symbols = "s0") {
   return "tensor<" + shape + "xf32, affine_map<()[" + symbols + "] -> (" + extents + ")>>";
 }
@@ -27,16 +27,16 @@ struct Subject {
   const char *strategy;
   std::string (*text)(const std::string &target);
   std::vector<std::vector<int64_t>> sizes;                                 // values of the symbols
-  std::function<std::vector<Tensor>(const std::vector<int64_t> &)> inputs; // for such values
+  std::function<std::vector<Tensor>(const std::vector<int64_t> &)> inputs; // for these values
   std::function<std::vector<Tensor>(const std::vector<Tensor> &, int64_t s0, const std::string &target)> results;
-  std::vector<std::string> streams = {}; // what "prefetch" asks for
+  std::vector<std::string> streams = {}; // streams that "prefetch" prefetches
 };
 
 //===- Kernels -----------------------------------------------------------===//
 
 constexpr int64_t depth = 770, columns = 53;
 
-/// gelu(x w^T + b) + r of up to so many rows
+/// Returns gelu(x w^T + b) + r with up to `rows` rows.
 std::string linearUpTo(int64_t rows, const std::string &target) {
   std::string layout = "#kiln.tiled<0, " + str(findTarget(target)->weightTile(columns, depth)) + ">";
   std::string x = type("?x770", "s0, 770"), y = type("?x53", "s0, 53"), w = "tensor<53x770xf32, " + layout + ">";
@@ -69,7 +69,7 @@ std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows, c
 
 constexpr int64_t normedColumns = 96;
 
-/// x w^T + b + r of up to so many rows, with the moments of its panels.
+/// Returns x w^T + b + r with up to `rows` rows, and the moments of its panels.
 std::string momentsUpTo(int64_t rows, const std::string &target) {
   const int64_t tile = findTarget(target)->weightTile(normedColumns, depth), panels = normedColumns / tile;
   std::string x = type("?x770", "s0, 770"), y = type("?x96", "s0, 96"),
@@ -92,7 +92,7 @@ std::vector<Tensor> momentsInputs(const std::vector<int64_t> &s) {
           randomTensor({s[0], normedColumns})};
 }
 
-/// Mean of each panel of each row, and the squared differences from it.
+/// Computes the mean of each panel of each row, and the sum of squared differences from it.
 std::vector<Tensor> momentsOf(const Tensor &x, int64_t panels) {
   const int64_t rows = x.shape[0], panel = x.shape[1] / panels;
   Tensor mean = Tensor::zeros({rows, panels}), squares = mean;
@@ -122,8 +122,8 @@ std::vector<Tensor> momentsResults(const std::vector<Tensor> &in, int64_t rows, 
 
 constexpr int64_t heads = 3, width = 40;
 
-/// Causal attention of three heads whose keys and values end at a length of their own; the last query sees the last
-/// key.
+/// Returns causal attention of three heads, with a length for each sequence's keys and values; the last query sees the
+/// last key.
 std::string attentionOf(const std::string &queries) {
   std::string kv = type("2x?x120", "2, s0, 120"), kvh = type("2x?x3x40", "2, s0, 3, 40");
   bool isFixed = queries != "?";
@@ -174,7 +174,7 @@ std::vector<Tensor> attentionResults(const std::vector<Tensor> &in, int64_t keys
   return {y};
 }
 
-/// x + y and its layer norm.
+/// Returns x + y and its layer norm.
 std::string residualNorm(const std::string &) {
   std::string x = type("?x200", "s0, 200"), w = "tensor<200xf32>";
   return "func.func private @norm(%s0: index, %x: " + x + ", %y: " + x + ", %w: " + w + ", %b: " + w + ") -> (" + x +
@@ -201,7 +201,7 @@ std::vector<Tensor> residualNormResults(const std::vector<Tensor> &in, int64_t r
   return {s, norm};
 }
 
-/// The layer norm of x, or its RMS norm, with mean and variance from the moments of five panels.
+/// Returns the layer norm of x, or its RMS norm, with mean and variance from the moments of five panels.
 std::string normOfMoments(const std::string &op) {
   std::string x = type("?x200", "s0, 200"), m = type("?x5", "s0, 5"), w = "tensor<200xf32>";
   const bool hasBias = op == "layer_norm";
@@ -214,7 +214,7 @@ std::string normOfMoments(const std::string &op) {
 std::string layerNormOfMoments(const std::string &) { return normOfMoments("layer_norm"); }
 std::string rmsNormOfMoments(const std::string &) { return normOfMoments("rms_norm"); }
 
-/// Rows far from zero, whose variance a difference of squares would lose.
+/// Returns rows far from zero, for whose variance a difference of squares would cancel.
 std::vector<Tensor> normOfMomentsInputs(const std::vector<int64_t> &s) {
   Tensor x = randomTensor({s[0], 200});
   for (double &value : x.values)
@@ -241,7 +241,7 @@ std::vector<Tensor> normOfMomentsResults(const std::vector<Tensor> &in, int64_t 
   return {norm};
 }
 
-/// Softmax along the middle axis: vectors of rows.
+/// Returns a softmax along the middle axis, vectorised over the last axis.
 std::string columnSoftmax(const std::string &) {
   std::string x = type("5x?x37", "5, s0, 37");
   return "func.func private @softmax(%s0: index, %x: " + x + ") -> " + x +
@@ -266,7 +266,7 @@ std::vector<Tensor> columnSoftmaxResults(const std::vector<Tensor> &in, int64_t 
   return {y};
 }
 
-/// Running sums of sigmoids, plus the tensor itself: along the middle axis, or backwards along the last one.
+/// Returns running sums of sigmoids, plus the tensor itself: along the middle axis, or backwards along the last one.
 std::string runningSum(const std::string &axis) {
   std::string x = type("5x?x37", "5, s0, 37");
   return "func.func private @running(%s0: index, %x: " + x + ") -> " + x +
@@ -293,7 +293,7 @@ std::vector<Tensor> runningSumResults(const std::vector<Tensor> &in, int64_t row
   return {y};
 }
 
-/// Rows of a table plus a row for all of them.
+/// Returns rows of a table plus a row that is broadcast.
 std::string lookup(const std::string &) {
   std::string y = type("?x75", "s0, 75");
   return "func.func private @lookup(%s0: index, %i: tensor<?xi32, affine_map<()[s0] -> (s0)>>, %t: tensor<40x75xf32>, "
@@ -315,7 +315,7 @@ std::vector<Tensor> lookupResults(const std::vector<Tensor> &in, int64_t rows, c
   return {y};
 }
 
-/// One long axis.
+/// Returns a multiplication over one long axis.
 std::string line(const std::string &) {
   std::string x = type("?", "s0");
   return "func.func private @line(%s0: index, %x: " + x + ", %y: " + x + ") -> " + x +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generic translation: index maps, gathers, element types, several results, fallbacks; and what it refuses, with
-// the message.
+// The generic translation: index maps, gathers, element types, several results, fallbacks; and the errors of
+// unsupported kernels.
 #include "Harness.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
@@ -47,7 +47,7 @@ TEST_P(Translate, TransposeSliceReshape) {
 }
 
 TEST_P(Translate, ConcatAndTiledGather) {
-  // Rows of a table in the layout of a weight, then joined to another tensor.
+  // Rows of a table in a weight's layout, concatenated with another tensor.
   KernelText k({{1, 40}});
   Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(KernelText::tiled(100, 24, "#kiln.tiled<0, 16>"));
   Value other = k.argument(k.type({"s0", "9"}));
@@ -102,7 +102,7 @@ TEST_P(Translate, IntegersAndBooleans) {
 }
 
 TEST_P(Translate, ScalarResultAndCapturedSymbol) {
-  // The mean of all elements, divided by a run-time extent, as a tensor of rank 0.
+  // The mean of all elements, divided by a dynamic dimension, as a tensor of rank 0.
   KernelText k({{1, 1000}});
   Value x = k.argument(k.type({"s0", "3"}));
   Value total = k.reduce("rr", {x}, "tensor<f32>", {"a, b", ""}, "0.0 : f32",
@@ -179,8 +179,8 @@ TEST(TranslateErrors, RefuseTensorOps) {
 }
 
 TEST(Object, HasItsPrefixAndNeedsTheHooksOnly) {
-  // tanh, exp and a reduction over run-time rows: no call of the math library, the bodies of
-  // parallel loops have the kernel's name as their prefix.
+  // tanh, exp and a reduction over dynamic rows: no call of the math library; the bodies of parallel loops have the
+  // kernel's name as their prefix.
   KernelText k({{1, 5000}});
   std::string type = k.type({"s0", "64"}), row = k.type({"s0"});
   Value x = k.argument(type);
@@ -216,7 +216,7 @@ TEST(Object, IsTheSameForTheSameKernel) {
   EXPECT_EQ(Kernel(text, target).object().object, Kernel(text, target).object().object);
 }
 
-/// Instructions of a section of code: where each begins and its text.
+/// Returns the instructions of a code section: the offset and the text of each.
 std::vector<std::pair<uint64_t, std::string>> disassemble(llvm::StringRef code) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86TargetMC();
@@ -237,7 +237,8 @@ std::vector<std::pair<uint64_t, std::string>> disassemble(llvm::StringRef code) 
 }
 
 TEST(Object, NoBranchTouchesTheEndOf32Bytes) {
-  // Intel CPUs of an erratum decode code with such a branch anew each time. A compare and its branch are one.
+  // Intel CPUs with the JCC erratum do not cache decoded code with such a branch. A compare and its branch count as
+  // one.
   Kernel kernel(linearKernel(96, 192, "", 300), runnableTargets().back());
   llvm::MemoryBufferRef buffer(kernel.object().object, "kernel");
   auto object = llvm::cantFail(llvm::object::ObjectFile::createObjectFile(buffer));
@@ -273,7 +274,7 @@ TEST(Schedule, PointsAreChecked) {
   EXPECT_EQ(toString(legal), "task=65536");
 }
 
-/// The widths of register tiles of a product whose elements and sums have these types.
+/// Returns the widths of register tiles of a GEMM with these types of elements and accumulators.
 std::vector<int64_t> tileWidths(const std::string &element, const std::string &sum) {
   KernelText k({{64, 128}});
   Value x = k.argument(k.type({"s0", "96"}, element)),
@@ -355,7 +356,7 @@ TEST(Target, NamesAndLookup) {
     }
     EXPECT_EQ(target->weightTile(3072, 768) * 4 % target->machine().vectorBytes, 0);
     EXPECT_EQ(target->weightTile(1, 768), 0);
-    for (int64_t outputs : {64, 128, 256}) { // as many as most layers of convolutional networks have
+    for (int64_t outputs : {64, 128, 256}) { // the numbers of most layers of convolutional networks
       const int64_t tile = target->weightTile(outputs, 576), stored = (outputs + tile - 1) / tile * tile;
       EXPECT_LE(16 * stored, 17 * outputs) << name;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of whole models: at most 1.1 times the lower bound, every tensor placed, and no call writes what somebody
-// still reads.
+// The memory plans of whole models: at most 1.1 times the lower bound, every tensor is placed, and no call overwrites a
+// value that is read later.
 #include "bert/bert.h"
 #include "char_gpt.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -45,7 +45,7 @@ template <typename Model> Planned plan() {
   return result;
 }
 
-/// Two arena buffers that live at a time share no byte.
+/// Two arena buffers that are live at the same time share no byte.
 void expectNoOverlap(const MemoryPlan &plan) {
   ArrayRef<MemoryPlan::Buffer> buffers = plan.getBuffers();
   for (size_t i = 0; i < buffers.size(); ++i)
@@ -57,7 +57,7 @@ void expectNoOverlap(const MemoryPlan &plan) {
     }
 }
 
-/// A result may only have the place of an argument that the kernel may overwrite.
+/// A result may share memory only with an argument that the kernel may overwrite.
 void expectInPlaceAllowed(func::FuncOp entry, const MemoryPlan &plan) {
   entry.walk([&](kd::CallOp call) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
@@ -81,7 +81,7 @@ template <typename Model> void checkPlan() {
   for (const MemoryPlan::Buffer &buffer : memory->getBuffers())
     EXPECT_EQ(buffer.offset % 64, 0);
 
-  // A loop's values are where the next iteration expects them.
+  // A loop's yielded values are where the next iteration expects them.
   planned.entry().walk([&](kd::RepeatOp repeat) {
     for (auto [i, carried] : llvm::enumerate(repeat.getCarried())) {
       EXPECT_EQ(memory->of(carried), memory->of(repeat.getYield()->getOperands()[i]));
@@ -89,7 +89,7 @@ template <typename Model> void checkPlan() {
       EXPECT_EQ(memory->of(carried), memory->of(repeat.getResult(i)));
     }
   });
-  // What is returned is in the caller's memory.
+  // Returned values are in the caller's memory.
   func::FuncOp entry = planned.entry();
   int64_t inputs = llvm::count_if(entry.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
   for (OpOperand &operand : entry.getBody().front().getTerminator()->getOpOperands()) {
@@ -100,14 +100,14 @@ template <typename Model> void checkPlan() {
   EXPECT_NE(text.find("lower bound " + std::to_string(memory->lowerBound())), std::string::npos) << text;
 }
 
-/// What the verifier says of the plan; empty if nothing.
+/// Returns the verifier's message for the plan, or an empty string.
 std::string verdict(func::FuncOp entry, const MemoryPlan &plan) {
   std::string words;
   ScopedDiagnosticHandler handler(entry.getContext(), [&](Diagnostic &diagnostic) { words += diagnostic.str(); });
   return succeeded(kd::verifyMemoryPlan(entry, plan)) ? "" : words;
 }
 
-// A plan that was right for kernels that may work in place is not for kernels that may not.
+// A plan that is correct for kernels that may work in place is not correct for kernels that may not.
 TEST(MemoryPlan, VerifierKnowsWhatKernelsMayOverwrite) {
   Planned planned = plan<specs::CharGpt<4, 128, 4, 90>>();
   ASSERT_TRUE(planned.module);
@@ -120,7 +120,7 @@ TEST(MemoryPlan, VerifierKnowsWhatKernelsMayOverwrite) {
   EXPECT_NE(verdict(planned.entry(), *memory).find("which the kernel reads elsewhere"), std::string::npos);
 }
 
-// Each call of a loop's body moved to its end: some value has been overwritten by then, or is not there yet.
+// Moves each call of a loop's body to its end: some value has been overwritten by then, or is not yet computed.
 TEST(MemoryPlan, VerifierKnowsWhatHasBeenOverwritten) {
   Planned planned = plan<specs::CharGpt<4, 128, 4, 90>>();
   ASSERT_TRUE(planned.module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packed buffers never overlap while both live, and the arena is near the lower bound.
+// Packed buffers never overlap while both are live, and the arena is near the lower bound.
 #include "compiler/transforms/PackArena.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(PackArena, ReusesWhatIsDead) {
   EXPECT_EQ(intervals[0].offset, intervals[2].offset);
 }
 
-// Placed by size alone, the two small ones end up around the large one's gap.
+// A greedy order by size only would place the two small ones around the large one's gap.
 TEST(PackArena, ImprovesOnGreedyOrders) {
   std::vector<ArenaInterval> intervals{{192, 0, 1}, {128, 1, 3}, {192, 3, 4}, {128, 2, 2}, {64, 0, 2}, {64, 2, 4}};
   int64_t bound = mlir::kiln::getArenaLowerBound(intervals);
@@ -56,7 +56,7 @@ TEST(PackArena, RandomIntervals) {
     expectDisjoint(intervals, bytes);
     EXPECT_GE(bytes, mlir::kiln::getArenaLowerBound(intervals));
     std::vector<ArenaInterval> again = intervals;
-    EXPECT_EQ(mlir::kiln::packArena(again), bytes); // deterministic, whatever the offsets were
+    EXPECT_EQ(mlir::kiln::packArena(again), bytes); // deterministic, for any initial offsets
   }
 }
 

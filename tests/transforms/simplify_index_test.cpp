@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simplified expressions have the values of the original ones, and the forms that indexing maps need.
+// Simplified expressions have the values of the original ones, and the forms that indexing maps require.
 #include "compiler/dialect/lowering/SimplifyIndex.h"
 
 #include "mlir/IR/AffineMap.h"
@@ -21,7 +21,7 @@ protected:
 };
 
 TEST_F(SimplifyIndexTest, HeadsAreTakenApart) {
-  AffineExpr third = h * 64 + d + 2 * 768; // the values of 12 heads in a joined projection
+  AffineExpr third = h * 64 + d + 2 * 768; // the values of 12 heads in a fused QKV projection
   EXPECT_EQ(simplifyIndex(third.floorDiv(768), extents), getAffineConstantExpr(2, &context));
   EXPECT_EQ(simplifyIndex((third % 768).floorDiv(64), extents), h);
   EXPECT_EQ(simplifyIndex(third % 64, extents), d);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a target decides in the pipeline: layouts, which ops may join a kernel, the passes over kernels that come last.
+// The pipeline's target hooks: layouts, which ops may be fused into a kernel, the final passes over kernels.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/schedule/KernelKey.h"
 #include "compiler/transforms/Pipeline.h"
@@ -25,7 +25,7 @@ protected:
     return dialects;
   }
 
-  /// exp of a linear layer, and a sum beside it.
+  /// Lowers exp of a linear layer, and a separate sum.
   OwningOpRef<ModuleOp> lower(::kiln::TargetHooks hooks) {
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
 module attributes {kiln.symbols = []} {
@@ -91,7 +91,7 @@ TEST_F(TargetHooksTest, ATargetMayAskWhatIsAWeight) {
   EXPECT_TRUE(kernel.getArgAttr(1, kd::weightAttrName));
 }
 
-// Another polynomial is another object, but no other kernel to those who measured it.
+// Another polynomial changes the object, but not the key of the kernel.
 TEST_F(TargetHooksTest, KeysAreOfKernelsBeforeTheTargetsPasses) {
   OwningOpRef<ModuleOp> neutral = lower({}), expanded = lower({.addKernelPasses = kd::addExpandMath});
   auto kernelOf = [](ModuleOp module) { return *module.getOps<func::FuncOp>().begin(); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A script as users write them for another machine (compiler/tuner/Runner.h), where that one is this one.
+// A runner script as users write them for another machine (compiler/tuner/Runner.h), here for this machine.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace kiln::testing {
 
-/// The script's path, in the folder. `run`: what it does with "$program".
+/// Writes the script in the folder and returns its path. `run`: the shell command that runs "$program".
 inline std::string writeRunner(const std::filesystem::path &folder, const std::string &run = "exec \"$program\"") {
   const std::filesystem::path path = folder / "runner.sh";
   std::ofstream(path) << "#!/bin/sh\nset -e\ncommand=$1 program=$2\nshift 2\ncase $command in\n"

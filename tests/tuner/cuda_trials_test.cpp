@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning on a GPU, by a driver that runs kernels on an interpreter (tests/cuda_driver) unless KILN_CUDA_DRIVER names a
-// real one: candidates that are right, wrong, hang, or break their context cost themselves and no more. The fake
-// driver's events tell 2 us and a nanosecond for each instruction of a warp, so that times are the same in each run.
+// Tuning on a GPU, with a driver that runs kernels on an interpreter (tests/cuda_driver) unless KILN_CUDA_DRIVER names
+// a real one: candidates that are wrong, hang, or break their context do not affect other candidates. The fake driver's
+// events measure 2 us plus a nanosecond for each warp instruction, so that times are the same in each run.
 #include "KernelText.h"
 #include "LinearKernel.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -27,7 +27,8 @@ namespace {
 using testing::KernelText;
 using testing::Value;
 
-/// Twice the argument, by a pointwise kernel of s0 rows of 16. Strict, so that it is for loops and not for Halide.
+/// Returns twice the argument, by a pointwise kernel of s0 rows of 16. It is strict, so that the loop strategy is used,
+/// and not Halide.
 std::string doubling() {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0", "16"});
@@ -36,7 +37,7 @@ std::string doubling() {
                                "%s = arith.addf %x0, %x0 {kiln.strict} : f32\nlinalg.yield %s : f32")});
 }
 
-/// A compiler of the cuda target whose point says what goes wrong, if it has a "fault".
+/// A compiler of the cuda target that injects the fault of a configuration's "fault" parameter, if there is one.
 class FaultyCompiler : public KernelCompiler {
 public:
   enum Fault { None, Wrong, Trap, Hang, Garbage, Error };
@@ -53,7 +54,7 @@ public:
     for (cuda::Image &image : plan->images)
       if (fault)
         spoil(image.text, Fault(fault.mapped()));
-    if (fault && fault.mapped() == Wrong) // leaves the results as they were
+    if (fault && fault.mapped() == Wrong) // leaves the results unchanged
       plan->launches.clear();
     if (fault && fault.mapped() == Error)
       return kernel.emitError("this cannot be compiled");
@@ -176,7 +177,7 @@ TEST_F(CudaTrials, FailuresAreOutcomes) {
   EXPECT_EQ(failureOf(*after), nullptr) << failureOf(*after)->words;
 }
 
-// The second kernel to run is the candidate's; its error stays with the context, which is the child's.
+// The second kernel that runs is the candidate's; its error is sticky in the context of the child process.
 TEST_F(CudaTrials, AStickyErrorCostsOneCandidate) {
   KernelTrials bench = trials();
   const KernelCode code = codeOf(bench, {});
@@ -198,7 +199,7 @@ TEST_F(CudaTrials, AStickyErrorCostsOneCandidate) {
   }
 }
 
-// Each copy of a weight is on the device, and has the same numbers.
+// Each copy of a weight is on the device, and has the same contents.
 TEST_F(CudaTrials, WeightsRotate) {
   use.isFresh = {true};
   const KernelData data(use, {3}, 5 * 3 * 16 * 4, target.compilerOf(use.kernel).abi());
@@ -238,8 +239,8 @@ TEST_F(CudaTrials, TheMachineIsTheGpu) {
   EXPECT_EQ(notes[0].rfind("leaving out cuda: a model on a GPU requires a CUDA driver that starts", 0), 0u) << notes[0];
 }
 
-// A whole search: what it finds is in the file under the GPU's name, a second run goes on with it, and a build takes
-// it, whatever number of threads it is for.
+// A whole search: its results are in the file under the GPU's name, a second run continues it, and a build uses it for
+// any number of threads.
 TEST_F(CudaTrials, ATaskIsTuned) {
   auto machine = findMachine(findTarget("cuda")->info());
   ASSERT_TRUE(bool(machine));
@@ -283,7 +284,7 @@ TEST_F(CudaTrials, ATaskIsTuned) {
   }
 }
 
-// What the GPU has no room for is no candidate.
+// Configurations that exceed the GPU's resources are no candidates.
 TEST_F(CudaTrials, CandidatesThatDoNotFitAreLeftOut) {
   const std::string text = testing::linearKernel(512, 64, "", 512);
   const KernelUse product = parse(text);
@@ -314,7 +315,7 @@ TEST_F(CudaTrials, MappedFormsAreMeasured) {
   EXPECT_EQ(failureOf(*measured), nullptr) << failureOf(*measured)->words;
 }
 
-// Nor is a choice about the form of a product that it does not launch: spaces stay small enough to be listed.
+// Parameters of a GEMM variant that is not launched keep their defaults: spaces stay small enough to enumerate.
 TEST_F(CudaTrials, ParametersWithoutEffectKeepTheirPresets) {
   std::string text = testing::linearKernel(512, 64, "", 512);
   text.insert(text.find("kiln.inplace"), "kiln.tf32, ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of masked attention are those of a loop that skips what the masks leave out.
+// The operations of masked attention are counted as in a loop that skips the masked keys.
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/schedule/Workload.h"
@@ -20,11 +20,11 @@ using testing::Value;
 
 constexpr int heads = 3, depth = 5;
 
-/// What a kernel computes of its scores; s0 queries, s1 keys.
+/// The variant of an attention kernel; s0 queries, s1 keys.
 struct Form {
-  std::string condition; // of query %i and key %j, or nothing
+  std::string condition; // on query %i and key %j, or empty
   bool hasLengths = false;
-  bool keepsScores = false; // the scores are a result too
+  bool keepsScores = false; // whether the scores are a result too
   std::string low = "-3.0e38";
 };
 
@@ -68,7 +68,7 @@ std::string attention(const Form &form) {
   return text.finish(form.keepsScores ? std::vector{result, scores} : std::vector{result});
 }
 
-/// The operations of a call at these numbers of queries and keys, as the tuner counts them.
+/// Returns the operations of a call with these numbers of queries and keys, as the tuner counts them.
 double operations(const Form &form, int64_t queries, int64_t keys) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
@@ -76,7 +76,7 @@ double operations(const Form &form, int64_t queries, int64_t keys) {
                       mlir::kiln::KilnDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(attention(form), &context);
   EXPECT_TRUE(module);
-  // As kiln-expand-math marks it.
+  // Marked as by kiln-expand-math.
   module->walk([](mlir::math::ExpOp exponential) {
     exponential->getParentOp()->setAttr(mlir::kiln::exponentialAttrName,
                                         mlir::DenseI64ArrayAttr::get(exponential.getContext(), {0, 1}));
@@ -84,7 +84,7 @@ double operations(const Form &form, int64_t queries, int64_t keys) {
   return measureWork(*module->getOps<mlir::func::FuncOp>().begin(), {queries, keys}).operations;
 }
 
-/// The same, counted one by one.
+/// Counts the same operations one by one.
 template <typename Sees> double counted(int64_t queries, int64_t keys, bool keepsScores, Sees sees) {
   double count = 0;
   for (int head = 0; head < heads; ++head)
@@ -93,7 +93,7 @@ template <typename Sees> double counted(int64_t queries, int64_t keys, bool keep
         if (sees(i, j) || keepsScores)
           count += 2 * depth; // the score
         if (sees(i, j))
-          count += 1 + 1 + 1 + 1 + 2 * depth; // what follows it, maximum, difference, sum, products
+          count += 1 + 1 + 1 + 1 + 2 * depth; // the score's epilogue, maximum, difference, sum, multiply-adds
       }
       count += depth; // the quotients
     }
@@ -120,8 +120,8 @@ TEST(Masks, CountWhatTheyLeave) {
       expect({causal}, [](int64_t i, int64_t j) { return j <= i; });
       expect({late}, [&, q = queries, k = keys](int64_t i, int64_t j) { return j <= i + k - q; });
       expect({window}, [](int64_t i, int64_t j) { return j <= i && j > i - 3; });
-      expect({causal, false, false, "-3.0"}, all); // excluded scores have weights
-      // Lengths are in the upper half of the longest loop, so three quarters of it in the middle.
+      expect({causal, false, false, "-3.0"}, all); // excluded scores have nonzero weights
+      // Lengths are sampled from the upper half of the longest loop, and so average three quarters of it.
       int64_t most = std::max<int64_t>({heads, queries, keys}), least = (most + 2) / 2;
       auto middle = [&](int64_t j) { return j < (least + most) / 2; };
       expect({"", true}, [&](int64_t, int64_t j) { return middle(j); });
@@ -130,7 +130,7 @@ TEST(Masks, CountWhatTheyLeave) {
   }
 }
 
-// Of very many rows only some are looked at.
+// Where there are very many rows, only a sample of them is counted.
 TEST(Masks, AreSampledWhereTheyAreLarge) {
   constexpr int64_t tokens = 5000;
   const std::string causal = "%c = arith.cmpi sle, %j, %i : index";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuning files whose structures are of kernels with polynomials in place of functions.
+// Tuning files whose structure hashes are of kernels with polynomials in place of math functions.
 #include "compiler/tuner/OldKeys.h"
 
 #include "compiler/tuner/LoweredModel.h"
@@ -64,7 +64,7 @@ struct Net : Model {
   constexpr auto forward(Tensor<f32, rows, 6> x) const { return down(tanh(up(x))); }
 };
 
-// The lines of a file that today's compiler would have written with the old keys all count again.
+// A file of today's results under the old keys is still used completely.
 TEST(OldKeys, AreThoseOfTheKernelsAsTheyAreCompiled) {
   const Graph graph = trace<Net>();
   auto model = lowerModel(graph, "net", "x86-64-v2", {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines that tune a model together: which share each takes, and that their files are together one machine's.
+// Several machines that tune a model together: the share of each, and that their merged files equal one machine's.
 #include "compiler/tuner/Part.h"
 
 #include "compiler/schedule/TuningFile.h"
@@ -28,7 +28,7 @@ TEST(Part, IsANumberOfACount) {
     EXPECT_FALSE(parsePart(text)) << text;
 }
 
-// Kernels of 200 keys, each up to three times, in any order.
+// Kernels with 200 keys, each up to three times, in any order.
 class Deal : public ::testing::Test {
 protected:
   Deal() {
@@ -89,7 +89,7 @@ TEST(DealFew, MorePartsThanKernels) {
 
 const std::string tune = PAIR_GENERATOR " tune --threads 1 --target x86-64-v2 --budget 1s ";
 
-/// What was measured, without how: kernels, as a file names them.
+/// Returns the kernels that were measured, by their names in the file.
 std::set<std::string> measured(const std::string &file) {
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   if (!database) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tuner has for a reference: kernels as targets compile them are right by the interpreter, one that leaves
-// something out is wrong, and where the interpreter would take too long that is said.
+// The tuner's reference: compiled kernels are correct according to the interpreter, a kernel that leaves something out
+// is wrong, and kernels for which the interpreter would take too long are reported as unchecked.
 #include "LinearKernel.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/tuner/Reference.h"
@@ -40,7 +40,7 @@ protected:
     EXPECT_TRUE(succeeded(object));
     return {object->object, "kernel", object->scratchBytes};
   }
-  /// What is wrong with `code` as the default of `use`.
+  /// Returns the error of `code` as the default of `use`.
   ReferenceResult check(const KernelUse &use, const KernelCode &code, const std::vector<Extents> &workloads,
                         const ReferenceLimits &limits = {}) {
     const std::unique_ptr<Session> session = openHostSession(/*threads=*/2);
@@ -55,7 +55,7 @@ protected:
   const Target &target = *findTarget("x86-64-v2");
 };
 
-/// x + 1 or its logarithm, of s0 rows of 33.
+/// Returns x + 1 or its logarithm, for s0 rows of 33.
 std::string rows(const std::string &body) {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0", "33"});
@@ -72,7 +72,7 @@ TEST_F(Reference, AgreesWithWhatIsRight) {
   }
 }
 
-// Random bytes with what the layout promises of them: zeros behind the depth, and sums.
+// Random bytes with the invariants of the interleaved layout: zeros after the end of K, and sums.
 TEST_F(Reference, KnowsWordsOfInt8) {
   for (const std::string word : {"2", "4"}) {
     KernelUse use =
@@ -98,8 +98,8 @@ TEST_F(Reference, DiffersFromWhatIsWrong) {
   EXPECT_NE(check(tiled, dense, {{9}}).wrong, "");
 }
 
-// A sum near zero, to the power of -9: a rounding of the sum is far more of the result, and rows are not summed in
-// order.
+// A sum near zero, to the power of -9: a rounding of the sum has a much larger effect on the result, and rows are not
+// summed in order.
 TEST_F(Reference, AllowsWhatRoundingsDo) {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0"});
@@ -118,7 +118,7 @@ TEST_F(Reference, AllowsWhatRoundingsDo) {
 }
 
 TEST_F(Reference, SaysWhatIsNotChecked) {
-  KernelUse use = parse(rows(increment)); // three operations an element
+  KernelUse use = parse(rows(increment)); // three operations per element
   EXPECT_EQ(referenceExtents(use.kernel, {1000}, {}), Extents{1000});
   EXPECT_EQ(referenceExtents(use.kernel, {1000}, {3.0 * 33 * 100, 1e9}), Extents{63});
   EXPECT_EQ(referenceExtents(use.kernel, {1000}, {1, 3.0 * 33}), Extents{1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that calls kernels on another machine, here on this one: what it tells, and how it ends.
+// The program that runs kernels on another machine, here on this one: its answers, and how it ends.
 #include "RunnerScript.h"
 #include "compiler/tuner/TrialProgram.h"
 #include "runtime/src/trial.h"
@@ -61,7 +61,7 @@ TEST_F(TrialProgram, TellsOfItsMachine) {
 
 TEST_F(TrialProgram, EndsWithoutMemory) {
   ASSERT_TRUE(runner);
-  // A tensor of one copy, rank 0, and too many bytes.
+  // A tensor with one copy, rank 0, and too many bytes.
   put({KILN_TRIAL_DATA, 0, 1, 0, 1, 1, 1, 0, uint64_t(1) << 60});
   EXPECT_THAT(end(), HasSubstr("ended with status 1: no memory for a kernel's arguments"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on costs that are known: it finds the least one soon, never proposes what is illegal or was measured, and
-// says when nothing is left.
+// The search on known costs: it finds the minimum soon, never proposes illegal or measured configurations, and reports
+// when nothing is left.
 #include "compiler/tuner/CostModel.h"
 #include "compiler/tuner/Search.h"
 
@@ -19,7 +19,7 @@ SearchSpace smallSpace() {
           makeParameter("k", {64, 128, 256, 384, 768}, 768), makeParameter("order", {0, 1}, 0)};
 }
 
-/// A bowl around one point, in the logarithm of the values, with a ripple.
+/// A bowl around one configuration, in the logarithm of the values, with a ripple.
 double bowl(const SchedulePoint &point) {
   double cost = 0.5;
   for (auto [key, best] : {std::pair("m", 12.0), {"n", 48.0}, {"k", 256.0}})
@@ -27,7 +27,7 @@ double bowl(const SchedulePoint &point) {
   return cost + (point.at("order") == 1 ? 0.0 : 0.3);
 }
 
-/// Runs the search in generations; the number of points until the least cost, or all of them.
+/// Runs the search in generations. Returns the number of configurations until the wanted cost, or all of them.
 size_t pointsUntil(Search &search, double (*cost)(const SchedulePoint &), double wanted, size_t most) {
   std::set<SchedulePoint> seen;
   SchedulePoint start;
@@ -73,7 +73,7 @@ TEST(Search, EndsWhenTheSpaceIsUsedUp) {
   EXPECT_EQ(search.bestCost(), 1);
 }
 
-// A space too large to list: a trillion points, found by descent from the best ones.
+// A space too large to enumerate: a trillion configurations, searched by descent from the best ones.
 TEST(Search, LargeSpace) {
   SearchSpace space;
   std::vector<int64_t> values;
@@ -93,7 +93,7 @@ TEST(Search, LargeSpace) {
   EXPECT_NE(pointsUntil(search, cost, 0.13, 600), std::numeric_limits<size_t>::max());
 }
 
-// Failed points keep the search away from their neighbours, and are not proposed again.
+// The search avoids the neighbours of failed configurations, and does not propose these again.
 TEST(Search, AvoidsWhatFails) {
   SearchSpace space = smallSpace();
   Search search(space, flat, 3);
@@ -121,7 +121,7 @@ TEST(Search, ResumesFromRecords) {
     second.record(point, cost);
   EXPECT_EQ(second.propose(4), first.propose(4));
   EXPECT_EQ(second.bestCost(), first.bestCost());
-  second.record({{"m", 3}, {"n", 16}, {"k", 64}, {"order", 0}}, 0.001); // of another space
+  second.record({{"m", 3}, {"n", 16}, {"k", 64}, {"order", 0}}, 0.001); // from another space
   second.record({{"m", 4}}, 0.001);
   EXPECT_EQ(second.measured(), first.measured());
 }

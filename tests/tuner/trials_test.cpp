@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates that do not compile, crash, hang or compute something else are counted outcomes, and the next candidate is
-// measured as if nothing had been. Times are not asserted, but for a candidate that does its work forty times over.
+// Candidates that do not compile, crash, hang or give wrong results are counted outcomes, and do not affect the
+// measurement of the next candidate. Times are not checked, except for a candidate that does its work forty times.
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/object/Object.h"
@@ -31,7 +31,7 @@ using testing::Value;
 
 const std::string targetName = "x86-64-v2";
 
-/// Twice the argument, by a pointwise kernel of s0 rows of 64.
+/// Returns twice the argument, by a pointwise kernel of s0 rows of 64.
 std::string doubling() {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0", "64"});
@@ -40,7 +40,8 @@ std::string doubling() {
       {text.one("pp", {x}, type, {"a, b", "a, b"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32")});
 }
 
-/// An object of LLVM IR with the entry `kernel(context, rows, x, y)`; weak, since other symbols become hidden.
+/// Compiles an object of LLVM IR with the entry `kernel(context, rows, x, y)`; it is weak, since other symbols become
+/// hidden.
 std::string objectOf(const std::string &body) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic error;
@@ -54,7 +55,7 @@ std::string objectOf(const std::string &body) {
   return *object;
 }
 
-/// A compiler whose schedule point says what goes wrong.
+/// A compiler that injects the fault of the schedule configuration.
 class FaultyCompiler : public KernelCompiler {
 public:
   enum Fault { None, Error, CompilerCrash, CompilerHang, Crash, Hang, Wrong, Status, Garbage };
@@ -81,7 +82,7 @@ public:
     case Hang:
       object->object = objectOf("br label %loop\nloop:\n%v = load volatile i32, ptr %x\nbr label %loop");
       break;
-    case Wrong: // leaves the result as it was
+    case Wrong: // leaves the result unchanged
       object->object = objectOf("ret i32 0");
       break;
     case Status:
@@ -191,7 +192,7 @@ TEST_F(Trials, FailuresAreOutcomes) {
   EXPECT_EQ(failureOf(*after), nullptr) << "the tuner does not go on";
 }
 
-// A candidate forty times slower is known as such, and by few pairs.
+// A candidate that is forty times slower is recognised after few pairs of measurements.
 TEST_F(Trials, StopsEarlyOnASlowCandidate) {
   KernelTrials bench = trials();
   auto codes = bench.compile({fault(FaultyCompiler::None)});
@@ -229,7 +230,7 @@ TEST_F(Trials, StopsEarlyOnASlowCandidate) {
   ASSERT_EQ(failureOf(*result), nullptr) << failureOf(*result)->words;
   for (const Comparison &c : std::get<std::vector<Comparison>>(*result)) {
     EXPECT_GT(c.ratio, 2);
-    EXPECT_LE(c.pairs, options.compare.leastPairs); // fewer where other programs make them long
+    EXPECT_LE(c.pairs, options.compare.leastPairs); // fewer where other programs slow them down
   }
 }
 
@@ -262,7 +263,7 @@ TEST_F(Trials, Probes) {
   EXPECT_FALSE(isBoundByOperations({10, 16, 8}, {10, 4, 2}));
 }
 
-/// Its default does something wrong.
+/// A compiler whose default configuration has a fault.
 class WrongDefault : public FaultyCompiler {
 public:
   explicit WrongDefault(Fault fault) : fault(fault) {}
@@ -272,7 +273,7 @@ private:
   Fault fault;
 };
 
-// Candidates are compared with the default; a default that is wrong would make them right.
+// Candidates are compared with the default, so that a wrong default would accept wrong candidates.
 TEST_F(Trials, AWrongDefaultIsFound) {
   TuningDatabase database;
   size_t reports = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommand as a user runs it: a file of the budget's time, runs that go on where one ended, and ends of all
-// kinds.
+// The subcommand as a user runs it: a run within its time budget, runs that continue earlier ones, and all kinds of
+// ends.
 #include "RunnerScript.h"
 #include "compiler/schedule/TuningFile.h"
 
@@ -32,7 +32,7 @@ using Seconds = std::chrono::duration<double>;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// A run of the generator, or another program, in a process group of its own.
+/// Runs the generator, or another program, in a separate process group.
 class Process {
 public:
   explicit Process(std::vector<std::string> arguments, std::vector<std::string> program = {PAIR_GENERATOR, "tune"}) {
@@ -65,16 +65,17 @@ public:
     });
   }
 
-  /// Sends a signal; to the whole group, as a terminal does with Ctrl-C.
+  /// Sends a signal; to the whole group, as a terminal does for Ctrl-C.
   void signal(int number, bool toGroup) { kill(toGroup ? -child : child, number); }
 
-  /// Until it has said something, or a long time has passed.
+  /// Waits until it has printed something, or a long time has passed.
   void waitForOutput() const {
     for (int tenths = 0; tenths < 600 && !hasOutput; ++tenths)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 
-  /// Its exit status, or 128 and the signal that ended it, when all that it started have ended.
+  /// Waits until it and all processes that it started have ended. Returns its exit status, or 128 plus the signal that
+  /// ended it.
   int wait() {
     int status = 0;
     waitpid(child, &status, 0);
@@ -82,7 +83,7 @@ public:
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  std::string text; // of both streams, once it has ended
+  std::string text; // of both streams, complete once it has ended
 
 private:
   pid_t child;
@@ -92,11 +93,11 @@ private:
 
 struct Trial {
   std::string kernel, point;
-  std::vector<double> microseconds; // none if it failed
+  std::vector<double> microseconds; // empty if it failed
   bool isConfirmation;
 };
 
-/// The trials of the whole lines of a run's output.
+/// Returns the measurements in the complete lines of a run's output.
 std::vector<Trial> trialsOf(const std::string &text, size_t *objects = nullptr) {
   std::vector<Trial> trials;
   llvm::StringRef rest = text;
@@ -139,7 +140,7 @@ protected:
   }
   ~Tune() override { fs::remove_all(folder); }
 
-  /// Runs to its end; the status.
+  /// Runs it to its end. Returns the status and the output.
   std::pair<int, std::string> run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--tuning", file});
     Process process(std::move(arguments));
@@ -147,7 +148,7 @@ protected:
     return {status, process.text};
   }
 
-  /// Every trial's last report is in the file, with its times.
+  /// Expects the last report of every measurement in the file, with its times.
   void expectAllIn(const TuningDatabase &database, const std::vector<Trial> &trials) {
     std::map<std::pair<std::string, std::string>, Trial> last;
     for (const Trial &trial : trials)
@@ -163,7 +164,7 @@ protected:
     for (const auto &[name, trial] : last) {
       std::string point = llvm::StringRef(trial.kernel).split(' ').first.str() + " " + trial.point;
       for (double time : trial.microseconds) {
-        // The file keeps four digits, which may round either way.
+        // The file keeps four digits, which may be rounded either way.
         bool isThere = false;
         for (double factor : {1.0, 1.0006, 0.9994})
           isThere |= times.count(point + " " + llvm::formatv("{0:e2}", time * factor).str());
@@ -284,7 +285,7 @@ TEST_F(Tune, SaysWhatIsWrongWithARunner) {
   EXPECT_THAT(run({"verify", "--runner", runner}).second, HasSubstr("--runner requires --measure"));
 }
 
-// Kills at random moments; what a run said before is in the file, and no later run measures it again.
+// Kills at random times; results that a run printed are in the file, and no later run measures them again.
 TEST_F(Tune, SurvivesKill) {
   const unsigned seed = kiln::testing::testSeed();
   SCOPED_TRACE("KILN_SEED=" + std::to_string(seed));
@@ -341,7 +342,7 @@ TEST_F(Tune, StopsOnInterrupt) {
   expectAllIn(*database, trials);
 }
 
-// A file that promises what this machine does not do.
+// A file with results that this machine does not reproduce.
 TEST_F(Tune, VerifyMeasuresAgain) {
   auto [tuned, output] = run(with(quick, {"--budget", "1s", "--extent", "rows=12", "--kernel", "linear_tanh_0_up$"}));
   ASSERT_EQ(tuned, 0) << output;
@@ -361,7 +362,7 @@ TEST_F(Tune, VerifyMeasuresAgain) {
 
   auto [status, text] = run({"verify", "--measure", "--json"});
   EXPECT_EQ(status, 1) << text;
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text); // one line
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text); // a single line
   ASSERT_TRUE(bool(value)) << text;
   const llvm::json::Object &object = *value->getAsObject();
   EXPECT_EQ(object.getString("kernel"), "linear_tanh_0_up");
@@ -399,7 +400,7 @@ TEST_F(Tune, VerifyMeasuresAgain) {
       << text;
 }
 
-// `kiln` killed at once can do nothing for the generator that it runs.
+// `kiln` cannot stop the generator that it runs if it is killed itself.
 TEST_F(Tune, EndsWithKiln) {
   Process process(with({PAIR_SPEC}, with(quick, {"--budget", "100s", "--tuning", file})),
                   {"/usr/bin/env", "TMPDIR=" + folder.string(), KILN_PROGRAM, "tune"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of an entry as it was imported: of the sum of the squares of its outputs.
+// Gradients of an imported entry: those of the sum of squares of its outputs.
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -16,7 +16,7 @@ namespace kd = mlir::kiln;
 
 inline bool isFloat(mlir::Value value) { return llvm::isa<mlir::FloatType>(kd::rankedType(value).getElementType()); }
 
-/// Prepends a result: the sum of the squares of the outputs, `most` of them, that are floats. False if there are none.
+/// Prepends a result: the sum of squares of the float outputs, at most `most` of them. Returns false if there are none.
 inline bool addLoss(mlir::func::FuncOp function, unsigned most) {
   mlir::Operation *end = function.getBody().front().getTerminator();
   mlir::OpBuilder builder(end);
@@ -36,7 +36,7 @@ inline bool addLoss(mlir::func::FuncOp function, unsigned most) {
   return static_cast<bool>(loss);
 }
 
-/// All that it reads and that are floats: name and number of copies.
+/// Returns all float parameters that it reads: name and number of copies.
 inline llvm::MapVector<llvm::StringRef, std::int64_t> parametersOf(mlir::func::FuncOp function) {
   llvm::MapVector<llvm::StringRef, std::int64_t> parameters;
   function.walk([&](kd::ParameterOp parameter) {
@@ -53,8 +53,8 @@ inline std::string nameOf(const std::string &pattern, std::int64_t copy, const G
   return pattern;
 }
 
-/// Gives the entry the loss as its first result and the gradients by these parameters as its last ones. False if it has
-/// no outputs that are floats, or after a diagnostic.
+/// Adds the loss as the entry's first result and the gradients by these parameters as its last ones. Returns false if
+/// it has no float outputs, or after a diagnostic.
 inline bool addGradients(mlir::func::FuncOp function, const llvm::MapVector<llvm::StringRef, std::int64_t> &parameters,
                          unsigned most = ~0u) {
   if (!addLoss(function, most))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reverse mode on every small model: gradients of a number made of its outputs, beside differences of that number.
+// Reverse mode on every small model: gradients of a function of its outputs, compared with finite differences.
 #include "gradients.h"
 #include "models.h"
 
@@ -57,7 +57,7 @@ protected:
     };
     const double near = difference(1e-5), far = difference(2e-5), expected = (4 * near - far) / 3;
     if (std::abs(near - far) > 1e-6 * std::max(scale, std::abs(near)))
-      ++kinks; // a kink or a jump lies between the steps
+      ++kinks; // a kink or a jump is between the steps
     else
       EXPECT_NEAR(got, expected, 1e-6 * std::max(scale, std::abs(expected))) << name << " " << element;
     ++compared;
@@ -94,7 +94,7 @@ TEST_P(DifferentiatedModels, HaveTheirDerivatives) {
       if (call.entry != function.getName())
         continue;
       const std::vector<SharedTensor> results = run(function, call);
-      if (std::isnan(results[0]->values[0])) // attention to no keys, of a length that was drawn
+      if (std::isnan(results[0]->values[0])) // attention to no keys, due to a random length
         continue;
       std::mt19937 random(1);
       // Each element takes four runs of the model.
@@ -102,7 +102,7 @@ TEST_P(DifferentiatedModels, HaveTheirDerivatives) {
       std::size_t drawn = 0;
       for (auto [number, parameter] : llvm::enumerate(parameters)) {
         const verify::Tensor &gradient = *results[outputs + number];
-        double scale = 0; // of all of its elements together
+        double scale = 0; // the largest of all its elements
         for (double value : gradient.values)
           scale = std::max(scale, std::abs(value));
         const std::size_t each = gradient.values.size() / parameter.second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of all stages, run: what scalar ops do at their edges, where linalg reads and writes, names and layouts of
-// weights, states and loops of entries, and the ops that only kernels have.
+// Evaluation of functions of all pipeline stages: edge cases of scalar ops, where linalg reads and writes, names and
+// layouts of weights, states and loops of entries, and ops that only kernels have.
 #include "compiler/verify/ModuleInterpreter.h"
 #include "support.h"
 
@@ -31,7 +31,7 @@ SharedTensor numbers(std::vector<double> values) {
   return tensorOf(ElementType::f32, {static_cast<std::int64_t>(values.size())}, values);
 }
 
-/// Weights are 100 times a number in their name, counted up.
+/// Returns weights of 100 times the number in their name, counted up.
 SharedTensor weightOf(const std::string &, const std::string &name) {
   const double first = 100 * std::stod(name.substr(name.find_first_of("0123456789")));
   return numbers({first, first + 1});
@@ -59,7 +59,7 @@ public:
   verify::ModuleInterpreter interpreter{weightOf};
 };
 
-/// One op on each element: %a, and %b if there are two.
+/// Evaluates one op on each element: %a, and %b if there are two.
 std::vector<double> evaluate(const std::string &op, const std::string &from, const std::string &to,
                              const SharedTensor &a, const SharedTensor &b = nullptr) {
   const std::string in = "tensor<" + std::to_string(a->size()) + "x" + from + ">",
@@ -102,7 +102,7 @@ TEST(Scalars, BitsAreThoseOfF32) {
 }
 
 TEST(Scalars, NumbersAreRoundedToF32) {
-  // 1 + 2^-24 is not one of f32; the product inside of an fma is not rounded.
+  // 1 + 2^-24 is not an f32 number; the product inside of an fma is not rounded.
   EXPECT_THAT(evaluate("arith.addf %a, %b : f32", "f32", "f32", numbers({1}), numbers({0x1p-24})), ElementsAre(1));
   EXPECT_THAT(evaluate("math.fma %a, %a, %b : f32", "f32", "f32", numbers({1 + 0x1p-12}), numbers({-1})),
               ElementsAre(0x1p-11 + 0x1p-24));
@@ -138,7 +138,7 @@ TEST(Linalg, ReadsThroughMaps) {
   EXPECT_THAT(run({numbers({1, 2, 3, 4, 5}), numbers({10, 1})})[0]->values, ElementsAre(12, 23, 34, 45));
 }
 
-/// A copy of tensor<5xf32> to tensor<4xf32> through a map.
+/// Returns a copy of tensor<5xf32> to tensor<4xf32> through a map.
 std::string copyThrough(const std::string &map) {
   return R"(func.func @f(%x: tensor<5xf32>) -> tensor<4xf32> {
     %e = tensor.empty() : tensor<4xf32>
@@ -200,7 +200,7 @@ TEST(Entries, JoinWeights) {
   EXPECT_THAT(run({})[0]->values, ElementsAre(3, 4, 1, 2));
 }
 
-// Rows of [1, 127] and [2, 254] have steps of 1 and 2.
+// Rows of [1, 127] and [2, 254] have scales of 1 and 2.
 TEST(Entries, RoundWeightsToTheirStorage) {
   const SharedTensor weight = tensorOf(ElementType::f32, {2, 2}, {1.25 + 0x1p-8, 127, 3.5, 254});
   auto stored = [&](const std::string &attribute, const std::string &encoding) {
@@ -219,7 +219,7 @@ TEST(Entries, RoundWeightsToTheirStorage) {
   EXPECT_THAT(stored("", ", #kiln.tiled<0, 8, storage = <bf16>>"), ElementsAre(1.25, 127, 3.5, 254));
 }
 
-// The largest number of one is not that of the other, also where a row is of both.
+// Each source of a concatenation has its own largest number, also where a row has numbers of both.
 TEST(Entries, RoundEachSourceOfAJoin) {
   for (const char *dim : {"0", "1"}) {
     SCOPED_TRACE(dim);
@@ -268,7 +268,7 @@ TEST(Kernels, HaveOpsOfTheirOwn) {
     %y = kiln.sinusoid %p, %t : (tensor<2xi32>, tensor<3x1xi32>) -> tensor<2x1xf32>
     return %y : tensor<2x1xf32>
   })");
-  // An eighth of a turn for each position, from a quarter on.
+  // An eighth of a turn for each position, starting at a quarter.
   EXPECT_THAT(sinusoid({integers({1, 2}), tensorOf(ElementType::i32, {3, 1}, {0x1p29, 0, 0x1p30})})[0]->values,
               ElementsAre(::testing::DoubleNear(std::sqrt(0.5), 1e-12), ::testing::DoubleNear(0, 1e-12)));
 }

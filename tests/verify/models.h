@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The specs of other tests and of the examples, gathered in one program: what is their generator's `main` elsewhere
-// adds the model to a list here. A spec is included into a namespace of its own, behind all headers that it wants.
+// The specs of other tests and of the examples in one program: the macro that makes a generator's `main` elsewhere adds
+// the model to a list here. A spec is included in a separate namespace, after all headers that it needs.
 #pragma once
 
 #include <kiln/generator.h>

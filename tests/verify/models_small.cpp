@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Published models in small.
+// Small variants of well-known models.
 #include "models.h"
 
 #include "bert/bert.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every operation and the small models through all passes: none changes a result, and the bounds would tell.
+// Every operation and the small models through all passes: no pass changes a result, and the error bounds are tight
+// enough to detect a change.
 #include "models.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -70,14 +71,15 @@ TEST(StoredWeights, KeepTheResults) {
           << name << " " << name_of(storage);
 }
 
-// Each op in a kernel of its own.
+// Each op in a separate kernel.
 TEST(Grouping, KeepsTheResults) {
   const TargetHooks apart{.mayJoin = [](mlir::Operation *, mlir::Operation *) { return false; }};
   for (const char *name : {"tiny_gpt", "llama", "tiny_translator"})
     EXPECT_EQ(verifyPasses(graphOf(name), LayoutTarget(16, apart), 3, {.mostOperations = mostOperations}), "") << name;
 }
 
-/// Behind many layers bounds of right implementations allow for anything; those of two stages do not.
+/// After many layers the error bounds of correct implementations allow any result; the bounds between two stages do
+/// not.
 TEST(DeepModels, ShowSmallChanges) {
   for (const char *name : {"gpt2_tiny", "tiny_gpt", "vit_tiny"}) {
     Context context;

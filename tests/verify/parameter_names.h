@@ -5,7 +5,7 @@
 
 namespace kiln::testing {
 
-/// "h.1.mlp.weight" of "h.{}.mlp.weight": copies of nested stacks count the innermost layers first.
+/// Returns "h.1.mlp.weight" for "h.{}.mlp.weight": copies of nested stacks count the innermost layers first.
 inline std::string nameOf(const Graph &graph, const Parameter &parameter, std::int64_t copy) {
   std::string name = graph.name(parameter);
   for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of compiler/verify share: a context with all dialects, a target that only has layouts,
-// passes made of a function.
+// Shared by the tests of compiler/verify: a context with all dialects, a target that only has layouts, passes made of a
+// function.
 #pragma once
 
 #include "compiler/transforms/Pipeline.h"
@@ -13,7 +13,7 @@
 
 namespace kiln::testing {
 
-/// Has layouts and polynomials, and compiles nothing.
+/// A target with layouts and polynomials that compiles nothing.
 struct LayoutTarget : Target {
   explicit LayoutTarget(std::int64_t tile = 16, TargetHooks hooks = {}) : Target({}, withLayouts(hooks, tile), {}) {}
 
@@ -35,7 +35,7 @@ struct Context : mlir::MLIRContext {
   Context() : MLIRContext(allDialects(), Threading::DISABLED) { loadAllAvailableDialects(); }
 };
 
-/// A pass made of a function.
+/// A pass that runs a function.
 template <class Op> class TestPass : public mlir::PassWrapper<TestPass<Op>, mlir::OperationPass<Op>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestPass)

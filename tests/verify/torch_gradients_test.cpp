@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of whole models beside those of PyTorch's autograd, both in f64 (tests/models/oracle/gradients.py).
+// Gradients of whole models compared with those of PyTorch's autograd, both in f64 (tests/models/oracle/gradients.py).
 #include "gradients.h"
 #include "models.h"
 
@@ -21,9 +21,9 @@ namespace {
 struct TorchCase {
   const char *golden, *model, *entry;
   std::map<std::string, std::int64_t> extents;
-  std::vector<std::string> inputs; // their names of the generator
+  std::vector<std::string> inputs; // the generator's names
   std::int32_t vocabulary = 0, firstToken = 0;
-  unsigned outputs = ~0u; // that the loss is made of
+  unsigned outputs = ~0u; // number of outputs in the loss
 };
 
 const TorchCase cases[] = {
@@ -60,7 +60,7 @@ verify::SharedTensor generatedWeight(const std::string &name, const std::vector<
   return std::make_shared<const verify::Tensor>(std::move(tensor));
 }
 
-/// Of a model of these tests, or one that is too large for the others of them.
+/// Returns the graph of a model of these tests, or of one that is too large for the other tests.
 Graph graphNamed(const std::string &name) {
   for (const TracedModel &model : models())
     if (model.name == name)
@@ -111,7 +111,7 @@ TEST_P(TorchGradients, AreTheSame) {
   const std::string prefix = std::string(GetParam().golden) + "|";
   auto function = module->lookupSymbol<mlir::func::FuncOp>(GetParam().entry);
   auto parameters = parametersOf(function);
-  parameters.remove_if([](const auto &each) { return each.first.contains("running_"); }); // no parameters to PyTorch
+  parameters.remove_if([](const auto &each) { return each.first.contains("running_"); }); // no parameters in PyTorch
   ASSERT_TRUE(addGradients(function, parameters, GetParam().outputs));
   std::map<std::string, std::vector<std::int64_t>> shapes;
   for (const Parameter &parameter : graph.parameters)
@@ -135,7 +135,7 @@ TEST_P(TorchGradients, AreTheSame) {
     for (std::int64_t copy = 0; copy < parameter.second; ++copy) {
       const std::string name = nameOf(parameter.first.str(), copy, graph);
       const std::vector<float> expected = golden.floats(prefix + name + ".value");
-      // Of all gradients of the copy, and where these are nothing but rounding (biases of keys), of the model.
+      // Relative to all gradients of the copy or, where these are only rounding errors (biases of keys), of the model.
       const double most = std::max<double>(golden.floats(prefix + name + ".max")[0], 1e-9 * loss);
       for (std::size_t i = 0; i < expected.size(); ++i, ++compared) {
         const auto at = static_cast<std::size_t>(counter_token("gradient." + name, i, static_cast<std::int32_t>(each)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes that are wrong, among those of the pipeline: the first one that changes a result is named, with the entry, the
-// output and the element.
+// Incorrect passes in the pipeline: the first pass that changes a result is named, with the entry, the output and the
+// element.
 #include <kiln/dsl.h>
 
 #include "compiler/dialect/KilnDialect.h"
@@ -26,7 +26,7 @@ template <std::int64_t Width> struct Half {
   constexpr auto forward(const tensor auto &x) const { return fc(x) * 0.5; }
 };
 
-/// Something of everything: a difference, a transposed product, layers, a loop, states.
+/// A model with a difference, a transposed product, layers, a loop, states.
 struct Everything : Model {
   Stack<3, Half<6>> layers{"layers"};
 
@@ -64,7 +64,7 @@ struct Everything : Model {
 
 using Change = std::function<void(mlir::ModuleOp)>;
 
-/// Where the wrong pass stands: behind so many steps of the pipeline.
+/// The position of the incorrect pass: after which stage of the pipeline.
 enum class Stage { Imported, Formed, Lowered };
 
 struct Verified {
@@ -88,7 +88,7 @@ Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> 
   addWrong(passes);
   if (stage != Stage::Lowered)
     kd::buildPipeline(passes, {});
-  // A pass that is found to be wrong fails.
+  // A pass fails if it is found to be incorrect.
   EXPECT_EQ(succeeded(passes.run(*module)), verifier.difference().empty());
   return {verifier.difference(), verifier.counts()};
 }
@@ -101,7 +101,7 @@ std::string differenceOf(Stage stage, const Change &change, const StorageChoices
       .difference;
 }
 
-/// Of every op of the kind.
+/// Returns a change of every op of this kind.
 template <class Op> Change each(std::function<void(Op)> change) {
   return [change](mlir::ModuleOp module) {
     llvm::SmallVector<Op> ops;
@@ -156,7 +156,7 @@ TEST(WrongPass, TakesAMoveForAView) {
     op.replaceAllUsesWith(kd::ReshapeOp::create(builder, op.getLoc(), op.getType(), op.getX()).getResult());
     op.erase();
   });
-  // The smallest extents have one row, where that is the same.
+  // The smallest dimensions have one row, where the result is the same.
   EXPECT_THAT(differenceOf(Stage::Imported, change), MatchesRegex("test-change changed \"y\" of move: .*rows=[2-9].*"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A headless Chromium, by its DevTools protocol over a pipe: messages of JSON, each with a zero behind it.
+// Controls a headless Chromium with the DevTools protocol over a pipe: JSON messages, each terminated by a zero.
 import { spawn } from 'node:child_process';
 
 export class Browser {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node browser_test.mjs PAGE NATIVE PICTURE CHROMIUM: the page in a headless Chromium says what native libraries do: isolated
-// from other origins, with threads; not isolated; and isolated where threads cannot be had. What the first one shows is saved
-// as PICTURE.
+// node browser_test.mjs PAGE NATIVE PICTURE CHROMIUM: checks that the page in a headless Chromium has the results of
+// native libraries: cross-origin isolated, with threads; not isolated; and isolated without threads. A screenshot of
+// the first one is saved as PICTURE.
 import assert from 'node:assert';
 import { execFileSync } from 'node:child_process';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -17,12 +17,12 @@ const logits = wanted.pictures[1].slice(0, 10), best = logits.indexOf(Math.max(.
 const names = ['T-shirt', 'trouser', 'pullover', 'dress', 'coat', 'sandal', 'shirt', 'sneaker', 'bag', 'boot'];
 const browser = new Browser(chromium);
 
-/// Opens the page, and expects what it says of threads. Returns the tab.
+/// Opens the page, and checks what it reports about threads. Returns the tab.
 async function open(folder, headers, threads, rate) {
   const server = await serve(folder, 0, headers);
   const asked = new URLSearchParams({ prompt, characters: count, temperature: 0, picture: 1, threads: 2 });
   const tab = await browser.open(`http://127.0.0.1:${server.address().port}/?${asked}`, 1000, 760);
-  // An isolated page moves to a process of its own, and for a moment there is none to ask.
+  // An isolated page moves to a separate process, during which there is none to query.
   const state = () => tab.evaluate('document.body?.dataset.state ?? "loading"').catch(() => 'loading');
   for (let tries = 0; (await state()) === 'loading' && tries < 600; ++tries)
     await new Promise(resume => setTimeout(resume, 100));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the page must say, by native libraries of the same models: native PROMPT COUNT, as JSON.
+// The page's expected results, from native libraries of the same models: native PROMPT COUNT, as JSON.
 #include "char_gpt/vocabulary.h"
 #include "looker.hpp"
 #include "support/session.h"
@@ -32,7 +32,7 @@ int main(int argc, char **argv) try {
     text += char_gpt::vocabulary[static_cast<std::size_t>(tokens.back())];
   }
   for (char &c : text)
-    c = c == '\n' ? '|' : c; // JSON's strings have no line ends
+    c = c == '\n' ? '|' : c; // JSON strings have no line breaks
   std::printf("{\"text\": \"%s\", \"pictures\": [", text.c_str());
 
   looker::Model vit;

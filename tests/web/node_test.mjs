@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node node_test.mjs PAGE NATIVE MODULE ...: the page's models in Node say what native libraries do; what modules of one of
-// them take.
+// node node_test.mjs PAGE NATIVE MODULE ...: checks that the page's models in Node have the results of native
+// libraries, and the sizes of modules with one of them.
 import assert from 'node:assert';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 
 const [page, native, ...modules] = process.argv.slice(2);
-const script = readFileSync(`${page}/web.js`, 'base64'); // as a module, which Node makes of no .js without being told
+// as a data URL, since Node does not import a .js file as a module by default
+const script = readFileSync(`${page}/web.js`, 'base64');
 const { load, Looker, Writer } = await import(`data:text/javascript;base64,${script}`);
-const prompt = 'And God said, ', count = 300; // beyond the context, which begins anew then
+const prompt = 'And God said, ', count = 300; // longer than the context, which then restarts
 const wanted = JSON.parse(execFileSync(native, [prompt, 200]));
 const exports = await load(readFileSync(`${page}/models.wasm`));
 
@@ -28,7 +29,7 @@ wanted.pictures.forEach((results, n) => {
   seen.forEach((share, i) => assert(Math.abs(share - results[10 + i]) < 1e-5, `picture ${n}, seen ${i}`));
 });
 
-assert.throws(() => new Writer(exports, new Uint8Array(100)), /safetensors/); // said in words
+assert.throws(() => new Writer(exports, new Uint8Array(100)), /safetensors/); // with an error message
 const sizes = modules.map(module => statSync(module).size);
 assert(sizes.every(size => size <= 156000), `one model takes ${sizes} bytes`);
 console.log(`${count} characters, ${wanted.pictures.length} pictures; modules of one model take ${sizes} bytes`);

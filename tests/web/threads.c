@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What threads_test.mjs has beside the page's module with threads: loops of its own, and who ran the tasks of models.
- */
+/* Additions of threads_test.mjs to the page's module with threads: test loops, and counts of the tasks that each
+ * worker ran. */
 #include "exports.h"
 
 enum { MOST_WORKERS = 8, MOST_TASKS = 1000 };
@@ -23,7 +23,7 @@ static void note(void *context, uint32_t index, uint32_t worker) {
   __atomic_store_n(&is_busy[worker], 0, __ATOMIC_SEQ_CST);
 }
 
-/* Indices that had no turn or several, and worker numbers that two tasks had at a time. */
+/* Returns the number of indices that did not run exactly once, and of worker numbers that two tasks used at a time. */
 EXPORT(mistakes_of_loop) uint32_t mistakes_of_loop(uint32_t count) {
   mistakes = 0;
   for (uint32_t i = 0; i < count; ++i)
@@ -40,7 +40,7 @@ static void wait_for_all(void *context, uint32_t index, uint32_t worker) {
   }
 }
 
-/* Returns only if each thread has a task of its own. */
+/* Returns only if each thread runs one task. */
 EXPORT(meet) void meet(void) {
   arrived = 0;
   run(executor->workers, wait_for_all);
@@ -55,14 +55,14 @@ static void run_inner(void *context, uint32_t index, uint32_t worker) {
   run(index, end);
 }
 
-/* How many tasks ended of loops of 0, 1, ... count - 1 tasks inside of a loop. */
+/* Returns how many tasks ended in loops of 0, 1, ... count - 1 tasks nested in a loop. */
 EXPORT(tasks_inside) uint32_t tasks_inside(uint32_t count) {
   ended = 0;
   run(count, run_inner);
   return ended;
 }
 
-/* An executor that counts the tasks of each worker, and has another one run them. */
+/* An executor that counts the tasks of each worker, and delegates to another one. */
 typedef struct loop_t {
   task_t task;
   void *context;
@@ -79,7 +79,7 @@ static void count_loop(void *self, uint32_t count, task_t task, void *context) {
   other->parallel_for(other->self, count, run_counted, &loop);
 }
 
-/* From here on, if models are not open yet. */
+/* Starts counting; must be called before models are opened. */
 EXPORT(count_tasks) void count_tasks(void) {
   static kiln_executor_t counting;
   counting = (kiln_executor_t){(void *)(uintptr_t)executor, executor->workers, count_loop};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node threads_test.mjs PAGE MODULE: the page's models on threads of Node, beside the module that has one, to the bit. MODULE
-// is the one with threads, and with loops of threads.c.
+// node threads_test.mjs PAGE MODULE: compares the page's models on threads of Node, bit for bit, with the
+// single-threaded module. MODULE is the one with threads and with the loops of threads.c.
 import assert from 'node:assert';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -21,7 +21,8 @@ function startHelper(job) {
   return once(workers.at(-1), 'message');
 }
 
-/// Two functions. The bits of logits behind a prompt, behind more of it, and behind each of some characters; of pictures.
+/// Returns two functions: the bits of logits after a prompt, after a longer one, and after each of some characters; of
+/// images.
 function makeModels(exports) {
   new Writer(exports, gpt); // opens the model
   const looker = new Looker(exports, vit);
@@ -46,7 +47,7 @@ for (const threads of [1, 2, 3]) {
   exports.count_tasks();
   const ran = () => Array.from({ length: threads }, (_, worker) => exports.tasks_of(worker));
   makeModels(exports).forEach((answer, model) => {
-    // Until each thread has had tasks, which a machine that is busy may put off. One thread needs no executor.
+    // Repeats until each thread has run tasks, which a busy machine may delay. One thread needs no executor.
     const before = ran(), idle = () => threads > 1 && ran().some((tasks, worker) => tasks === before[worker]);
     for (let repeat = 0; repeat < 3 || (repeat < 1000 && idle()); ++repeat)
       assert.deepEqual(answer(), wanted[model], `${threads} threads, model ${model}`);

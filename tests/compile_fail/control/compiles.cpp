@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A right model: check.sh must not pass it.
+// A correct model: check.sh must not pass it.
 // expect: linear requires the input width to equal the weight's
 #include "../cases/case.h"
 using namespace kiln;

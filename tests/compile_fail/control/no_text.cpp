@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wrong program that expects nothing: check.sh must not pass it.
+// An incorrect program without an expected text: check.sh must not pass it.
 #include "../cases/case.h"
 using namespace kiln;
 static_assert(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A wrong model that another rule refuses: check.sh must not pass it.
+// An incorrect model that another rule rejects: check.sh must not pass it.
 // expect: softmax requires an axis within the rank
 #include "../cases/case.h"
 using namespace kiln;

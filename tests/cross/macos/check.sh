@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Links a program for macOS with all of an archive, and runs it: check.sh CLANG LD NM ARCHITECTURE ARCHIVE [CC [EMULATOR ...]]
+# Links a program for macOS with all of an archive, and runs it: check.sh CLANG LD NM ARCHITECTURE ARCHIVE [CC [EMULATOR
+# ...]]
 #   - every global symbol that the archive defines begins with its name, tiny_gpt_
-#   - it needs nothing but what it defines and libSystem.tbd lists
+#   - undefined symbols are defined in the archive or listed in libSystem.tbd
 #   - no section runs code before main
-#   - on Linux, by run.c, which CC compiles, it does what program.c says; without CC it is not run
+#   - on Linux program.c succeeds under run.c, which CC compiles; without CC it is not run
 set -eu
 clang=$1 ld=$2 nm=$3 architecture=$4 archive=$5
 shift 5

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for macOS with a library: what it computes is what the compiler evaluated (its self-test), and the same
- * with threads, with weights of a file that it wrote, and with a packed file. Status: 0, or which step went wrong. */
+/* A macOS program with a library: its results are those that the compiler evaluated (the self-test), also with
+ * threads, with weights of a file that it wrote, and with a packed file. Exit status: 0, or the number of the
+ * failing step. */
 #include "tiny_gpt.h"
 
 #include <string.h>
 
 enum { TOKENS = 3, MOST = 1 << 16 };
 
-/* What the self-test binds; no header has it. */
+/* Used by the self-test; no header declares it. */
 kiln_status_t tiny_gpt_bind_counter(tiny_gpt_t *model, kiln_error_t *error);
 
 static kiln_error_t error;
@@ -25,7 +26,7 @@ static int is_same(const tiny_gpt_t *model, const kiln_executor_t *executor) {
   return is_run(model, executor, got) && memcmp(got, wanted, sizeof got) == 0;
 }
 
-/* Bound from files: of weights, and packed. */
+/* Binds weights from files: a weight file, and a packed file. */
 static int is_kept(tiny_gpt_t *model, tiny_gpt_t *other, const char *path) {
   return tiny_gpt_save_weights(model, path, &error) == KILN_OK &&
          tiny_gpt_bind_weights(other, path, &error) == KILN_OK && is_same(other, 0) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run PROGRAM [ARGUMENT ...]: runs a program for macOS, of this CPU's architecture, on Linux, as far as tests of
- * libraries need it: it has no threads of its own before main, and calls of the system what is in the table below. */
+/* run PROGRAM [ARGUMENT ...]: runs a macOS program, of this CPU's architecture, on Linux, as far as library tests
+ * need it: the program has no threads before main, and calls only the system functions in the table below. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void stop(const char *why, const char *what) {
   exit(120);
 }
 
-/* --- What macOS does otherwise than Linux; its numbers stand in runtime/darwin. */
+/* --- Differences between macOS and Linux; macOS's constants are in runtime/darwin. */
 
 static int *darwin_error(void) { return &errno; }
 
@@ -94,7 +94,7 @@ static int darwin_strerror_r(int number, char *text, size_t room) {
 static void darwin_bzero(void *to, size_t count) { memset(to, 0, count); }
 
 #if defined(__aarch64__)
-/* Arguments behind the named ones lie on the stack there, eight bytes each; a list of them is their address. */
+/* Variadic arguments are passed on the stack there, eight bytes each; a va_list is their address. */
 static int darwin_open(const char *path, int flags, long a, long b, long c, long d, long e, long f, int mode) {
   (void)a, (void)b, (void)c, (void)d, (void)e, (void)f;
   return open_file(path, flags, mode);
@@ -225,11 +225,11 @@ static void *find(const char *name) {
   return NULL;
 }
 
-/* --- The program: segments where they want to be but for a distance, and the lists of what the linker left to do. */
+/* --- The program: its segments, relocated by one distance, and the linker's rebase and bind lists. */
 
 typedef struct program_t {
   const char *image;
-  char *memory;        /* of the first segment that is there */
+  char *memory;        /* of the first segment with contents */
   uint64_t begin, end; /* addresses that it was linked for */
   uint64_t segments[16];
   unsigned count;
@@ -260,7 +260,7 @@ static char *place_of(const program_t *program, uint64_t address) {
   return program->memory + (address - program->begin);
 }
 
-/* `count` pointers, which are `skip` bytes apart, move as far as the program does; returns the address behind them. */
+/* Rebases `count` pointers, which are `skip` bytes apart. Returns the address after them. */
 static uint64_t move(const program_t *program, uint64_t address, uint64_t count, uint64_t skip) {
   for (; count > 0; --count, address += 8 + skip) {
     const char *const moved = place_of(program, long_at(place_of(program, address)));
@@ -269,7 +269,7 @@ static uint64_t move(const program_t *program, uint64_t address, uint64_t count,
   return address;
 }
 
-/* The same become the address of a function of the system. */
+/* Binds `count` pointers to a system function. Returns the address after them. */
 static uint64_t bind(const program_t *program, uint64_t address, uint64_t count, uint64_t skip, const char *name) {
   for (; count > 0; --count, address += 8 + skip) {
     void *const function = find(name);
@@ -278,7 +278,7 @@ static uint64_t bind(const program_t *program, uint64_t address, uint64_t count,
   return address;
 }
 
-/* Numbers in the order in which they stand in a list, whatever the order of arguments is. */
+/* Reads the numbers in the order of the list: the order of evaluation of arguments is unspecified. */
 typedef struct run_t {
   uint64_t count, skip;
 } run_t;
@@ -294,7 +294,7 @@ static void move_pointers(const program_t *program, uint32_t offset, uint32_t by
     const unsigned char code = *at & 0xF0, small = *at & 0x0F;
     run_t run;
     ++at;
-    if (code == 0x20) /* where: a segment, and how far in it */
+    if (code == 0x20) /* location: a segment, and an offset in it */
       address = program->segments[small] + take_number(&at);
     else if (code == 0x30)
       address += take_number(&at);
@@ -325,7 +325,7 @@ static void bind_pointers(const program_t *program, uint32_t offset, uint32_t by
       take_number(&at);
     else if (code == 0x40)
       name = (const char *)at, at += strlen(name) + 1;
-    else if (code == 0x70) /* where: a segment, and how far in it */
+    else if (code == 0x70) /* location: a segment, and an offset in it */
       address = program->segments[small] + take_number(&at);
     else if (code == 0x80)
       address += take_number(&at);
@@ -337,7 +337,7 @@ static void bind_pointers(const program_t *program, uint32_t offset, uint32_t by
       address = bind(program, address, 1, small * 8u, name);
     else if (code == 0xC0)
       run = take_run(&at), address = bind(program, address, run.count, run.skip, name);
-    else if (code != 0x00 && code != 0x10 && code != 0x50) /* the end of one, a library, a type */
+    else if (code != 0x00 && code != 0x10 && code != 0x50) /* the end of one entry, a library, a type */
       stop("there is another code among", "pointers to bind");
   }
 }
@@ -380,7 +380,7 @@ int main(int count, char **arguments) {
     if (word_at(command) == 0x80000022) { /* LC_DYLD_INFO_ONLY */
       move_pointers(&program, word_at(command + 8), word_at(command + 12));
       bind_pointers(&program, word_at(command + 16), word_at(command + 20));
-      bind_pointers(&program, word_at(command + 32), word_at(command + 36)); /* those that might wait */
+      bind_pointers(&program, word_at(command + 32), word_at(command + 36)); /* lazy bindings */
     } else if (word_at(command) == 0x80000028) {                             /* LC_MAIN */
       entry = long_at(command + 8);
     }

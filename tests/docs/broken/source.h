@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What page.md quotes wrongly.
+// The file that page.md quotes incorrectly.
 inline constexpr int answer = 42;

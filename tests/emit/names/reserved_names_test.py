@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tries every keyword, predefined macro and macro of standard headers, as this machine's compilers have them, as each
-kind of name: what the generator takes must compile behind all standard headers, in strict and gnu modes of each
-standard. reserved_names_test.py WRITE_HEADERS"""
+"""Tries every keyword, predefined macro and macro of standard headers of this machine's compilers as each kind of
+name: headers with the names that the generator accepts must compile after all standard headers, in the strict and
+gnu modes of each standard. reserved_names_test.py WRITE_HEADERS"""
 import pathlib
 import re
 import subprocess
@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "compiler" / "emit"))
 sys.dont_write_bytecode = True
 import reserved_names  # noqa: E402
 
-# Not macros, but of the same kind: words of generated headers, types, functions, and what begins such.
+# No macros, but similar: identifiers of generated headers, types, functions, and prefixes of these.
 MORE = """t Model Session View model call handle arguments check count options rows sequence sequences status std
 kiln kiln_call_t KILN_OK int64_t uint64_t size_t int32_t n_extent x_extent
 create destroy bind bind_weights target device get forward H h WEIGHTS ISAS size
@@ -22,7 +22,7 @@ kiln_demo KILN_demo halide_x Halide Kiln index random signal math string Math ne
 
 
 def all_names(modes):
-    """Names that this machine reserves, by asking the preprocessor."""
+    """Returns the names that this machine reserves, found with the preprocessor."""
     names = set(reserved_names.KEYWORDS) | set(MORE) | set(reserved_names.WINDOWS_MACROS)
     for command, is_cxx, is_strict in modes:
         for source in ("", reserved_names.includes(is_cxx, is_strict)):
@@ -30,14 +30,14 @@ def all_names(modes):
             names |= set(re.findall(r"^#define ([A-Za-z]\w*)", text, re.M))
     for words in reserved_names.read_table().values():
         names |= words
-        # "size" makes size_t, "pthread" pthread_create.
+        # "size" may become size_t, "pthread" pthread_create.
         endings = ("_t", "_create", "_destroy", "_device", "_target")
         names |= {w.rpartition("_")[0] for w in words if w.endswith(endings)}
     return sorted(n for n in names if reserved_names.is_name(n))
 
 
 def check(command, is_cxx, is_strict, folder, stems):
-    """The first errors of a program that includes all headers; none: an empty text."""
+    """Returns the first errors of a program that includes all headers, or an empty text."""
     endings = [".h"] + ([".hpp"] if re.search(r"\+\+2", " ".join(command)) else [])
     found = ""
     for ending in endings:
@@ -57,7 +57,7 @@ def main():
         file = pathlib.Path(folder, "names")
         file.write_text("\n".join(names) + "\n")
         result = subprocess.run([sys.argv[1], str(file), folder], capture_output=True, text=True)
-        # Models that differ in case alone have one guard, so that no program includes both.
+        # Models that differ only in case share an include guard, so that no program includes both.
         stems = list({stem.upper(): stem for stem in re.findall(r"^wrote (\w+)$", result.stdout, re.M)}.values())
         refused = re.findall(r"^refused (\w+) (\w*): (.*)$", result.stdout, re.M)
         print(f"{len(names)} names, {len(stems)} headers, {len(refused)} refused, {len(modes)} modes of compilers")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls the class of wide.hpp, which write_headers wrote, with views of right and of wrong sizes. The C functions are
-// this program's own, so that it needs no library.
+// Calls the class of wide.hpp, which write_headers wrote, with views of correct and incorrect sizes. This program
+// defines the C functions itself, so that it needs no library.
 #include "wide.hpp"
 
 #include <cstdio>
@@ -47,7 +47,7 @@ static void expect(const char *words, kiln_status_t status, const kiln_error_t &
     ++failures;
   }
 }
-// A macro, since arguments in braces are no expressions.
+// A macro, since brace-enclosed arguments are no expressions.
 #define EXPECT(words, ...)                                                                                             \
   do {                                                                                                                 \
     error = {KILN_OK, "nothing was written"};                                                                          \
@@ -77,7 +77,7 @@ int main() {
   EXPECT(nullptr, model.narrow(call, {x.data(), 4}, {y.data(), 4}));
   EXPECT("narrow: output \"y\": wrong size of dimension 0; expected 4, got -1",
          model.narrow(call, {x.data(), 4}, {y.data(), -1}));
-  // Arrays may be longer than a tensor whose extents are known, and not shorter.
+  // Arrays may be longer than a tensor of known dimensions, but not shorter.
   EXPECT(nullptr, model.narrow(call, four, {nine, 4}));
   EXPECT("narrow: output \"y\": too few elements; expected 8, got 6", model.narrow(call, four, {six, 4}));
 
@@ -91,7 +91,7 @@ int main() {
          model.fixed(call, in.first(5), out.first(6)));
   EXPECT("fixed: output \"y\": wrong number of elements; expected 6, got 0", model.fixed(call, four, out.first(0)));
 
-  // Two sequences of 3 and 2 rows.
+  // Two sequences with 3 and 2 rows.
   const std::int64_t lengths[] = {3, 2};
   const kiln_sequence_t sequences[] = {{nullptr, &lengths[0]}, {nullptr, &lengths[1]}};
   EXPECT(nullptr, model.narrow_batch(call, sequences, in.first(5), out.first(10)));
@@ -107,7 +107,7 @@ int main() {
   EXPECT("many: input \"c\": wrong size of dimension 0; expected 8, got 7", model.many(call, many));
   many.c = {};
   lastC = in.data();
-  EXPECT(nullptr, model.many(call, many)); // the library says that c is null
+  EXPECT(nullptr, model.many(call, many)); // null pointers are checked by the library
   if (lastC)
     ++failures;
   wide_many_arguments_t plain{};
@@ -118,7 +118,7 @@ int main() {
   if (lastExtent != 5 || lastC != four || lastZ != six)
     ++failures;
 
-  // Nobody asks for words.
+  // The error pointer may be null.
   call.error = nullptr;
   if (model.fixed(call, three, six) != KILN_EXTENT_OUT_OF_RANGE || calls != 12)
     std::printf("%d calls; expected 12\n", calls), ++failures;

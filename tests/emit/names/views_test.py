@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles views.cpp with a generated header, runs it, and tries the header as a compiler of older C++ sees it.
+"""Compiles views.cpp with a generated header, runs it, and checks the header with a compiler of older C++.
 views_test.py WRITE_HEADERS"""
 import pathlib
 import subprocess

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// write_headers FOLDER: writes those of the model "wide", whose views and structs of arguments views.cpp uses.
-// write_headers FILE FOLDER: writes headers of models that have each name of FILE as an input, an output, an extent, an
-// entry and their own, as far as the generator takes it. It prints "refused KIND NAME" for each that it does not, and
-// "wrote STEM" for each pair of headers.
+// write_headers FOLDER: writes the headers of the model "wide", whose views and argument structs views.cpp uses.
+// write_headers FILE FOLDER: writes headers of models that have each name of FILE as an input, an output, a dimension,
+// an entry and the model's own name, as far as the generator accepts it. It prints "refused KIND NAME" for each name
+// that it rejects, and "wrote STEM" for each pair of headers.
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/Names.h"
 
@@ -15,7 +15,7 @@
 namespace kiln {
 namespace {
 
-/// A run-time extent of the name, cut to what a symbol holds.
+/// Returns a dynamic dimension with the name, truncated to the capacity of a symbol.
 Dim dimOf(const std::string &name) {
   Dim dim("n", 1, 8);
   std::fill(std::begin(dim.symbols[0].name), std::end(dim.symbols[0].name), '\0');
@@ -27,7 +27,7 @@ void addArgument(EntryInterface &entry, const std::string &name, const Dim &exte
   entry.arguments.push_back({name, ElementType::f32, {extent}, isOutput, {}});
 }
 
-/// What is wrong with the model's names; empty: its headers are written.
+/// Writes the model's headers. Returns an empty string, or the error in the model's names.
 std::string write(const ModelInterface &model, const std::string &folder) {
   if (std::string wrong = checkModelName(model.name); !wrong.empty())
     return wrong;
@@ -49,7 +49,7 @@ EntryInterface plainEntry(const std::string &name) {
   return entry;
 }
 
-/// An entry whose tensors have the names, as its extents have others, and its batched one.
+/// Adds an entry whose tensors and dimensions have these names, and its batched entry.
 void addEntries(ModelInterface &model, const std::vector<std::string> &names, const std::vector<std::string> &extents) {
   EntryInterface entry, batch;
   entry.name = fmt::format("e{}", model.entries.size());
@@ -57,7 +57,7 @@ void addEntries(ModelInterface &model, const std::vector<std::string> &names, co
   batch.single = entry.name;
   const Dim sequences = dimOf("sequences"), rows = dimOf("rows");
   batch.symbols = {sequences.symbols[0], rows.symbols[0]};
-  std::set<std::string> macros; // which extents that differ in case alone would share
+  std::set<std::string> macros; // which dimensions that differ only in case would share
   std::vector<Dim> own;
   for (const std::string &name : extents)
     if (const Dim extent = dimOf(name); macros.insert(macroName(extent.symbols[0].name)).second) {

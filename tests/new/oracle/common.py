@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases have in common: their weights by name, how they are written down, attention."""
+"""Shared by the cases: their weights by name, their output files, attention."""
 import json
 import math
 import os
@@ -16,7 +16,7 @@ CASES = {}
 
 
 class Weights:
-    """A tensor by its name and extents, remembered for tensors.txt."""
+    """Returns a tensor by its name and dimensions, and records it for tensors.txt."""
 
     def __init__(self, prefix="", element="f32"):
         self.prefix, self.element, self.known = prefix, element, {}
@@ -37,7 +37,7 @@ class Weights:
 
 
 def case(name, config, weights, inputs, run, files=()):
-    """`run(weights, input)` gives the numbers of an input."""
+    """Registers a case; `run(weights, input)` returns the result for an input."""
 
     def write():
         folder = os.path.join(HERE, "../cases", name)
@@ -61,7 +61,7 @@ def case(name, config, weights, inputs, run, files=()):
 
 
 def attend(q, k, v, heads, shared=None, causal=False):
-    """Softmax attention of [tokens, heads * width]; each head of keys and values serves heads / shared of queries."""
+    """Softmax attention of [tokens, heads * width]; each key and value head serves heads / shared query heads."""
     tokens, shared = q.shape[0], shared or heads
     q, k, v = (x.reshape(x.shape[0], n, -1).transpose(0, 1) for x, n in ((q, heads), (k, shared), (v, shared)))
     k, v = (x.repeat_interleave(heads // shared, 0) for x in (k, v))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders that write: GPT-2, those of today, Phi."""
+"""Decoders that generate text: GPT-2, Llama-like models, Phi."""
 import math
 
 import torch
@@ -8,7 +8,8 @@ from common import IDS, Weights, attend, case
 
 
 def llama3_scaled(frequencies, factor=8, low=1, high=4, original=64):
-    """Wavelengths of more than `original` tokens are `factor` times longer, with a smooth step before (Llama 3.1)."""
+    """Makes wavelengths of more than `original` tokens `factor` times longer, with a smooth transition below (Llama
+    3.1)."""
     wavelengths = 2 * math.pi / frequencies
     smooth = (original / wavelengths - low) / (high - low)
     between = (1 - smooth) * frequencies / factor + smooth * frequencies
@@ -17,9 +18,10 @@ def llama3_scaled(frequencies, factor=8, low=1, high=4, original=64):
 
 
 def yarn_scaled(frequencies, base=100, factor=4, fast=4, slow=1, original=64):
-    """YaRN as published models have it: by number from the pair that turns `fast` times to that of `slow` times."""
+    """YaRN as in released models: interpolates between the pair with `fast` rotations and the pair with `slow`
+    rotations."""
 
-    def pair(turns):  # that turns so often in the original text
+    def pair(turns):  # that has this number of rotations in the original context
         return math.log(original / (2 * math.pi * turns)) / math.log(base) * len(frequencies)
 
     first, last = math.floor(pair(fast)), math.ceil(pair(slow))
@@ -28,7 +30,7 @@ def yarn_scaled(frequencies, base=100, factor=4, fast=4, slow=1, original=64):
 
 
 def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies, amplitude=1):
-    """Rotary positions: of the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
+    """Rotary positions: in the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
     x = x.reshape(x.shape[0], heads, -1)
     turned = turned or x.shape[-1]
     half = turned // 2
@@ -133,7 +135,7 @@ def llama_logits(w, ids, heads=4, shared=2, head=8, base=1e4, epsilon=1e-5, kind
 
 
 def frequencies(scaled, head=16, base=100):
-    """Of the pairs of a head."""
+    """Returns the frequencies of a head's pairs."""
     numbers = scaled(base ** (-torch.arange(head // 2).double() * 2 / head)).tolist()
     return "\n".join(f"{number:.17g}" for number in numbers) + "\n"
 

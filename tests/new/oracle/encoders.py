@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders of texts: BERT and its kin."""
+"""Text encoders: BERT and similar models."""
 import json
 
 import torch
@@ -52,7 +52,7 @@ def encoder_rows(w, ids, prefix, names, width=32, heads=4, hidden=128, epsilon=1
 
 
 def scores(w, rows, dense, norm, table, bias, width=32, epsilon=1e-12):
-    """Of every word for every row."""
+    """Returns the logits of every word for every row."""
     y = F.layer_norm(F.gelu(F.linear(rows, *w.linear(dense, width, width))), (width,), *w.norm(norm, width), epsilon)
     return F.linear(y, w(table, 67, width), w(bias, 67))
 
@@ -82,7 +82,7 @@ BERT = {
 
 def bert_words(w, ids):
     rows = encoder_rows(w, ids, "bert.", BERT_NAMES)
-    w.linear("bert.pooler.dense", 32, 32)  # in the file and without use
+    w.linear("bert.pooler.dense", 32, 32)  # in the file but unused
     w.linear("cls.seq_relationship", 2, 32)
     head, table = "cls.predictions.", "bert.embeddings.word_embeddings.weight"
     return scores(w, rows, head + "transform.dense", head + "transform.LayerNorm", table, head + "bias")
@@ -170,7 +170,7 @@ case(
 
 def distilbert_words(w, ids):
     rows = encoder_rows(w, ids, "distilbert.", DISTILBERT_NAMES, segments=0)
-    w("vocab_projector.weight", 67, 32)  # what it holds is the embedding once more
+    w("vocab_projector.weight", 67, 32)  # stored in the file, but a copy of the embedding
     table = "distilbert.embeddings.word_embeddings.weight"
     return scores(w, rows, "vocab_transform", "vocab_layer_norm", table, "vocab_projector.bias")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoders of pictures: ViT, DeiT, and CLIP, which reads texts as well."""
+"""Image encoders: ViT, DeiT, and CLIP, which also encodes texts."""
 import json
 
 import torch
@@ -13,13 +13,13 @@ PICTURE = b"P6\n16 16\n255\n" + bytes(LEVELS.flatten().tolist())
 
 
 def pixels(mean, deviation):
-    """The picture as channels, rows and columns of numbers."""
+    """Returns the image as normalised [channels, rows, columns]."""
     levels = LEVELS.double() / 255
     return ((levels - torch.tensor(mean).double()) / torch.tensor(deviation).double()).permute(2, 0, 1)
 
 
 def vit_rows(w, name, prefix, mean, deviation):
-    """The normed rows of a picture's class token (and of the distillation token)."""
+    """Returns the normed rows of an image's class token (and of the distillation token)."""
     embeddings, tokens = prefix + "embeddings.", ["cls_token"] + ["distillation_token"] * (name == "deit")
     patches = F.conv2d(
         pixels(mean, deviation),
@@ -126,7 +126,7 @@ def clip_rows(w, x, prefix, heads, causal):
 
 
 def clip_vector(w, given):
-    """Of a picture, or of the tokens of a text, the last of which stands for it."""
+    """Returns the vector of an image, or of a text's tokens, whose last token represents it."""
     w("logit_scale", 1)
     if given == "picture.ppm":
         prefix, embeddings = "vision_model.", "vision_model.embeddings."
@@ -145,7 +145,7 @@ def clip_vector(w, given):
     return F.normalize(F.linear(x, w("text_projection.weight", 20, 32)), dim=0)
 
 
-# With what the first files say of generation, too.
+# Includes the generation fields of early files.
 TOWER = {
     "architectures": None,
     "chunk_size_feed_forward": 0,

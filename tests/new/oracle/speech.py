@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whisper: a sound, its log-mel frames, and what PyTorch makes of it."""
+"""Whisper: a sound, its log-mel frames, and PyTorch's results for it."""
 import json
 import math
 import struct
@@ -13,7 +13,7 @@ WAVE_SAMPLES = 2 * 160 * ROWS + 900  # a window, and a part of one
 
 
 def wave():
-    """Three tones that come and go, and some noise, as 16 bits."""
+    """Returns three amplitude-modulated tones, and some noise, as 16-bit samples."""
     t = torch.arange(WAVE_SAMPLES).double() / RATE
     noise = torch.from_numpy(counter.uniform("noise", (WAVE_SAMPLES,))).double()
     x = sum(a * torch.sin(2 * math.pi * f * t) for a, f in ((0.4, 220.0), (0.2, 1730.0), (0.1, 5100.0)))
@@ -24,13 +24,14 @@ def wave():
 def wave_file(samples):
     data = b"".join(int(x).to_bytes(2, "little", signed=True) for x in samples)
     form = struct.pack("<HHIIHH", 1, 1, RATE, 2 * RATE, 2, 16)
-    extra = b"LIST" + struct.pack("<I", 3) + b"abc\0"  # of odd size, to be passed over
+    extra = b"LIST" + struct.pack("<I", 3) + b"abc\0"  # of odd size, to be skipped
     chunks = b"fmt " + struct.pack("<I", len(form)) + form + extra + b"data" + struct.pack("<I", len(data)) + data
     return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks
 
 
 def log_mel(samples):
-    """[BINS, frames] of a window of samples: the transform by its definition, triangles by their corners (Slaney)."""
+    """Returns [BINS, frames] of a window of samples: the Fourier transform by definition, mel triangles by corners
+    (Slaney)."""
     x = F.pad(samples[None, None], (200, 200), mode="reflect")[0, 0].unfold(0, 400, 160)[:-1]
     x = x * (0.5 - 0.5 * torch.cos(2 * math.pi * torch.arange(400).double() / 400))
     turns = torch.outer(torch.arange(201), torch.arange(400)).double() * (2 * math.pi / 400)
@@ -97,14 +98,14 @@ def whisper_logits(w, memory, tokens):
 
 
 def likeliest(scores, allowed):
-    """The best token of those allowed, which no rounding may change."""
+    """Returns the allowed token with the largest logit, which no rounding may change."""
     first, second = sorted(((scores[token].item(), token) for token in allowed), reverse=True)[:2]
     assert first[0] - second[0] > 1e-3
     return first[1]
 
 
 def whisper_tokens(w):
-    """What greedy search writes for each window, one after the other."""
+    """Returns the tokens that greedy search generates for each window, one after the other."""
     written = []
     for samples in windows():
         memory, made = whisper_memory(w, samples), GENERATION
@@ -201,7 +202,7 @@ PREPROCESSOR = {
     "sampling_rate": RATE,
 }
 
-# Tokenizer files as the first checkpoints have them: a token for each byte, the printable ones first.
+# Tokenizer files as in early checkpoints: a token for each byte, the printable ones first.
 SHOWN = [chr(code) for code in range(33, 127)]
 OTHERS = [code for code in range(256) if not 33 <= code < 127 and not (code > 0xA0 and code != 0xAD)]
 LATIN = [chr(code) for code in range(0xA1, 256) if code != 0xAD]

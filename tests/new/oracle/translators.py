@@ -8,7 +8,7 @@ from common import Weights, case
 
 
 def t5_bias(w, name, queries, keys, is_decoder, buckets=32, farthest=128):
-    """[heads, queries, keys] by how far a key is from its query."""
+    """Returns [heads, queries, keys] by the distance of a key from its query."""
     distance = torch.arange(keys)[None] - torch.arange(queries)[:, None]
     bucket = torch.zeros_like(distance)
     if is_decoder:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes ../cases: small checkpoints as they are published, and what PyTorch makes of them in f64.
+"""Writes ../cases: small checkpoints in the formats of released models, and PyTorch's results for them in f64.
 
-A case has its config.json, the tensors of its model.safetensors (tensors.txt: name, element type, extents), and
-golden.txt: a line for each input, then the numbers of the result. Weights are those of tests/models/oracle/counter.py.
-Everything here is written out by torch's functions alone, by the papers and the published names.
-
+A case has its config.json, the tensors of its model.safetensors (tensors.txt: name, element type, dimensions), and
+golden.txt: a line for each input, then the numbers of the result. Weights are those of
+tests/models/oracle/counter.py. All models here are implemented only with torch's functions, from the papers and the
+released tensor names.
   python3 write.py [CASE...]
 """
 import sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands where a spec includes the compiler: the spec then only names its model, and needs nothing but the DSL.
+// Replaces the compiler's header that specs include: the spec then only names its model, and needs only the DSL.
 #pragma once
 
 #include "kiln/dsl.h"
