@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws what words take of each other: three sentences whose words are vectors of two numbers, then three heads with
-// random weights, as they are and causal. Prints the words that change their meaning.
+// Draws the attention between words: three sentences whose words are vectors of two numbers, then three heads with
+// random weights, without and with a causal mask. Prints the words whose meaning changes.
 #include "attention_layers.hpp"
 #include "support/picture.h"
 #include "support/random_weights.h"
@@ -14,7 +14,7 @@ namespace {
 struct Sentence {
   const char *title;
   std::vector<std::string> words;
-  std::vector<float> vectors; // two numbers a word
+  std::vector<float> vectors; // two numbers per word
   std::size_t watched;
 };
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   session.check(model.bind(support::random_weights({ATTENTION_LAYERS_WEIGHTS(SUPPORT_WEIGHT)}, 1), &session.error));
 
   std::vector<support::Matrix> pictures;
-  std::vector<std::vector<float>> kept; // what the pictures show
+  std::vector<std::vector<float>> kept; // the data of the pictures
   kept.reserve(std::size(sentences));
   for (const Sentence &sentence : sentences) {
     const std::size_t n = sentence.words.size();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention from one query to several heads, each with its weights as a second output: what a query takes of each
-// input. Projections have no bias, so that they are the matrices of the textbook.
+// Attention from one query to several heads, each with its weights as a second output. Projections have no bias, so
+// that they are the matrices of the textbook.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 4}, N{"inputs", 1, 64}, M{"queries", 1, 48};
 
 template <std::int64_t In, std::int64_t Out> using Matrix = kiln::Linear<In, Out, false>;
 
-/// Keys and values from the inputs, queries from the inputs too or given.
+/// Keys and values are projections of the inputs, queries of the inputs or of a separate argument.
 template <std::int64_t In, std::int64_t Depth, std::int64_t Out>
 struct ProjectedAttention : kiln::Layer<ProjectedAttention<In, Depth, Out>> {
   using kiln::Layer<ProjectedAttention>::Layer;
@@ -30,8 +30,8 @@ private:
   }
 };
 
-/// Attention over the pixels of an image between 1 x 1 convolutions, added to it (Zhang et al. 2019, SAGAN): scores are
-/// not scaled.
+/// Attention over the pixels of an image between 1 x 1 convolutions, with a residual connection (Zhang et al. 2019,
+/// SAGAN): scores are not scaled.
 template <std::int64_t Channels> struct ImageAttention : kiln::Layer<ImageAttention<Channels>> {
   using kiln::Layer<ImageAttention>::Layer;
   kiln::Conv2d<Channels, Channels / 8, 1> query{"query"}, key{"key"};
@@ -79,13 +79,13 @@ struct AttentionLayers : kiln::Model {
     return keys_values(queries, x);
   }
   constexpr auto self_attention(Inputs x) const { return self(x); }
-  // Positions: learned or of sines, added or in columns of their own.
+  // Positions: learned or sinusoidal, added or in separate columns.
   constexpr auto learned_positions(Inputs x) const { return sum(x + place(kiln::positions<1>(x))); }
   constexpr auto sine_positions(Inputs x) const { return sum(x + kiln::sinusoidal<24>(kiln::positions<1>(x))); }
   constexpr auto joined_positions(kiln::Tensor<kiln::f32, N, 24> x) const {
     return joined(kiln::concat<-1>(x, kiln::sinusoidal<8>(kiln::positions<0>(x))));
   }
-  // Masks: later inputs, or any; -infinity forbids.
+  // Masks: causal, or additive; -infinity masks an input.
   constexpr auto causal(Inputs x) const { return self(x, kiln::causal); }
   constexpr auto masked(Inputs x, kiln::Tensor<kiln::f32, N, N> mask) const { return self(x, kiln::mask(mask)); }
   // Heads.

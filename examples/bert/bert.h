@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019) under the names of their published checkpoints: post-norm,
-// erf GELU, padding by lengths, a pooler, or a head that says which words are masked.
+// BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019) under the tensor names of their checkpoints: post-norm, erf
+// GELU, padding by lengths, a pooler, or a head that predicts masked words.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -13,15 +13,15 @@ inline constexpr kiln::Dim bert_batch{"batch", 1, 8}, bert_tokens{"tokens", 1, 5
 struct BertShape {
   std::int64_t vocabulary, layers, width;
   int heads;
-  std::int64_t segments = 2;       // rows of their table; 0: there is none
+  std::int64_t segments = 2;       // rows of the segment table; 0: no table
   std::int64_t first_position = 0; // the row of the first token's position
   std::int64_t positions = 512;
-  std::int64_t hidden = 4 * width; // of the perceptrons
+  std::int64_t hidden = 4 * width; // of the MLPs
   kiln::Activation activation = kiln::Activation::gelu;
-  double epsilon = 1e-12; // last: clang 22 mixes up what stands behind a double in a template argument
+  double epsilon = 1e-12; // last: clang 22 corrupts members after a double in a template argument
 };
 inline constexpr BertShape bert_base{30522, 12, 768, 12}, bert_large{30522, 24, 1024, 16};
-/// Of RoBERTa.
+/// Returns a shape of RoBERTa.
 constexpr BertShape roberta_shape(std::int64_t vocabulary, std::int64_t layers, std::int64_t width, int heads) {
   return {.vocabulary = vocabulary,
           .layers = layers,
@@ -47,7 +47,7 @@ template <BertShape S> struct BertEmbeddings : kiln::Layer<BertEmbeddings<S>> {
   constexpr auto forward(const kiln::tensor auto &tokens, const kiln::tensor auto &segments) const {
     return norm(placed(tokens) + token_type(segments));
   }
-  /// All of the first segment.
+  /// Embeds tokens that are all in the first segment.
   constexpr auto forward(const kiln::tensor auto &tokens) const {
     if constexpr (S.segments == 0)
       return norm(placed(tokens));
@@ -82,7 +82,7 @@ template <BertShape S> struct BertLayer {
   }
 };
 
-/// What the models below share: rows of [batch, tokens, width].
+/// Shared by the models below: rows of [batch, tokens, width].
 template <BertShape S> struct BertRows {
   BertEmbeddings<S> embeddings{"embeddings"};
   kiln::Stack<S.layers, BertLayer<S>> layer{"encoder.layer"};
@@ -92,7 +92,7 @@ template <BertShape S> struct BertRows {
   }
 };
 
-/// The bare encoder with its pooler.
+/// The encoder without a head, with its pooler.
 template <BertShape S> struct Bert : kiln::Model, BertRows<S> {
   static constexpr kiln::Names inputs{"tokens", "segments", "lengths"}, outputs{"hidden", "pooled"};
   kiln::Linear<S.width, S.width> pooler{"pooler.dense"};
@@ -106,7 +106,7 @@ template <BertShape S> struct Bert : kiln::Model, BertRows<S> {
 using BertBase = Bert<bert_base>;
 using BertLarge = Bert<bert_large>;
 
-/// The encoder below a prefix.
+/// The encoder under a name prefix.
 template <BertShape S> struct BertEncoder : kiln::Layer<BertEncoder<S>>, BertRows<S> {
   using kiln::Layer<BertEncoder>::Layer;
 
@@ -115,7 +115,7 @@ template <BertShape S> struct BertEncoder : kiln::Layer<BertEncoder<S>>, BertRow
   }
 };
 
-/// Scores of every word for every row, by the rows of the embedding.
+/// Logits of every word for every row, with the weights of the embedding.
 template <BertShape S> struct MaskedWordHead : kiln::Layer<MaskedWordHead<S>> {
   constexpr MaskedWordHead(const char *name, const char *dense, const char *norm)
       : kiln::Layer<MaskedWordHead>(name), dense(dense), norm(norm, S.epsilon) {}

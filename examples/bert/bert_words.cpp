@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT with its masked-word head, small enough to run at once.
+// BERT with its masked-word head, small enough to run immediately.
 #include "bert.h"
 #include <kiln/generator.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How published checkpoints of BERT and RoBERTa call what the models with a masked-word head have: the first ones have
-// other names for the norms, and all hold parts that these models lack.
+// The tensor names of released BERT and RoBERTa checkpoints in terms of the models with a masked-word head: the first
+// checkpoints have other names for the norms, and all have additional tensors.
 #pragma once
 
 #include "support/checkpoint.h"
@@ -13,7 +13,7 @@ inline const std::vector<support::Rule> bert_checkpoint{
     {"*.beta", {"*.bias"}},
     {"bert.pooler.*", {}},
     {"cls.seq_relationship.*", {}},
-    {"cls.predictions.decoder.*", {}}, // the word embedding and the bias once more
+    {"cls.predictions.decoder.*", {}}, // copies of the word embedding and the bias
     {"*.position_ids", {}},
 };
 inline const std::vector<support::Rule> roberta_checkpoint{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Models of the kind of BERT as a program calls them: of tokens and lengths, all of the first segment. Those of RoBERTa
-// and DistilBERT are the same under names that a checkpoint's rules turn into these.
+// BERT-like models with the inputs of a program: tokens and lengths, all in the first segment. RoBERTa and DistilBERT
+// have the same structure under names that a checkpoint's rules map to these.
 #pragma once
 
 #include "bert.h"
@@ -11,7 +11,7 @@ namespace specs {
 template <BertShape S> inline constexpr kiln::Dim encoder_tokens{"tokens", 1, S.positions};
 template <BertShape S> using EncoderIds = kiln::Tensor<kiln::i32, bert_batch, encoder_tokens<S>>;
 
-/// What stands for a text: its first row, or the mean of its rows.
+/// The vector of a text: its first row, or the mean of its rows.
 enum class Pooling { first, mean };
 
 template <BertShape S> constexpr auto first_row(const kiln::tensor auto &hidden) {
@@ -24,7 +24,7 @@ template <BertShape S> constexpr auto mean_of_rows(const kiln::tensor auto &hidd
   return sums / kiln::cast<kiln::f32>(kiln::reshape<bert_batch, 1>(lengths));
 }
 
-/// Rows of texts, and a vector for each text, of length 1 if `IsNormed`.
+/// Returns the rows of texts, and a vector for each text, of length 1 if `IsNormed`.
 template <BertShape S, Pooling P, bool IsNormed> struct TextEmbedding : kiln::Model {
   static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"hidden", "embedding"};
   BertEncoder<S> bert{"bert"};
@@ -49,7 +49,7 @@ private:
   }
 };
 
-/// Scores of every word for every row.
+/// Returns logits of every word for every row.
 template <BertShape S> struct MaskedWords : kiln::Model {
   static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"};
   BertEncoder<S> bert{"bert"};
@@ -60,7 +60,7 @@ template <BertShape S> struct MaskedWords : kiln::Model {
   }
 };
 
-/// Scores of classes for each text.
+/// Returns class logits for each text.
 template <BertShape S, std::int64_t Classes, kiln::Activation Pooled> struct TextClasses : kiln::Model {
   static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"};
   BertEncoder<S> bert{"bert"};
@@ -72,7 +72,7 @@ template <BertShape S, std::int64_t Classes, kiln::Activation Pooled> struct Tex
   }
 };
 
-/// Scores of classes for each token.
+/// Returns class logits for each token.
 template <BertShape S, std::int64_t Classes> struct TokenClasses : kiln::Model {
   static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"};
   BertEncoder<S> bert{"bert"};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says what word stands behind a mask, with random weights, alone and beside a longer sequence: padding changes
-// nothing.
+// Predicts a masked word, with random weights, by itself and in a batch with a longer sequence: padding has no effect.
 #include "bert_words.hpp"
 #include "support/random_weights.h"
 #include "support/session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Captions for mosaics of four pictures, by a recurrent network that looks at the image before each word (Xu et al.
+// Captions for mosaics of four images, by a recurrent network that attends to the image before each word (Xu et al.
 // 2015) and by a Transformer.
 #pragma once
 
@@ -12,7 +12,7 @@ inline constexpr std::int64_t side = 56, words = 26, longest = 12; // start, and
 inline constexpr kiln::Dim T{"words", 1, longest}, context{"context", T, longest};
 using Image = kiln::Tensor<kiln::f32, side, side>;
 
-/// [..., side, side] with its one channel; images of a batch stand in front.
+/// Reshapes [..., side, side] to one channel; batch dimensions are first.
 template <kiln::tensor X> constexpr auto with_channel(const X &image) {
   if constexpr (X::rank == 2)
     return kiln::reshape<side, side, 1>(image);
@@ -20,7 +20,7 @@ template <kiln::tensor X> constexpr auto with_channel(const X &image) {
     return kiln::reshape<X::shape[0], side, side, 1>(image);
 }
 
-/// The rows [..., Grid * Grid, Width] of features [..., Grid, Grid, Width], each with the vector of its place.
+/// Returns the rows [..., Grid * Grid, Width] of features [..., Grid, Grid, Width], each with its position embedding.
 template <std::int64_t Grid, std::int64_t Width, kiln::tensor X> constexpr auto with_places(const X &features) {
   auto places = kiln::parameter<kiln::f32, Grid * Grid, Width>(features, "places");
   if constexpr (X::rank == 3)
@@ -29,7 +29,7 @@ template <std::int64_t Grid, std::int64_t Width, kiln::tensor X> constexpr auto 
     return kiln::reshape<X::shape[0], Grid * Grid, Width>(features) + places;
 }
 
-/// Convolutions of 3 x 3 in the manner of VGG, and a vector for each place: [14 * 14, 64].
+/// 3 x 3 convolutions in the style of VGG, and a position embedding: [14 * 14, 64].
 struct Convolved : kiln::Layer<Convolved> {
   using Layer::Layer;
   static constexpr std::int64_t grid = 14, places_count = grid * grid, width = 64;
@@ -56,7 +56,7 @@ struct Convolved : kiln::Layer<Convolved> {
   }
 };
 
-/// Patches of 7 x 7 pixels as they are, and a vector for each place: [8 * 8, 64].
+/// Patches of 7 x 7 pixels, and a position embedding: [8 * 8, 64].
 struct Patched : kiln::Layer<Patched> {
   using Layer::Layer;
   static constexpr std::int64_t grid = 8, places_count = grid * grid, width = 64;
@@ -67,8 +67,8 @@ struct Patched : kiln::Layer<Patched> {
   }
 };
 
-/// Show, Attend and Tell: an LSTM that begins with the mean of the features. Attention is soft, a weighted sum of all
-/// places, or hard, the features of one place that is drawn (`glance`).
+/// Show, Attend and Tell: an LSTM whose initial state depends on the mean of the features. Attention is soft, a
+/// weighted sum of all locations, or hard, the features of one sampled location (`glance`).
 template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t Score> struct Recurrent : kiln::Model {
   static constexpr std::int64_t Memory = Features::width, Places = Features::places_count, Grid = Features::grid;
   static constexpr std::int64_t hidden = Hidden;
@@ -80,14 +80,15 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
   kiln::LstmStep<Width + Memory, Hidden> cell{"cell"};
   kiln::Linear<Hidden + Memory + Width, words> head{"head"};
 
-  /// From the mean of what is seen, [1, Memory], or a row for each image of a batch.
+  /// The initial state, from the mean of the features, [1, Memory], or a row for each image of a batch.
   constexpr auto begin_from(const kiln::tensor auto &mean) const {
     return std::tuple{kiln::tanh(first_h(mean)), kiln::tanh(first_c(mean))};
   }
   constexpr auto begin(const kiln::tensor auto &memory) const {
     return begin_from(kiln::reshape<1, Memory>(kiln::mean<0>(memory)));
   }
-  /// From the state before a word y [1, Width]: the next state, what the logits are made of, what is seen [1, Places].
+  /// From the state before a word y [1, Width]: returns the next state, the inputs of the logits, the attention weights
+  /// [1, Places].
   constexpr auto write(const kiln::tensor auto &y, const auto &state, const kiln::tensor auto &keys,
                        const kiln::tensor auto &memory) const {
     auto seen = attention.weights(std::get<0>(state), keys);
@@ -99,7 +100,7 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
     return std::pair{next, kiln::concat<-1>(std::get<0>(next), context, y)};
   }
 
-  /// All words of a sentence at once: logits of what follows each, and what is seen before it.
+  /// Processes all words of a sentence at once: logits of the next word, and attention weights before each word.
   constexpr auto forward(Image image, kiln::Tensor<kiln::i32, T> sentence) const {
     auto memory = features(image);
     auto keys = attention.keys(memory);
@@ -112,7 +113,7 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
     return kiln::outputs(head(std::get<0>(written)), std::get<1>(written));
   }
 
-  // Word by word: what was seen stays in the arena.
+  // Word by word: the features stay in the arena.
   kiln::State<kiln::f32, 1, Hidden> h{"h"}, c{"c"};
   kiln::State<kiln::f32, Places, Score> kept_keys{"keys"};
   kiln::State<kiln::f32, Places, Memory> kept_memory{"memory"};
@@ -133,7 +134,7 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
     c.store(std::get<1>(next));
     return kiln::outputs(head(parts), kiln::reshape<Grid, Grid>(seen));
   }
-  /// A step with hard attention: independent numbers in (0, 1) draw the place.
+  /// A step with hard attention: independent numbers in (0, 1) sample the location.
   constexpr auto glance(kiln::Tensor<kiln::i32, 1> word, kiln::Tensor<kiln::f32, 1, Places> uniform) const {
     auto before = std::tuple{h.read(word), c.read(word)};
     auto seen = attention.weights(std::get<0>(before), kept_keys.read(word));
@@ -152,7 +153,7 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
   }
 };
 
-/// Features, the encoder of a Transformer, and its decoder, which writes the sentence (Vaswani et al. 2017); pre-norm.
+/// Features, a Transformer encoder and a decoder, which writes the sentence (Vaswani et al. 2017); pre-norm.
 template <class Features, std::int64_t EncoderLayers, int Heads> struct Transformer : kiln::Model {
   static constexpr std::int64_t Width = Features::width, Hidden = 4 * Width, Places = Features::places_count;
   static constexpr std::int64_t Grid = Features::grid;
@@ -168,7 +169,7 @@ template <class Features, std::int64_t EncoderLayers, int Heads> struct Transfor
   constexpr auto embed(const kiln::tensor auto &sentence, const kiln::tensor auto &positions) const {
     return embedding(sentence) + kiln::sinusoidal<Width>(positions);
   }
-  /// The logits, and what is seen of each place in the mean of all heads of both blocks.
+  /// Returns the logits, and the attention weights of each location, averaged over all heads of both blocks.
   template <kiln::tensor X> constexpr auto write(const X &x, const auto &memory, const auto &own) const {
     auto [y, first] = decoder0.with_weights(x, memory, own);
     auto [z, second] = decoder1.with_weights(y, memory, own);
@@ -180,7 +181,7 @@ template <class Features, std::int64_t EncoderLayers, int Heads> struct Transfor
   constexpr auto forward(Image image, kiln::Tensor<kiln::i32, T> sentence) const {
     return write(embed(sentence, kiln::positions(sentence)), remember(image), kiln::causal);
   }
-  // Word by word: keys and values of what was seen and written stay in the arena.
+  // Word by word: keys and values of the image and of the words so far stay in the arena.
   constexpr auto look(Image image) const { return decoder1(decoder0(remember(image), kiln::remember), kiln::remember); }
   constexpr auto step(kiln::Tensor<kiln::i32, 1> word) const {
     return write(embed(word, kiln::positions_in<context>(word)), kiln::remembered<Places>, kiln::cached<context>);
@@ -193,7 +194,7 @@ template <class Features, std::int64_t EncoderLayers, int Heads> struct Transfor
   }
 };
 
-/// The models that are trained.
+/// The trained models.
 using TrainedRecurrent = Recurrent<Convolved, 32, 128, 64>;
 using TrainedTransformer = Transformer<Convolved, 1, 4>;
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the two captioners of this folder by PyTorch, on mosaics of four pictures of Fashion-MNIST.
+"""Measures the two captioners of this folder with PyTorch, on mosaics of four images of Fashion-MNIST.
 
 On Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder: `python3 count.py`
-writes how many sentences of the test are right, and how many words that name a picture looked at it, to expected.json,
-and MODEL_sentences.txt: what PyTorch writes under each of the test's mosaics, a letter a word, in lines that end with
-"?" where two words are nearly as likely.
+writes the numbers of correct test sentences, and of words that name an image and attend to it, to expected.json, and
+MODEL_sentences.txt: PyTorch's sentence for each test mosaic, one letter per word, in lines that end with "?" where
+two words are nearly as likely.
 
-A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence names them in the order of reading: "a bag and a
-coat above two boots". The test's are the test pictures, four by four in their order.
+A mosaic has two images above two others, 56 x 56 pixels in all; its sentence names them in reading order: "a bag and
+a coat above two boots". Test mosaics are the test images, four by four in their order.
 """
 import os
 import sys
@@ -35,22 +35,22 @@ def row(left, right):
 
 
 def sentence(labels):
-    """[LONGEST + 2] tokens of the four labels: start, words, end, and -100 for what is not there."""
+    """Returns [LONGEST + 2] tokens of the four labels: start, words, end, and -100 as padding."""
     words = [START, *row(*labels[:2]), ABOVE, *row(*labels[2:]), END]
     return words + [-100] * (LONGEST + 2 - len(words))
 
 
 def mosaics(pictures, labels):
-    """pictures [4 n, 28, 28], labels [4 n]: images [n, 56, 56] and sentences."""
+    """Takes pictures [4 n, 28, 28] and labels [4 n]; returns images [n, 56, 56] and sentences."""
     images = pictures.view(-1, 2, 2, 28, 28).transpose(2, 3).reshape(-1, SIDE, SIDE)
     return images, torch.tensor([sentence(four) for four in labels.view(-1, 4).tolist()])
 
 
-# --- models: begin(images) gives what step needs, step(state, word) gives (logits, seen [n, 14, 14], state) -----------
+# --- models: begin(images) returns the input of step, step(state, word) returns (logits, seen [n, 14, 14], state) -----
 
 
 class Features(nn.Module):
-    """Convolutions of 3 x 3 in the manner of VGG, and the place: [n, 14 * 14, 64]."""
+    """3 x 3 convolutions in the style of VGG, and a position embedding: [n, 14 * 14, 64]."""
 
     GRID = GRID
     PLAN = ((1, 16, False), (16, 16, True), (16, 32, False), (32, 32, True), (32, CHANNELS, False), (CHANNELS, CHANNELS, False))
@@ -70,7 +70,7 @@ class Features(nn.Module):
 
 
 class Patches(nn.Module):
-    """Patches of 7 x 7 pixels as they are, and the place: [n, 8 * 8, 64]."""
+    """Patches of 7 x 7 pixels, and a position embedding: [n, 8 * 8, 64]."""
 
     GRID = 8
 
@@ -84,7 +84,7 @@ class Patches(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Show, Attend and Tell (Xu et al. 2015), soft attention: an LSTM that looks at the features before each word."""
+    """Show, Attend and Tell (Xu et al. 2015), soft attention: an LSTM that attends to the features before each word."""
 
     EMBEDDING, HIDDEN, SCORE = 32, 128, 64
 
@@ -109,7 +109,7 @@ class Recurrent(nn.Module):
         return logits, seen.view(-1, GRID, GRID), state
 
     def glance(self, state, word, uniform):
-        """Hard attention: (logits, the place [n] that the numbers in (0, 1) draw, state)."""
+        """Hard attention: returns (logits, the location [n] that the numbers in (0, 1) sample, state)."""
         h, _, keys, memory = state
         _, seen = self.attention(h, keys, memory)
         place = (seen.log() - (-uniform.log()).log()).argmax(1)
@@ -131,7 +131,7 @@ class Recurrent(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Features, a Transformer's encoder, and its decoder, which writes the sentence; pre-norm."""
+    """Features, a Transformer encoder and a decoder, which writes the sentence; pre-norm."""
 
     HEADS, HIDDEN = 4, 256
 
@@ -170,7 +170,7 @@ class Transformer(nn.Module):
 
 @torch.no_grad()
 def measure(model, pictures, labels):
-    """(sentences right, words right that name a picture, those for which most is seen of where it lies)."""
+    """Returns (correct sentences, correct words that name an image, those that attend most to its quarter)."""
     model.eval()
     right = named = found = 0
     for x, y in zip(pictures.split(1000), labels.split(1000)):
@@ -195,7 +195,8 @@ def measure(model, pictures, labels):
 
 @torch.no_grad()
 def spell(model, pictures, labels, near=1e-3):
-    """A line a mosaic: the likeliest words up to the end; "?" if at one of them the next one's logit is nearer than that."""
+    """Yields a line for each mosaic: the most likely words up to the end; "?" if the next logit of one is closer
+    than `near`."""
     model.eval()
     for x, y in zip(pictures.split(1000), labels.split(1000)):
         images, wanted = mosaics(x.float() / 255, y)

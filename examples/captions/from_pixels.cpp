@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without a convolution: patches, a ViT's encoder, a Transformer's decoder.
+// Without a convolution: patches, a ViT encoder, a Transformer decoder.
 #include "captions.h"
 #include <kiln/generator.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes sentences under mosaics of four pictures of Fashion-MNIST with both models, compares each with the one that
-// PyTorch writes, counts how many are right and how often a model looks where what it names lies: captions_demo [--data
-// FOLDER] [--mosaics N]
-// [--picture FILE.svg [--at NUMBER]]. The dataset is Debian's dataset-fashion-mnist.
+// Writes captions of mosaics of four Fashion-MNIST images with both models, compares each with PyTorch's, counts how
+// many are correct and how often a model attends to the image that it names:
+//   captions_demo [--data FOLDER] [--mosaics N] [--picture FILE.svg [--at NUMBER]]
+// The dataset is Debian's dataset-fashion-mnist.
 #include "captions_recurrent.hpp"
 #include "captions_transformer.hpp"
 
@@ -20,16 +20,16 @@
 namespace {
 
 using namespace captions;
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 constexpr std::size_t grid = 14, width = 64;
 constexpr std::size_t longest = CAPTIONS_RECURRENT_FORWARD_WORDS_MAX; // start, and the words
 
 struct Caption {
   std::vector<std::int32_t> words{start};
-  std::vector<float> seen; // grid * grid for each word behind the start
+  std::vector<float> seen; // grid * grid for each word after the start
 };
 
-/// Writes the likeliest next word, again and again.
+/// Repeatedly writes the most likely next word.
 template <class Model> class Captioner {
 public:
   Captioner(const std::string &weights, std::size_t arenaBytes) : session(arenaBytes) {
@@ -60,8 +60,8 @@ private:
   std::vector<float> memory = std::vector<float>(grid * grid * width);
 };
 
-/// How many sentences are right with hard attention: before each word one place is drawn, whose features are all that
-/// is seen of the image.
+/// Returns how many sentences are correct with hard attention: before each word one location is sampled, and only its
+/// features are used.
 std::size_t count_hard(const char *weights, const support::FashionMnist &data, std::size_t wanted) {
   support::Session session(std::max(CAPTIONS_RECURRENT_LOOK_ARENA_BYTES(1), CAPTIONS_RECURRENT_GLANCE_ARENA_BYTES(1)));
   captions_recurrent::Model model;
@@ -87,8 +87,8 @@ std::size_t count_hard(const char *weights, const support::FashionMnist &data, s
   return right;
 }
 
-/// What PyTorch writes under each mosaic: a line of letters from 'a' on, one a word; one with a '?' at its end has
-/// words that f32 and f64 may choose between.
+/// Returns PyTorch's sentence for each mosaic: a line of letters from 'a' on, one per word; a '?' at its end marks
+/// words that f32 and f64 may choose differently.
 std::vector<std::string> sentences_of_pytorch(const std::string &model) {
   std::istringstream file(support::read_file(CAPTIONS_FOLDER "/" + model + "_sentences.txt"));
   std::vector<std::string> lines;
@@ -98,10 +98,10 @@ std::vector<std::string> sentences_of_pytorch(const std::string &model) {
 }
 
 struct Counts {
-  std::size_t same = 0;  // sentences that PyTorch writes, too, or that are open
-  std::size_t right = 0; // sentences
-  std::size_t named = 0; // words right that name a picture
-  std::size_t found = 0; // of these, those for which most is seen of the quarter where it lies
+  std::size_t same = 0;  // sentences equal to PyTorch's, or marked with '?'
+  std::size_t right = 0; // correct sentences
+  std::size_t named = 0; // correct words that name an image
+  std::size_t found = 0; // of these, those that attend most to the image's quarter
 
   void add(const Mosaic &mosaic, const Caption &caption, const std::string &of_pytorch) {
     std::string letters;
@@ -124,9 +124,9 @@ struct Counts {
   }
 };
 
-/// The mosaic, and what is seen of it before each word.
+/// Draws the mosaic, and the attention before each word.
 void draw(const std::string &path, const Mosaic &mosaic, const Caption &caption) {
-  // Every second pixel is enough to see what it is.
+  // Every second pixel is enough to recognise the image.
   std::vector<float> pixels(half * half);
   for (std::size_t i = 0; i < pixels.size(); ++i)
     pixels[i] = mosaic.pixels[i / half * 2 * side + i % half * 2];

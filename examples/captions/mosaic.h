@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mosaics of four pictures of Fashion-MNIST, two above two others, and the sentences that name them: "a bag and a coat
+// Mosaics of four images of Fashion-MNIST, two above two others, and the sentences that name them: "a bag and a coat
 // above two boots".
 #pragma once
 
@@ -24,14 +24,14 @@ inline std::string text_of(std::int32_t word) {
   return support::FashionMnist::name(kind) + std::string(word < plural ? "" : kind == 3 ? "es" : "s");
 }
 
-/// A word of a sentence: whether it names one picture or both of a row, and in which quarter that lies.
+/// A word of a sentence: whether it names one image or both of a row, and in which quarter that image is.
 struct Said {
   std::int32_t word;
   bool isOne = false;
   int quarter = 0;
 };
 
-/// From start to end, of the labels in the order of reading.
+/// Returns the sentence from start to end, for labels in reading order.
 inline std::vector<Said> sentence_of(const std::array<std::uint8_t, 4> &labels) {
   std::vector<Said> sentence{{start}};
   for (int row = 0; row < 2; ++row) {
@@ -49,13 +49,13 @@ inline std::vector<Said> sentence_of(const std::array<std::uint8_t, 4> &labels) 
   return sentence;
 }
 
-/// A picture [28, 28] as a quarter of an image [56, 56].
+/// Copies an image [28, 28] to a quarter of an image [56, 56].
 inline void put(const float *picture, std::size_t quarter, float *image) {
   for (std::size_t y = 0; y < half; ++y)
     std::copy_n(picture + y * half, half, image + (quarter / 2 * half + y) * side + quarter % 2 * half);
 }
 
-/// The one of a dataset's pictures [4 number, 4 number + 4).
+/// The mosaic of a dataset's images [4 number, 4 number + 4).
 struct Mosaic {
   std::vector<float> pixels; // side rows of side
   std::vector<Said> sentence;

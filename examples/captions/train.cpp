@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains a captioner on mosaics of four pictures that are drawn, moved by up to two pixels and mirrored:
+// Trains a captioner on mosaics of four images that are sampled, shifted by up to two pixels and mirrored:
 // captions_trainer recurrent|transformer|hard [--steps N] [--out FILE] [--data FOLDER] [--rate X] [--threads 2] ...
-// `hard` goes on from recurrent.safetensors. It can be stopped at any time: the same command goes on. 640 mosaics of
-// the last pictures are held out.
+// `hard` continues from recurrent.safetensors. It can be stopped at any time: the same command resumes it. 640 mosaics
+// of the last images are held out.
 #include "captions_train_recurrent.hpp"
 #include "captions_train_transformer.hpp"
 
@@ -15,10 +15,10 @@ namespace {
 
 using namespace captions;
 constexpr std::size_t batch = 32, longest = 12, places = 14 * 14, pixels = half * half;
-constexpr std::size_t measured = 20, heldOut = 4 * batch * measured; // batches; pictures
-constexpr int notHere = 77;                                          // what test programs return that cannot run
+constexpr std::size_t measured = 20, heldOut = 4 * batch * measured; // batches; images
+constexpr int notHere = 77;                                          // exit status of a skipped test
 
-// What the macros of a generated header say of two entries.
+// The arena sizes of two entries, from the macros of a generated header.
 #define LIBRARY(Name, NAME, TRAIN, EVALUATE)                                                                           \
   struct Name {                                                                                                        \
     static std::size_t training_bytes(int threads) { return NAME##_##TRAIN##_ARENA_BYTES(threads); }                   \
@@ -41,7 +41,7 @@ float first_value(random_t *random, const char *name, int rank, const long *shap
   return weight.ends_with("running_var") ? 1.0f : first_value_of_layer(random, name, rank, shape);
 }
 
-/// What a call takes.
+/// The arguments of a call.
 struct Batch {
   std::vector<float> images = std::vector<float>(batch * side * side), uniform;
   std::vector<std::int32_t> sentences = std::vector<std::int32_t>(batch * longest), targets = sentences;
@@ -79,7 +79,7 @@ struct Batch {
   }
 };
 
-/// The losses of calls of a model's entries.
+/// Calls a model's entries and returns their losses.
 template <class Library, class Model> struct Caller {
   static constexpr bool isHard = std::is_same_v<Library, Hard>;
   const Model &model;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrent network as it is trained: with soft attention; and with hard attention, for which numbers in (0, 1)
-// draw the places, also when it is measured.
+// The training entries of the recurrent network: with soft attention; and with hard attention, where numbers in (0, 1)
+// sample the locations, also for evaluation.
 #include "training.h"
 #include <kiln/generator.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the models of captions.h learn from: images in batches, and their sentences all words at once (teacher forcing).
+// Training entries of the models of captions.h: batches of images, and their sentences with all words at once (teacher
+// forcing).
 #pragma once
 
 #include "captions.h"
@@ -9,9 +10,9 @@ namespace captions {
 
 inline constexpr std::int64_t batch = 32;
 using Images = kiln::Tensor<kiln::f32, batch, side, side>;
-using Sentences = kiln::Tensor<kiln::i32, batch, longest>; // what follows the end of one is no word
+using Sentences = kiln::Tensor<kiln::i32, batch, longest>; // padded after the end of a sentence
 
-/// A step of training, as all of them are; `undecayed` has no weight decay.
+/// Returns a training entry with the common options; `undecayed` parameters have no weight decay.
 template <class Loss>
 constexpr auto training(const char *name, Loss loss, kiln::Names inputs, kiln::Names outputs, kiln::Names undecayed) {
   return kiln::train(name, loss, inputs, outputs, kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})
@@ -22,11 +23,11 @@ constexpr auto training(const char *name, Loss loss, kiln::Names inputs, kiln::N
 template <class Base> struct RecurrentTraining : Base {
   static constexpr std::int64_t Hidden = Base::hidden, Memory = Base::Memory, Places = Base::Places;
 
-  /// What is seen of each place, [batch, 1, Places].
+  /// Returns the attention weights of each location, [batch, 1, Places].
   constexpr auto look(const auto &state, const kiln::tensor auto &keys) const {
     return this->attention.weights(kiln::reshape<batch, 1, Hidden>(std::get<0>(state)), keys);
   }
-  /// [longest, batch, Width]: a step of a loop is a word of each sentence.
+  /// Returns [longest, batch, Width]: a loop iteration processes one word of each sentence.
   constexpr auto words_first(const Sentences &sentences) const {
     return kiln::transpose<1, 0, 2>(this->embedding(sentences));
   }
@@ -41,8 +42,9 @@ template <class Base> struct RecurrentTraining : Base {
     return kiln::cross_entropy(this->head(written), kiln::transpose<1, 0>(targets));
   }
 
-  /// Hard attention by REINFORCE (Xu et al. 2015, 4.1): a place is drawn for each word; how probable it was counts for
-  /// as much as the word's likelihood is above the mean that is kept, and the entropy a little.
+  /// Hard attention by REINFORCE (Xu et al. 2015, 4.1): a location is sampled for each word; the gradient of its log
+  /// probability is weighted by the difference between the word's log likelihood and a running mean, plus a small
+  /// entropy term.
   constexpr auto drawn(Images images, Sentences sentences, Sentences targets,
                        kiln::Tensor<kiln::f32, longest, batch, Places> uniform) const {
     auto memory = this->features(images);
@@ -63,8 +65,8 @@ template <class Base> struct RecurrentTraining : Base {
     auto words_of_steps = kiln::transpose<1, 0>(targets);
     auto hot = kiln::cast<kiln::f32>(
         kiln::equal(kiln::reshape<longest, batch, 1>(words_of_steps), kiln::arange<words>(images)));
-    auto counts = kiln::sum(hot);                                            // [longest, batch]: 1, or 0
-    auto likelihood = kiln::sum(kiln::log_softmax(this->head(parts)) * hot); // its logarithm
+    auto counts = kiln::sum(hot);                                            // [longest, batch]: 1, or 0 for padding
+    auto likelihood = kiln::sum(kiln::log_softmax(this->head(parts)) * hot); // log likelihood
     auto mean_of = [&](const auto &x) { return kiln::sum<0>(kiln::sum(x)) / kiln::sum<0>(kiln::sum(counts)); };
     kiln::State<kiln::f32, longest> baseline("baseline");
     auto before = baseline.read(images);
@@ -76,7 +78,7 @@ template <class Base> struct RecurrentTraining : Base {
   }
 };
 
-/// A model that learns by `loss` in the entry `train`, and whose `evaluate` is that of what was held out.
+/// Returns the entry `train`, which minimises `loss`, and `evaluate`, which returns it for held-out data.
 template <class Model> constexpr auto taught(kiln::Names undecayed) {
   constexpr kiln::Names inputs{"images", "sentences", "targets"};
   return std::tuple{training("train", &Model::loss, inputs, {"loss"}, undecayed),

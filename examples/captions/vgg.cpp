@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A caption from one vector: the stack of convolutions of VGG (Simonyan and Zisserman 2015), whose last layer v goes
-// into each step of an Elman network, h' = tanh(W_xh x + W_hh h + W_ih v) (Karpathy and Fei-Fei 2015).
+// A caption from one vector: VGG's stack of convolutions (Simonyan and Zisserman 2015), whose last layer v is an input
+// of each step of an Elman network, h' = tanh(W_xh x + W_hh h + W_ih v) (Karpathy and Fei-Fei 2015).
 #include "captions.h"
 #include <kiln/generator.h>
 
-/// Two convolutions of 3 x 3, then the largest of each 2 x 2.
+/// Two 3 x 3 convolutions, then 2 x 2 max pooling.
 template <std::int64_t In, std::int64_t Out> struct Twice : kiln::Layer<Twice<In, Out>> {
   using kiln::Layer<Twice>::Layer;
   kiln::Conv2d<In, Out, 3, kiln::Conv2dOptions{.padding = 1}> conv1{"conv1"};
@@ -27,7 +27,7 @@ struct VggCaptioner : kiln::Model {
   Twice<512, 512> block5{"block5"};
   kiln::Linear<512, 4096> fc1{"fc1"}; // 56 x 56 pixels become one
   kiln::Linear<4096, 4096> fc2{"fc2"};
-  kiln::Embedding<captions::words, hidden> xh{"xh"}; // a one-hot times a matrix is a row
+  kiln::Embedding<captions::words, hidden> xh{"xh"}; // a one-hot vector times a matrix is a row
   kiln::Linear<hidden, hidden> hh{"hh"};
   kiln::Linear<4096, hidden, false> ih{"ih"};
   kiln::Linear<hidden, captions::words> head{"head"};

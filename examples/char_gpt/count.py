@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bits per character of held-out text by PyTorch, with the weights of this folder: expected.json.
+"""Computes bits per character of held-out text with PyTorch, with the weights of this folder: expected.json.
 
-On Debian 12 (packages python3-torch, python3-numpy), from this folder: python3 count.py. The text is cut into windows of
-256 characters; characters 1 to 255 of each are predicted from their own window.
+On Debian 12 (packages python3-torch, python3-numpy), from this folder: python3 count.py. The text is cut into
+windows of 256 characters; characters 1 to 255 of each are predicted from their own window.
 """
 import json
 import math

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates text with the library that Kiln made of spec.cpp, and measures it: tokens per second, bits per character on
-// held-out text beside PyTorch's own figure, the size of the archive and of the arena.
+// Generates text with the library that Kiln made from spec.cpp, and measures it: tokens per second, bits per character
+// on held-out text compared with PyTorch's figure, the sizes of the archive and of the arena.
 #include "char_gpt.hpp"
 #include "support/sampler.h"
 #include "vocabulary.h"
@@ -44,7 +44,7 @@ std::string readFile(const std::string &path) {
   return text.str();
 }
 
-/// The tokens of a text; a character that the model does not know is an error.
+/// Returns the tokens of a text; an unknown character is an error.
 std::vector<std::int32_t> encode(const std::string &text) {
   std::vector<std::int32_t> tokens;
   for (char c : text) {
@@ -56,7 +56,7 @@ std::vector<std::int32_t> encode(const std::string &text) {
   return tokens;
 }
 
-/// The model with everything that a call needs. Nothing is allocated after this.
+/// The model with everything that a call needs. Nothing is allocated after construction.
 class Generator {
 public:
   explicit Generator(const Options &options) : logits(static_cast<std::size_t>(context) * vocabularySize) {
@@ -70,14 +70,14 @@ public:
 
   std::size_t arenaBytes() { return session.call().arena_bytes; }
 
-  /// Logits of each position's next character: [tokens, vocabulary].
+  /// Returns the logits of each position's next character: [tokens, vocabulary].
   const float *run(std::span<const std::int32_t> tokens) {
     check(session.forward(tokens, std::span<float>(logits).first(tokens.size() * vocabularySize)));
     return logits.data();
   }
 
-  /// Logits of the character that follows `tokens`, of which the first `known` were there in the last call: only the
-  /// others are computed.
+  /// Returns the logits of the character after `tokens`, of which the last call had the first `known`: only the others
+  /// are computed.
   const float *next(std::span<const std::int32_t> tokens, std::size_t known) {
     const auto length = static_cast<std::int64_t>(tokens.size());
     if (length == static_cast<std::int64_t>(known) + 1)
@@ -96,11 +96,11 @@ private:
   kiln_error_t error{};
   kiln_pool_t *pool = nullptr;
   char_gpt::Model model;
-  char_gpt::Session session; // its arena holds what was read so far
+  char_gpt::Session session; // its arena has the KV cache
   std::vector<float> logits;
 };
 
-/// Writes the prompt and what follows it; returns tokens per second.
+/// Prints the prompt and its continuation; returns tokens per second.
 double generate(Generator &generator, const Options &options) {
   std::vector<std::int32_t> tokens = encode(options.prompt);
   if (tokens.empty())
@@ -108,7 +108,7 @@ double generate(Generator &generator, const Options &options) {
   support::Sampler sampler(options.sampling);
   std::fputs(options.prompt.c_str(), stdout);
   auto start = std::chrono::steady_clock::now();
-  // The context is the text from `first` on. When it is full, it begins anew with its second half.
+  // The context is the text from `first` on. When it is full, it restarts with its second half.
   std::size_t first = tokens.size() > context ? tokens.size() - context / 2 : 0, known = 0;
   for (int i = 0; i < options.characters; ++i) {
     if (tokens.size() - first > context) {
@@ -126,7 +126,7 @@ double generate(Generator &generator, const Options &options) {
   return options.characters / seconds.count();
 }
 
-/// The mean of -log2 p over characters 1 .. 255 of each window of 256, each predicted from its own window.
+/// Returns the mean of -log2 p over characters 1 .. 255 of each window of 256, each predicted from its own window.
 double bitsPerCharacter(Generator &generator, const std::string &text) {
   std::vector<std::int32_t> tokens = encode(text);
   double bits = 0;
@@ -144,7 +144,7 @@ double bitsPerCharacter(Generator &generator, const std::string &text) {
   return bits / static_cast<double>(count);
 }
 
-/// The number after "bits_per_character" in expected.json.
+/// Returns the number after "bits_per_character" in expected.json.
 double expectedBits(const Options &options) {
   std::string text = readFile(options.data + "/expected.json");
   std::size_t at = text.find("\"bits_per_character\":");

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Trains the model of train_spec.cpp on a text, on the device that runs it: no framework, and no allocation once the
- * first step has begun.
+/* Trains the model of train_spec.cpp on a text, on the device that runs it: no framework, and no allocation after
+ * the first step has begun.
  *
  *   char_gpt_trainer [--steps 20000] [--out char_gpt.safetensors] [--text FILE] [--windows 8] [--rate 0.0025]
  *                    [--seed 1611] [--threads 2] [--save SECONDS]
  *
- * Without --text it reads the King James Bible of Debian's bible-kjv. The last 5 % are held out. Beside the weights lie
- * OUT.training, from which the same command goes on if it was stopped, OUT.losses and OUT.svg. What a step draws and
- * its learning rate follow from its number, so that a run that was stopped ends with the bits of one that was not. */
+ * Without --text it reads the King James Bible of Debian's bible-kjv. The last 5 % are held out. It writes
+ * OUT.training, from which the same command resumes, OUT.losses and OUT.svg next to the weights. The samples of a
+ * step and its learning rate depend only on its number, so that a resumed run ends with the bits of one that was not
+ * stopped. */
 #define _POSIX_C_SOURCE 200809L
 #include "../support/first_weights.h"
 #include "../support/king_james.h"
@@ -22,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Those of vocabulary.h; a character's position is its token. */
+/* The characters of vocabulary.h; a character's position is its token. */
 static const char vocabulary[] = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwxyz";
 enum { CONTEXT = 256, MOST_WINDOWS = CHAR_GPT_TRAIN_TRAIN_WINDOWS_MAX, HELD_OUT_WINDOWS = 64, MEASUREMENTS = 200 };
 
@@ -58,7 +59,7 @@ static double now(void) {
 
 /* --- text */
 
-/* What is trained on, in tokens, and where what is held out begins. */
+/* Returns the training text in tokens, and the start of the held-out part. */
 static text_t read_text(size_t *cut) {
   text_t text = {.alphabet = vocabulary};
   if (!king_james_read(&text, options.text))
@@ -94,7 +95,7 @@ static void bind_first_weights(char_gpt_train_t *model) {
 
 /* --- training */
 
-/* Windows of the text, and each character's next one. */
+/* Copies windows of the text, and the next character of each. */
 static void take_windows(const char *from, const size_t *begins, int count, int32_t *tokens, int32_t *targets) {
   for (int window = 0; window < count; ++window)
     for (int i = 0; i < CONTEXT; ++i) {
@@ -103,7 +104,7 @@ static void take_windows(const char *from, const size_t *begins, int count, int3
     }
 }
 
-/* Bits per character of text that was held out. */
+/* Returns bits per character of held-out text. */
 static double measure(const char_gpt_train_t *model, const kiln_call_t *call, const text_t *text, size_t cut) {
   static int32_t tokens[8 * CONTEXT], targets[8 * CONTEXT];
   double sum = 0;
@@ -148,7 +149,7 @@ static void read_options(int argc, char **argv) {
     stop("requires 1 to 32 windows, and at least one thread and one step", "");
 }
 
-/* OUT with another ending. */
+/* Returns OUT with another suffix. */
 static const char *beside_out(const char *ending) {
   static char names[3][512];
   static int next;

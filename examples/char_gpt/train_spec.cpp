@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model as it is trained: a step on windows of 256 characters, and the loss alone.
+// The training entries of the model: a step on windows of 256 characters, and the loss by itself.
 #include "model.h"
 #include <kiln/generator.h>
 

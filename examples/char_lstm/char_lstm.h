@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A character language model of two LSTM layers (Hochreiter and Schmidhuber 1997), which remembers: the state of a call
-// is where the next one goes on.
+// A character language model of two LSTM layers (Hochreiter and Schmidhuber 1997) with a persistent state: each call
+// continues from the state of the previous one.
 #pragma once
 
 #include "char_gpt/vocabulary.h"
@@ -19,8 +19,8 @@ template <int Layers, std::int64_t Width, std::int64_t Hidden> struct CharLstm :
   kiln::Lstm<Width, Hidden, kiln::RecurrentOptions{.layers = Layers}> lstm{"lstm"};
   kiln::Linear<Hidden, characters> head{"head"};
 
-  /// Logits of what follows each token of [steps, Streams...], read on from where the call before ended. What is
-  /// remembered of that is multiplied by `keep`.
+  /// Returns the logits of the token after each token of [steps, Streams...], continuing from the previous call, whose
+  /// state is multiplied by `keep`.
   template <kiln::Dim... Streams>
   constexpr auto read(const kiln::tensor auto &tokens, const kiln::tensor auto &...keep) const {
     kiln::State<kiln::f32, Layers, Streams..., Hidden> h("h"), c("c");

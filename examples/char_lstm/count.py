@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Bits per character of held-out text by PyTorch, with the weights of this folder: expected.json.
+"""Computes bits per character of held-out text with PyTorch, with the weights of this folder: expected.json.
 
-On Debian 12 (packages python3-torch, python3-numpy), from this folder: python3 count.py. The text is read once, from a
-state of zeros, without a break.
+On Debian 12 (packages python3-torch, python3-numpy), from this folder: python3 count.py. The text is read once, from
+a zero state, without a break.
 """
 import json
 import math
@@ -31,7 +31,7 @@ class CharLstm(nn.Module):
         self.head = nn.Linear(HIDDEN, vocabulary_size)
 
     def forward(self, tokens, state=None):
-        """tokens [steps, streams]: logits, and the state to go on from."""
+        """tokens [steps, streams] -> logits, and the state to continue from."""
         outputs, state = self.lstm(self.embedding(tokens), state)
         return self.head(outputs), state
 

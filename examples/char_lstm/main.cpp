@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes on in the manner of the King James Bible, character by character, and measures bits per character on held-out
-// text beside PyTorch's figure: char_lstm_demo [--prompt TEXT] [--characters N] [--temperature X] [--seed N].
+// Generates text in the style of the King James Bible, character by character, and measures bits per character on
+// held-out text compared with PyTorch's figure: char_lstm_demo [--prompt TEXT] [--characters N] [--temperature X]
+// [--seed N].
 #include "char_lstm.hpp"
 
 #include "char_gpt/vocabulary.h"
@@ -28,13 +29,13 @@ std::vector<std::int32_t> encode(const std::string &text) {
   return tokens;
 }
 
-/// Reads text piece by piece; each piece goes on where the one before ended.
+/// Reads text piece by piece; each piece continues from the previous one.
 class Reader {
 public:
   explicit Reader(const char_lstm::Model &model)
       : model(model), session(CHAR_LSTM_FORWARD_ARENA_BYTES(1)), logits(longest * characters) {}
 
-  /// Logits of what follows each token of the piece.
+  /// Returns the logits of the token after each token of the piece.
   std::span<const float> operator()(std::span<const std::int32_t> piece) {
     session.check(model.forward(session.call, {piece.data(), piece.size()}, {logits.data(), piece.size()}));
     return std::span(logits).first(piece.size() * characters);
@@ -46,7 +47,7 @@ private:
   std::vector<float> logits;
 };
 
-/// The mean of -log2 p over all characters but the first, each predicted from all before it.
+/// Returns the mean of -log2 p over all characters but the first, each predicted from all previous ones.
 double bits_per_character(Reader &reader, std::span<const std::int32_t> tokens) {
   double bits = 0;
   for (std::size_t first = 0; first + 1 < tokens.size(); first += longest) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains the character LSTM on the King James Bible, 48 streams of the text side by side, a piece of 96 characters a
-// step: char_lstm_trainer [--steps 8000] [--out char_lstm.safetensors] [--data FILE] [--rate 0.004] [--threads 2] ...
-// What the model remembers of a stream goes on from step to step, as part of what is saved: the program can be stopped
-// at any time, and the same command goes on. The last 5 % of the text are held out.
+// Trains the character LSTM on the King James Bible, with 48 parallel streams of the text and a piece of 96 characters
+// per step: char_lstm_trainer [--steps 8000] [--out char_lstm.safetensors] [--data FILE] [--rate 0.004] [--threads 2]
+// ... The model's states are carried from step to step, and saved with the rest: the program can be stopped at any
+// time, and the same command resumes it. The last 5 % of the text are held out.
 #include "char_lstm_train.hpp"
 
 #include "char_gpt/vocabulary.h"
@@ -17,9 +17,9 @@
 namespace {
 
 constexpr std::size_t streams = 48, piece = CHAR_LSTM_TRAIN_EVALUATE_STEPS_MAX, measured = 8;
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 
-/// PyTorch's: all but the table of characters within 1 / sqrt(256).
+/// PyTorch's initialisation: all weights but the character table are within 1 / sqrt(256).
 float first_value(random_t *random, const char *name, int, const long *) {
   const bool isTable = std::string_view(name).starts_with("embedding");
   return static_cast<float>(isTable ? random_normal(random) : (2 * random_uniform(random) - 1) / 16);
@@ -32,7 +32,7 @@ void bind_first_weights(char_lstm_train::Model &model, support::Session &session
   });
 }
 
-/// The characters of a file, or of the Bible, as tokens; `cut` is where those begin that are held out.
+/// Returns the characters of a file, or of the Bible, as tokens; `cut` is the start of the held-out part.
 std::vector<std::int32_t> read_tokens(const std::string &file, std::size_t &cut) {
   text_t text = {};
   text.alphabet = char_gpt::vocabulary.data();
@@ -45,11 +45,11 @@ std::vector<std::int32_t> read_tokens(const std::string &file, std::size_t &cut)
   return tokens;
 }
 
-/// Text is read in streams that lie side by side, each an equal part of it.
+/// Text is read in parallel streams, each an equal part of it.
 using Text = std::span<const std::int32_t>;
 std::size_t stream_length(Text text) { return text.size() / streams; }
 
-/// The next characters of all streams, [steps, streams], and what follows each of them.
+/// The next characters of all streams, [steps, streams], and the character after each of them.
 struct Piece {
   std::size_t steps;
   float keep; // 0 at the beginning of the text
@@ -66,7 +66,7 @@ Piece take_piece(Text text, std::size_t number) {
   return result;
 }
 
-/// Bits per character of the beginning of a text.
+/// Returns bits per character of the beginning of a text.
 double measure(const char_lstm_train::Model &model, const support::Session &session, Text text) {
   double bits = 0;
   std::size_t steps = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of char_lstm.h as it is trained: a step on a piece of text from each of 48 streams, which go on from where
-// the step before ended (truncated back-propagation through time), and the loss alone. `keep` is 0 where they begin.
+// The training entries of the model of char_lstm.h: a step on a piece of text from each of 48 streams, which continue
+// from the previous step (truncated back-propagation through time), and the loss by itself. `keep` is 0 where the
+// streams begin.
 #include "char_lstm.h"
 #include <kiln/generator.h>
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes several texts on, as the stages of a pipeline:
+/* Generates several texts with pipeline parallelism:
  *
  *   mpirun -np 2 cluster_pipeline WEIGHTS.safetensors CHARACTERS "And it came to pass" "In the beginning" ...
  *
- * The first stage has the first layers of the model, the last one the last. As soon as a stage is through with one text
- * it goes on with the next, while the stage behind it is at the one before: with as many texts as stages all have work.
- * The last stage chooses the characters, and tells the others. */
+ * The first stage has the first layers of the model, the last stage the last ones. When a stage has finished one
+ * text it continues with the next, while the following stage processes the previous one: with as many texts as
+ * stages all stages are busy. The last stage selects the characters, and sends them to the others. */
 #include "cluster_stages.h"
 #include "ranks.h"
 
 enum { CONTEXT = CLUSTER_STAGES_PREFILL_TOKENS_MAX, CHARACTERS = sizeof vocabulary - 1 };
 
-/* A text has a session of its own: the caches of its layers lie in its arena. */
+/* A text has a separate session: the KV caches of its layers are in its arena. */
 typedef struct text_t {
   int32_t tokens[CONTEXT];
-  int64_t length, done; /* done: as many tokens are in the caches */
+  int64_t length, done; /* done: number of tokens in the caches */
   kiln_call_t call;
 } text_t;
 
@@ -37,7 +37,7 @@ static int32_t most_probable(const float *logits) {
   return best;
 }
 
-/* The part of this stage; behind the last one the text is a character longer. */
+/* Runs this stage; the last one appends a character to the text. */
 static void go_on(const cluster_stages_t *model, text_t *text) {
   float logits[CHARACTERS];
   const kiln_communicator_t *stages = text->call.stages;
@@ -56,7 +56,7 @@ static void go_on(const cluster_stages_t *model, text_t *text) {
   ++text->length;
 }
 
-/* What the last stage has chosen. */
+/* Receives the last stage's character. */
 static void hear(text_t *text) {
   const int last = (int)text->call.stages->size - 1;
   if ((int)text->call.stages->rank < last)

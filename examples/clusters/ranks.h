@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of this folder have in common: how a rank ends, and a text as tokens. */
+/* Shared by the programs of this folder: how a rank ends, and encoding of a text. */
 #ifndef CLUSTERS_RANKS_H
 #define CLUSTERS_RANKS_H
 
@@ -12,10 +12,10 @@
 
 enum { DEADLINE_MS = 60000 }; /* longer than the slowest rank takes to read its weights */
 
-/* Those of ../char_gpt/vocabulary.h; a character's position is its token. */
+/* The characters of ../char_gpt/vocabulary.h; a character's position is its token. */
 static const char vocabulary[] = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwxyz";
 
-/* Ends all ranks: MPI_Finalize would wait for those that are lost. */
+/* Ends all ranks: MPI_Finalize would wait for lost ones. */
 static inline void stop(const char *what, const char *which) {
   fprintf(stderr, "error: %s%s\n", what, which);
   MPI_Abort(MPI_COMM_WORLD, 1);
@@ -34,7 +34,7 @@ static inline void *allocate(size_t bytes) {
   return memory;
 }
 
-/* The first `most` characters of a text; how many there are. */
+/* Encodes the first `most` characters of a text; returns their number. */
 static inline int64_t encode(const char *text, int64_t most, int32_t *tokens) {
   int64_t count = 0;
   for (; count < most && text[count]; ++count) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Steps of a training, as four ranks that share its weights, gradients and moments:
+/* Training steps on four ranks that share the model's weights, gradients and optimiser state:
  *
  *   mpirun -np 4 cluster_train TEXT.txt [STEPS [FILE]]
  *
- * Each rank draws the same windows of the text, and all get the same loss, which the first one writes. A training with
- * a file, which all ranks see, is saved there each hundred steps and at its end, and goes on from it. */
+ * Each rank samples the same windows of the text, and all compute the same loss, which the first one prints. With
+ * FILE, which all ranks can access, the training is saved there every hundred steps and at its end, and resumes from
+ * it. */
 #include "cluster_gpt_train.h"
 #include "ranks.h"
 
@@ -22,7 +23,7 @@ static float first_value(random_t *random, const char *name, int rank, const lon
   return (float)(0.04 * random_normal(random));
 }
 
-/* The image is of the whole model; a rank takes its slices of it. */
+/* The image has the whole model; a rank takes its shards. */
 static void bind_first_weights(cluster_gpt_train_t *model, kiln_error_t *error) {
   first_weights_t file = {.value = first_value, .random = {1611}};
 #define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
@@ -32,7 +33,7 @@ static void bind_first_weights(cluster_gpt_train_t *model, kiln_error_t *error) 
   first_weights_release(&file);
 }
 
-/* The characters that the model has of a file, as tokens; others are left out. */
+/* Returns the characters of a file that are in the vocabulary, as tokens; others are dropped. */
 static int64_t read_text(const char *path, int32_t **tokens) {
   FILE *file = fopen(path, "rb");
   if (!file)

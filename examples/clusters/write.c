@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes a text on, as four ranks that share a model:
+/* Generates text on four ranks that share a model:
  *
  *   mpirun -np 4 cluster_write WEIGHTS.safetensors "And it came to pass" [CHARACTERS]
  *
- * All of them compute, and the first one writes: each has the same logits, so each takes the same characters. */
+ * All of them compute, and the first one prints: each has the same logits, so that each selects the same characters. */
 #include "cluster_gpt.h"
 #include "ranks.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks for things in a picture that it draws, with random weights: each query's likeliest class, its box, and where it
-// looks, as a picture: detr_demo [FILE.svg].
+// Detects objects in a synthetic image, with random weights: prints each query's most likely class and its box, and
+// draws its attention: detr_demo [FILE.svg].
 #include "detr.hpp"
 
 #include "support/picture.h"

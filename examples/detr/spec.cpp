@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small DETR (Carion et al. 2020): a convolutional backbone, a Transformer whose decoder asks with learned queries,
-// and for each query a class and a box. Places are added to queries and keys of every attention, not to values.
+// A small DETR (Carion et al. 2020): a convolutional backbone, a Transformer whose decoder has learned queries, and for
+// each query a class and a box. Position embeddings are added to queries and keys of every attention, not to values.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 4};
@@ -34,7 +34,7 @@ struct DecoderBlock : kiln::Layer<DecoderBlock> {
   kiln::LayerNorm<width> norm1{"norm1"}, norm2{"norm2"}, norm3{"norm3"};
   Mlp mlp{"mlp"};
 
-  /// The result, and what each head takes of each place.
+  /// Returns the result, and the attention of each head to each location.
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &memory, const kiln::tensor auto &places,
                          const kiln::tensor auto &queries) const {
     auto q = x + queries;
@@ -63,7 +63,7 @@ struct Detr : kiln::Model {
   kiln::Linear<width, width> box0{"box_head.0"}, box1{"box_head.1"};
   kiln::Linear<width, 4> box2{"box_head.2"};
 
-  /// Sines of the row beside those of the column.
+  /// Sinusoids of the row, concatenated with those of the column.
   static constexpr auto places(const kiln::tensor auto &context) {
     constexpr std::int64_t half = width / 2;
     auto row = kiln::sinusoidal<half>(kiln::arange<rows>(context));

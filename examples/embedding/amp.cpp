@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A guitar amplifier: a recurrent network that hears samples as a guitar gives them and says what an amplifier would
-// make of them. What it has heard is a state, so that a call goes on where the one before ended.
+// A guitar amplifier: a recurrent network that transforms a guitar's samples into an amplifier's output. Its history is
+// a state, so that each call continues from the previous one.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim samples{"samples", 1, 256};

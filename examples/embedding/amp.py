@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""amp.py FILE: writes weights for the amplifier, made up by a formula, and says what a program that plays the tone must say."""
+"""amp.py FILE: writes synthetic weights for the amplifier, and prints the expected output of a program that plays
+the tone."""
 import json
 import math
 import struct
@@ -36,7 +37,7 @@ def sigmoid(x):
 
 
 def gates(x, h):
-    """W_ih x + b_ih, W_hh h + b_hh: of the reset, the update and the new value."""
+    """Returns W_ih x + b_ih, W_hh h + b_hh of the reset gate, the update gate and the new value."""
     of_x = [w * x + b for w, b in zip(weights["gru.weight_ih_l0"], weights["gru.bias_ih_l0"])]
     rows = [weights["gru.weight_hh_l0"][i * hidden : (i + 1) * hidden] for i in range(3 * hidden)]
     return of_x, [dot(row, h) + b for row, b in zip(rows, weights["gru.bias_hh_l0"])]

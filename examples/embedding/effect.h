@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The amplifier in an audio plug-in. What takes time is done in prepare(); process() is for the audio thread.
+// The amplifier in an audio plug-in. prepare() does the slow work; process() runs on the audio thread.
 #pragma once
 
 #include "amp.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plays a tone through the amplifier and says how loud it is: program amp.safetensors
+// Plays a tone through the amplifier and prints its loudness: program amp.safetensors
 #include "amp.h"
 
 #include <math.h>

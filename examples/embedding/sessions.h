@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A server that plays for many clients: one model for all threads, a state for each client, and one call for all
-// clients that have something to play.
+// clients with pending samples.
 #pragma once
 
 #include "amp.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A game with many amplifiers, of which one a frame has its turn, on the threads that the game has already.
+// A game with many amplifiers, of which each frame plays one in turn, on the game's own threads.
 #pragma once
 
 #include "amp.hpp"

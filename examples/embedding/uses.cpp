@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The amplifier as an audio plug-in, a game and a server use it: each plays the tone of program.c and says how loud it
-// is.
+// The amplifier in an audio plug-in, a game and a server: each plays the tone of program.c and prints its loudness.
 #include "effect.h"
 #include "sessions.h"
 #include "turns.h"
@@ -70,7 +69,7 @@ kiln_status_t playTurns(const amp::Model &model) {
   return KILN_OK;
 }
 
-/// Clients that come one after another: the first plays alone for a while.
+/// Clients that join one after another: the first plays by itself for a while.
 kiln_status_t playSessions(const amp::Model &model, kiln_error_t *error) {
   const auto server = std::make_unique<Server>(model);
   Session sessions[3];

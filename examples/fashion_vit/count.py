@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by PyTorch how many of Fashion-MNIST's 10,000 test images the weights of this folder get right: expected.json.
+"""Counts with PyTorch how many of Fashion-MNIST's 10,000 test images the weights of this folder classify correctly.
 
-On Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder: python3 count.py
+Writes expected.json. On Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder:
+python3 count.py
 """
 import os
 import sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small Vision Transformer (Dosovitskiy et al. 2020) for the grey pictures of Fashion-MNIST: patches of 4 x 4 pixels,
-// a class token, learned positions, pre-norm blocks, a head on the class token.
+// A small Vision Transformer (Dosovitskiy et al. 2020) for the grey images of Fashion-MNIST: patches of 4 x 4 pixels, a
+// class token, learned positions, pre-norm blocks, a head on the class token.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -45,7 +45,7 @@ template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Class
   }
 
   constexpr auto forward(kiln::Tensor<kiln::f32, B, side, side> images) const { return logits<B>(images); }
-  /// With what each head of the last block takes of each patch for the class token.
+  /// Also returns the attention of the class token to each patch, for each head of the last block.
   constexpr auto look(kiln::Tensor<kiln::f32, 1, side, side> image) const {
     auto x = blocks(embed<1>(image));
     auto logits = classify<1>(last(x)); // first, since a layer's parameters are named where its forward is called

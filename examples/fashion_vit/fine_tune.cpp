@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pre-training and fine-tuning: the Vision Transformer learns five kinds of clothes, then its head alone the five
-// others. Beside it the head on a body that has learned nothing, and all weights from the pre-trained ones on.
+// Pre-training and fine-tuning: the Vision Transformer is trained on five kinds of clothes, then only its head on the
+// five others. For comparison, the head on an untrained body, and all weights starting from the pre-trained ones.
 // fashion_vit_fine_tuner [--steps 1000] [--out fine_tuned.safetensors] [--data FOLDER] [--rate 0.002] [--threads 2] ...
-// It can be stopped at any time: the same command goes on.
+// It can be stopped at any time: the same command resumes it.
 #include "fashion_vit_head.hpp"
 #include "fashion_vit_pretrain.hpp"
 #include "learner.h"
@@ -19,7 +19,7 @@ using Kinds = std::array<std::uint8_t, 5>;
 constexpr Kinds known{0, 1, 4, 7, 8}, others{2, 3, 5, 6, 9};
 constexpr std::size_t kinds = known.size(), heldOut = 500;
 
-/// Bytes that an optimiser keeps, and arenas.
+/// Bytes of the optimiser state, and of arenas.
 template <class Learner> constexpr std::size_t kept_by = FASHION_VIT_HEAD_TRAINING_BYTES;
 template <> constexpr std::size_t kept_by<Whole> = FASHION_VIT_PRETRAIN_TRAINING_BYTES;
 template <class Learner> fashion::Sizes sizes_of(int threads) {
@@ -31,7 +31,7 @@ template <> fashion::Sizes sizes_of<Whole>(int threads) {
           FASHION_VIT_PRETRAIN_FORWARD_BATCH_MAX, kinds};
 }
 
-/// The pictures of some kinds, whose labels count these.
+/// Returns the images of some kinds, with labels that are indices into `kept`.
 support::FashionMnist only(const support::FashionMnist &all, const Kinds &kept) {
   support::FashionMnist result;
   for (std::size_t i = 0; i < all.labels.size(); ++i) {
@@ -59,7 +59,7 @@ template <class Learner> void bind_drawn(Learner &learner, const support::Traini
   });
 }
 
-/// The weights of a file, but a head that is drawn anew.
+/// Binds the weights of a file, with a newly initialised head.
 template <class Learner>
 void bind_pretrained(Learner &learner, const support::TrainingPlan &plan, const std::string &path) {
   support::Session &session = learner.session();
@@ -74,12 +74,12 @@ void bind_pretrained(Learner &learner, const support::TrainingPlan &plan, const 
   session.check(learner.model.write_weight("head.bias", 0, kinds, bias.data(), &session.error));
 }
 
-/// Pictures of five kinds.
+/// Images of five kinds.
 struct Task {
   support::FashionMnist training, test;
 };
 
-/// A training that has come to its end.
+/// A completed training run.
 struct Result {
   const char *what;
   std::string weights, losses; // files
@@ -96,7 +96,7 @@ Result run(const char *what, const support::TrainingPlan &plan, const kiln_execu
   return {what, plan.out, plan.out + ".losses", kept_by<Learner>, sizes.training};
 }
 
-/// How many test pictures are right with its weights, which `learner` binds.
+/// Prints how many test images are correct with its weights, which `learner` binds.
 void print(const Result &result, Head &learner, const support::FashionMnist &test) {
   support::Session &session = learner.session();
   session.check(learner.model.bind(result.weights.c_str(), &session.error));
@@ -105,7 +105,7 @@ void print(const Result &result, Head &learner, const support::FashionMnist &tes
               static_cast<double>(result.arena) / (1 << 20));
 }
 
-/// What was held out in each.
+/// Plots the held-out loss of each.
 void draw(std::span<const Result> results, const std::string &path) {
   constexpr const char *colours[] = {"#2ca02c", "#7f7f7f", "#1f77b4"};
   std::vector<loss_curve_t> curves(results.size());
@@ -118,7 +118,7 @@ void draw(std::span<const Result> results, const std::string &path) {
   loss_lines_draw(lines.data(), static_cast<int>(lines.size()), path.c_str(), "held-out loss");
 }
 
-/// Pre-training, then each way to go on from it.
+/// Pre-trains, then runs each kind of fine-tuning.
 void run_all(const support::TrainingPlan &plan, const kiln_executor_t *executor, const Task &first,
              const Task &second) {
   support::TrainingPlan pretraining = plan;

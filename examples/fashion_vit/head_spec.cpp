@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For five of the classes, the head alone.
+// Training of only the head, for five of the classes.
 #include "training.h"
 #include <kiln/generator.h>
 

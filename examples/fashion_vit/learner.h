@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library of training.h with what it learns from: pictures that are moved by up to two pixels and mirrored.
+// A library of training.h with its training data: images that are shifted by up to two pixels and mirrored.
 #pragma once
 
 #include "support/fashion_mnist.h"
@@ -14,7 +14,7 @@ namespace fashion {
 
 inline constexpr int side = 28, pixels = side * side, batch = 128;
 
-/// What a program returns whose dataset is not there: its test is skipped.
+/// Returns the exit status of a program whose dataset is missing: its test is skipped.
 inline int skipped(const std::string &folder) {
   std::printf("skipped: no Fashion-MNIST in %s (package dataset-fashion-mnist)\n", folder.c_str());
   return 77;
@@ -26,7 +26,7 @@ inline float first_value(random_t *random, const char *name, int rank, const lon
   return first_value_of_layer(random, name, rank, shape);
 }
 
-/// What a generated header says about a library.
+/// Sizes from a library's generated header.
 struct Sizes {
   std::size_t training, forward; // bytes of arenas
   std::size_t batch, classes;    // of `forward`
@@ -39,7 +39,8 @@ public:
     training.call.executor = measuring.call.executor = executor;
   }
 
-  /// All pictures but the last `held_out`, whose cross-entropy is measured. `begin()` binds the first weights.
+  /// Trains on all images but the last `held_out`, whose cross-entropy is measured. `begin()` binds the initial
+  /// weights.
   template <class Begin>
   void learn(const support::TrainingPlan &plan, const support::FashionMnist &data, std::size_t held_out, Begin begin) {
     const std::size_t learned = data.labels.size() - held_out;
@@ -49,7 +50,7 @@ public:
         [&] { return cross_entropy(data, learned); });
   }
 
-  /// How many pictures are right.
+  /// Returns how many images are classified correctly.
   std::size_t right(const support::FashionMnist &data) {
     std::size_t count = 0;
     look(data, 0, [&](std::span<const float> row, std::uint8_t label) {
@@ -83,7 +84,7 @@ private:
     });
     return sum / static_cast<double>(data.labels.size() - first);
   }
-  /// Calls each(logits, label) with all pictures from the first on.
+  /// Calls each(logits, label) for all images from `first` on.
   template <class Each> void look(const support::FashionMnist &data, std::size_t first, Each each) {
     for (std::size_t count; first < data.labels.size(); first += count) {
       count = std::min(sizes.batch, data.labels.size() - first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classifies the 10,000 test images of Fashion-MNIST and draws what each head looks at:
-// fashion_vit_demo [--data FOLDER] [--images N] [--picture FILE.svg]. The dataset is Debian's dataset-fashion-mnist.
+// Classifies the 10,000 test images of Fashion-MNIST and draws the attention of each head: fashion_vit_demo [--data
+// FOLDER] [--images N] [--picture FILE.svg]. The dataset is Debian's dataset-fashion-mnist.
 #include "fashion_vit.hpp"
 #include "support/fashion_mnist.h"
 #include "support/json.h"
@@ -14,7 +14,7 @@
 namespace {
 
 constexpr std::size_t pixels = 28 * 28, classes = 10, batch = FASHION_VIT_FORWARD_BATCH_MAX;
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 
 std::size_t count_right(const fashion_vit::Model &model, support::Session &session, const support::FashionMnist &data,
                         std::size_t wanted) {
@@ -33,7 +33,7 @@ std::size_t count_right(const fashion_vit::Model &model, support::Session &sessi
   return right;
 }
 
-/// The image, and for each head what the class token takes of its patches.
+/// Draws the image, and for each head the attention of the class token to its patches.
 void draw(const fashion_vit::Model &model, support::Session &session, const support::FashionMnist &data, std::size_t at,
           const std::string &path) {
   constexpr std::size_t heads = 4, side = 7;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For five of the classes, all weights.
+// Training of all weights, for five of the classes.
 #include "training.h"
 #include <kiln/generator.h>
 

@@ -2,7 +2,7 @@
 //
 // Trains the Vision Transformer on Fashion-MNIST:
 // fashion_vit_trainer [--steps 8000] [--out fashion_vit.safetensors] [--data FOLDER] [--rate 0.002] [--threads 2] ...
-// It can be stopped at any time: the same command goes on. Fifty batches of the last pictures are held out.
+// It can be stopped at any time: the same command resumes it. Fifty batches of the last images are held out.
 #include "fashion_vit_train.hpp"
 #include "learner.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of fashion_vit.h as it is trained: a step on 128 pictures, and the entry that is measured.
+// The training entries of the model of fashion_vit.h: a step on 128 images, and the entry for evaluation.
 #pragma once
 
 #include "fashion_vit.h"
@@ -25,7 +25,7 @@ template <std::int64_t Classes> struct Training : Small<Classes> {
   static constexpr auto entries() { return std::tuple{step(), measured()}; }
 };
 
-/// The head alone: for all before it no gradient is computed, and an optimiser keeps nothing.
+/// Trains only the head: there is no gradient and no optimiser state for the layers before it.
 template <std::int64_t Classes> struct HeadTraining : Training<Classes> {
   static constexpr auto entries() {
     return std::tuple{

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forecaster of single series: values in overlapping patches, a Transformer over these, and three quantiles of each
-// of the next 24 values. A series is normalised by its own mean and deviation, which the forecast gets back, and any of
-// its values may be missing.
+// A forecaster of single series: overlapping patches of values, a Transformer over them, and three quantiles of each of
+// the next 24 values. A series is normalised by its own mean and deviation, which are applied to the forecast in
+// reverse, and any of its values may be missing.
 #pragma once
 
 #include <kiln/dsl.h>
@@ -14,7 +14,7 @@ inline constexpr kiln::Dim B{"series", 1, 64}, P{"patches", 1, 32};
 inline constexpr auto length = stride * P + (patch - stride);
 
 using Values = kiln::Tensor<kiln::f32, B, length>;
-using Known = kiln::Tensor<kiln::boolean, B, length>; // what is not known may be NaN
+using Known = kiln::Tensor<kiln::boolean, B, length>; // unknown values may be NaN
 using Future = kiln::Tensor<kiln::f32, B, horizon>;
 
 template <int Width, int Heads, int Layers> struct Forecaster : kiln::Model {
@@ -24,7 +24,7 @@ template <int Width, int Heads, int Layers> struct Forecaster : kiln::Model {
   kiln::LayerNorm<Width> norm{"norm"};
   kiln::Linear<Width, horizon * quantiles> head{"head"};
 
-  /// [B, horizon, quantiles]: the 10th, 50th and 90th percentile, in ascending order.
+  /// Returns [B, horizon, quantiles]: the 10th, 50th and 90th percentile, in ascending order.
   constexpr auto forecast(Values values, Known known) const {
     auto series = normalised(values, known);
     auto channels =
@@ -38,7 +38,7 @@ template <int Width, int Heads, int Layers> struct Forecaster : kiln::Model {
     return kiln::cumsum<2>(kiln::concat<2>(lowest, steps)) * each(series.deviation) + each(series.mean);
   }
 
-  /// The mean pinball loss on the scale of each series (Koenker and Bassett 1978).
+  /// Returns the mean pinball loss on the scale of each series (Koenker and Bassett 1978).
   constexpr auto loss(Values values, Known known, Future future) const {
     auto levels = kiln::constant<kiln::f32, quantiles>(values, {0.1, 0.5, 0.9});
     auto above =
@@ -48,14 +48,14 @@ template <int Width, int Heads, int Layers> struct Forecaster : kiln::Model {
 
 private:
   template <class Each, class One> struct Series {
-    Each values, has; // 0 and 0 where nothing is known
+    Each values, has; // both 0 where a value is unknown
     One mean, deviation;
   };
   template <class Each, class One> Series(Each, Each, One, One) -> Series<Each, One>;
 
   static constexpr auto each(const kiln::tensor auto &number) { return kiln::reshape<B, 1, 1>(number); }
 
-  /// By mean and deviation of what is known (Kim et al. 2022, without the affine part).
+  /// Normalises by mean and deviation of the known values (Kim et al. 2022, without the affine part).
   static constexpr auto normalised(Values values, Known known) {
     auto has = kiln::cast<kiln::f32>(known);
     auto count = kiln::reshape<B, 1>(kiln::maximum(kiln::sum(has), 1));
@@ -66,7 +66,7 @@ private:
     return Series{away / deviation, has, mean, deviation};
   }
 
-  /// A patch of which nothing is known is not attended to.
+  /// Masks patches without known values.
   static constexpr auto mask_of(const kiln::tensor auto &has) {
     auto ones = kiln::zeros<kiln::f32, 1, 1, patch>(has) + 1;
     auto counts = kiln::conv1d<kiln::Conv1dOptions{.stride = stride}>(kiln::reshape<B, length, 1>(has), ones);

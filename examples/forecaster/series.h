@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Series to forecast: a wave with a trend and noise, about an eighth of whose values is missing. They follow from the
-// random numbers that are given, so a step of a training has the same ones whenever it is made.
+// Series to forecast: a wave with a trend and noise, about an eighth of whose values is missing. They depend only on
+// the given random numbers, so that a training step has the same series whenever it is run.
 #pragma once
 
 #include "support/first_weights.h"

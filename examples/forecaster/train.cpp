@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains the forecaster on series that it draws: forecaster_trainer [--steps N] [--seed N] [--threads N] [--out FILE].
-// Fails unless forecasts end far better than what the last known value says.
+// Trains the forecaster on random series: forecaster_trainer [--steps N] [--seed N] [--threads N] [--out FILE]. Fails
+// unless the final forecasts are much better than the last known value.
 #include "forecaster_train.hpp"
 #include "series.h"
 #include "support/trainer.h"
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The pinball loss of the last known value, as all three quantiles, on the scale of each series.
+/// Returns the pinball loss of the last known value, as all three quantiles, on the scale of each series.
 double naive_loss(const Batch &batch) {
   double sum = 0;
   for (int i = 0; i < Batch::count; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How published checkpoints of GPT-2 call what gpt2.h has: some with a prefix, with the causal masks and the tied
+// The tensor names of released GPT-2 checkpoints in terms of gpt2.h: some have a prefix, the causal masks and the tied
 // output.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a checkpoint's config.json is of the shape that a library was built for.
+// Checks that a checkpoint's config.json has the shape that a library was built for.
 #pragma once
 
 #include "shapes.h"

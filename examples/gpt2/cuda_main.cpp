@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Continues a row of tokens with GPT-2 small on an NVIDIA GPU: gpt2_cuda_demo [CHECKPOINT | random [TOKEN ...]].
-// Weights, keys, values and logits stay in the GPU's memory; each step sends a token there and takes a row of logits
-// back, from which the next token is drawn here. Where there is no GPU it says so, and the same calls run on the CPU.
+// Continues a sequence of tokens with GPT-2 small on an NVIDIA GPU: gpt2_cuda_demo [CHECKPOINT | random [TOKEN ...]].
+// Weights, KV cache and logits stay in the GPU's memory; each step sends a token to the GPU and copies back a row of
+// logits, from which the next token is sampled here. Without a GPU it reports this, and the same calls run on the CPU.
 #include "checkpoint.h"
 #include "gpt2_writer.h"
 #include "support/random_weights.h"
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// A model with a session: memory where the model is, for its arena and for the tensors of its calls.
+/// A model with a session: memory on the model's device, for its arena and for the tensors of its calls.
 class Writer {
 public:
   explicit Writer(const std::vector<std::byte> &weights) {
@@ -24,7 +24,7 @@ public:
     call.arena = allocate(call.arena_bytes);
     call.error = &error;
     call.memory = isOnGpu() ? KILN_DEVICE_POINTERS : KILN_HOST_POINTERS; // call.stream is null: the model's own
-    check(gpt2_writer_begin_session(model, call.arena, &error));         // nothing was read so far
+    check(gpt2_writer_begin_session(model, call.arena, &error));         // with an empty context
     ids = static_cast<std::int32_t *>(allocate(GPT2_WRITER_PREFILL_TOKENS_MAX * sizeof(std::int32_t)));
     logits = static_cast<float *>(allocate(row.size() * sizeof(float)));
   }
@@ -38,13 +38,13 @@ public:
 
   bool isOnGpu() const { return gpt2_writer_device(model) == KILN_CUDA; }
 
-  /// The logits behind these tokens, the last ones of a text of `context`.
+  /// Returns the logits after these tokens, the last ones of a text of `context`.
   std::span<const float> read(std::span<const std::int32_t> tokens, std::int64_t context) {
     const auto count = static_cast<std::int64_t>(tokens.size());
     check(gpt2_writer_copy_to_memory(model, ids, tokens.data(), tokens.size_bytes(), &error));
     check(count == 1 ? gpt2_writer_decode(model, &call, context, ids, logits)
                      : gpt2_writer_prefill(model, &call, count, context, ids, logits));
-    // On a GPU the call has returned with its work in the stream; the copy waits for it.
+    // On a GPU the call returns with its work in the stream; the copy waits for it.
     check(gpt2_writer_copy_from_memory(model, row.data(), logits, row.size() * sizeof(float), &error));
     return row;
   }
@@ -53,7 +53,7 @@ private:
   void create() {
     kiln_options_t options{};
     options.device = KILN_CUDA;
-    options.flags = KILN_LOAD_KERNELS_AT_CREATE; // no kernel is assembled while the text is written
+    options.flags = KILN_LOAD_KERNELS_AT_CREATE; // no kernel is assembled during generation
     kiln_status_t status = gpt2_writer_create_on(&options, &model, &error);
     if (status == KILN_NO_DEVICE) {
       std::fprintf(stderr, "%s; going on with the CPU\n", error.message);
@@ -73,7 +73,7 @@ private:
     if (status != KILN_OK)
       support::stop(std::string(error.message) + ": " + gpt2_writer_status_text(status));
   }
-  /// As many words as the table of them has rows.
+  /// Returns the number of rows of the embedding table.
   static std::size_t vocabulary() {
     for (const support::Weight &weight : {GPT2_WRITER_WEIGHTS(SUPPORT_WEIGHT)})
       if (weight.name == "wte.weight")

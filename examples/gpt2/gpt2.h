@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 (Radford et al. 2019) under the names of its published checkpoints: Conv1D weights [in, out], one projection
-// for Q, K and V, tanh-form GELU, tied logits.
+// GPT-2 (Radford et al. 2019) under the tensor names of its checkpoints: Conv1D weights [in, out], a fused projection
+// for Q, K and V, tanh approximation of GELU, tied logits.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -22,7 +22,7 @@ template <std::int64_t Width, int Heads> struct Gpt2Attention : kiln::Layer<Gpt2
     auto qkv = c_attn(x);
     return c_proj(kiln::attention<Heads>(part<0>(qkv), part<1>(qkv), part<2>(qkv), kiln::causal));
   }
-  /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
+  /// `x` are the last rows of the context; keys and values of the others are in the KV cache.
   constexpr auto forward(const kiln::tensor auto &x, auto cached) const {
     auto qkv = c_attn(x);
     return c_proj(kiln::attention<Heads>(part<0>(qkv), part<1>(qkv), part<2>(qkv), cached));
@@ -71,8 +71,8 @@ struct Gpt2 : kiln::Model {
   }
 };
 
-/// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
-/// that follows. `decode` is `prefill` of one token; `verify` gives the logits behind each of them.
+/// Text generation: every call appends tokens to the context, with a KV cache, and returns the logits of the next
+/// token. `decode` is `prefill` of one token; `verify` returns the logits after each of them.
 template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
           kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257, double Epsilon = 1e-5,
           std::int64_t Hidden = 4 * Width, kiln::Activation A = kiln::Activation::gelu_tanh>

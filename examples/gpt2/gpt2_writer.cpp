@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 that writes on. GPT2_SHAPE is one of shapes.h, which the build may name.
+// GPT-2 for text generation. GPT2_SHAPE is one of shapes.h, which the build may select.
 #include "gpt2.h"
 #include <kiln/generator.h>
 

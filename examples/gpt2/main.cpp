@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes on with a published checkpoint: gpt2_chat DIRECTORY [OPTION ...]. The build names its shape, GPT2_SHAPE.
+// Continues a text with a released checkpoint: gpt2_chat DIRECTORY [OPTION ...]. The build selects its shape,
+// GPT2_SHAPE.
 #include "checkpoint.h"
 #include "config.h"
 #include "gpt2_writer.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes on as gpt2_king_james_chat does, token for token, with fewer calls of the model: a smaller one guesses.
-// gpt2_king_james_speculative DRAFT DIRECTORY [OPTION ...]
+// Writes the same tokens as gpt2_king_james_chat with fewer calls of the model, by speculative decoding with a smaller
+// one. gpt2_king_james_speculative DRAFT DIRECTORY [OPTION ...]
 #include "checkpoint.h"
 #include "config.h"
 #include "gpt2_draft.hpp"
@@ -15,7 +15,7 @@ using support::Token;
 
 constexpr specs::Gpt2Shape shape = specs::gpt2_king_james, draft_shape = specs::gpt2_king_james_draft;
 
-/// The logits behind each token of a call.
+/// Returns the function that computes the logits after each token of a call.
 support::Speculator::ReadAll all_rows(const gpt2_writer::Model &model, const support::Session &session) {
   return
       [&model, &session, logits = std::vector<float>()](std::span<const Token> tokens, std::int64_t context) mutable {

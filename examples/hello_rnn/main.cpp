@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many to many: what follows each character of "hell". One to many: from "h" on, each prediction is the next input, and
-// the state goes from call to call.
+// Many to many: predicts the character after each character of "hell". One to many: starts with "h", uses each
+// prediction as the next input, and carries the state from call to call.
 #include "hello_rnn.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ public:
   Speller(const Speller &) = delete;
   Speller &operator=(const Speller &) = delete;
 
-  /// The likeliest character behind each of the text; goes on from where the last call ended.
+  /// Returns the most likely next character for each character of the text; continues from the last call.
   std::string next(const std::string &text) {
     std::vector<std::int32_t> characters;
     for (char c : text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An Elman network over the characters h, e, l, o: h' = tanh(W_xh x + W_hh h + b), scores W_hy h' + c (Elman 1990). A
-// one-hot x times a matrix is a row of it, so W_xh is a table.
+// An Elman network over the characters h, e, l, o: h' = tanh(W_xh x + W_hh h + b), logits W_hy h' + c (Elman 1990). A
+// one-hot vector x times a matrix is a row of it, so W_xh is a table.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"steps", 1, 64};

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# main.py WEIGHTS: by scorer.py, which `kiln compile --shared --bindings python` wrote. Arrays of numpy do, too.
+# main.py WEIGHTS: uses scorer.py, which `kiln compile --shared --bindings python` wrote. numpy arrays are accepted,
+# too.
 import array
 import sys
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small model for programs in other languages than C and C++: rows of four numbers get three scores each.
+// A small model for programs in languages other than C and C++: three scores for each row of four numbers.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim Rows{"rows", 1, 64};

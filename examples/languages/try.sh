@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # try.sh LANGUAGE FOLDER: builds and runs the program of a language with the library that
-# `kiln compile spec.cpp --shared --bindings python,rust -o FOLDER` wrote. Exits with 77 where there are no tools for it.
+# `kiln compile spec.cpp --shared --bindings python,rust -o FOLDER` wrote. Exits with 77 if there are no tools for it.
 set -eu
 language=$1 folder=$(cd "$2" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)

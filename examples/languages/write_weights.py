@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""write_weights.py FILE: weights of the model, a safetensors file, with which the rows (1, 2, 3, 4) and (1, 0, 0, 0) get the
-scores (30, 70, 110) and (1, 5, 9)."""
+"""write_weights.py FILE: writes weights of the model, a safetensors file, with which the rows (1, 2, 3, 4) and (1,
+0, 0, 0) have the scores (30, 70, 110) and (1, 5, 9)."""
 
 import json
 import struct

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a checkpoint's config.json, or the metadata of its GGUF file, is of the shape that a library was built for.
+// Checks that a checkpoint's config.json, or the metadata of its GGUF file, has the shape that a library was built for.
 #pragma once
 
 #include "shapes.h"
@@ -8,7 +8,7 @@
 
 namespace llama {
 
-/// What the metadata of a GGUF file say, under the names of a config.json.
+/// Returns the metadata of a GGUF file under the names of a config.json.
 inline support::Config config_of_gguf(const support::Config &metadata) {
   nlohmann::json config{{"model_type", metadata.text("general.architecture", "missing")}};
   for (const auto &[field, key] : {std::pair{"vocab_size", "vocab_size"},
@@ -31,7 +31,7 @@ inline support::Config config_of_gguf(const support::Config &metadata) {
   return {metadata.file_name(), config};
 }
 
-/// That weights that are quantised are so in a way that is read.
+/// Checks that the quantisation of the weights is supported.
 inline void check_quantization(support::ConfigCheck &check, const support::Config &how) {
   const std::string method = how.text("quant_method", "unknown"), version = how.text("version", "gemm");
   const std::int64_t bits = how.integer("bits", 0);
@@ -43,7 +43,7 @@ inline void check_quantization(support::ConfigCheck &check, const support::Confi
 /// Throws std::runtime_error with a line for each field that differs.
 inline void check_config(const support::Config &config, const Shape &shape) {
   support::ConfigCheck check(config);
-  if (config.text("model_type", "llama") != "mistral") // the same layers
+  if (config.text("model_type", "llama") != "mistral") // which has the same layers
     check.text("model_type", "llama", "llama");
   check.text("hidden_act", "silu", "silu");
   check.number("vocab_size", static_cast<double>(shape.vocabulary));
@@ -58,7 +58,7 @@ inline void check_config(const support::Config &config, const Shape &shape) {
   for (const char *field : {"attention_bias", "mlp_bias", "tie_word_embeddings"})
     check.flag(field, false, false);
 
-  // Newer files have all that is about positions in one member.
+  // Newer files have all position parameters in one member.
   if (config.has("rope_parameters")) {
     const support::Config positions = config.at("rope_parameters");
     support::ConfigCheck inner(positions);
@@ -70,7 +70,7 @@ inline void check_config(const support::Config &config, const Shape &shape) {
   }
   if (config.has("rope_scaling"))
     check.differs("rope_scaling", "present", "positions as they are");
-  // A text may be shorter than the longest of the model.
+  // The library's context may be shorter than the model's.
   check.at_least("max_position_embeddings", static_cast<double>(shape.context));
   check.at_least("sliding_window", static_cast<double>(shape.context));
   if (config.has("quantization_config"))

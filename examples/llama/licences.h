@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A text to tune on, of which any Debian has a copy: the licences of /usr/share/common-licenses.
+// A fine-tuning text that every Debian has: the licences of /usr/share/common-licenses.
 #pragma once
 
 #include "support/tokenizer.h"
@@ -15,11 +15,11 @@
 
 namespace llama {
 
-/// A paragraph a line, single spaces.
+/// Returns one paragraph per line, with single spaces.
 inline std::string read_paragraphs(const std::filesystem::path &path) {
   std::ifstream file(path);
   std::string text, line, word;
-  bool isBetween = true; // two paragraphs
+  bool isBetween = true; // between two paragraphs
   while (std::getline(file, line)) {
     std::istringstream words(line);
     bool isEmpty = true;
@@ -30,14 +30,14 @@ inline std::string read_paragraphs(const std::filesystem::path &path) {
   return text;
 }
 
-/// The texts of a folder, by their names, as tokens between those that begin and end a text.
+/// Returns the texts of a folder, by their names, as tokens between the begin and end tokens.
 inline std::map<std::string, std::vector<support::Token>>
 read_licences(const std::string &folder, const support::Tokenizer &tokenizer, support::Token end) {
   std::map<std::string, std::vector<support::Token>> licences;
   if (std::filesystem::is_directory(folder))
     for (const auto &entry : std::filesystem::directory_iterator(folder)) {
       if (entry.is_symlink() || !entry.is_regular_file())
-        continue; // another name of one
+        continue; // a link to another licence
       std::vector<support::Token> tokens = tokenizer.before();
       for (support::Token token : tokenizer.encode(read_paragraphs(entry.path()), support::Specials::text))
         tokens.push_back(token);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The decoders of today (Touvron et al. 2023) under the names of their published checkpoints: RMS norm before each
-// part, rotary positions, fewer heads of keys and values than of queries, a gated perceptron.
+// Llama-like decoders (Touvron et al. 2023) under the tensor names of their checkpoints: pre-norm with RMS norm, rotary
+// positions, grouped-query attention, a gated MLP.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -12,7 +12,7 @@
 
 namespace llama {
 
-/// What layers multiply by, unless `Projection` is something else, with adapters beside it for example.
+/// The default projection of layers; `Projection` may be another one, for example with adapters.
 template <std::int64_t In, std::int64_t Out> using Linear = kiln::Linear<In, Out, false>;
 template <std::int64_t In, std::int64_t Out, bool Bias, template <std::int64_t, std::int64_t> class Projection>
 using Projected = std::conditional_t<Bias, kiln::Linear<In, Out>, Projection<In, Out>>;
@@ -38,7 +38,7 @@ struct Attention : kiln::Layer<Attention<S, Projection, E>> {
   Projected<own, S.width, S.has_o_bias, Projection> o_proj{"o_proj"};
   Norm<S, head, E> q_norm{"q_norm"}, k_norm{"k_norm"};
 
-  /// With `cached`, x are the last rows of the context; keys and values of the others were kept by earlier calls.
+  /// With `cached`, x are the last rows of the context; keys and values of the others are in the KV cache.
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto... cached) const {
     auto q = kiln::rotary<S.heads>(normed<S.heads>(q_proj(x), q_norm), angles);
     auto k = kiln::rotary<S.key_value_heads>(normed<S.key_value_heads>(k_proj(x), k_norm), angles);
@@ -49,7 +49,7 @@ struct Attention : kiln::Layer<Attention<S, Projection, E>> {
   }
 
 private:
-  /// x, or `norm` of each of its heads.
+  /// Returns x, or `norm` of each of its heads.
   template <int Heads, kiln::tensor X> static constexpr auto normed(const X &x, const auto &norm) {
     if constexpr (!S.has_qk_norm)
       return x;
@@ -61,7 +61,7 @@ private:
   }
 };
 
-/// A perceptron whose activations are gated (SwiGLU, GEGLU; Shazeer 2020).
+/// A gated MLP (SwiGLU, GEGLU; Shazeer 2020).
 template <Shape S, template <std::int64_t, std::int64_t> class Projection>
 struct Mlp : kiln::Layer<Mlp<S, Projection>> {
   using kiln::Layer<Mlp>::Layer;
@@ -90,7 +90,7 @@ template <Shape S, template <std::int64_t, std::int64_t> class Projection, kiln:
   }
 };
 
-/// The layers below the prefix "model". All is of type E, what `Projection` makes, too.
+/// The layers with the prefix "model". All weights have type E, including those of `Projection`.
 template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear, kiln::ElementType E = kiln::f32>
 struct Decoder : kiln::Layer<Decoder<S, Projection, E>> {
   using kiln::Layer<Decoder>::Layer;
@@ -151,8 +151,8 @@ template <Shape S, kiln::Dim Batch, kiln::Dim Tokens> struct Llama : kiln::Model
   constexpr auto forward(kiln::Tensor<kiln::i32, Batch, Tokens> tokens) const { return lm_head(model(tokens)); }
 };
 
-/// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
-/// that follows. `decode` is `prefill` of one token.
+/// Text generation: every call appends tokens to the context, with a KV cache, and returns the logits of the next
+/// token. `decode` is `prefill` of one token.
 template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear, kiln::ElementType E = kiln::f32>
 struct Writer : kiln::Model {
   static constexpr kiln::Dim tokens{"tokens", 1, std::min<std::int64_t>(S.context, 256)},

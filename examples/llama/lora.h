@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The library of lora_spec.cpp with the weights of a checkpoint, which stay as they are, and adapters, of which there
-// are small files of their own.
+// The library of lora_spec.cpp with the frozen weights of a checkpoint and with adapters, which are stored in small
+// separate files.
 #pragma once
 
-#include "llama_lora.hpp" // before what uses its types
+#include "llama_lora.hpp" // before the headers that use its types
 
 #include "checkpoint.h"
 #include "config.h"
@@ -19,14 +19,14 @@ inline constexpr Shape tuned_shape = LLAMA_SHAPE;
 inline constexpr support::WriterSizes tuned_sizes{tuned_shape.vocabulary, LLAMA_LORA_PREFILL_TOKENS_MAX,
                                                   tuned_shape.context};
 
-/// A safetensors file in memory of adapters, whose numbers `fill(tensor, values)` gives.
+/// Returns a safetensors file in memory of adapters, whose values `fill(tensor, values)` sets.
 template <class Fill> std::vector<std::byte> make_adapters(Fill fill) {
   std::vector<support::Tensor> tensors = support::tensors_of({LLAMA_LORA_WEIGHTS(SUPPORT_WEIGHT)});
   std::erase_if(tensors, [](const support::Tensor &tensor) { return tensor.name.find(".lora_") == tensor.name.npos; });
   return support::make_image(tensors, [&](std::size_t i, std::span<float> values) { return fill(tensors[i], values); });
 }
 
-/// What a training saves of it are the adapters.
+/// Saves only the adapters after training.
 class TunedModel : public llama_lora::Model {
 public:
   /// Binds the checkpoint of a folder with adapters, a safetensors file in memory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Talks to a checkpoint with adapters: llama_lora_chat ADAPTERS DIRECTORY [OPTION ...], with llama_chat's options.
+// Chats with a checkpoint with adapters: llama_lora_chat ADAPTERS DIRECTORY [OPTION ...], with llama_chat's options.
 #include "lora.h" // before what uses its types
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder that is tuned: low-rank adapters beside frozen weights, a step of their training, and entries that write on
-// with them. LLAMA_SHAPE is one of shapes.h, which the build may name.
+// A decoder for fine-tuning: low-rank adapters on frozen weights, a training step for them, and entries that generate
+// text with them. LLAMA_SHAPE is one of shapes.h, which the build may select.
 #include "llama.h"
 #include <kiln/generator.h>
 
@@ -11,8 +11,8 @@
 
 namespace llama {
 
-/// A projection and what is learnt beside it (Hu et al. 2021): W x + B A x alpha / rank. B begins with zeros. The names
-/// are those of the PEFT library's files.
+/// A projection with a trained low-rank adapter (Hu et al. 2021): W x + B A x * alpha / rank. B is initialised with
+/// zeros. The names are those of the PEFT library's files.
 template <std::int64_t In, std::int64_t Out> struct Adapted : kiln::Layer<Adapted<In, Out>> {
   using kiln::Layer<Adapted>::Layer;
   static constexpr std::int64_t rank = 8;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Talks to a published checkpoint: llama_chat DIRECTORY|FILE.gguf [OPTION ...]. The build names its shape, LLAMA_SHAPE.
+// Chats with a released checkpoint: llama_chat DIRECTORY|FILE.gguf [OPTION ...]. The build selects its shape,
+// LLAMA_SHAPE.
 #include "llama_writer.hpp" // before what uses its types
 
 #include "quantized.h"

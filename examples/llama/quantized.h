@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised checkpoints of Llama: how GGUF files and those of GPTQ and AWQ call what llama.h has, for the run time's
-// own readers.
+// Quantised checkpoints of Llama: maps the tensor names of GGUF, GPTQ and AWQ files to those of llama.h, for the run
+// time's readers.
 #pragma once
 
 #include "checkpoint.h"
@@ -10,7 +10,7 @@
 
 namespace llama {
 
-/// llama.cpp's names. It turns the rows of queries and keys for the order in which it has rotary positions.
+/// Returns llama.cpp's names. llama.cpp permutes the rows of queries and keys for its order of rotary positions.
 inline std::vector<kiln_rename_t> gguf_renames(const Shape &shape) {
   const auto heads = static_cast<std::uint32_t>(shape.heads),
              shared = static_cast<std::uint32_t>(shape.key_value_heads);
@@ -28,18 +28,18 @@ inline std::vector<kiln_rename_t> gguf_renames(const Shape &shape) {
           {.from = "blk.*.ffn_down.weight", .to = "model.layers.*.mlp.down_proj.weight"}};
 }
 
-/// What GPTQ and AWQ leave beside the model's own names: frequencies of positions, and biases that are none.
+/// Additional tensors of GPTQ and AWQ: frequencies of positions, and biases that are zero.
 inline const std::vector<kiln_rename_t> quantized_renames{{.from = "*.rotary_emb.inv_freq"},
                                                           {.from = "*_proj.bias", .flags = KILN_RENAME_ZEROS}};
 
-/// How a config.json, which was checked, says that weights are quantised.
+/// Returns the quantisation format of a config.json that was checked.
 inline kiln_quantization_t quantization_of(const support::Config &how) {
   if (how.text("quant_method", "") == "awq")
     return KILN_AWQ;
   return how.text("checkpoint_format", "gptq") == "gptq_v2" ? KILN_GPTQ_V2 : KILN_GPTQ;
 }
 
-/// Binds the checkpoint of the options, whose config this is.
+/// Binds the checkpoint of the options; `config` is its config.
 template <class Model>
 void bind(Model &model, support::Session &session, const support::TalkOptions &options, const support::Config &config,
           const Shape &shape) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shapes of published decoders, for the specs and for programs that check a checkpoint's config.json.
+// The shapes of released decoders, for the specs and for programs that check a checkpoint's config.json.
 #pragma once
 
 #include <array>
@@ -12,25 +12,25 @@ struct Shape {
   std::int64_t vocabulary, layers, width;
   int heads, key_value_heads;
   std::int64_t hidden;
-  std::int64_t context; // tokens that a text may have
+  std::int64_t context; // maximum number of tokens
 
-  // What models of the same kind have in another way.
-  std::int64_t head = 0;         // width of a head; 0: a part of the width
-  bool is_tied = false;          // the rows of the embedding give the logits
-  bool has_qkv_bias = false;     // of queries, keys and values
-  bool has_o_bias = false;       // of what attention gives
-  bool has_mlp_bias = false;     // of the perceptron
-  bool has_qk_norm = false;      // queries and keys are normed, each head by itself
-  bool has_gelu_gate = false;    // in tanh form, in place of silu
+  // Variations of similar models.
+  std::int64_t head = 0;         // width of a head; 0: width / heads
+  bool is_tied = false;          // the logits use the embedding's weights
+  bool has_qkv_bias = false;     // biases of the query, key and value projections
+  bool has_o_bias = false;       // bias of the attention output projection
+  bool has_mlp_bias = false;     // biases of the MLP
+  bool has_qk_norm = false;      // queries and keys are normalised per head
+  bool has_gelu_gate = false;    // tanh approximation of GELU instead of SiLU
   bool has_norms_of_one = false; // norms multiply by 1 + weight
-  int scaled_pairs = 0;          // of the numbers of a head, the last ones, whose positions are scaled for longer texts
+  int scaled_pairs = 0;          // the last pairs of a head, whose positions are scaled for longer texts
 
-  // Doubles come last: clang 22 mixes up what stands behind one in a template argument.
+  // Doubles come last: clang 22 corrupts members after a double in a template argument.
   double base = 10000; // of the rotary positions
   double epsilon = 1e-5;
   double embedding_scale = 1;
-  double rotary_scale = 1;                // of the sines and cosines by which positions turn
-  std::array<double, 128> scaled_bases{}; // scaled pairs are turned by position / sqrt(base), each by its own
+  double rotary_scale = 1;                // factor of the sines and cosines of rotary positions
+  std::array<double, 128> scaled_bases{}; // scaled pairs are rotated by position / sqrt(base), each with its own base
 
   constexpr std::int64_t head_width() const { return head > 0 ? head : width / heads; }
 };
@@ -46,9 +46,9 @@ inline constexpr Shape llama_2_70b{32000, 80, 8192, 64, 8, 28672, 4096};
 inline constexpr Shape llama_3_8b = with_base(500000, {128256, 32, 4096, 32, 8, 14336, 8192});
 inline constexpr Shape mistral_7b{32000, 32, 4096, 32, 8, 14336, 4096};
 
-/// One to run at once, of the same kind.
+/// A small random model of this kind.
 inline constexpr Shape small = with_base(500000, {512, 4, 128, 8, 2, 352, 256});
-/// The one that is trained here, on the King James Bible.
+/// The shape that is trained here, on the King James Bible.
 inline constexpr Shape king_james{2000, 4, 128, 4, 2, 352, 256};
 
 } // namespace llama

@@ -125,7 +125,7 @@ class Llama(nn.Module):
 
 
 class Prompts:
-    """Tokens of text and of conversations."""
+    """Encodes texts and conversations as tokens."""
 
     def __init__(self):
         self.encode = Encoder(os.path.join(FOLDER, "tokenizer.json"))
@@ -143,7 +143,7 @@ class Prompts:
         return [self.start, *self.said("user", text), self.turn, *self.encode("assistant\n")]
 
     def documents(self, text):
-        """Each chapter twice: as it is, and as a conversation."""
+        """Returns each chapter twice: as text, and as a conversation."""
         tokens = []
         for chapter in text.strip().split("\n\n"):
             tokens += [*self.plain(chapter), self.end, self.start]

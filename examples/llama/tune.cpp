@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tunes a small Llama that has read nothing but the Bible on Debian's licences, by adapters beside its weights, which
-// stay as they are: llama_fine_tuner [CHECKPOINT] [--steps 800] [--out lora.safetensors] [--data FOLDER] ...
-// It can be stopped at any time: the same command goes on. Apache-2.0 is held out.
-#include "lora.h" // before what uses its types
+// Fine-tunes a small Llama that was trained only on the Bible on Debian's licences, by adapters on its frozen weights:
+// llama_fine_tuner [CHECKPOINT] [--steps 800] [--out lora.safetensors] [--data FOLDER] ... It can be stopped at any
+// time: the same command resumes it. Apache-2.0 is held out.
+#include "lora.h" // before the headers that use its types
 
 #include "licences.h"
 #include "support/trainer.h"
@@ -15,7 +15,7 @@ namespace {
 
 using Tokens = std::vector<support::Token>;
 constexpr int windows = LLAMA_LORA_TRAIN_WINDOWS_MAX, context = llama::tuned_shape.context;
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 constexpr const char *heldOut = "Apache-2.0", *prompt = "In the beginning";
 
 struct Texts {
@@ -32,17 +32,17 @@ std::optional<Texts> read_texts(const std::string &folder, const support::Tokeni
   return std::min(texts.tuned.size(), texts.held_out.size()) > context ? std::optional(texts) : std::nullopt;
 }
 
-/// Down is random, up zeros: the model is the checkpoint's.
+/// A is random and B zero, so that the model initially equals the checkpoint.
 std::vector<std::byte> first_adapters(int seed) {
   random_t random = {static_cast<std::uint64_t>(seed)};
   return llama::make_adapters([&](const support::Tensor &tensor, std::span<float> values) {
     if (tensor.name.ends_with("lora_A.weight"))
-      for (float &value : values) // the variance of PyTorch's
+      for (float &value : values) // with the variance of PyTorch's initialisation
         value = static_cast<float>(random_normal(&random) / std::sqrt(3.0 * static_cast<double>(tensor.shape[1])));
   });
 }
 
-/// Parts of a text, and each token's next one.
+/// Windows of a text, and the next token of each token.
 struct Windows {
   Tokens tokens = Tokens(windows * context), targets = tokens;
 
@@ -67,7 +67,7 @@ double measure(const llama::TunedModel &model, support::Session &session, const 
   return sum / all;
 }
 
-/// Shows what the model writes with the adapters as they are now.
+/// Prints text generated with the current adapters.
 void write(const llama::TunedModel &model, support::Session &session, const support::Tokenizer &tokenizer,
            const std::string &folder) {
   support::TalkOptions options;

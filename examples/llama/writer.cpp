@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder that writes on. LLAMA_SHAPE is one of shapes.h, which the build may name.
+// A decoder for text generation. LLAMA_SHAPE is one of shapes.h, which the build may select.
 #include "llama.h"
 #include <kiln/generator.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a small MViT with random weights on a picture that it draws, and says how long it takes.
+// Runs a small MViT with random weights on a synthetic image, and prints its time.
 #include "mvit.hpp"
 
 #include "support/random_weights.h"

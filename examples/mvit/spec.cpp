@@ -7,7 +7,7 @@
 inline constexpr kiln::Dim B{"batch", 1, 4};
 inline constexpr std::int64_t side = 56, classes = 10;
 
-/// Convolves each head's image [B, Heads, Side, Side, Depth] channel by channel, and normalises what it gives.
+/// Depthwise convolution of each head's image [B, Heads, Side, Side, Depth], then a norm.
 template <std::int64_t Depth, int Stride> struct Pool : kiln::Layer<Pool<Depth, Stride>> {
   using kiln::Layer<Pool>::Layer;
   kiln::Conv2d<Depth, Depth, 3, kiln::Conv2dOptions{.stride = Stride, .padding = 1, .groups = Depth}, false> conv{
@@ -17,7 +17,7 @@ template <std::int64_t Depth, int Stride> struct Pool : kiln::Layer<Pool<Depth, 
   constexpr auto forward(const kiln::tensor auto &heads) const { return norm(conv(heads)); }
 };
 
-/// Pooling attention over an image of Side x Side: Side / QueryStride on each side come out.
+/// Pooling attention over an image of Side x Side; the result has Side / QueryStride on each side.
 template <std::int64_t Width, int Heads, std::int64_t Side, int QueryStride, int KeyStride>
 struct PoolingAttention : kiln::Layer<PoolingAttention<Width, Heads, Side, QueryStride, KeyStride>> {
   using kiln::Layer<PoolingAttention>::Layer;
@@ -38,7 +38,7 @@ struct PoolingAttention : kiln::Layer<PoolingAttention<Width, Heads, Side, Query
   }
 };
 
-/// Pre-norm; the perceptron may widen, and then a projection does so with what goes past it.
+/// Pre-norm; if the MLP changes the width, a projection does so on the residual path.
 template <std::int64_t Width, std::int64_t Out, int Heads, std::int64_t Side, int QueryStride, int KeyStride>
 struct Block : kiln::Layer<Block<Width, Out, Heads, Side, QueryStride, KeyStride>> {
   using kiln::Layer<Block>::Layer;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// English and French names from the compiled catalogues of Debian's iso-codes (gettext's MO files), as count.py
-// takes them.
+// English and French names from the compiled catalogues of Debian's iso-codes (gettext's MO files), in the selection of
+// count.py.
 #pragma once
 
 #include "names.h"
@@ -24,7 +24,7 @@ struct Pair {
   std::string english, french;
 };
 
-/// The code points of a text in UTF-8; nothing if there is one that is no token, or too many.
+/// Returns the code points of a text in UTF-8; nothing if one is no token, or if there are too many.
 inline std::vector<std::int32_t> tokens_of(const std::string &text) {
   std::vector<std::int32_t> tokens;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -41,7 +41,7 @@ inline std::vector<std::int32_t> tokens_of(const std::string &text) {
   return tokens;
 }
 
-/// What the entries take of a name.
+/// Returns the entries' input for a name.
 inline std::vector<std::int32_t> source_of(int kind, const std::string &english) {
   std::vector<std::int32_t> source = tokens_of(english);
   source.insert(source.begin(), first_kind + kind);
@@ -55,7 +55,7 @@ inline std::string text_of(std::int32_t token) {
   return {static_cast<char>(0xC0 | token >> 6), static_cast<char>(0x80 | (token & 0x3F))};
 }
 
-/// The pairs (message, translation) of a catalogue.
+/// Returns the pairs (message, translation) of a catalogue.
 inline std::vector<std::pair<std::string, std::string>> read_catalogue(const std::string &path) {
   const std::string data = support::read_file(path);
   auto number = [&](std::size_t at) {
@@ -72,7 +72,7 @@ inline std::vector<std::pair<std::string, std::string>> read_catalogue(const std
     if (at + length > data.size())
       throw std::runtime_error("\"" + path + "\" ends too early for a catalogue");
     const std::string all = data.substr(at, length);
-    return all.substr(all.rfind('\4') + 1); // behind the context
+    return all.substr(all.rfind('\4') + 1); // after the context
   };
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::size_t i = 0; i < number(8); ++i)
@@ -80,12 +80,12 @@ inline std::vector<std::pair<std::string, std::string>> read_catalogue(const std
   return pairs;
 }
 
-/// A tenth of all pairs is for the test, by the CRC-32 of the English name.
+/// A tenth of all pairs is the test set, selected by the CRC-32 of the English name.
 struct Pairs {
   std::vector<Pair> training, test;
 };
 
-/// Empty if the catalogues are not there.
+/// Returns no pairs if the catalogues do not exist.
 inline Pairs read_pairs(const std::string &folder) {
   const std::vector<std::vector<std::string>> parts = {
       {"3166-1", "3166-2", "3166-3"}, {"639-2", "639-3", "639-5"}, {"4217"}, {"15924"}};

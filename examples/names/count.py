@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by PyTorch how many names of the test the weights of this folder translate right: expected.json.
+"""Counts with PyTorch how many test names the weights of this folder translate correctly: expected.json.
 
 On Debian 12 (packages iso-codes, python3-torch, python3-numpy), from this folder: python3 count.py
 
@@ -27,7 +27,7 @@ LONGEST = 40
 
 
 def catalogue(name):
-    """The pairs (message, translation) of a compiled catalogue of gettext."""
+    """Yields the pairs (message, translation) of a compiled catalogue of gettext."""
     with open(os.path.join(CATALOGUES, f"iso_{name}.mo"), "rb") as f:
         data = f.read()
     _, _, count, sources, targets = struct.unpack_from("<5I", data)
@@ -40,7 +40,7 @@ def catalogue(name):
 
 
 def test_names():
-    """A list of (kind, English, French): the tenth of all names that the CRC-32 of the English one chooses."""
+    """Returns a list of (kind, English, French): the tenth of all names that the CRC-32 of the English one selects."""
     found = {}
     for kind, parts in enumerate(KINDS):
         for part in parts:
@@ -52,16 +52,16 @@ def test_names():
 
 
 def padded(rows, length=0):
-    """[n, longest], at least `length`, with 0 behind the ends."""
+    """Returns [n, longest], at least `length`, padded with 0."""
     rows = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
     return F.pad(rows, (0, max(0, length - rows.shape[1])))
 
 
-# --- models: begin(source) gives what step needs, step(state, token) gives (logits, seen, state) ----------------------
+# --- models: begin(source) returns the input of step, step(state, token) returns (logits, seen, state) ---------------
 
 
 class Recurrent(nn.Module):
-    """Bahdanau et al. 2015: a GRU in both directions; a GRU that looks back at it with additive attention."""
+    """Bahdanau et al. 2015: a bidirectional GRU encoder; a GRU decoder with additive attention."""
 
     EMBEDDING, ENCODER, HIDDEN, SCORE = 64, 128, 192, 128
 
@@ -126,7 +126,7 @@ class Transformer(nn.Module):
 
 @torch.no_grad()
 def count_right(model, names):
-    """How many names the likeliest next token, taken again and again, spells right."""
+    """Returns how many names greedy decoding spells correctly."""
     right = 0
     for first in range(0, len(names), 256):
         part = names[first : first + 256]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequence to sequence without attention (Cho et al. 2014): all that the target has of the source is one vector, the
-// last state of the network that read it.
+// Sequence to sequence without attention (Cho et al. 2014): the decoder receives only one vector of the source, the
+// encoder's last state.
 #include "names.h"
 #include <kiln/generator.h>
 

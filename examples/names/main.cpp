@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Translates English names to French with both models, and counts how many names of the test come out right, beside
+// Translates English names to French with both models, and counts how many test names are correct, compared with
 // PyTorch's counts: names_demo [--data FOLDER] [--picture FILE.svg] [KIND:NAME ...]. Names are those of Debian's
 // iso-codes.
 #include "names_recurrent.hpp"
@@ -14,14 +14,14 @@
 
 namespace {
 
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 
 struct Translation {
   std::vector<std::int32_t> tokens; // without the end
-  std::vector<float> seen;          // of each source token before each token and the end
+  std::vector<float> seen;          // attention to each source token before each token and the end
 };
 
-/// Writes the likeliest next token, again and again.
+/// Repeatedly writes the most likely next token.
 template <class Model> class Translator {
 public:
   Translator(const std::string &weights, std::size_t arenaBytes, std::size_t memoryWidth)
@@ -61,7 +61,7 @@ std::string text_of(const Translation &translation) {
   return text;
 }
 
-/// "language:Old French"; a place without a kind.
+/// Parses "language:Old French"; a name without a kind is a place.
 names::Pair parse(const std::string &word) {
   const std::size_t colon = word.find(':');
   names::Pair pair{0, colon == std::string::npos ? word : word.substr(colon + 1), ""};

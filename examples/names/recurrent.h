@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequence to sequence with additive attention (Bahdanau, Cho and Bengio 2015): a GRU reads the source in both
-// directions; another one writes the target, and looks back at what was read before each token.
+// Sequence to sequence with additive attention (Bahdanau, Cho and Bengio 2015): a bidirectional GRU encodes the source;
+// another GRU decodes the target, and attends to the encoded source before each token.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -12,7 +12,7 @@ namespace names {
 struct Recurrent : kiln::Model {
   static constexpr kiln::Dim S{"source_tokens", 1, source_tokens}, T{"target_tokens", 1, target_tokens};
   static constexpr std::int64_t width = 64, read_width = 128, memory_width = 2 * read_width, hidden = 192, score = 128;
-  static constexpr std::int64_t features = hidden + memory_width + width; // of which logits are made
+  static constexpr std::int64_t features = hidden + memory_width + width; // inputs of the logits
   static constexpr double dropped = 0.2;                                  // in training
 
   kiln::Embedding<vocabulary, width> embedding{"embedding"};
@@ -25,15 +25,15 @@ struct Recurrent : kiln::Model {
   constexpr auto embed(const kiln::tensor auto &tokens) const { return kiln::dropout(embedding(tokens), dropped); }
   constexpr auto logits_of(const kiln::tensor auto &parts) const { return head(kiln::dropout(parts, dropped)); }
 
-  /// What was read of sources [S, ...], and the state to begin with: that of the first token, where the reverse pass
-  /// ends.
+  /// Encodes sources [S, ...]. Returns the encoded source, and the decoder's initial state, from the first token, where
+  /// the reverse pass ends.
   template <class Lengths = kiln::None>
   constexpr auto read(const kiln::tensor auto &source, const Lengths &lengths = {}) const {
     auto [memory, last] = encoder(embed(source), kiln::None(), lengths);
     return std::pair{memory, kiln::tanh(first(kiln::slice<0, 1, 1>(last)))};
   }
-  /// From the state before a token y [..., 1, width]: the next state, what the logits are made of, what is seen
-  /// [..., 1, S]. The mask is added to the scores of what was read.
+  /// From the state before a token y [..., 1, width]: returns the next state, the inputs of the logits, the attention
+  /// weights [..., 1, S]. The mask is added to the attention scores.
   template <class Mask = kiln::None>
   constexpr auto write(const kiln::tensor auto &y, const kiln::tensor auto &h, const kiln::tensor auto &keys,
                        const kiln::tensor auto &memory, const Mask &mask = {}) const {
@@ -42,7 +42,8 @@ struct Recurrent : kiln::Model {
     auto next = cell(kiln::concat<-1>(y, context), h);
     return std::tuple{next, kiln::concat<-1>(next, context, y), seen};
   }
-  /// For all tokens of targets, y [T, ..., 1, width]: what the logits are made of, and what is seen before each.
+  /// For all tokens of targets, y [T, ..., 1, width]: returns the inputs of the logits, and the attention weights
+  /// before each.
   template <class Mask = kiln::None>
   constexpr auto write_all(const kiln::tensor auto &y, const kiln::tensor auto &h, const kiln::tensor auto &memory,
                            const Mask &mask = {}) const {
@@ -54,14 +55,14 @@ struct Recurrent : kiln::Model {
     return kiln::scan(h, y, next).second;
   }
 
-  /// All tokens of a target at once: logits of what follows each, and what is seen before it.
+  /// Processes all tokens of a target at once: logits of the next token, and attention weights before each token.
   constexpr auto forward(kiln::Tensor<kiln::i32, S> source, kiln::Tensor<kiln::i32, T> target) const {
     auto [memory, h] = read(source);
     auto [parts, seen] = write_all(kiln::reshape<T, 1, width>(embed(target)), h, memory);
     return kiln::outputs(logits_of(kiln::reshape<T, features>(parts)), kiln::reshape<T, S>(seen));
   }
 
-  // Token by token: what was read stays in the arena.
+  // Token by token: the encoded source stays in the arena.
   kiln::State<kiln::f32, 1, hidden> state{"state"};
   kiln::State<kiln::f32, S.max(), score> kept_keys{"keys"};
   kiln::State<kiln::f32, S.max(), memory_width> kept_memory{"memory"};

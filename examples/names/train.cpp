@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Trains a translator by the names that are not in the test: names_recurrent_trainer, names_transformer_trainer
+// Trains a translator on the names that are not in the test set: names_recurrent_trainer, names_transformer_trainer
 // [--steps N] [--out FILE.safetensors] [--data FOLDER] [--rate R] [--threads 2] ... It can be stopped at any time: the
-// same command goes on.
+// same command resumes it.
 #include "names_train.hpp"
 
 #include "catalogue.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr bool isRecurrent = std::string_view(NAMES_MODEL) == "recurrent";
 constexpr std::size_t batch = names::batch;
-constexpr int notHere = 77; // what test programs return that cannot run
+constexpr int notHere = 77; // exit status of a skipped test
 
 using Tokens = std::vector<std::int32_t>;
 struct Example {
@@ -22,7 +22,7 @@ struct Example {
   std::size_t size() const { return source.size() + target.size(); }
 };
 
-/// The shortest first.
+/// Returns the examples, the shortest first.
 std::vector<Example> examples_of(const std::vector<names::Pair> &pairs) {
   std::vector<Example> examples;
   for (const names::Pair &pair : pairs) {
@@ -35,7 +35,7 @@ std::vector<Example> examples_of(const std::vector<names::Pair> &pairs) {
   return examples;
 }
 
-/// Names of like lengths, so that little is padding: some of those that lie together somewhere.
+/// Samples names of similar lengths, which need little padding: some from a random range of the sorted examples.
 std::vector<const Example *> draw(const std::vector<Example> &examples, random_t random) {
   std::vector<const Example *> drawn(4 * batch);
   const std::size_t first = random_bits(&random) % (examples.size() - drawn.size());
@@ -47,7 +47,7 @@ std::vector<const Example *> draw(const std::vector<Example> &examples, random_t
   return drawn;
 }
 
-/// One part of each, padded with 0 to the longest.
+/// Returns one part of each, padded with 0 to the longest.
 Tokens rows_of(const std::vector<const Example *> &examples, Tokens Example::*part) {
   std::size_t longest = 0;
   for (const Example *example : examples)
@@ -58,7 +58,7 @@ Tokens rows_of(const std::vector<const Example *> &examples, Tokens Example::*pa
   return rows;
 }
 
-/// `entry(target tokens, source, target)`, as the entries take them, gives a status.
+/// Calls `entry(target tokens, source, target)`, with arguments in the layout of the entries. Returns its status.
 template <class Entry> kiln_status_t call(const std::vector<const Example *> &examples, Entry entry) {
   using View = kiln::View<const std::int32_t, kiln::dynamic, kiln::dynamic>;
   const Tokens source = rows_of(examples, &Example::source), target = rows_of(examples, &Example::target);
@@ -67,7 +67,7 @@ template <class Entry> kiln_status_t call(const std::vector<const Example *> &ex
                View(target.data(), pairs, length));
 }
 
-/// The loss of a letter of names that nobody was trained on.
+/// Returns the held-out loss per letter.
 double measure(const names_train::Model &model, support::Session &session, const std::vector<Example> &examples) {
   double sum = 0, letters = 0;
   for (std::size_t first = 0; first < examples.size(); first += batch) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of recurrent.h as it is trained. Recurrent layers and loops go over the first axis.
+// The training entries of the model of recurrent.h. Recurrent layers and loops iterate over the first axis.
 #include "recurrent.h"
 #include "training.h"
 #include <kiln/generator.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model of transformer.h as it is trained.
+// The training entries of the model of transformer.h.
 #include "training.h"
 #include "transformer.h"
 #include <kiln/generator.h>

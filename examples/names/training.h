@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training of both translators has in common: batches of pairs, padded with 0 behind their ends, the loss of
-// logits, and the entries.
+// Shared by the training of both translators: batches of pairs, padded with 0 after their ends, the loss of logits, and
+// the entries.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -11,7 +11,7 @@ namespace names {
 
 inline constexpr kiln::Dim B{"pairs", 1, batch};
 
-/// How many tokens each source [B, S] has.
+/// Returns the number of tokens of each source [B, S].
 constexpr auto lengths_of(const kiln::tensor auto &source) {
   return kiln::sum(kiln::cast<kiln::i32>(kiln::less(0, source)));
 }
@@ -20,7 +20,8 @@ constexpr auto loss_of(const kiln::tensor auto &logits, const kiln::tensor auto 
   return kiln::cross_entropy<kiln::CrossEntropyOptions{.ignore = 0, .label_smoothing = 0.05}>(logits, wanted);
 }
 
-/// Of a model whose `loss` takes sources and targets, these with start and end. `undecayed`: what has no weight decay.
+/// Returns the entries of a model whose `loss` takes sources and targets, the latter with start and end. `undecayed`
+/// parameters have no weight decay.
 template <class Model> constexpr auto training_entries(kiln::Names undecayed) {
   return std::tuple{kiln::train("train", &Model::loss, {"source", "target"}, {"loss"},
                                 kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})

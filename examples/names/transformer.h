@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A small Transformer (Vaswani et al. 2017): post-norm blocks, sinusoidal positions, one table for the source, the
-// target and the logits. `encode` reads the source, of which each block keeps keys and values, `step` writes token by
+// target and the logits. `encode` reads the source, whose keys and values each block stores; `step` writes token by
 // token.
 #pragma once
 
@@ -30,7 +30,7 @@ struct Transformer : kiln::Model {
     auto memory = encoder(embed(source, kiln::positions(source)));
     return decoder1(decoder0(memory, kiln::remember), kiln::remember);
   }
-  /// Also what is seen of the source, in the mean of all heads of both blocks.
+  /// Also returns the attention to the source, averaged over all heads of both blocks.
   constexpr auto step(kiln::Tensor<kiln::i32, 1> token) const {
     auto x = embed(token, kiln::positions_in<context>(token));
     auto [y, first] = decoder0.with_weights(x, kiln::remembered<S>, kiln::cached<context>);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of how Transformers grew, beside what their specs have: parameters and operations counted by the compiler,
-// bytes of weights by the width of a number, the arena of one call from the library's header, the keys and values of a
+// The table of how Transformers grew, compared with their specs: parameters and operations counted by the compiler,
+// bytes of weights by the width of a number, the arena of one call from the library's header, the KV cache of a
 // context.
 #include "models.h"
 #include "scaling_table.h"
@@ -19,7 +19,7 @@ struct Row {
   std::size_t cache, arena; // bytes
 };
 
-/// `decoding` layers keep keys and values, for each of them 2 rows of f32 a token of the context.
+/// `decoding` layers have a KV cache, each with 2 rows of f32 per token of the context.
 template <class M>
 Row row(const char *name, int layers, int width, int heads, double printed, std::initializer_list<kiln::Extent> extents,
         int context, int decoding, std::size_t arena) {
@@ -35,7 +35,7 @@ Row row(const char *name, int layers, int width, int heads, double printed, std:
           arena};
 }
 
-/// Three digits of a number with its unit.
+/// Prints three digits of a number with its unit.
 void print(double value, int width = 6) {
   if (value == 0) {
     std::printf(" %*s ", width, "-");

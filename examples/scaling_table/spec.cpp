@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All models of the table as entries of one library, which is never given weights: its header says what each needs.
+// All models of the table as entries of one library, which is never given weights: its header has the requirements of
+// each.
 #include "models.h"
 #include <kiln/generator.h>
 
-/// A model as a part of another: its parameters are named below the part's name.
+/// A model as a part of another: its parameters have the part's name as a prefix.
 template <class M> struct Part : kiln::Layer<Part<M>> {
   using kiln::Layer<Part>::Layer;
   M model;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A word becomes a list of symbols, linked in both directions.
-// 2. A heap holds the pairs of neighbours that can merge, by rank and position.
-// 3. The first of the heap merges into its left symbol, unless one of the two has merged meanwhile; the two new pairs
-//    go to the heap.
+// Byte-pair encoding of a word:
+//
+// 1. The word becomes a doubly linked list of symbols.
+// 2. A heap holds the adjacent pairs that can merge, by rank and position.
+// 3. The heap's first pair merges into its left symbol, unless one of the two has merged meanwhile; the two new pairs
+//    are added to the heap.
 #include "bpe.h"
 #include "utf8.h"
 
@@ -15,7 +17,7 @@ namespace support {
 namespace {
 
 constexpr std::uint32_t none = ~0u;
-constexpr Token merged = -1; // the token of a symbol that is part of the one before it
+constexpr Token merged = -1; // the token of a symbol that has merged into the previous one
 
 std::uint64_t key_of(Token left, Token right) {
   return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
@@ -23,12 +25,12 @@ std::uint64_t key_of(Token left, Token right) {
 
 } // namespace
 
-/// Two neighbours that can merge, as they were when they came to the heap.
+/// An adjacent pair that can merge, in its state when it was added to the heap.
 struct Bpe::Candidate {
   std::uint32_t rank, position;
   Token left, right, result;
 
-  /// For a heap whose first is the lowest.
+  /// Orders a heap whose first element is the lowest.
   bool operator<(const Candidate &other) const {
     return rank != other.rank ? rank > other.rank : position > other.position;
   }

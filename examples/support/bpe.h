@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Byte-pair encoding (Sennrich et al. 2016): a word begins as its bytes or characters, and of all pairs of neighbours
-// that a table of merges has, the one of the lowest rank becomes one token, the leftmost of equal ones first, until
-// there is none.
+// Byte-pair encoding (Sennrich et al. 2016): a word begins as its bytes or characters. Of all adjacent pairs that are
+// in the table of merges, the pair with the lowest rank becomes one token, the leftmost of equal ones first, until no
+// pair is in the table.
 #pragma once
 
 #include "tokenizer.h"
@@ -15,7 +15,7 @@
 
 namespace support {
 
-/// What words begin as.
+/// The initial units of words.
 enum class Unit { byte, character };
 
 class Bpe {
@@ -25,14 +25,14 @@ public:
   };
   struct Options {
     Unit unit = Unit::byte;
-    std::vector<Token> bytes;   // the token of each of the 256 bytes, for units that have none; empty: there are none
-    Token unknown = -1;         // for units that have no token where there are no bytes
-    bool joins_unknown = false; // one such token for neighbours
+    std::vector<Token> bytes;       // the token of each of the 256 bytes, for units without a token; or empty
+    Token unknown = -1;             // for units without a token, if there are no byte tokens
+    bool joins_unknown = false;     // adjacent unknown units share one token
     bool takes_whole_words = false; // a word that is a token needs no merges
-    std::string end_of_word;        // of units that end a word (CLIP)
+    std::string end_of_word;        // appended to a word's last unit (CLIP)
   };
 
-  /// `tokens` are units and what merges make of them; the first merge has the lowest rank.
+  /// `tokens` are the units and the results of merges; the first merge has the lowest rank.
   Bpe(std::unordered_map<std::string, Token> tokens, const std::vector<Merge> &merges, Options options);
 
   /// Appends the tokens of a word, in time n log n for n bytes.
@@ -45,7 +45,7 @@ private:
   };
   struct Symbol {
     Token token;
-    std::uint32_t previous, next; // positions of the neighbours
+    std::uint32_t previous, next; // positions of the adjacent symbols
   };
   struct Candidate;
 

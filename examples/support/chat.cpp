@@ -17,7 +17,7 @@ std::string names_of(const std::vector<ChatForm> &forms) {
   return names;
 }
 
-/// The template's text: a member of tokenizer_config.json, which may be a list of several, or a file of its own.
+/// Returns the template's text: a member of tokenizer_config.json, which may be a list of several, or a separate file.
 std::string chat_template_of(const std::string &folder) {
   const std::string file = folder + "/chat_template.jinja", config = folder + "/tokenizer_config.json";
   if (std::filesystem::exists(file))
@@ -36,7 +36,7 @@ std::string chat_template_of(const std::string &folder) {
   chat.refuse("a template with the name default");
 }
 
-/// Part of a form with what is said in its places.
+/// Substitutes the text and the system prompt in a part of a form.
 std::string filled(const std::string &form, const std::string &text, const std::string &system) {
   std::string result;
   for (std::size_t at = 0; at < form.size();) {
@@ -129,7 +129,7 @@ std::vector<Token> Conversation::ask(const std::string &text) {
     tokens = tokenizer.before();
   else
     rest = form.end + form.between + rest;
-  // The form is cut at its special tokens before anything that was said comes into it.
+  // Special tokens are split off before user text is substituted, so that no name in it becomes a special token.
   bool isBeginning = isFirst;
   while (!rest.empty()) {
     std::size_t at = rest.size(), length = 0;

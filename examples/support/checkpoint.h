@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Published checkpoints for a model: one safetensors file, or several with an index, of f32, f16 or bf16, under names
-// that a table of rules turns into the model's. The result is one image of f32 in memory to bind; what then is missing,
-// too much or of another shape, binding says.
+// Loads third-party checkpoints for a model: one safetensors file, or several with an index, of f32, f16 or bf16, whose
+// tensor names are mapped to the model's by a table of rules. The result is one f32 image in memory to bind; the bind
+// reports missing or unknown tensors and wrong shapes.
 #pragma once
 
 #include "json.h"
@@ -15,9 +15,9 @@
 
 namespace support {
 
-/// Tensors whose name fits `from`, where one * stands for any text, get the name `to` with the same text for its *.
-/// Without a name they are left out; with several they are split into equal parts along the first axis. `isTransposed`:
-/// a matrix [in, out] becomes [out, in] before.
+/// Renames tensors whose name matches `from`, where one * matches any text, to `to`, where * is replaced by that text.
+/// Without a name they are ignored; with several they are split into equal parts along the first axis. `isTransposed`:
+/// a matrix [in, out] becomes [out, in] first.
 struct Rule {
   std::string from;
   std::vector<std::string> to;
@@ -26,7 +26,7 @@ struct Rule {
 
 namespace detail {
 
-/// What the * stands for; nothing if the name does not fit.
+/// Matches the name, and sets `star` to the text that the * matches. Returns false if it does not match.
 inline bool fits(const std::string &name, const std::string &pattern, std::string &star) {
   const std::size_t at = pattern.find('*');
   if (at == std::string::npos)
@@ -46,11 +46,11 @@ inline std::string replaced(std::string pattern, const std::string &star) {
 /// A tensor of a file, or a part of one.
 struct Piece {
   Tensor tensor;
-  const char *data; // row `first` of the stored tensor begins there, unless it is transposed
+  const char *data; // start of row `first` of the stored tensor, unless it is transposed
   std::string type;
-  std::size_t first = 0; // row of the whole
+  std::size_t first = 0; // row in the whole tensor
   bool isTransposed = false;
-  std::size_t stored_columns = 0; // of a transposed one
+  std::size_t stored_columns = 0; // only if transposed
 };
 
 inline std::size_t bytes_of(const std::string &type) {
@@ -73,14 +73,14 @@ inline float number(const char *at, const std::string &type) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
                       rest = bits & 1023;
-  if (exponent == 31) // infinite, NaN
+  if (exponent == 31) // infinity, NaN
     return std::bit_cast<float>(sign | 0x7F800000 | rest << 13);
   if (exponent == 0) // subnormal: a multiple of 2^-24
     return (sign ? -1.0f : 1.0f) * static_cast<float>(rest) / 16777216.0f;
   return std::bit_cast<float>(sign | (exponent + 112) << 23 | rest << 13);
 }
 
-/// The pieces that the rules make of a tensor: all rules that fit, in order.
+/// Applies all matching rules to a tensor, in order. Returns the resulting pieces.
 inline std::vector<Piece> apply(Piece whole, const std::vector<Rule> &rules) {
   std::vector<Piece> pieces{std::move(whole)};
   for (const Rule &rule : rules) {
@@ -130,11 +130,11 @@ inline void read(const Piece &piece, std::span<float> values) {
 
 } // namespace detail
 
-/// Reads `path`: a .safetensors file, or the .json index of several beside it; and the image `more`, if there is one,
-/// as a further file. Throws std::runtime_error.
+/// Reads `path`: a .safetensors file, or the .json index of several in the same folder; and the image `more`, if there
+/// is one, as a further file. Throws std::runtime_error.
 inline std::vector<std::byte> load_checkpoint(const std::string &path, const std::vector<Rule> &rules,
                                               std::span<const std::byte> more = {}) {
-  std::vector<std::pair<std::string, std::string>> files; // with their contents
+  std::vector<std::pair<std::string, std::string>> files; // paths with contents
   if (path.ends_with(".json")) {
     const Json index = JsonReader(read_file(path)).read();
     std::set<std::string> names;
@@ -165,7 +165,7 @@ inline std::vector<std::byte> load_checkpoint(const std::string &path, const std
       const std::vector<Json> &offsets = entry.at("data_offsets").items;
       std::vector<detail::Piece> parts = detail::apply(whole, rules);
       if (parts.empty())
-        continue; // left out, of whatever type
+        continue; // ignored, whatever its type
       const std::size_t begin = offsets.at(0).number(), end = offsets.at(1).number(), data = sizeof size + size;
       if (begin > end || end > bytes.size() - data ||
           end - begin != whole.tensor.count() * detail::bytes_of(whole.type))

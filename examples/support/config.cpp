@@ -10,7 +10,7 @@ namespace support {
 
 namespace {
 
-/// A number in as few digits as say it.
+/// Returns a number in the fewest digits that represent it.
 std::string shown(double number) {
   const auto whole = static_cast<std::int64_t>(std::clamp(number, -9e15, 9e15));
   return static_cast<double>(whole) == number ? std::to_string(whole) : nlohmann::json(number).dump();

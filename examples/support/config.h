@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON files beside a published checkpoint, read by nlohmann's library. A value knows where in which file it
-// stands, so that an error names it: "tokenizer.json: model.merges[17] requires a string, got 5".
+// Reads the JSON files of a checkpoint with nlohmann's library. A value knows its file and path, so that errors name
+// them: "tokenizer.json: model.merges[17] requires a string, got 5".
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace support {
 
 class Config {
 public:
-  /// The file at `path`, or an error that names it.
+  /// Reads the file at `path`; errors name it.
   static Config read(const std::string &path);
-  /// The bytes of a file that messages call `name`.
+  /// Parses the bytes of a file that messages call `name`.
   static Config parse(const std::string &name, const std::string &bytes);
-  /// `value` stands for such a file.
+  /// Wraps the contents `value` of such a file.
   Config(std::string name, nlohmann::json value);
 
   /// Whether this is an object with the member, which is not null.
   bool has(const std::string &name) const;
-  /// Of a member that an object must have.
+  /// Returns a member that an object must have.
   Config at(const std::string &name) const;
-  /// Of each element of an array.
+  /// Returns the elements of an array.
   std::vector<Config> elements() const;
-  /// An object's names with their values.
+  /// Returns an object's names with their values.
   std::vector<std::pair<std::string, Config>> members() const;
 
   std::string text() const;
@@ -39,7 +39,7 @@ public:
   bool is_text() const { return value().is_string(); }
   bool is_array() const { return value().is_array(); }
 
-  /// The member, or `otherwise` where the object lacks it or has null.
+  /// Returns the member, or `otherwise` where the object lacks it or has null.
   std::string text(const std::string &name, const std::string &otherwise) const;
   bool boolean(const std::string &name, bool otherwise) const;
   double number(const std::string &name, double otherwise) const;
@@ -60,20 +60,21 @@ private:
   std::string path; // within the file
 };
 
-/// Compares fields of a checkpoint's config.json with what a library was built for; an error names all that differ.
+/// Compares fields of a checkpoint's config.json with those that a library was built for; the error names all
+/// differences.
 class ConfigCheck {
 public:
   explicit ConfigCheck(const Config &config) : config(config) {}
 
-  /// A field that is `otherwise` where the file lacks it.
+  /// Compares a field whose default is `otherwise`.
   void number(const std::string &field, double otherwise, double built);
-  /// One that the file must have.
+  /// Compares a field that the file must have.
   void number(const std::string &field, double built);
   void text(const std::string &field, const std::string &otherwise, const std::string &built);
   void flag(const std::string &field, bool otherwise, bool built);
-  /// A field that may be larger.
+  /// Checks a field that may be larger.
   void at_least(const std::string &field, double built);
-  /// `is` and `built` in words.
+  /// Records a difference; `is` and `built` are texts.
   void differs(const std::string &field, const std::string &is, const std::string &built);
   /// Throws std::runtime_error with a line for each field that differs.
   void finish() const;
@@ -83,7 +84,7 @@ private:
   std::string wrong;
 };
 
-/// The bytes of a file, or an error that names it.
+/// Returns the bytes of a file; errors name it.
 std::string read_whole_file(const std::string &path);
 
 } // namespace support

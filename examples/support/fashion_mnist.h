@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads Fashion-MNIST (Xiao et al. 2017): 28 x 28 grey pictures of ten kinds of clothes, in gzipped IDX files.
+// Reads Fashion-MNIST (Xiao et al. 2017): 28 x 28 grey images of ten kinds of clothes, in gzipped IDX files.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace support {
 
-/// Where Debian's dataset-fashion-mnist has it.
+/// The folder of Debian's dataset-fashion-mnist.
 inline constexpr const char *fashion_mnist_folder = "/usr/share/datasets/fashion-mnist";
 
 struct FashionMnist {
@@ -29,7 +29,7 @@ struct FashionMnist {
 
 namespace detail {
 
-/// What stands behind the header, which says `dimensions` extents.
+/// Returns the data after the header, which has `dimensions` sizes.
 inline std::vector<std::uint8_t> read_idx(const std::string &path, int dimensions) {
   gzFile file = gzopen(path.c_str(), "rb");
   std::vector<std::uint8_t> bytes;
@@ -51,7 +51,7 @@ inline std::vector<std::uint8_t> read_idx(const std::string &path, int dimension
 
 } // namespace detail
 
-/// `part` is "train" or "t10k". Nothing if the folder is not there.
+/// `part` is "train" or "t10k". Returns nothing if the folder does not exist.
 inline std::optional<FashionMnist> read_fashion_mnist(const std::string &folder, const std::string &part) {
   if (!std::filesystem::exists(folder))
     return std::nullopt;

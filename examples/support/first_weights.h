@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a training begins with, for programs of C and C++: random numbers that follow from a seed alone, and a
- * safetensors file in memory of the weights of a generated header.
+/* Initial weights of a training run, for C and C++ programs: random numbers that depend only on a seed, and a
+ * safetensors file in memory with the weights of a generated header.
  *
  *   first_weights_t file = {.value = normal_weight, .random = {1611}};
  *   #define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
@@ -26,29 +26,30 @@ static inline uint64_t random_bits(random_t *random) {
   z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
   return z ^ z >> 31;
 }
-/* Of a step of a training, whatever was drawn before: a run that goes on draws what it would have drawn. */
+/* Returns the generator of a training step, independent of earlier draws, so that a resumed run draws the same
+   numbers. */
 static inline random_t random_of_step(uint64_t seed, int32_t step) {
   random_t random = {seed * UINT64_C(0xD1342543DE82EF95) + (uint64_t)step * UINT64_C(0xA24BAED4963EE407)};
   (void)random_bits(&random);
   return random;
 }
-/* In (0, 1). */
+/* Returns a uniform number in (0, 1). */
 static inline double random_uniform(random_t *random) { return ((double)(random_bits(random) >> 11) + 0.5) * 0x1p-53; }
-/* The same as an f32, which is not 0 or 1 either. */
+/* Returns a uniform f32 that is neither 0 nor 1. */
 static inline float random_uniform_float(random_t *random) {
   return (float)(random_uniform(random) * (1 - 0x1p-20) + 0x1p-21);
 }
-/* Of mean 0 and variance 1 (Box and Muller 1958). */
+/* Returns a normal number of mean 0 and variance 1 (Box and Muller 1958). */
 static inline double random_normal(random_t *random) {
   const double length = sqrt(-2 * log(random_uniform(random)));
   return length * cos(6.283185307179586 * random_uniform(random));
 }
 
-/* An element of a weight, by its name in the file: "h.3.mlp.fc1.weight". */
+/* Returns an element of a weight, by its name in the file: "h.3.mlp.fc1.weight". */
 typedef float (*first_value_t)(random_t *random, const char *name, int rank, const long *shape);
 
-/* As PyTorch's layers begin, in their variance: matrices and kernels by how many numbers go into one of theirs; norms
- * with 1, biases with 0. */
+/* Initialises with the variance of PyTorch's layers: matrices and convolution kernels by their fan-in; norms with 1,
+ * biases with 0. */
 static inline float first_value_of_layer(random_t *random, const char *name, int rank, const long *shape) {
   const size_t length = strlen(name);
   if (rank < 2)
@@ -75,7 +76,7 @@ static inline void *first_weights_grow(void *memory, size_t bytes) {
   return grown;
 }
 
-/* All copies of a weight of a header's table, f32. */
+/* Adds all copies of an f32 weight of a header's table. */
 static inline void first_weights_add(first_weights_t *file, const char *pattern, long copies, int rank,
                                      const long *shape) {
   char name[256], extents[128] = "";
@@ -108,7 +109,7 @@ static inline void first_weights_add(first_weights_t *file, const char *pattern,
     first_weights_add(file, name, copies, (int)(sizeof shape_ / sizeof *shape_), shape_);                              \
   }
 
-/* The file, as long as `file` has it. */
+/* Returns the file, which is valid as long as `file`. */
 static inline const void *first_weights_image(first_weights_t *file) {
   const uint64_t header = file->header_bytes + 1;
   file->bytes = sizeof header + header + file->data_bytes;

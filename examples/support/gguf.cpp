@@ -11,10 +11,10 @@ namespace support {
 
 namespace {
 
-/// Types of values, as their numbers in files.
+/// Types of values, with their numbers in files.
 enum GgufValue : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
 
-/// Reads from the beginning on as much as is asked for, so that tensors stay on the disk.
+/// Reads only the requested bytes from the beginning, so that tensors are not read.
 class GgufReader {
 public:
   explicit GgufReader(const std::string &path) : name(path.substr(path.rfind('/') + 1)), file(path, std::ios::binary) {
@@ -30,7 +30,7 @@ public:
       fail("\"GGUF\" as its first bytes");
     if (const auto version = number<std::uint32_t>(); version != 2 && version != 3)
       fail("version 2 or 3, got " + std::to_string(version));
-    number<std::uint64_t>(); // of tensors
+    number<std::uint64_t>(); // number of tensors
     nlohmann::json values = nlohmann::json::object();
     for (auto count = number<std::uint64_t>(); count > 0; --count) {
       const std::string key = text(number<std::uint64_t>());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a GGUF file says of itself beside its tensors, as a JSON object of its names: "llama.block_count": 22.
+// The metadata of a GGUF file as a JSON object with its names: "llama.block_count": 22.
 #pragma once
 
 #include "config.h"
@@ -8,11 +8,11 @@
 
 namespace support {
 
-/// Whether a path is that of a GGUF file, by its ending.
+/// Whether a path is that of a GGUF file, by its suffix.
 bool is_gguf(const std::string &path);
-/// The metadata of the file, or an error that names it. Numbers of f32 are the shortest that round to them.
+/// Returns the metadata of the file; errors name it. f32 numbers are the shortest decimals that round to them.
 Config gguf_metadata(const std::string &path);
-/// Whether the metadata have a tokenizer that is read, and that.
+/// Whether the metadata have a supported tokenizer; tokenizer_of_gguf returns it.
 bool has_tokenizer(const Config &metadata);
 Tokenizer tokenizer_of_gguf(const Config &metadata);
 

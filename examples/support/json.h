@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As much of JSON as weight files have: objects, arrays, strings without escapes beyond \" and \\, numbers, literals.
+// The subset of JSON in weight files: objects, arrays, strings with only the escapes \" and \\, numbers, literals.
 #pragma once
 
 #include <cctype>
@@ -19,7 +19,7 @@ struct Json {
   std::vector<Json> items;
   std::map<std::string, Json> members;
 
-  /// The member, or an error that names it.
+  /// Returns the member; errors name it.
   const Json &at(const std::string &name) const {
     auto found = members.find(name);
     if (found == members.end())
@@ -82,7 +82,7 @@ private:
     if (!take(c))
       fail();
   }
-  /// Behind an element: a comma, or the end.
+  /// Parses what follows an element: a comma, or the end.
   bool end(char closing) {
     if (take(','))
       return false;
@@ -109,7 +109,7 @@ private:
   int depth = 0;
 };
 
-/// The number `name` of a file that is a JSON object.
+/// Returns the number `name` of a file that is a JSON object.
 inline std::size_t read_number(const std::string &path, const std::string &name) {
   const std::string text = read_file(path);
   return JsonReader(text).read().at(name).number();

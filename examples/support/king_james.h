@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The King James Bible as text to train on, from Debian's bible-kjv, or the text of a file, for programs of C and C++:
- * a verse a line, an empty line between chapters, single spaces. king_james.py reads the same.
+/* The King James Bible as training text, from Debian's bible-kjv, or the text of a file, for C and C++ programs: one
+ * verse per line, an empty line between chapters, single spaces. king_james.py reads the same.
  *
  *   text_t text = {.alphabet = "abc \n"};
  *   if (!king_james_read(&text, NULL)) ...
  *   train on the first king_james_cut(&text) characters, hold out the rest
  *   free(text.characters);
  *
- * A program of C defines _POSIX_C_SOURCE 200809L before the first header. */
+ * A C program defines _POSIX_C_SOURCE 200809L before the first header. */
 #ifndef EXAMPLES_KING_JAMES_H
 #define EXAMPLES_KING_JAMES_H
 
@@ -54,7 +54,7 @@ static inline void king_james_add_verse(text_t *text, char *line) {
   }
 }
 
-/* The text of a file, or with NULL the whole book. False if there is none. */
+/* Reads the text of a file, or with NULL the whole book. Returns false if there is none. */
 static inline int king_james_read(text_t *text, const char *path) {
   char *line = NULL;
   size_t room = 0;
@@ -75,7 +75,7 @@ static inline int king_james_read(text_t *text, const char *path) {
   return text->count > 0;
 }
 
-/* The first chapter that begins in the last 5 %. */
+/* Returns the start of the first chapter in the last 5 %. */
 static inline size_t king_james_cut(const text_t *text) {
   for (size_t at = text->count - text->count / 20; at + 2 < text->count; ++at)
     if (text->characters[at] == '\n' && text->characters[at + 1] == '\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The King James Bible as text to train on, from Debian's bible-kjv. Standard library only."""
+"""The King James Bible as training text, from Debian's bible-kjv. Standard library only."""
 import re
 import subprocess
 
@@ -7,7 +7,7 @@ HELD_OUT_SHARE = 0.05
 
 
 def read_text():
-    """The whole book: a verse a line, an empty line between chapters, single spaces."""
+    """Returns the whole book: one verse per line, an empty line between chapters, single spaces."""
     printed = subprocess.run(["bible", "-f", "gen1:1-rev22:21"], check=True, capture_output=True, text=True).stdout
     lines, chapter = [], None
     for line in printed.splitlines():
@@ -20,6 +20,6 @@ def read_text():
 
 
 def split(text):
-    """(training, held out): the cut is the first chapter that starts in the last 5 %."""
+    """Returns (training, held out): the cut is the first chapter that starts in the last 5 %."""
     cut = text.index("\n\n", int(len(text) * (1 - HELD_OUT_SHARE))) + 2
     return text[:cut], text[cut:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kiln's layers in PyTorch, with the names of their parameters, for the training scripts of the examples."""
+"""Kiln's layers in PyTorch, with Kiln's parameter names, for the training scripts of the examples."""
 import math
 
 import torch
@@ -15,7 +15,8 @@ class MultiHeadAttention(nn.Module):
         self.v_proj, self.out_proj = nn.Linear(width, width), nn.Linear(width, width)
 
     def forward(self, x, memory=None, mask=None):
-        """`mask`, true where a query may look, broadcasts to [batch, heads, queries, keys]. Keeps the weights in `seen`."""
+        """`mask`, true where a query may attend, broadcasts to [batch, heads, queries, keys]. Stores the weights in
+        `seen`."""
         memory = x if memory is None else memory
         return self.apart(x, memory, memory, mask)
 
@@ -62,7 +63,7 @@ class DecoderBlock(EncoderBlock):
         self.cross_attn, self.norm3 = MultiHeadAttention(width, heads), nn.LayerNorm(width)
 
     def forward(self, x, memory, mask=None):
-        """`mask`, of the memory, as MultiHeadAttention has it. The block's own attention is causal."""
+        """`mask` of the memory, as for MultiHeadAttention. The block's self-attention is causal."""
         causal = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
         x = self.residual(x, self.norm1, lambda y: self.self_attn(y, mask=causal))
         x = self.residual(x, self.norm2, lambda y: self.cross_attn(y, memory, mask=mask))
@@ -82,7 +83,7 @@ class AdditiveAttention(nn.Module):
         return self.k_proj(memory)
 
     def forward(self, query, keys, memory, mask=None):
-        """query [batch, Q], keys [batch, N, hidden], memory [batch, N, D]: what is seen [batch, D], the weights [batch, N]."""
+        """query [batch, Q], keys [batch, N, hidden], memory [batch, N, D] -> context [batch, D], weights [batch, N]."""
         scores = torch.tanh(self.q_proj(query).unsqueeze(1) + keys) @ self.score
         if mask is not None:
             scores = scores.masked_fill(~mask, -math.inf)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The losses of a training, for programs of C and C++: kept in a file of text from one run to the next, shown in a
- * line, and drawn. */
+/* The losses of a training run, for C and C++ programs: kept in a text file across runs, printed in a line, and
+ * plotted. */
 #ifndef EXAMPLES_LOSS_CURVE_H
 #define EXAMPLES_LOSS_CURVE_H
 
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is drawn of a training: a point for each time that it was measured. */
+/* The plotted data of a training run: a point for each measurement. */
 typedef struct loss_curve_t {
-  const char *path; /* a line for each point: step, loss in training, loss of what was held out */
+  const char *path; /* a line per point: step, training loss, held-out loss */
   int count;
   struct {
     int step;
@@ -21,7 +21,7 @@ typedef struct loss_curve_t {
 
 enum { LOSS_CURVE_POINTS = 1024, LOSS_CURVE_COLUMNS = 32 };
 
-/* Points up to a step, of a run that goes on from there. The file is written anew with these. */
+/* Reads the points up to the step from which a run resumes, and rewrites the file with them. */
 static inline void loss_curve_open(loss_curve_t *curve, int last_step) {
   int step;
   double trained, held_out;
@@ -54,7 +54,7 @@ static inline void loss_curve_add(loss_curve_t *curve, int step, double trained,
   curve->points[curve->count++].held_out = held_out;
 }
 
-/* The losses in training as a row of bars: at most LOSS_CURVE_COLUMNS, from the largest to the smallest. */
+/* Returns the training losses as a row of at most LOSS_CURVE_COLUMNS bars, scaled from the largest to the smallest. */
 static inline const char *loss_curve_line(const loss_curve_t *curve) {
   static char text[LOSS_CURVE_COLUMNS * 3 + 1];
   static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -72,7 +72,7 @@ static inline const char *loss_curve_line(const loss_curve_t *curve) {
   return text;
 }
 
-/* One of the losses of a training, as a line of a picture. */
+/* One of the losses of a training run, as a line of a plot. */
 typedef struct loss_line_t {
   const loss_curve_t *curve;
   int is_held_out;
@@ -83,7 +83,7 @@ static inline double loss_line_at(const loss_line_t *line, int i) {
   return line->is_held_out ? line->curve->points[i].held_out : line->curve->points[i].trained;
 }
 
-/* A picture of lines over the steps, of trainings of the same length; `unit`: "bits per character". */
+/* Plots lines over the steps, for training runs of the same length; `unit`: "bits per character". */
 static inline void loss_lines_draw(const loss_line_t *lines, int count, const char *path, const char *unit) {
   FILE *file = lines->curve->count > 1 ? fopen(path, "w") : NULL;
   if (!file)
@@ -119,7 +119,7 @@ static inline void loss_lines_draw(const loss_line_t *lines, int count, const ch
   fclose(file);
 }
 
-/* Both losses of a training. */
+/* Plots both losses of a training run. */
 static inline void loss_curve_draw(const loss_curve_t *curve, const char *path, const char *unit) {
   const loss_line_t lines[] = {{curve, 0, "#1f77b4", "in training"}, {curve, 1, "#d62728", "held out"}};
   loss_lines_draw(lines, 2, path, unit);

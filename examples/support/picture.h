@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Draws matrices as SVG: a square a number, the darker the larger, with words for rows and columns. Several matrices of
-// one picture stand side by side.
+// Draws matrices as SVG: a square per number, darker for larger numbers, with labels for rows and columns. Several
+// matrices of one picture are drawn side by side.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace support {
 
-/// values[row * columns.size() + column]; numbers from 0 to `largest` go from white to dark.
+/// values[row * columns.size() + column]; numbers from 0 to `largest` are drawn from white to dark.
 struct Matrix {
   std::string title;
   std::vector<std::string> rows, columns;
   std::span<const float> values;
   float largest = 1;
-  double cell = 0; // pixels of a square; 0: enough for a number where there are few columns, else half of that
+  double cell = 0; // pixels of a square; 0: enough for a number if there are few columns, else half of that
 };
 
 namespace detail {
@@ -31,7 +31,7 @@ inline std::string escaped(const std::string &text) {
   return result;
 }
 
-/// A line of text at (x, y), turned by `degrees` about its anchor.
+/// Returns a line of text at (x, y), rotated by `degrees` about its anchor.
 inline std::string text(const std::string &words, double x, double y, const char *anchor, double degrees = 0,
                         const char *colour = "#222") {
   if (words.empty())
@@ -43,7 +43,7 @@ inline std::string text(const std::string &words, double x, double y, const char
   return place + escaped(words) + "</text>\n";
 }
 
-/// Between squares.
+/// Returns the space between squares.
 inline double gap_of(double cell) { return cell > 10 ? 1 : 0; }
 
 inline std::size_t longest(const std::vector<std::string> &words) {
@@ -55,7 +55,8 @@ inline std::size_t longest(const std::vector<std::string> &words) {
 
 } // namespace detail
 
-/// Writes the picture; false if the file cannot be written. Numbers are printed in the squares that have room.
+/// Writes the picture. Returns false if the file cannot be written. Numbers are printed in squares that are large
+/// enough.
 inline bool draw(const std::string &path, const std::vector<Matrix> &matrices) {
   constexpr double square = 34, letter = 7, gap = 24, line = 18;
   double x = gap, height = 0;
@@ -84,7 +85,7 @@ inline bool draw(const std::string &path, const std::vector<Matrix> &matrices) {
         const double at = left + cell * static_cast<double>(column);
         char shape[160], number[16];
         if (share < 1.0 / 32 && !hasNumbers)
-          continue; // as light as the ground
+          continue; // as light as the background
         std::snprintf(shape, sizeof shape,
                       "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%02x%02x%02x\"/>\n", at, y,
                       cell - detail::gap_of(cell), cell - detail::gap_of(cell), static_cast<int>(247 - 239 * share),

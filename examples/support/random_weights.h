@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights for a model that nobody has trained here: seeded, scaled so that values keep their size from layer to layer,
+// Random weights for an untrained model: seeded, scaled so that activations keep their magnitude from layer to layer,
 // as a safetensors image in memory. random_weights({CHAR_GPT_WEIGHTS(SUPPORT_WEIGHT)}, seed).
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace support {
 
-/// A row of the header's table of weights; "{}" in the name stands for the number of the copy.
+/// A row of the header's table of weights; "{}" in the name is replaced by the number of the copy.
 struct Weight {
   std::string name;
   std::int64_t copies;
@@ -20,10 +20,10 @@ struct Weight {
 };
 #define SUPPORT_WEIGHT(name, type, copies, ...) ::support::Weight{name, copies, {__VA_ARGS__}},
 
-/// What a file has of them.
+/// Returns the tensors of a file with these weights.
 inline std::vector<Tensor> tensors_of(const std::vector<Weight> &weights) {
   std::vector<Tensor> tensors;
-  std::set<std::string> known; // a tied weight stands once in a file
+  std::set<std::string> known; // a file has a tied weight once
   for (const Weight &weight : weights)
     for (std::int64_t copy = 0; copy < weight.copies; ++copy) {
       Tensor tensor{weight.name, weight.shape};

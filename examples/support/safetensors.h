@@ -25,7 +25,7 @@ struct Tensor {
   }
 };
 
-/// An image of f32 tensors, whose values `fill` gives one tensor after the other.
+/// Returns an image of f32 tensors, whose values `fill` sets one tensor after the other.
 inline std::vector<std::byte> make_image(const std::vector<Tensor> &tensors,
                                          const std::function<void(std::size_t tensor, std::span<float>)> &fill) {
   std::string header = "{";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses the next token from logits: the likeliest, or one drawn from softmax(logits / temperature) with a seeded
-// generator, from the `top_k` likeliest alone (Fan et al. 2018) or from the fewest that together have the probability
+// Samples the next token from logits: the most likely one, or one from softmax(logits / temperature) with a seeded
+// generator, from the `top_k` most likely ones (Fan et al. 2018) or from the smallest set with a total probability of
 // `top_p` (Holtzman et al. 2020).
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace support {
 
 struct SamplerOptions {
-  double temperature = 1; // 0: the likeliest
+  double temperature = 1; // 0: the most likely token
   std::size_t top_k = 0;  // 0: all
   double top_p = 1;       // in (0, 1]
   std::uint64_t seed = 1;
@@ -30,7 +30,7 @@ public:
       throw std::runtime_error("sampling requires a temperature of at least 0 and a top_p above 0 and at most 1");
   }
 
-  /// The number of the chosen token. Of equal logits the first comes first.
+  /// Returns the sampled token. Of equal logits the first comes first.
   std::int32_t operator()(std::span<const float> logits) {
     if (options.temperature == 0)
       return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -45,7 +45,7 @@ public:
     for (std::size_t i = 0; i < kept; ++i)
       probabilities[i] = std::exp((static_cast<double>(logits[order[i]]) - largest) / options.temperature);
     const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
-    // As many as are needed: the last one is the first that reaches the probability.
+    // The last one kept is the first that reaches the probability.
     double reached = 0;
     std::size_t count = 0;
     while (count < kept && reached < options.top_p * sum)
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  /// In [0, 1), of 53 bits.
+  /// Returns a number in [0, 1) with 53 bits.
   double uniform() { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
   SamplerOptions options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every example does around a call: stop with words when one fails, and have memory for an arena.
+// What every example needs for a call: an exit with a message if it fails, and memory for an arena.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace support {
   std::exit(1);
 }
 
-/// What a call needs besides the model, on one thread: `check(model.forward(session.call, ...))`. The arena is zero at
-/// first, which begins the states of a model that has some.
+/// What a call needs in addition to the model, on one thread: `check(model.forward(session.call, ...))`. The arena is
+/// zero-initialised, which resets the states of a model.
 class Session {
 public:
   explicit Session(std::size_t arenaBytes) {

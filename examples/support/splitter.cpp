@@ -14,7 +14,7 @@ namespace support {
 
 namespace {
 
-// The pattern that ByteLevel stands for: GPT-2's.
+// The pattern of ByteLevel, which is GPT-2's.
 constexpr const char *gpt2_pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 std::string replaced(const std::string &text, const std::string &from, const std::string &to) {
@@ -40,7 +40,7 @@ public:
                    std::to_string(where.offset) + ")");
   }
 
-  /// Where matches begin and end.
+  /// Returns the begin and end of each match.
   std::vector<std::pair<std::size_t, std::size_t>> matches(const std::string &text) const {
     std::vector<std::pair<std::size_t, std::size_t>> found;
     UErrorCode status = U_ZERO_ERROR;
@@ -49,7 +49,7 @@ public:
     std::unique_ptr<icu::RegexMatcher> matcher(compiled->matcher(status));
     if (U_SUCCESS(status)) {
       matcher->reset(&utext);
-      matcher->setStackLimit(0, status); // a long run of spaces needs more than the usual 8 MB
+      matcher->setStackLimit(0, status); // a long run of spaces needs more than the default of 8 MB
     }
     while (U_SUCCESS(status) && matcher->find(status))
       found.emplace_back(matcher->start64(status), matcher->end64(status));
@@ -59,7 +59,7 @@ public:
     return found;
   }
 
-  /// Words are the matches, and with `takesOthers` what lies between them.
+  /// Words are the matches, and with `takesOthers` also the text between them.
   void split(const std::string &text, bool takesOthers, std::vector<std::string> &words) const {
     std::size_t last = 0;
     auto add_up_to = [&](std::size_t end, bool isTaken) {
@@ -88,7 +88,7 @@ private:
   std::unique_ptr<icu::RegexPattern> compiled;
 };
 
-/// In Unicode's form C.
+/// Normalises to Unicode's form C.
 std::string composed(const Config &place, const std::string &text) {
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2 *form = icu::Normalizer2::getNFCInstance(status);

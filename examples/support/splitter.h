@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text to the words that byte-pair encoding works on: the steps "normalizer" and "pre_tokenizer" of a tokenizer.json.
-// Regular expressions are ICU's, which know Unicode's categories.
+// Splits text into the words that byte-pair encoding works on: the steps "normalizer" and "pre_tokenizer" of a
+// tokenizer.json. Regular expressions are ICU's, which support Unicode's categories.
 #pragma once
 
 #include "config.h"
@@ -15,10 +15,10 @@ namespace support {
 
 class Splitter {
 public:
-  /// The two members of the file, where they are not null.
+  /// Reads the two members of the file that are not null.
   explicit Splitter(const Config &file);
 
-  /// Calls `word` with each word in turn; `isFirst`: the text begins the whole one.
+  /// Calls `word` with each word in order; `isFirst`: whether the text begins the whole input.
   void operator()(std::string_view text, bool isFirst, const std::function<void(std::string_view)> &word) const;
 
   /// Whether tokens are written with a character for each byte.

@@ -18,7 +18,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// What a GGUF file says counts before the files beside it.
+// The metadata of a GGUF file have precedence over other files in its folder.
 
 const ChatForm &form_of(const TalkOptions &options) {
   const std::string field = "tokenizer.chat_template";
@@ -50,7 +50,7 @@ public:
     Token token = sampler(read(prompt));
     const double first = seconds_since(start);
 
-    // A plain text is shown from its beginning; a reply is a text of its own.
+    // A plain text is printed including the prompt; a reply is printed by itself.
     TextStream stream(tokenizer);
     if (!conversation.has_sides())
       for (Token known : prompt)
@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  /// The tokens to read for this question; the conversation begins anew where its context is full.
+  /// Returns the tokens to read for this question; the conversation restarts when its context is full.
   std::vector<Token> ask(const std::string &text) {
     std::vector<Token> tokens = conversation.ask(text);
     if (length > 0 && length + tokens.size() > writer.context) {
@@ -90,7 +90,7 @@ private:
     return tokens;
   }
 
-  /// The logits behind these tokens, which the model takes in as many calls as they need.
+  /// Returns the logits after these tokens, which the model reads in as many calls as necessary.
   std::span<const float> read(std::span<const Token> tokens) {
     std::span<const float> logits;
     for (; !tokens.empty(); tokens = tokens.subspan(std::min(writer.most, tokens.size()))) {

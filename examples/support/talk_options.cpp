@@ -34,7 +34,7 @@ void help(const char *program) {
   std::exit(0);
 }
 
-/// A number from `least` to `most`, whole if these are far apart.
+/// Parses a number from `least` to `most`, which must be an integer if `isWhole`.
 double number(const std::string &option, const std::string &value, double least, double most, bool isWhole) {
   char *end = nullptr;
   const double result = std::strtod(value.c_str(), &end);

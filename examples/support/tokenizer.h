@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text to tokens and back, as a published checkpoint's files say:
+// Text to tokens and back, by the files of a checkpoint:
 //
 //   tokenizer.json            byte-pair encoding of bytes (GPT-2, Llama 3) or of characters (Llama 2, TinyLlama), or
 //                             WordPiece (BERT)
-//   vocab.json, merges.txt    that of GPT-2's first files
-//   vocab.txt                 that of BERT's
+//   vocab.json, merges.txt    the format of GPT-2's first files
+//   vocab.txt                 the format of BERT's files
 //   tokenizer.model           sentencepiece, by its library, if the program was built with it; also spiece.model (T5)
 //
-// What cannot be read is an error, std::runtime_error, that names the file and the place.
+// A file that cannot be read is an error, std::runtime_error, that names the file and the location.
 #pragma once
 
 #include "utf8.h"
@@ -25,41 +25,41 @@ namespace support {
 
 using Token = std::int32_t;
 
-/// Whether the names of special tokens stand for these tokens, or are text like any other, as in what a user says.
+/// Whether names of special tokens are encoded as these tokens, or as plain text, as in user input.
 enum class Specials { recognised, text };
 
 class Tokenizer {
 public:
-  /// A token that stands in the text under a name of its own.
+  /// A token that is in the text under its own name.
   struct Added {
     std::string name;
     Token token;
-    bool is_special = true; // not part of what is shown
+    bool is_special = true; // not part of the output
     bool takes_space_before = false, takes_space_behind = false;
   };
-  /// Appends the tokens of a text without added ones; `isFirst`: it begins the whole text.
+  /// Appends the tokens of a text without added tokens; `isFirst`: whether it begins the whole text.
   using Encode = std::function<void(std::string_view text, bool isFirst, std::vector<Token> &out)>;
   struct Parts {
     std::unordered_map<std::string, Token> names; // of all tokens
-    std::vector<std::string> bytes;               // that each token stands for; a special one has none
+    std::vector<std::string> bytes;               // of each token; a special one has none
     std::vector<Added> added;
-    std::vector<Token> before, behind; // what the model expects around a text
-    bool drops_first_space = false;    // that `encode` put before the text
+    std::vector<Token> before, behind; // added by the model's convention around a text
+    bool drops_first_space = false;    // that `encode` puts before the text
     Encode encode;
   };
 
   explicit Tokenizer(Parts parts);
 
-  /// `isFirst`: the text begins what the model reads, which some tokenizers mark.
+  /// `isFirst`: whether the text begins the model's input, which some tokenizers mark.
   std::vector<Token> encode(std::string_view text, Specials specials = Specials::recognised, bool isFirst = true) const;
-  /// Special tokens that the model expects before and behind a text.
+  /// Return the special tokens that the model expects before and after a text.
   const std::vector<Token> &before() const { return parts.before; }
   const std::vector<Token> &behind() const { return parts.behind; }
-  /// The token of this name.
+  /// Returns the token of this name.
   std::optional<Token> find(const std::string &name) const;
-  /// One more than the largest token.
+  /// Returns one more than the largest token.
   std::size_t size() const { return parts.bytes.size(); }
-  /// The bytes that a token stands for: part of a character, it may be.
+  /// Returns the bytes of a token, which may be a part of a character.
   std::string_view bytes(Token token) const;
   bool drops_first_space() const { return parts.drops_first_space; }
 
@@ -67,14 +67,14 @@ private:
   Parts parts; // `added` has the longest names first
 };
 
-/// Tokens as they come, as valid UTF-8.
+/// Converts tokens to valid UTF-8 as they arrive.
 class TextStream {
 public:
   explicit TextStream(const Tokenizer &tokenizer) : tokenizer(tokenizer), isFirst(tokenizer.drops_first_space()) {}
 
-  /// What this token adds to the text; nothing while a character lacks bytes.
+  /// Returns the text that this token adds; nothing while a character is incomplete.
   std::string push(Token token);
-  /// What is left at the end.
+  /// Returns the rest at the end.
   std::string finish() { return stream.finish(); }
 
 private:
@@ -83,18 +83,18 @@ private:
   bool isFirst;
 };
 
-/// The bytes of all tokens; only a text that was valid UTF-8 is so again.
+/// Returns the bytes of all tokens; they are valid UTF-8 only if they encode a text that was.
 std::string decode(const Tokenizer &tokenizer, const std::vector<Token> &tokens);
 
-/// From the files of a checkpoint's folder, the first of the above that it has.
+/// Loads the first of the above files in a checkpoint's folder.
 Tokenizer load_tokenizer(const std::string &folder);
-/// From the bytes of a tokenizer.json.
+/// Loads the bytes of a tokenizer.json.
 Tokenizer tokenizer_of_json(const std::string &json);
-/// From those of GPT-2's two files.
+/// Loads GPT-2's two files.
 Tokenizer tokenizer_of_merges(const std::string &vocab_json, const std::string &merges_txt);
-/// From that of BERT's, where a text is in lower case or not.
+/// Loads BERT's file; `lowers` converts text to lower case.
 Tokenizer tokenizer_of_pieces(const std::string &vocab_txt, bool lowers);
-/// From a tokenizer.model.
+/// Loads a tokenizer.model.
 Tokenizer tokenizer_of_sentencepiece(const std::string &path);
 
 } // namespace support

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokenizer in the metadata of a GGUF file, where it is sentencepiece's ("llama"): pieces with scores. Of all pairs
-// of neighbours whose text is a piece, that of the highest score becomes it; so a tokenizer.json is written that has
+// The tokenizer in the metadata of a GGUF file, if it is sentencepiece's ("llama"): pieces with scores. Of all adjacent
+// pairs whose text is a piece, the pair with the highest score merges; this is equivalent to a tokenizer.json with
 // these pairs as merges, in the order of the scores.
 #include "gguf.h"
 #include "utf8.h"
@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What tokenizer.ggml.token_type says of a token.
+/// The token types of tokenizer.ggml.token_type.
 enum TokenKind { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 struct Piece {
@@ -36,7 +36,7 @@ std::vector<Piece> pieces_of(const Config &metadata) {
   return pieces;
 }
 
-/// All pairs of pieces that are a piece together, those of the highest score first.
+/// Returns all pairs of pieces that form a piece, in order of descending scores.
 json merges_of(const std::vector<Piece> &pieces, const json &vocabulary) {
   std::vector<std::size_t> order(pieces.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

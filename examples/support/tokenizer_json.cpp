@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: what a text goes through from "normalizer" to "post_processor", and the model between them, a BPE or
-// a WordPiece.
+// tokenizer.json: the steps from "normalizer" to "post_processor", and the model between them, a BPE or a WordPiece.
 #include "bpe.h"
 #include "config.h"
 #include "splitter.h"
@@ -17,11 +16,11 @@ namespace support {
 
 namespace {
 
-constexpr Token token_limit = 1 << 22; // so that a number that is no token takes no gigabytes
+constexpr Token token_limit = 1 << 22; // limits memory for invalid token numbers
 const std::string space_mark = "\u2581";
 
-/// The byte that each character stands for where a token is written with one for each byte: printable ones of Latin-1
-/// for themselves, those from U+0100 on for the others, in order.
+/// Returns the byte of each character in tokens that are written with one character per byte: printable ones of Latin-1
+/// represent themselves, those from U+0100 on the other bytes, in order.
 std::unordered_map<std::string, char> byte_characters() {
   std::unordered_map<std::string, char> table;
   auto utf8 = [](int code) {
@@ -35,7 +34,7 @@ std::unordered_map<std::string, char> byte_characters() {
   return table;
 }
 
-/// The bytes of a token written so; nothing if it is not.
+/// Returns the bytes of such a token, or nothing if it is not one.
 std::optional<std::string> bytes_of_characters(const std::string &written) {
   static const std::unordered_map<std::string, char> table = byte_characters();
   std::string bytes;
@@ -128,7 +127,7 @@ private:
     return [pieces](std::string_view text, bool, std::vector<Token> &out) { pieces->encode(text, out); };
   }
 
-  /// What words are made of, as the splitter gives them.
+  /// Returns the units of words, as the splitter returns them.
   std::unordered_map<std::string, Token> units() const {
     if (!splitter->is_of_bytes())
       return parts.names;
@@ -231,7 +230,7 @@ private:
     }
   }
 
-  /// The token of a pair of its name and its number.
+  /// Returns the token of a pair of its name and its number.
   Token first_of(const Config &pair) const {
     const std::vector<Config> both = pair.elements();
     if (both.size() != 2)
@@ -269,7 +268,7 @@ private:
     return found == parts.names.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// Pieces of words are shown as they are called.
+  /// The text of a word piece is its name.
   void set_names() {
     for (const auto &[content, token] : parts.names)
       parts.bytes[token] = content;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.model: by sentencepiece's own library, where the program was built with it.
+// tokenizer.model: read by sentencepiece's own library, if the program was built with it.
 #include "tokenizer.h"
 
 #include <memory>

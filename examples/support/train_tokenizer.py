@@ -29,7 +29,7 @@ CHARACTERS_WORD = re.compile(r"▁?(?:[^\W\d_▁]+|\d|[^\w▁])|▁+")
 
 
 def byte_characters():
-    """The printable character that stands for each byte: itself if it has one, else one behind Latin-1's."""
+    """Returns the printable character of each byte: itself if it is printable, else one after Latin-1."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {byte: chr(byte) for byte in shown}
     rest = (byte for byte in range(256) if byte not in table)
@@ -38,7 +38,7 @@ def byte_characters():
 
 
 def merges_of(counts, wanted):
-    """Up to `wanted` pairs, in order of rank; `counts` has how often each word, a tuple of symbols, is there."""
+    """Returns up to `wanted` pairs, in order of rank; `counts` has the frequency of each word, a tuple of symbols."""
     words = [(list(word), count) for word, count in sorted(counts.items())]
     pairs, index = collections.Counter(), collections.defaultdict(set)
     for i, (word, count) in enumerate(words):
@@ -105,7 +105,7 @@ def of_characters(text):
         words.update(CHARACTERS_WORD.findall("▁" + line.replace(" ", "▁")))
     alphabet = sorted({character for word in words for character in word})
     first = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    turns = ["<|im_start|>", "<|im_end|>"]  # around what each side of a conversation says
+    turns = ["<|im_start|>", "<|im_end|>"]  # around each turn of a conversation
     merges = merges_of({tuple(word): n for word, n in words.items()}, SIZE - len(first) - len(alphabet) - len(turns))
     specials = [special(i, content) for i, content in enumerate(first[:3])]
     specials += [special(SIZE - len(turns) + i, content) for i, content in enumerate(turns)]
@@ -128,7 +128,7 @@ def of_characters(text):
 
 
 class Encoder:
-    """The tokens of text by a tokenizer.json of either kind, word by word; each distinct word is done once."""
+    """Encodes text with a tokenizer.json of either kind, word by word; each distinct word is encoded once."""
 
     def __init__(self, path):
         with open(path) as file:

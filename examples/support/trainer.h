@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of a training program: one command that shows where it is, can be stopped at any time and goes on from
-// there, and draws its losses. Beside the weights OUT lie OUT.training, OUT.losses and OUT.svg.
+// The loop of a training program: one command that prints its progress, can be stopped at any time and resumes when it
+// is run again, and plots its losses. OUT.training, OUT.losses and OUT.svg are written next to the weights OUT.
 #pragma once
 
 #include "first_weights.h"
@@ -22,13 +22,13 @@ namespace support {
 
 struct TrainingPlan {
   const char *program;
-  std::string out, data; // the weights; where the data are
+  std::string out, data; // path of the weights; path of the data
   int steps, threads = 2, seed = 1;
-  double rate;               // the highest
-  const char *unit, *things; // of the losses; of what a step takes: "images"
-  int per_step;              // how many
+  double rate;               // the maximum
+  const char *unit, *things; // of the losses; of the items of a step: "images"
+  int per_step;              // number of items per step
   double seconds_between_saves = 60;
-  int warm_up = 200; // steps until the rate is the highest
+  int warm_up = 200; // steps until the rate is at its maximum
 };
 
 /// Takes --steps, --out, --data, --rate, --threads, --seed and --save from the command line.
@@ -54,7 +54,7 @@ inline void read_options(int argc, char **argv, TrainingPlan &plan) {
     stop(std::string(plan.program) + " requires at least one step and one thread");
 }
 
-/// Binds what a training begins with: the weights that `add(file)` adds, by FIRST_WEIGHTS_ADD.
+/// Binds the initial weights that `add(file)` adds, by FIRST_WEIGHTS_ADD.
 template <class Model, class Add>
 void bind_first_weights(Model &model, Session &session, const TrainingPlan &plan, first_value_t value, Add add) {
   first_weights_t file = {};
@@ -66,9 +66,9 @@ void bind_first_weights(Model &model, Session &session, const TrainingPlan &plan
   first_weights_release(&file);
 }
 
-/// Trains a model of a generated C++ header, whose arena for that is the session's; `begin()` binds the first weights.
-/// `step(training, rate, random)` gives the loss; what it draws from `random` follows from the step alone. `measure()`
-/// gives the loss of what was held out.
+/// Trains a model of a generated C++ header, with the session's arena; `begin()` binds the initial weights.
+/// `step(training, rate, random)` returns the loss; its draws from `random` depend only on the step. `measure()`
+/// returns the held-out loss.
 template <class Model, class Begin, class Step, class Measure>
 void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin, Step step, Measure measure) {
   using Clock = std::chrono::steady_clock;
@@ -85,8 +85,8 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   loss_curve_open(&curve, training.step);
 
   const int first = training.step;
-  const int between = std::max(plan.steps / 100 + 1, std::min(plan.steps / 2, 5)); // measurements
-  const auto rate = static_cast<float>(plan.rate);                                 // the highest
+  const int between = std::max(plan.steps / 100 + 1, std::min(plan.steps / 2, 5)); // steps between measurements
+  const auto rate = static_cast<float>(plan.rate);                                 // the maximum
   const Clock::time_point began = Clock::now();
   Clock::time_point shown = began, saved = began;
   double sum = 0;
@@ -113,7 +113,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
       loss_curve_draw(&curve, picture.c_str(), plan.unit);
     }
   }
-  loss_curve_draw(&curve, picture.c_str(), plan.unit); // the last one, also of a run that ended before it drew that
+  loss_curve_draw(&curve, picture.c_str(), plan.unit); // the final plot, also of a run that stopped before it plotted
   session.check(model.save_weights(plan.out.c_str(), &session.error));
   std::printf("\nsaved %s\n", plan.out.c_str());
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the training scripts of the examples share: weight files, Fashion-MNIST, a training loop of so many minutes."""
+"""Shared by the training scripts of the examples: weight files, Fashion-MNIST, a training loop with a time limit."""
 import argparse
 import gzip
 import json
@@ -16,7 +16,7 @@ FASHION = "/usr/share/datasets/fashion-mnist"  # Debian's dataset-fashion-mnist
 
 
 def write_safetensors(path, tensors, metadata):
-    """Tensors of f16 stay f16; all others become f32."""
+    """Writes tensors of f16 as f16, and all others as f32."""
     header, offset = {"__metadata__": metadata}, 0
     stored = {name: t.detach().contiguous().numpy().astype("<f2" if t.dtype == torch.float16 else "<f4")
               for name, t in tensors.items()}  # fmt: skip
@@ -49,7 +49,7 @@ def read_safetensors(path):
 
 
 def write_expected(path, figures):
-    """Adds the figures to those that the file has."""
+    """Adds the figures to those in the file."""
     expected = {}
     if os.path.exists(path):
         with open(path) as f:
@@ -60,7 +60,7 @@ def write_expected(path, figures):
 
 
 def fashion_mnist(part):
-    """(images u8 [n, 28, 28], labels u8 [n]) of "train" or "t10k"."""
+    """Returns (images u8 [n, 28, 28], labels u8 [n]) of "train" or "t10k"."""
 
     def read(name, offset):
         with gzip.open(os.path.join(FASHION, f"{part}-{name}.gz")) as f:
@@ -71,7 +71,7 @@ def fashion_mnist(part):
 
 
 def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):
-    """AdamW on `loss_of(step)`; the rate rises over 200 steps and falls with the time used, to almost nothing."""
+    """Runs AdamW on `loss_of(step)`; the rate rises over 200 steps and decays with the elapsed time to almost zero."""
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     rest = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
@@ -100,7 +100,7 @@ def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):
 
 
 def next_token_loss(model, tokens, context, batch):
-    """For `fit`: the cross-entropy of each token after the first in random windows of `tokens`."""
+    """Returns the loss for `fit`: the cross-entropy of each token after the first in random windows of `tokens`."""
 
     def loss_of(_):
         offsets = torch.randint(len(tokens) - context, (batch,))
@@ -112,9 +112,9 @@ def next_token_loss(model, tokens, context, batch):
 
 @torch.no_grad()
 def likeliest(model, tokens, count, ends):
-    """What the model writes behind `tokens`, up to one of `ends` or `count` of them, the likeliest token each time.
+    """Returns the greedy continuation of `tokens`, up to one of `ends` or `count` tokens.
 
-    Fails where two tokens are so near to each other that another order of sums may choose the other.
+    Fails where two logits are so close that another order of summation may choose the other token.
     """
     written = []
     while len(written) < count and not (written and written[-1] in ends):
@@ -126,14 +126,14 @@ def likeliest(model, tokens, count, ends):
 
 
 def write_cases(path, cases):
-    """What the programs must write, for the tests."""
+    """Writes the expected output of the programs, for the tests."""
     with open(path, "w") as file:
         json.dump({"cases": cases, "torch": torch.__version__}, file, indent=1)
         file.write("\n")
 
 
 def command_line(description, minutes, folder=None, **commands):
-    """Runs the command that is named, with the options that a training run takes; --folder if there is one."""
+    """Runs the named command, with the options of a training run; --folder if there is one."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=tuple(commands))
     if folder:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes that come in pieces, as valid UTF-8: what may become a character is held back until it is one, and what cannot
-// is U+FFFD, one for each longest beginning of a character (Unicode, section 3.9, "substitution of maximal subparts").
+// Converts bytes that arrive in pieces to valid UTF-8: an incomplete character is held back until it is complete, and
+// invalid bytes become U+FFFD, one for each maximal prefix of a character (Unicode, section 3.9, "substitution of
+// maximal subparts").
 #pragma once
 
 #include <cstddef>
@@ -13,11 +14,11 @@ namespace support {
 namespace detail {
 
 struct Utf8 {
-  std::size_t bytes;             // of the character, or of the longest beginning of one, at least 1
+  std::size_t bytes;             // of the character, or of the longest prefix of one, at least 1
   enum { whole, cut, bad } kind; // `cut`: the text ends within it
 };
 
-/// What `text`, which is not empty, begins with.
+/// Classifies the beginning of `text`, which is not empty.
 inline Utf8 first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -29,7 +30,7 @@ inline Utf8 first_character(std::string_view text) {
                                            : 0;
   if (length == 0)
     return {1, Utf8::bad};
-  // The second byte rules out longer forms of short characters, surrogates, and what is above U+10FFFF.
+  // The second byte excludes overlong encodings, surrogates, and code points above U+10FFFF.
   const unsigned low = lead == 0xE0   ? 0xA0
                        : lead == 0xF0 ? 0x90
                                       : 0x80,
@@ -47,7 +48,7 @@ inline Utf8 first_character(std::string_view text) {
 
 } // namespace detail
 
-/// The bytes of the first character of a text that is not empty; 1 if it is none.
+/// Returns the bytes of the first character of a text that is not empty; 1 if it is invalid.
 inline std::size_t character_bytes(std::string_view text) {
   const detail::Utf8 first = detail::first_character(text);
   return first.kind == detail::Utf8::whole ? first.bytes : 1;
@@ -55,12 +56,12 @@ inline std::size_t character_bytes(std::string_view text) {
 
 class Utf8Stream {
 public:
-  /// What can be written now.
+  /// Returns the text that can be written now.
   std::string push(std::string_view bytes) {
     held += bytes;
     return take(false);
   }
-  /// The rest, at the end of the text.
+  /// Returns the rest, at the end of the text.
   std::string finish() { return take(true); }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures as trainings see them: a little different each time.
+// Data augmentation for images.
 #pragma once
 
 #include "first_weights.h"
@@ -9,8 +9,7 @@
 
 namespace support {
 
-/// A picture of 28 x 28 moved by up to two pixels, and perhaps mirrored, with zeros where it was not; numbers of [0,
-/// 1].
+/// Shifts a 28 x 28 image by up to two pixels, with zero padding, and mirrors it at random; numbers of [0, 1].
 inline void vary(const std::uint8_t *from, float *to, random_t *random) {
   constexpr int side = 28;
   const std::uint64_t drawn = random_bits(random);

@@ -12,7 +12,7 @@ namespace {
 
 bool is_space(UChar32 c) { return c == '\t' || c == '\n' || c == '\r' || u_charType(c) == U_SPACE_SEPARATOR; }
 
-/// Of Unicode's categories of other characters, and what stands for none.
+/// Whether a character is NUL, U+FFFD or in Unicode's categories of other characters.
 bool is_control(UChar32 c) {
   if (c == 0 || c == 0xFFFD)
     return true;
@@ -26,7 +26,7 @@ bool is_punctuation(UChar32 c) {
   return isAscii || u_ispunct(c);
 }
 
-/// The blocks of ideographs, which are not those of Japanese and Korean letters.
+/// Whether a character is in the blocks of ideographs, which exclude Japanese and Korean letters.
 bool is_chinese(UChar32 c) {
   constexpr struct {
     UChar32 first, last;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WordPiece as BERT has it (Devlin et al. 2018): a text is cleaned and cut at spaces and punctuation, and of each word
-// the longest beginning that is a token is taken, then that of the rest, whose tokens are marked as such.
+// BERT's WordPiece (Devlin et al. 2018): text is cleaned and split at spaces and punctuation. Of each word the longest
+// prefix that is a token is taken, then that of the rest, whose tokens are marked as continuations.
 #pragma once
 
 #include "tokenizer.h"
@@ -16,13 +16,13 @@ namespace support {
 class WordPiece {
 public:
   struct Options {
-    bool cleans = true;        // control characters go, each kind of space is one
+    bool cleans = true;        // drops control characters, unifies spaces
     bool parts_chinese = true; // each Chinese character is a word
     bool strips_accents = true;
     bool lowers = true;
-    std::string inner = "##";  // of tokens that do not begin a word
-    Token unknown = 0;         // for a word that is not made of tokens
-    std::size_t longest = 100; // characters of a word that is looked at
+    std::string inner = "##";  // prefix of tokens that do not begin a word
+    Token unknown = 0;         // for a word that tokens cannot form
+    std::size_t longest = 100; // longer words (in characters) are unknown
   };
 
   WordPiece(std::unordered_map<std::string, Token> tokens, Options options)

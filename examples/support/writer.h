@@ -12,7 +12,7 @@
 
 namespace support {
 
-/// What a library was built for.
+/// The sizes that a library was built for.
 struct WriterSizes {
   std::size_t vocabulary;
   std::size_t most;    // tokens of a call of `prefill`
@@ -31,15 +31,15 @@ template <class Model> Writer writer_of(const Model &model, const Session &sessi
   return {read, sizes.most, sizes.context};
 }
 
-/// Binds a checkpoint as it is, without a copy; or, if its tensors have other names or lie in several files, what
-/// `rules` make of it.
+/// Binds a checkpoint directly, without a copy; or, if its tensors have other names or it has several files, after
+/// applying `rules`.
 template <class Model>
 void bind_checkpoint(Model &model, Session &session, const std::string &path, const std::vector<Rule> &rules) {
   if (model.bind(path.c_str(), &session.error) != KILN_OK)
     session.check(model.bind(load_checkpoint(path, rules), &session.error));
 }
 
-/// Prints the logits behind these tokens, the last of which is read by itself.
+/// Prints the logits after these tokens, the last of which is read by itself.
 inline void print_logits(const Writer &writer, std::span<const Token> tokens) {
   const std::size_t before = tokens.size() - 1;
   for (std::size_t at = 0; at < before; at += std::min(writer.most, before - at))
@@ -50,8 +50,8 @@ inline void print_logits(const Writer &writer, std::span<const Token> tokens) {
   std::puts("");
 }
 
-/// Reads the tokenizer of the options, has `bind` bind a model's weights, then talks. `session` has an arena
-/// for both entries.
+/// Loads the tokenizer of the options, binds a model's weights with `bind`, then talks. `session` has an arena for both
+/// entries.
 template <class Model>
 void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes,
                const std::function<void(Model &)> &bind) {
@@ -68,7 +68,7 @@ void talk_with(const TalkOptions &options, Session &session, const WriterSizes &
   talk(options, tokenizer, writer_of(model, session, sizes));
 }
 
-/// The same with the weights of the options' folder, which `rules` call as the model does.
+/// The same with the weights of the options' folder, whose names `rules` map to the model's.
 template <class Model>
 void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
   if (!options.gguf.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs two stages of Swin with random weights on a picture that it draws, and says how long it takes.
+// Runs two stages of Swin with random weights on a synthetic image, and prints the time.
 #include "swin_two_stages.hpp"
 
 #include "support/random_weights.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Swin (Liu et al. 2021): stages of blocks that attend within windows, every
-// second one shifted by half a window; between stages four neighbours become one.
+// Swin (Liu et al. 2021): stages of blocks with attention within windows, every second one shifted by half a window;
+// between stages 2 x 2 neighbours are merged.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -66,12 +66,12 @@ template <Shape S> struct Swin : kiln::Model {
   }
 };
 
-// Published shapes.
+// Released shapes.
 inline constexpr Shape tiny{224, 96, {2, 2, 6, 2}, {3, 6, 12, 24}};
 inline constexpr Shape small{224, 96, {2, 2, 18, 2}, {3, 6, 12, 24}};
 inline constexpr Shape base{224, 128, {2, 2, 18, 2}, {4, 8, 16, 32}};
 
-/// One to run at once, of the same kind: the second stage is one window.
+/// A small shape of this kind, whose second stage is one window.
 inline constexpr Shape two_stages{
     .image = 56, .width = 24, .depths = {4, 2}, .heads = {3, 6}, .stages = 2, .classes = 10};
 

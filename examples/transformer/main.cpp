@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes a target from a source with random weights: greedily, and with beams of 1 to 8. One beam is greedy decoding,
-// and more beams find targets that are no less likely here. Each beam is a session: a copy of the states of the one
-// that it goes on from.
+// Decodes a target from a source with random weights: greedily, and by beam search with 1 to 8 beams. One beam is
+// greedy decoding, and more beams find targets that are at least as likely here. Each beam is a session: a copy of its
+// parent's states.
 #include "translator.hpp"
 
 #include "support/random_weights.h"
@@ -21,8 +21,8 @@ using States = std::shared_ptr<const std::vector<unsigned char>>;
 
 struct Target {
   std::vector<std::int32_t> tokens{start};
-  double logarithm = 0; // of its probability
-  States states{};      // with all tokens but the last
+  double logarithm = 0; // log probability
+  States states{};      // after all tokens but the last
 
   bool isFinished() const { return tokens.back() == end || tokens.size() == longest + 1; }
 };
@@ -49,7 +49,7 @@ public:
     return target;
   }
 
-  /// Keeps the likeliest `beams` targets of each length.
+  /// Keeps the most likely `beams` targets of each length.
   Target search(std::size_t beams) {
     std::vector<Target> kept{begin};
     auto isLikelier = [](const Target &a, const Target &b) { return a.logarithm > b.logarithm; };
@@ -80,7 +80,7 @@ private:
     return std::make_shared<std::vector<unsigned char>>(first, first + TRANSLATOR_STATE_BYTES);
   }
 
-  /// Takes the last token into the target's states; the logarithm of the probability of each next one.
+  /// Appends the last token to the target's states. Returns the log probability of each next token.
   std::vector<double> goOn(Target &target) {
     std::copy(target.states->begin(), target.states->end(), static_cast<unsigned char *>(session.call.arena));
     const auto n = static_cast<std::int64_t>(target.tokens.size());

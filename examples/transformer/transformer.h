@@ -30,8 +30,8 @@ struct Transformer : kiln::Model {
   }
 };
 
-/// The same weights as two entries, to translate with: the source once, of which each layer keeps keys and values, then
-/// the target token by token, or some at a time.
+/// The same weights with two entries for translation: the source is encoded once, and each layer stores its keys and
+/// values; then the target is decoded one or some tokens at a time.
 template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Hidden, std::int64_t Vocabulary>
 struct Translator : Transformer<Layers, Width, Heads, Hidden, Vocabulary> {
   constexpr auto encode(kiln::Tensor<kiln::i32, source_256> source) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of each kind: encoder and decoder, with norms behind each part (Vaswani et al. 2017) and before it.
+// An encoder and a decoder block, post-norm (Vaswani et al. 2017) and pre-norm.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 4}, T{"tokens", 1, 96}, S{"source_tokens", 1, 80};

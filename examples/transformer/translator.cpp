@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small one to decode with at once.
+// A small model that decodes immediately.
 #include "transformer.h"
 #include <kiln/generator.h>
 

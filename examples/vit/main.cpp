@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classifies a picture with ViT-B/16 and DeiT-Ti/16: vit_demo [picture.ppm [VIT_CHECKPOINT [DEIT_CHECKPOINT]]].
-// Without a picture it draws one, without a checkpoint the weights are random.
+// Classifies an image with ViT-B/16 and DeiT-Ti/16: vit_demo [picture.ppm [VIT_CHECKPOINT [DEIT_CHECKPOINT]]]. Without
+// an image it uses a synthetic one, without a checkpoint the weights are random.
 #include "checkpoint.h"
 #include "deit_tiny.hpp"
 #include "support/random_weights.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t side = 224, classes = 1000;
 
-/// Channels, rows, columns of numbers from -1 to 1. A picture of another size is read at the nearest pixels.
+/// Returns [channels, rows, columns] from -1 to 1. An image of another size is sampled at the nearest pixels.
 std::vector<float> read_picture(const char *path) {
   std::vector<float> pixels(3 * side * side);
   if (!path) {

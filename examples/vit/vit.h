@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vision Transformer (Dosovitskiy et al. 2020) under the names of its published checkpoints: an image in patches, a
-// class token, learned positions, pre-norm blocks, and a head on the first row; DeiT.
+// Vision Transformer (Dosovitskiy et al. 2020) under the tensor names of its checkpoints: an image in patches, a class
+// token, learned positions, pre-norm blocks, and a head on the first row; DeiT.
 #pragma once
 
 #include "kiln/dsl.h"
@@ -13,13 +13,13 @@ struct VitShape {
   int heads;
   std::int64_t image, patch, classes;
   std::int64_t channels = 3;
-  std::int64_t hidden = 4 * width; // of the perceptrons
-  bool has_qkv_bias = true;        // of queries, keys and values
+  std::int64_t hidden = 4 * width; // of the MLPs
+  bool has_qkv_bias = true;        // biases of the query, key and value projections
   kiln::Activation activation = kiln::Activation::gelu;
-  double epsilon = 1e-12; // last: clang 22 mixes up what stands behind a double in a template argument
+  double epsilon = 1e-12; // last: clang 22 corrupts members after a double in a template argument
 };
 
-/// Patches behind the tokens that the head reads: the class token, and of a distilled model one that learned from a
+/// Embeds patches after the tokens that the heads read: the class token, and in a distilled model one trained by a
 /// teacher.
 template <VitShape S, bool Distilled> struct VitEmbeddings : kiln::Layer<VitEmbeddings<S, Distilled>> {
   using kiln::Layer<VitEmbeddings>::Layer;
@@ -61,7 +61,7 @@ template <VitShape S> struct VitLayer {
   }
 };
 
-/// The layers below a prefix, up to the norm: the rows that the heads read.
+/// The layers under a name prefix, up to the norm: the rows that the heads read.
 template <VitShape S, bool Distilled> struct VitEncoder : kiln::Layer<VitEncoder<S, Distilled>> {
   using kiln::Layer<VitEncoder>::Layer;
   VitEmbeddings<S, Distilled> embeddings{"embeddings"};
@@ -83,7 +83,7 @@ template <VitShape S> struct Vit : kiln::Model {
   constexpr auto forward(VitImage<S> image) const { return kiln::reshape<S.classes>(classifier(vit(image))); }
 };
 
-/// The row of the class token, without a head.
+/// Returns the row of the class token, without a head.
 template <VitShape S, bool Distilled> struct VitFeatures : kiln::Model {
   static constexpr kiln::Names inputs{"image"}, outputs{"features"};
   VitEncoder<S, Distilled> encoder{Distilled ? "deit" : "vit"};

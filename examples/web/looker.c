@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A picture's class, and where each head of the last block looks. */
+/* Classifies an image, and returns the attention of each head of the last block. */
 #include "looker.h"
 #include "exports.h"
 
@@ -20,7 +20,8 @@ EXPORT(open_looker) int open_looker(const void *weights, size_t bytes) {
   return looker_bind_weights_from_memory(model, weights, bytes, &last_error);
 }
 
-/* Of 28 x 28 numbers from 0 to 1: ten logits, and what each of four heads takes of 7 x 7 patches; null: it failed. */
+/* Takes 28 x 28 numbers from 0 to 1. Returns ten logits, and the attention of four heads to 7 x 7 patches; null on
+   failure. */
 EXPORT(look) const float *look(const float *picture) {
   return looker_look(model, &call, picture, results, results + CLASSES) ? NULL : results;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Vision Transformer of examples/fashion_vit, a picture at a time.
+// The Vision Transformer of examples/fashion_vit, for single images.
 #include "fashion_vit/fashion_vit.h"
 #include <kiln/generator.h>
 

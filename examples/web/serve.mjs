@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// node serve.mjs FOLDER [PORT]: serves a page to this machine, isolated from other origins, so that it may have threads.
+// node serve.mjs FOLDER [PORT]: serves a page to this machine, cross-origin isolated, so that it may have threads.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 
-/// What any server has to send with each file of the page.
+/// The headers that any server must send with each file of the page.
 export const isolated = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 const types = { html: 'text/html', js: 'text/javascript', wasm: 'application/wasm' };
 
-/// The server, when it listens; port 0 is any that is free.
+/// Returns the server once it listens; port 0 is any free port.
 export async function serve(folder, port, headers) {
   const server = createServer(async (request, response) => {
     const name = new URL(request.url, 'http://here').pathname.slice(1) || 'index.html';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The character GPT of examples/char_gpt with what a page needs: no batches, and no logits but the last.
+// The character GPT of examples/char_gpt with the entries for a page: no batches, and only the last logits.
 #include "char_gpt/model.h"
 #include <kiln/generator.h>
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tune.sh: submits the array that measures, and behind it, if all of it succeeds, the job that merges.
+# tune.sh: submits the array job that measures, and then, if all its tasks succeed, the job that merges.
 set -euo pipefail
 cd "$(dirname "$0")"
 array=$(sbatch --parsable tune.sbatch)
