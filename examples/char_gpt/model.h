@@ -22,7 +22,7 @@ template <int Layers, int Width, int Heads> struct CharGpt : kiln::Model {
     return kiln::logits(ln_f(h(x)), wte);
   }
 
-  // Writing on: keys and values of the context are kept from call to call; logits of the next character alone.
+  // Text generation with a KV cache that persists between calls; returns the logits of the next character only.
   constexpr auto extend(const kiln::tensor auto &tokens) const {
     auto x = h(wte(tokens) + wpe(kiln::positions_in<C>(tokens)), kiln::cached<C>);
     return kiln::logits(ln_f(kiln::last<0, 1>(x)), wte);

@@ -16,7 +16,7 @@ struct Amp : kiln::Model {
     heard.store(last);
     return clean + out(all);
   }
-  // One voice, and up to 16 at once.
+  // An entry for one voice, and a batched one for up to 16.
   static constexpr auto entries() {
     return std::tuple{kiln::entry("play", &Amp::play, {"clean"}, {"driven"}).batched(16)};
   }

@@ -8,21 +8,21 @@
 #include <cstring>
 
 #if defined(__clang__) && __clang_major__ >= 20
-#define EFFECT_NONBLOCKING [[clang::nonblocking]] // what clang's RealtimeSanitizer watches
+#define EFFECT_NONBLOCKING [[clang::nonblocking]] // checked by clang's RealtimeSanitizer
 #else
 #define EFFECT_NONBLOCKING
 #endif
 
 class Effect {
 public:
-  /// Not on the audio thread: reads a file, allocates.
+  /// Reads a file and allocates, so it must not be called on the audio thread.
   kiln_status_t prepare(const char *weights, kiln_error_t *error) { return model.bind(weights, error); }
 
-  /// A new take: zeros are a state that has heard nothing.
+  /// Resets the state of the model to zeros, the initial state.
   void reset() { std::memset(arena, 0, AMP_STATE_BYTES); }
 
-  /// A block of any size, in place. Where the model fails, which after prepare() nothing here can make it do, the
-  /// guitar is heard as it is.
+  /// Processes a block of any size in place. If the model fails, which cannot happen here after prepare(), the input is
+  /// passed through.
   void process(std::span<float> block) noexcept EFFECT_NONBLOCKING {
     while (!block.empty()) {
       const std::span<float> part = block.first(std::min<std::size_t>(block.size(), AMP_PLAY_SAMPLES_MAX));

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 int main(int count, char **arguments) {
-  static _Alignas(KILN_ARENA_ALIGNMENT) char arena[AMP_PLAY_ARENA_BYTES(1)]; // zeros: nothing was heard yet
+  static _Alignas(KILN_ARENA_ALIGNMENT) char arena[AMP_PLAY_ARENA_BYTES(1)]; // zeros: the initial state
   kiln_error_t error = {KILN_OK, ""};
   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .error = &error};
   float clean[AMP_PLAY_SAMPLES_MAX], driven[AMP_PLAY_SAMPLES_MAX];

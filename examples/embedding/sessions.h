@@ -8,18 +8,18 @@
 #include <algorithm>
 #include <vector>
 
-/// What the server keeps of a client. A copy of `states` is a second session that goes on from here.
+/// The server's data of a client. A copy of `states` forks the session.
 struct Session {
   alignas(KILN_ARENA_ALIGNMENT) std::byte states[AMP_STATE_BYTES]{};
   std::vector<float> waiting, played;
 };
 
-/// One for each thread of the server. No two may serve one session at the same time.
+/// Each thread of the server has one. Two of them must not serve the same session concurrently.
 class Server {
 public:
   explicit Server(const amp::Model &model) : model(model) {}
 
-  /// Plays some of what waits, for at most AMP_PLAY_BATCH_SEQUENCES_MAX sessions. On failure nothing was played.
+  /// Processes waiting samples of at most AMP_PLAY_BATCH_SEQUENCES_MAX sessions. On failure nothing changes.
   kiln_status_t serve(std::span<Session *const> sessions, kiln_error_t *error) {
     std::vector<std::int64_t> samples;
     std::vector<kiln_sequence_t> sequences;

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-/// Jobs is the game's own: threads() says how many it has, run(count, job) calls job(index, thread) for each index
-/// below count and returns when all are done. No two jobs that run at the same time have one thread.
+/// Jobs is the game's job system: threads() returns its number of threads, run(count, job) calls job(index, thread) for
+/// each index below count and returns when all are done. Concurrent jobs have different thread numbers.
 template <class Jobs> class Turns {
 public:
   Turns(const amp::Model &model, Jobs &jobs, std::size_t players)
@@ -22,7 +22,7 @@ public:
   }
   Turns(const Turns &) = delete;
 
-  /// The turn of one player. All share one arena, since what a player heard lies in states of its own.
+  /// Runs the model for one player. All players share one arena, since each player has separate states.
   kiln_status_t frame(std::span<const float> clean, std::span<float> driven) {
     const auto samples = static_cast<std::int64_t>(clean.size());
     const kiln_sequence_t player{states[turn].bytes, &samples};
