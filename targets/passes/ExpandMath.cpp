@@ -58,7 +58,7 @@ public:
   }
 
   Value expOfNonpositive(Value x) {
-    // The product's rounding error counts by its size: no matter for what is small beside e^0.
+    // The product's rounding error counts by its size: negligible relative to e^0.
     Value scaled = strictMul(x, constant(log2OfE));
     Rounded n = round(scaled);
     return zeroBelow(x, -87.0, mul(twicePowerOfTwo(strictSub(scaled, n.number)), n.halfPower));

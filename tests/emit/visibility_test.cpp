@@ -18,6 +18,8 @@ struct Format {
   const char *name, *triple, *cpu;
 };
 
+void PrintTo(const Format &format, std::ostream *out) { *out << format.name; }
+
 constexpr Format formats[] = {
     {"x86_64", "x86_64-unknown-linux-gnu", "x86-64"},         {"aarch64", "aarch64-unknown-linux-gnu", "generic"},
     {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64"}, {"wasm32", "wasm32-unknown-wasip1", "generic"},

@@ -7,6 +7,7 @@
 #include <kiln/generator.h>
 #include <kiln/windows.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct TracedModel {
   std::string name;
   Graph (*trace)();
 };
+
+/// Without it the name of a test has the bytes of its parameter, among them addresses.
+inline void PrintTo(const TracedModel &model, std::ostream *out) { *out << model.name; }
 
 std::vector<TracedModel> &models();
 std::vector<TracedModel> modelsByName();

@@ -26,6 +26,8 @@ struct TorchCase {
   unsigned outputs = ~0u; // number of outputs in the loss
 };
 
+void PrintTo(const TorchCase &torchCase, std::ostream *out) { *out << torchCase.golden; }
+
 const TorchCase cases[] = {
     {"gpt2", "small_gpt2", "forward", {{"tokens", 11}}, {"tokens"}, 97},
     {"bert", "small_bert", "forward", {{"batch", 1}, {"tokens", 9}}, {"tokens", "segments", "lengths"}, 30522},
