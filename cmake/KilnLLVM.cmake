@@ -6,7 +6,7 @@
 #     A static library that includes MLIR (and Halide) headers and is linked to the shared MLIR and LLVM.
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
-  message(FATAL_ERROR "kiln needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
+  message(FATAL_ERROR "LLVM/MLIR: wrong version; expected 22, got ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 endif()
 find_package(fmt REQUIRED)
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")

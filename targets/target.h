@@ -37,7 +37,7 @@ struct TuningParameter {
 
 /// A constraint between parameters of a schedule.
 struct TuningRule {
-  std::string text;                                 // completes "schedule requires"
+  std::string text;                                 // completes "schedule: invalid combination; expected"
   std::function<bool(const SchedulePoint &)> holds; // for a configuration that has every parameter of the space
 };
 

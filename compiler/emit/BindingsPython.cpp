@@ -20,18 +20,18 @@ static constexpr llvm::StringRef pythonWords[] = {
     "return",   "try",    "while", "with", "yield",  "self",     "close",   "sequences", "model"};
 
 static constexpr const char *head = R"PY(# SPDX-License-Identifier: {license}
-"""{name}.py: written by Kiln; do not edit. The model "{name}", by its shared object {library}, which is next to this file.
+"""{name}.py: written by Kiln; do not edit. Loads the model "{name}" from the shared object {library} next to this file.
 
     from {name} import Model
     session = Model().bind("{name}.safetensors").session()
     {example}
 
-Inputs are whatever has a buffer (arrays of numpy, array.array, memoryview), C-contiguous and of the model's type; for a
-tensor of rank 0 a number does. Outputs are memoryviews of the tensor's shape; numpy.asarray() of one copies nothing.
-Elements of f16 and bf16 come as unsigned integers of 16 bits: numpy.asarray(y).view(numpy.float16).
+Inputs are objects with the buffer protocol (numpy arrays, array.array, memoryview) that are C-contiguous and have the
+model's element type; a tensor of rank 0 can be a number. Outputs are memoryviews of the tensor's shape; numpy.asarray()
+of an output does not copy. Elements of f16 and bf16 are unsigned 16-bit integers: numpy.asarray(y).view(numpy.float16).
 
-A session is the memory of a call and, if the model has states, these: they go on from call to call. Each thread needs a
-session.
+A session is the memory of a call, including the model's states, which are kept between calls. Each thread needs a
+separate session.
 """
 
 import ctypes as _c
@@ -44,7 +44,7 @@ ABI_VERSION = {abi}
 static constexpr const char *body = R"PY(
 
 class Error(RuntimeError):
-    """What a function returned; status is a kiln_status_t."""
+    """The error of a function; status is a kiln_status_t."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -68,7 +68,7 @@ class _Sequence(_c.Structure):
     _fields_ = [("states", _c.c_void_p), ("extents", _c.POINTER(_c.c_int64))]
 
 
-# Of an element: the format of a buffer that is given back, those that are taken, and bytes.
+# For each element type: the buffer format of outputs, the formats that inputs may have, and the size in bytes.
 _ELEMENTS = {
     "f32": ("f", "f", 4), "f16": ("H", "He", 2), "bf16": ("H", "H", 2), "i32": ("i", "il", 4), "i8": ("b", "b", 1),
     "boolean": ("?", "?B", 1),
@@ -76,7 +76,7 @@ _ELEMENTS = {
 
 
 def _extent(dim, extents):
-    """The value of (offset, factor, symbol ...)."""
+    """Returns the value of (offset, factor, symbol ...)."""
     value = dim[1] if len(dim) > 2 else 0
     for symbol in dim[2:]:
         value *= extents[symbol]
@@ -98,10 +98,10 @@ def _open(path):
 
 
 class Model:
-    """A model without weights; bind() or its like gives it some. Several threads may use it, with a session each."""
+    """A model without weights, which bind() and similar methods bind. Threads may share it, with a session each."""
 
     def __init__(self, library=None, threads=1):
-        """library: the path of the shared object; threads: of a pool that calls share."""
+        """library: the path of the shared object; threads: the size of the thread pool that calls share."""
         self._handle, self._pool = _c.c_void_p(), _c.c_void_p()
         self.library = _open(library)
         self.call("create", None, _c.byref(self._handle))
@@ -110,11 +110,11 @@ class Model:
         self.threads = threads
 
     def function(self, name):
-        """A function of the library, without its prefix."""
+        """Returns a function of the library; the name has no prefix."""
         return getattr(self.library, f"{NAME}_{name}")
 
     def call(self, name, *arguments):
-        """Calls a function of the library whose last parameter is an error, and raises that."""
+        """Calls a function of the library whose last parameter is an error, and raises the error."""
         message = _Message()
         status = self.function(name)(*arguments, _c.byref(message))
         if status != 0:
@@ -131,11 +131,11 @@ class Model:
         return self
 {bind_embedded}
     def session(self):
-        """Memory for calls, one at a time; zeros begin what states there are."""
+        """Returns memory for calls, one at a time. The model's states begin as zeros."""
         return Session(self)
 
     def close(self):
-        """Gives all memory back; sessions must be closed before."""
+        """Frees all memory. Close the sessions first."""
         if self._handle:
             self.function("destroy")(self._handle)
             self._handle = _c.c_void_p()
@@ -163,7 +163,7 @@ class Session:
         self._call.error = _c.pointer(self._message)
 
     def close(self):
-        """Gives the arena back."""
+        """Frees the arena."""
         if self._arena:
             self.model.function("release_memory")(self.model._handle, self._arena)
             self._arena = _c.c_void_p()
@@ -181,7 +181,7 @@ class Session:
         if view.shape != shape and not (not shape and view.nbytes == size):
             raise ValueError(f"{name}: wrong shape; expected {shape}, got {view.shape}")
         if not view.c_contiguous:
-            raise ValueError(f"{name}: requires C-contiguous elements")
+            raise ValueError(f"{name}: not contiguous; expected C-contiguous elements")
         if view.nbytes == 0:
             return (_c.c_char * 1)()
         kind = _c.c_char * view.nbytes
@@ -205,7 +205,7 @@ class Session:
             raise ValueError("session: is closed")
         passed, kept = [self.model._handle, _c.byref(self._call)], []
         if sequences is None:
-            for (label, _, dims), value in zip(inputs, values):  # an extent is that of a dimension that is nothing else
+            for (label, _, dims), value in zip(inputs, values):  # a dimension that is exactly a symbol gives its value
                 shape = () if isinstance(value, (bool, int, float)) else memoryview(value).shape
                 for dim, length in zip(dims, shape):
                     if dim[:2] == (0, 1) and len(dim) == 3:
@@ -218,7 +218,7 @@ class Session:
                 extents[symbols[-1]] = sum(own[own_rows] for _, own in sequences)
             for row, (session, own) in zip(table, sequences):
                 if session is self:
-                    raise ValueError("sequences: the session of the call must be none of them")
+                    raise ValueError("sequences: the session of the call is one of them; expected others")
                 kept.append((_c.c_int64 * max(len(own), 1))(*own))
                 row.states = session._arena.value
                 row.extents = _c.cast(kept[-1], _c.POINTER(_c.c_int64)) if own else None
@@ -282,8 +282,8 @@ static bool isFound(const EntryInterface &entry, const Symbol &symbol) {
 static std::string method(const EntryInterface &entry) {
   std::vector<std::string> parameters{"self"}, values, extents;
   std::string words = fmt::format("        \"\"\"Runs entry \"{}\"", entry.isBatch() ? entry.single : entry.name);
-  words += entry.isBatch() ? " for several sequences, (session, extents) each, whose rows are one after another.\n\n"
-                           : ".\n\n";
+  words +=
+      entry.isBatch() ? " for several sequences, (session, extents) each, whose rows follow each other.\n\n" : ".\n\n";
   if (entry.isBatch()) {
     std::vector<std::string> own;
     for (const Symbol &symbol : entry.ownSymbols)
@@ -292,7 +292,7 @@ static std::string method(const EntryInterface &entry) {
     words += fmt::format("        sequences: extents are ({})\n", fmt::join(own, ", "));
   }
   for (const ArgumentInterface &argument : entry.arguments) {
-    words += fmt::format("        {}{}\n", argument.isOutput ? "gives " : "", describeArgument(argument));
+    words += fmt::format("        {}{}\n", argument.isOutput ? "returns " : "", describeArgument(argument));
     if (argument.isOutput)
       continue;
     parameters.push_back(nameIn(argument.name, pythonWords));
@@ -331,15 +331,15 @@ std::string writePython(const ModelInterface &model, const std::string &library)
   std::string text = replaced(head, "{license}", licenseOfLibraries);
   text = replaced(replaced(text, "{name}", model.name), "{library}", library);
   text = replaced(replaced(text, "{example}", example), "{abi}", std::to_string(KILN_ABI_VERSION));
-  text +=
-      fmt::format("NAME = \"{}\"\n\n# Of an entry: symbols, the one that counts a sequence's rows, inputs, outputs.\n"
-                  "_ENTRIES = {{\n",
-                  model.name);
+  text += fmt::format("NAME = \"{}\"\n\n# For each entry: symbols, the index of the one that counts a sequence's rows, "
+                      "inputs, outputs.\n"
+                      "_ENTRIES = {{\n",
+                      model.name);
   for (const EntryInterface &entry : model.entries)
     text += entryTable(entry);
   const char *embedded = model.embedsWeights ? R"PY(
     def bind_embedded(self):
-        """Binds the weights that are in the library."""
+        """Binds the weights that are embedded in the library."""
         self.call("bind_embedded", self._handle)
         return self
 )PY"

@@ -19,9 +19,9 @@ static constexpr llvm::StringRef rustWords[] = {
     "unsafe",   "unsized", "use",   "virtual", "where",  "while", "yield", "sequences", "table",    "new",   "drop"};
 
 static constexpr const char *head = R"RS(// SPDX-License-Identifier: {license}
-//! {name}.rs: written by Kiln; do not edit. The model "{name}", as a module: `mod {name};`.
+//! {name}.rs: written by Kiln; do not edit. This module is the model "{name}": `mod {name};`.
 //!
-//! A build.rs says where the library is, the shared object or the archive:
+//! A build.rs must name the folder of the library, which is a shared object or an archive:
 //!     println!("cargo:rustc-link-search=native=FOLDER");
 //!     println!("cargo:rustc-link-lib={name}");          // or static={name}, with rustc-link-lib=m
 //!
@@ -34,7 +34,7 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::fmt;
 use std::ptr;
 
-/// What a function returned: a kiln_status_t, and words.
+/// The error of a function: a kiln_status_t and a message.
 #[derive(Debug, Clone)]
 pub struct Error {
     pub status: i32,
@@ -106,7 +106,7 @@ fn result(status: c_int, message: &Message) -> Result<(), Error> {
     if status == 0 {
         return Ok(());
     }
-    // Functions that fail end the message with a zero.
+    // A function that fails ends the message with a zero byte.
     let text = unsafe { CStr::from_ptr(message.message.as_ptr()) };
     Err(Error { status, message: text.to_string_lossy().into_owned() })
 }
@@ -126,7 +126,7 @@ fn path_text(path: impl AsRef<std::path::Path>) -> Result<CString, Error> {
     CString::new(path.as_ref().to_string_lossy().as_bytes()).map_err(|_| wrong("path: has a zero byte".to_string()))
 }
 
-/// A model; several threads may use it, with a session each.
+/// A model. Several threads may share it, with a session each.
 pub struct Model {
     handle: *mut c_void,
     pool: *mut c_void,
@@ -137,12 +137,12 @@ unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
 
 impl Model {
-    /// A model without weights, whose calls run on their own thread.
+    /// Creates a model without weights. A call runs on the calling thread only.
     pub fn new() -> Result<Model, Error> {
         Model::with_threads(1)
     }
 
-    /// The same, whose calls share a pool of so many threads.
+    /// Creates a model without weights, whose calls share a pool of this many threads.
     pub fn with_threads(threads: u32) -> Result<Model, Error> {
         let got = unsafe { raw::{name}_abi_version() };
         if got != ABI_VERSION {
@@ -178,7 +178,7 @@ impl Model {
         result(unsafe { raw::{name}_bind_packed(self.handle, path.as_ptr(), &mut message) }, &message)
     }
 {bind_embedded}
-    /// Memory for calls, one at a time; zeros begin what states there are.
+    /// Returns memory for calls, one at a time. The model's states begin as zeros.
     pub fn session(&self) -> Result<Session<'_>, Error> {
         let mut session = Session { model: self, arena: ptr::null_mut(), bytes: 64, message: Box::new(empty()) };
         unsafe {
@@ -311,7 +311,7 @@ static std::string batchExtents(const EntryInterface &entry) {
 
 static std::string method(const ModelInterface &model, const EntryInterface &entry) {
   std::string words = fmt::format("\n    /// Runs entry \"{}\"{}\n", entry.isBatch() ? entry.single : entry.name,
-                                  entry.isBatch() ? " for several sequences, whose rows are one after another." : ".");
+                                  entry.isBatch() ? " for several sequences, whose rows follow each other." : ".");
   std::string parameters = "&mut self", checks, passed;
   for (const Symbol &symbol : entry.isBatch() ? entry.ownSymbols : entry.symbols)
     words += fmt::format("    /// - {}: {} to {}\n", symbol.name, symbol.min, symbol.max);
@@ -358,7 +358,7 @@ std::string writeRust(const ModelInterface &model) {
   if (model.embedsWeights) {
     text += "        pub fn {name}_bind_embedded(model: *mut c_void, error: *mut Message) -> c_int;\n";
     embedded = R"RS(
-    /// Binds the weights that are in the library.
+    /// Binds the weights that are embedded in the library.
     pub fn bind_embedded(&mut self) -> Result<(), Error> {
         let mut message = empty();
         result(unsafe { raw::{name}_bind_embedded(self.handle, &mut message) }, &message)

@@ -25,13 +25,14 @@ llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const Given
     auto chosen = given.find(names.back());
     for (int64_t value : chosen == given.end() ? std::vector<int64_t>() : chosen->second)
       if (value < symbol.getMin() || value > symbol.getMax())
-        return llvm::createStringError(fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", names.back(),
-                                                   symbol.getMin(), symbol.getMax(), value));
+        return llvm::createStringError(
+            fmt::format("dimension \"{}\": size is out of range; expected one in [{}, {}], got {}", names.back(),
+                        symbol.getMin(), symbol.getMax(), value));
   }
   std::vector<Scenario> scenarios{most, middle};
   for (const auto &[name, values] : given) {
     if (!llvm::is_contained(names, name))
-      return llvm::createStringError(fmt::format("the model has no extent \"{}\"; it has: {}", name,
+      return llvm::createStringError(fmt::format("the model has no dimension \"{}\"; it has: {}", name,
                                                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     std::vector<Scenario> combined;
     for (const Scenario &scenario : scenarios)

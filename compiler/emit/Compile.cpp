@@ -309,14 +309,14 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
 
 LogicalResult ModelCompiler::findTargets() {
   if (options.targets.empty())
-    return fail("compiling needs at least one target");
+    return fail("compile: no target; expected at least one");
   for (const std::string &name : options.targets) {
     const Target *target = findTarget(name);
     if (!target)
       return fail(fmt::format("there is no target \"{}\"; there are: {}", name, fmt::join(targetNames(), ", ")));
     const TargetInfo &first = targets.empty() ? target->info() : targets.front()->info();
     if (target->info().hostTriple != first.hostTriple)
-      return fail(fmt::format("the targets of a library must be of one architecture and system; {} is {}, {} is {}",
+      return fail(fmt::format("targets: several architectures or systems; expected one, got {} of {} and {} of {}",
                               first.name, first.hostTriple, name, target->info().hostTriple));
     targets.push_back(target);
   }
@@ -412,8 +412,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return fail(wrong);
   const RankChoices &ranks = options.lowering.ranks;
   if (ranks.ranks * ranks.replicas * ranks.stages > 1 && (options.hasSelfTest || options.embedded))
-    return fail("a library for several ranks, replicas or stages requires to be without a self-test and embedded "
-                "weights");
+    return fail(
+        "self-test or embedded weights: not supported with several ranks, replicas or stages; expected neither");
   if (ranks.ranks * ranks.replicas * ranks.stages > 1 && !options.bindings.empty())
     return fail(
         "bindings: calls of a library for several processes take communicators, which are functions of C; expected "

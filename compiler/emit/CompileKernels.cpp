@@ -76,8 +76,8 @@ static void report(const KernelRequest &kernel, const JobResult &result, const K
     errors << fmt::format("error: the code generator crashed at kernel \"{}\": {}\n", kernel.symbol, result.error);
     break;
   case JobOutcome::TimedOut:
-    errors << fmt::format("error: kernel \"{}\" must be compiled within {} seconds, and was not\n", kernel.symbol,
-                          options.secondsLimit);
+    errors << fmt::format("error: kernel \"{}\": compilation took too long; expected at most {} seconds\n",
+                          kernel.symbol, options.secondsLimit);
     break;
   }
 }

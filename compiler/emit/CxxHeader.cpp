@@ -107,10 +107,9 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
   const std::string name = methodName(model, entry);
   std::string text =
       entry.isBatch()
-          ? fmt::format(
-                "  /// Runs entry \"{}\" for several sequences, whose rows the views have one behind another.\n",
-                entry.single)
-          : fmt::format("  /// Runs entry \"{}\"; the views must agree on the run-time extents.\n", entry.name);
+          ? fmt::format("  /// Runs entry \"{}\" for several sequences, whose rows follow each other in the views.\n",
+                        entry.single)
+          : fmt::format("  /// Runs entry \"{}\". The views must agree on the dynamic dimensions.\n", entry.name);
   text += fmt::format("  kiln_status_t {0}(const kiln_call_t &call{1}) const {{\n{2}"
                       "    return {3}_{4}(handle, &call{5});\n  }}\n",
                       name, method.parameters, method.checks, model.name, entry.name, method.values);
@@ -126,7 +125,7 @@ static std::string argumentStructs(const ModelInterface &model) {
   std::string text;
   for (const EntryInterface &entry : model.entries)
     if (hasArgumentStruct(entry))
-      text += fmt::format("/// The arguments of entry \"{0}\" by name: model.{1}(call, {{.{2} = ..., ...}}).\n"
+      text += fmt::format("/// Holds the arguments of entry \"{0}\" by name: model.{1}(call, {{.{2} = ..., ...}}).\n"
                           "struct {0}_arguments {{\n{3}}};\n\n",
                           entry.name, methodName(model, entry), ParameterNames(model, entry).argument(0),
                           methodText(model, entry).members);
@@ -135,32 +134,34 @@ static std::string argumentStructs(const ModelInterface &model) {
 
 /// Returns the method of models with embedded weights.
 static std::string embeddedMethod(const std::string &name) {
-  return fmt::format(R"(  /// Creates the model, if there is none yet, and binds the weights that lie in the archive.
+  return fmt::format(
+      R"(  /// Creates the model, if there is none yet, and binds the weights that are embedded in the archive.
   kiln_status_t bind_embedded(kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_embedded(handle, error) : status;
   }}
 
 )",
-                     name);
+      name);
 }
 
 static std::string selfTestMethod(const std::string &name) {
-  return fmt::format(R"(  /// Compares what a model of its own gives with what the compiler evaluated: {0}_selftest.
+  return fmt::format(
+      R"(  /// Compares the results of a separate model with those that the compiler evaluated: {0}_selftest.
   static kiln_status_t selftest(kiln_error_t *error = nullptr) {{ return {0}_selftest(nullptr, error); }}
 
 )",
-                     name);
+      name);
 }
 
 static std::string trainingMethods(const std::string &name) {
   return fmt::format(
-      R"(  /// Creates the model, if there is none yet, and binds first weights that follow from the seed: {0}_initialise_weights.
+      R"(  /// Creates the model, if there is none yet, and binds initial weights for a seed: {0}_initialise_weights.
   kiln_status_t initialise_weights(std::uint64_t seed, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_initialise_weights(handle, seed, error) : status;
   }}
-  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
+  /// These methods save, resume and average a training: {0}_save_training, load_training and swap_average.
   kiln_status_t save_training(const void *arena, const kiln_training_t &training, const char *path,
                               kiln_error_t *error = nullptr) const {{
     return {0}_save_training(handle, arena, &training, path, error);
@@ -182,7 +183,7 @@ static std::string trainingMethods(const std::string &name) {
 static std::string ranksMethods(const ModelInterface &model) {
   std::string text = model.ranks == 1 && model.stages == 1
                          ? ""
-                         : fmt::format(R"(  /// All processes write one file together: {0}_save_weights_together.
+                         : fmt::format(R"(  /// Writes one file of all processes together: {0}_save_weights_together.
   kiln_status_t save_weights_together(const kiln_call_t &call, const char *path) const {{
     return {0}_save_weights_together(handle, &call, path);
   }}
@@ -202,7 +203,7 @@ static std::string ranksMethods(const ModelInterface &model) {
 /// Returns the methods of models that may run on a GPU.
 static std::string deviceMethods(const std::string &name) {
   return fmt::format(
-      R"(  /// The kernels as the driver has assembled them, to be kept for load_cuda_image; empty if there is nothing new to keep.
+      R"(  /// Returns the kernels as the driver has assembled them, for a later load_cuda_image; empty if none is new.
   kiln_status_t cuda_image(std::span<const std::byte> &image, kiln_error_t *error = nullptr) const {{
     const void *data = nullptr;
     std::size_t bytes = 0;
@@ -210,12 +211,12 @@ static std::string deviceMethods(const std::string &name) {
     image = {{static_cast<const std::byte *>(data), bytes}};
     return status;
   }}
-  /// Between create_on and the first call.
+  /// Loads such an image. Call it between create_on and the first call.
   kiln_status_t load_cuda_image(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
     return {0}_load_cuda_image(handle, image.data(), image.size(), error);
   }}
   double cuda_assembly_seconds() const {{ return {0}_cuda_assembly_seconds(handle); }}
-  /// From now on calls record themselves as CUDA graphs.
+  /// Makes later calls record themselves as CUDA graphs.
   kiln_status_t capture_entries(kiln_error_t *error = nullptr) {{ return {0}_capture_entries(handle, error); }}
 
 )",
@@ -289,7 +290,7 @@ static std::string modelClass(const ModelInterface &model, const std::vector<Var
 std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   std::string text =
       fmt::format("// SPDX-License-Identifier: {1}\n"
-                  "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
+                  "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h documents the functions.\n"
                   "#pragma once\n\n"
                   "#if !defined(__cplusplus)\n"
                   "#error \"{0}.hpp: this is no C++; expected a C++20 compiler, or {0}.h, which is for C11\"\n"
@@ -322,13 +323,13 @@ public:
   }}
   ~Model() {{ {0}_destroy(handle); }}
 
-  /// Creates the model with a choice of what runs it, in place of the one there was.
+  /// Creates the model with options, such as a device, and replaces the previous model.
   kiln_status_t create_on(const kiln_options_t &options, kiln_error_t *error = nullptr) {{
     {0}_destroy(std::exchange(handle, nullptr));
     return {0}_create_on(&options, &handle, error);
   }}
   kiln_device_t device() const {{ return {0}_device(handle); }}
-  /// The target that was taken; "" before there is a model.
+  /// Returns the target that is used; "" before there is a model.
   const char *target() const {{ return {0}_target(handle); }}
 
   /// Creates the model, if there is none yet, and binds its weights from a safetensors file, or the index of several.
@@ -341,7 +342,7 @@ public:
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
   }}
 
-  /// The same of a file whose tensors have other names.
+  /// Binds a file whose tensors have other names.
   kiln_status_t bind(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights_renamed(handle, path, renames.data(), renames.size(), error) : status;
@@ -374,7 +375,7 @@ public:
     return {0}_save_weights(handle, path, error);
   }}
 
-  /// Rows of a bound weight, along its first dimension: {0}_read_weight and {0}_write_weight.
+  /// Both methods copy rows of a bound weight along its first dimension: {0}_read_weight and {0}_write_weight.
   kiln_status_t read_weight(const char *weight, uint64_t row, uint64_t rows, void *values,
                             kiln_error_t *error = nullptr) const {{
     return {0}_read_weight(handle, weight, row, rows, values, error);
@@ -384,7 +385,7 @@ public:
     return {0}_write_weight(handle, weight, row, rows, values, error);
   }}
 
-  /// Memory where the model's arenas lie: {0}_allocate_memory and those after it.
+  /// These methods manage memory for the model's arenas: {0}_allocate_memory and the functions after it.
   kiln_status_t allocate_memory(std::size_t bytes, void **memory, kiln_error_t *error = nullptr) const {{
     return {0}_allocate_memory(handle, bytes, memory, error);
   }}
@@ -419,7 +420,7 @@ public:
   for (const EntryInterface &entry : model.entries)
     text += entryMethod(model, entry);
   text += fmt::format(R"(
-  /// The C handle; null before bind.
+  /// Returns the C handle; null before bind.
   {0}_t *get() const {{ return handle; }}
 
 private:

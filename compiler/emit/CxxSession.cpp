@@ -31,8 +31,8 @@ std::string sessionClass(const ModelInterface &model) {
   const std::string kept = model.keepsMoments() ? "training" : model.states.empty() ? "" : "session";
   std::string text = fmt::format(
       R"(
-/// A session: an arena of its own, with all that the model keeps between calls, and how calls are made. Movable; never
-/// throws. The model outlives it and stays where it is. One call at a time.
+/// A session owns an arena, which holds the model's state between calls, and the options of calls. Movable; never
+/// throws. The model must outlive the session and must not move. A session serves one call at a time.
 class Session {{
 public:
   Session() = default;
@@ -50,8 +50,8 @@ public:
   }}
   ~Session() {{ release(); }}
 
-  /// Allocates an arena that is large enough for every entry with the executor of the options, and begins in it. Of the
-  /// options arena and arena_bytes do not count.
+  /// Allocates an arena that is large enough for every entry with the executor of the options, and begins a session in
+  /// it. The options' arena and arena_bytes are ignored.
   kiln_status_t begin(const Model &model, const kiln_call_t &options = {{}}) {{
     const std::size_t workers = options.executor ? options.executor->workers : 1;
     std::size_t bytes = 0;
@@ -66,15 +66,15 @@ public:
     session_call.arena_bytes = bytes;
     return restart();
   }}
-  /// Begins again: forgets all that earlier calls left.
+  /// Begins the session again: discards the state of earlier calls.
   kiln_status_t restart() {{ return session_model ? {2} : KILN_NULL_ARGUMENT; }}
-  /// Goes on from where another session of the same model is, which stays as it is.
+  /// Copies the state of another session of the same model, which remains unchanged.
   kiln_status_t fork(const Session &other) {{
     return session_model && session_model == other.session_model ? {3} : KILN_NULL_ARGUMENT;
   }}
-  /// What calls are made with, the arena included: trace, error and stream may be changed.
+  /// Returns the options of calls, including the arena. The caller may change trace, error and stream.
   kiln_call_t &call() {{ return session_call; }}
-  /// It as a sequence of a batched entry, with the extents of that.
+  /// Returns the session as a sequence of a batched entry, with these extents.
   kiln_sequence_t sequence(const std::int64_t *extents) const {{ return {{session_call.arena, extents}}; }}
 
 )",

@@ -19,13 +19,13 @@ const char *const cxxViewText = R"(#ifndef KILN_VIEW_HPP
 
 namespace kiln {
 
-/// An extent that is known only at run time.
+/// Marks a dynamic dimension, whose size is known only at run time.
 inline constexpr std::int64_t dynamic = -1;
 
-/// A dense row-major tensor that somebody else owns. The fixed extents are part of the type; the others are given, in
-/// order, behind a pointer or a range of elements: a span, a vector, an array. The only run-time extent of a range need
-/// not be given: it follows from the number of elements. A call refuses a range of another size than the tensor's; an
-/// array, and elements behind which extents are given, may be longer.
+/// A dense row-major tensor that the view does not own. Fixed dimensions are part of the type. The sizes of dynamic
+/// dimensions follow, in order, after a pointer or a range of elements: a span, a vector, an array. A single dynamic
+/// dimension of a range can be omitted: it follows from the number of elements. A call rejects a range whose number of
+/// elements differs from the tensor's, but an array may be longer unless its dynamic dimension is omitted.
 template <class T, std::int64_t... Extents> class View {
   template <class Source>
   static constexpr bool isRange = !std::same_as<std::remove_cvref_t<Source>, View> &&
@@ -35,7 +35,7 @@ public:
   static constexpr std::size_t rank = sizeof...(Extents);
   static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
 
-  /// No tensor, which a call refuses.
+  /// Makes an empty view, which a call rejects.
   constexpr View() = default;
 
   template <class Pointer, class... Sizes>
@@ -59,11 +59,11 @@ public:
 
   constexpr T *data() const { return elements; }
   constexpr std::int64_t extent(std::size_t dimension) const { return extents[dimension]; }
-  /// Elements that were given; -1: a pointer was, and nobody knows.
+  /// Returns the number of elements of the range; -1 if the view was made from a pointer.
   constexpr std::int64_t size() const { return given; }
-  /// Whether there may be more of them than the tensor has.
+  /// Whether the range may have more elements than the tensor.
   constexpr bool is_room() const { return isRoom; }
-  /// The product of the fixed extents.
+  /// Returns the product of the fixed dimensions.
   static constexpr std::int64_t row() { return ((Extents == dynamic ? 1 : Extents) * ... * std::int64_t(1)); }
 
 private:
@@ -81,12 +81,12 @@ private:
   std::array<std::int64_t, rank> extents{Extents...};
 };
 
-/// Compares what a call is given with what its entry requires, and says what differs in the caller's words.
+/// Compares the arguments of a call with the shapes of its entry, and reports a difference by the argument's name.
 class Check {
 public:
   constexpr Check(kiln_error_t *to, const char *of) : error(to), entry(of) {}
 
-  /// Whether a run-time extent follows from the elements of a range.
+  /// Checks that the elements of a range are a multiple of the fixed dimensions.
   template <class View> constexpr void whole(const char *kind, const char *name, const View &view) {
     for (std::size_t i = 0; i < View::rank; ++i)
       if (view.extent(i) < 0 && view.size() >= 0)
@@ -98,7 +98,7 @@ public:
     std::int64_t elements = 1;
     std::size_t dimension = 0;
     if (view.data() == nullptr)
-      return; // the entry says so
+      return; // the entry reports null pointers
     for (std::int64_t extent : expected) {
       if (view.extent(dimension) != extent) {
         char words[] = "wrong size of dimension 0; expected ";

@@ -35,7 +35,7 @@ Expected<EmbeddedWeights> compileWeights(const ModelInterface &model, const std:
       bytes += packed->size();
       if (bytes > mostBytes)
         return createStringError(
-            fmt::format("embedded weights require at most {} MiB, got {} MiB for the targets up to "
+            fmt::format("embedded weights: too large; expected at most {} MiB, got {} MiB for the targets up to "
                         "{}: bind a file, or name fewer targets",
                         mostBytes >> 20, bytes >> 20, variant.target));
       copies.push_back(new GlobalVariable(module, data->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,

@@ -441,12 +441,12 @@ static std::string checkExtent(const Symbol &symbol, const std::map<std::string,
   if (given == extents.end())
     return "";
   if (given->second < symbol.min || given->second > symbol.max)
-    return fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", symbol.name, symbol.min, symbol.max,
-                       given->second);
+    return fmt::format("dimension \"{}\": size is out of range; expected one in [{}, {}], got {}", symbol.name,
+                       symbol.min, symbol.max, given->second);
   auto least = extents.find(symbol.least);
   if (least != extents.end() && given->second < least->second)
-    return fmt::format("extent \"{}\" requires at least \"{}\", {}, got {}", symbol.name, symbol.least, least->second,
-                       given->second);
+    return fmt::format("dimension \"{}\": size is less than \"{}\"; expected at least {}, got {}", symbol.name,
+                       symbol.least, least->second, given->second);
   return "";
 }
 
@@ -462,7 +462,7 @@ std::string checkExtents(const ModelInterface &model, const std::map<std::string
           return wrong;
       }
     if (!isThere)
-      return fmt::format("no entry has an extent \"{}\"{}", name, nearestNames(name, names));
+      return fmt::format("no entry has a dimension \"{}\"{}", name, nearestNames(name, names));
   }
   return "";
 }

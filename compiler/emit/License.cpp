@@ -9,14 +9,14 @@
 namespace kiln {
 
 std::string writeLicense(const ModelInterface &model) {
-  return fmt::format("The library \"{}\" was written by Kiln. Its run time and the text of its headers are Kiln's:\n"
+  return fmt::format("Kiln wrote the library \"{}\". The runtime in it and the text of its headers are part of Kiln:\n"
                      "Copyright The Kiln Authors, SPDX-License-Identifier: {}, the text of which follows.\n"
                      "\n"
-                     "The exception at its end is about this library: it, and programs that it is linked into, may be "
-                     "distributed\n"
-                     "without this file and without naming Kiln. The model and its weights are their authors', under "
-                     "terms of their\n"
-                     "own.\n"
+                     "The exception at the end of the text applies to this library: the library, and programs that "
+                     "link it, may be\n"
+                     "distributed without this file and without naming Kiln. The model and its weights belong to their "
+                     "authors, under\n"
+                     "separate terms.\n"
                      "\n"
                      "===============================================================================\n\n",
                      model.name, licenseOfLibraries) +

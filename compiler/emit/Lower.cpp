@@ -36,7 +36,7 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
     auto storage = op.getStorageAttr();
     if (!storage)
       return WalkResult::advance();
-    op.emitError() << "target " << target.name << " requires weights that are stored as they are, f32, got "
+    op.emitError() << "target " << target.name << ": unsupported storage of weights; expected f32, got "
                    << name_of(Storage(*mlir::kiln::toElementType(storage.getElement()))) << " of "
                    << op.getSources()[0];
     return WalkResult::interrupt();
@@ -48,7 +48,8 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
 static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
   if (!ordered || target.hasOrder)
     return success();
-  return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires a CPU";
+  return module.emitError() << "target " << target.name
+                            << ": no batch-invariant kernels; expected a CPU with --ordered";
 }
 
 /// Whether the module has batched entries, whose results must equal those of single-sequence entries.

@@ -37,12 +37,12 @@ static std::string inLowerCase(std::string name) {
 
 std::string checkModelName(const std::string &name) {
   if (!detail::is_identifier(name.c_str()))
-    return fmt::format("a model's name must be an identifier in C and C++, since it begins every symbol; got \"{}\"",
-                       name);
+    return fmt::format(
+        "model \"{}\": its name is no identifier in C and C++; expected one, since it begins every symbol", name);
   const std::string small = inLowerCase(name);
   for (const char *reserved : {"kiln", "halide", "std"})
     if (small == reserved)
-      return fmt::format("a model's name must not be \"{}\", which its headers use", name);
+      return fmt::format("model \"{}\": its name is reserved; expected one that its headers do not use", name);
   if (beginsWith(small, "kiln_") || beginsWith(small, "halide_"))
     return fmt::format("model \"{}\": its name begins as symbols of the run time do; expected one without \"{}\"", name,
                        name.substr(0, name.find('_') + 1));
@@ -170,8 +170,9 @@ static std::set<std::string> declaredNames(ModelInterface model) {
 static llvm::Error checkEntryName(const ModelInterface &model, const EntryInterface &entry,
                                   const std::set<std::string> &functions) {
   if (functions.count(entry.name))
-    return wrongName(fmt::format("an entry must not be named \"{}\": {}_{} is a function of the run time", entry.name,
-                                 model.name, entry.name));
+    return wrongName(
+        fmt::format("entry \"{}\": its name is taken; expected another, since {}_{} is a function of the run time",
+                    entry.name, model.name, entry.name));
   if (!detail::is_identifier(("e_" + entry.name).c_str()))
     return wrongName(fmt::format("entry \"{}\": its name is no identifier in C and C++", entry.name));
   return llvm::Error::success();
@@ -179,8 +180,9 @@ static llvm::Error checkEntryName(const ModelInterface &model, const EntryInterf
 
 static llvm::Error checkExtentName(const EntryInterface &entry, const Symbol &symbol) {
   if (!detail::is_identifier(("e_" + std::string(symbol.name)).c_str()))
-    return wrongName(fmt::format("an extent's name must be an identifier in C and C++; got \"{}\" in entry \"{}\"",
-                                 symbol.name, entry.name));
+    return wrongName(
+        fmt::format("dimension \"{}\": its name is no identifier in C and C++; expected one in entry \"{}\"",
+                    symbol.name, entry.name));
   return llvm::Error::success();
 }
 
@@ -205,14 +207,15 @@ static llvm::Error checkWrittenNames(const ModelInterface &model) {
   for (const EntryInterface &entry : model.entries) {
     for (const char *taken : {"state_bytes", "training_bytes", "version", "abi_version"})
       if (entry.name == taken)
-        return wrongName(fmt::format("an entry must not be named \"{0}\": {1}_{0} is a function of every library",
-                                     entry.name, model.name));
+        return wrongName(fmt::format(
+            "entry \"{0}\": its name is taken; expected another, since {1}_{0} is a function of every library",
+            entry.name, model.name));
     for (const EntryInterface &other : model.entries)
       if (entry.name == other.name + arenaBytesSuffix)
-        return wrongName(
-            fmt::format("an entry must not be named \"{0}\": {1}_{0} says how many bytes the arena of entry "
-                        "\"{2}\" has",
-                        entry.name, model.name, other.name));
+        return wrongName(fmt::format(
+            "entry \"{0}\": its name is taken; expected another, since {1}_{0} says how many bytes the arena of entry "
+            "\"{2}\" has",
+            entry.name, model.name, other.name));
   }
   return llvm::Error::success();
 }

@@ -83,7 +83,7 @@ struct Rename {
 std::string checkRename(const std::string &text) {
   const size_t at = text.find('=');
   return at == 0 || at == std::string::npos
-             ? fmt::format("a rename must be given as FROM=TO, or FROM= for what is left out, got \"{}\"", text)
+             ? fmt::format("wrong form; expected FROM=TO, or FROM= for what is left out, got \"{}\"", text)
              : "";
 }
 
@@ -112,8 +112,9 @@ static llvm::Expected<std::vector<Rename>> readRenames(const Checkpoint &checkpo
       rename.to.clear();
     std::string heads, more;
     if (words >> heads && (rename.to.empty() || llvm::StringRef(heads).getAsInteger(10, rename.heads) || words >> more))
-      return llvm::createStringError(fmt::format(
-          "line {} of \"{}\" requires FROM, FROM TO, FROM TO HEADS or FROM =0, got \"{}\"", number, path, line));
+      return llvm::createStringError(
+          fmt::format("line {} of \"{}\": wrong form; expected FROM, FROM TO, FROM TO HEADS or FROM =0, got \"{}\"",
+                      number, path, line));
     renames.push_back(std::move(rename));
   }
   return renames;
@@ -178,8 +179,8 @@ static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln
 static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                               llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
   if (model.ranks > 1 || model.stages > 1)
-    return llvm::createStringError(fmt::format("packing requires a library for one process: those of several save what "
-                                               "they have bound, by {}_save_packed",
+    return llvm::createStringError(fmt::format("packing: library for several processes; expected one for one process: "
+                                               "those of several save what they have bound, by {}_save_packed",
                                                model.name));
   llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint);
   if (!renames)

@@ -17,7 +17,7 @@ std::string writePkgConfig(const ModelInterface &model, bool isShared) {
   return fmt::format("# SPDX-License-Identifier: {3}\n"
                      "kiln_abi_version={2}\n\n"
                      "Name: {0}\n"
-                     "Description: a model, compiled by Kiln; the version is Kiln's\n"
+                     "Description: a model, compiled by Kiln; the version is that of Kiln\n"
                      "Version: {1}\n"
                      "Cflags: -I${{pcfiledir}}\n"
                      "Libs: {4} -lm\n",

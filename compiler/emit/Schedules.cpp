@@ -24,7 +24,7 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
                                                  "one with --tuning, or make \"{}\" with: {}",
                                                  options.commandFile, options.command + options.commandEnd));
     if (!options.choose.machine.empty())
-      return llvm::createStringError("a machine requires a tuning file that names it, with --tuning");
+      return llvm::createStringError("--machine: no tuning file; expected one that names the machine, with --tuning");
     return ScheduleChooser();
   }
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(options.file);

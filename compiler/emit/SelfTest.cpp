@@ -164,14 +164,15 @@ SelfTestOutput sample(const verify::Tensor &wanted, double factor) {
 llvm::Error check(const ModelInterface &model, const verify::RandomCalls &calls) {
   for (const WeightInterface &weight : model.weights)
     if (!floating(weight.element))
-      return llvm::createStringError(fmt::format("a self-test requires weights of floats, got {} of \"{}\"",
-                                                 name_of(weight.element), weight.name));
+      return llvm::createStringError(
+          fmt::format("self-test: unsupported element type; expected weights of floats, got {} of \"{}\"",
+                      name_of(weight.element), weight.name));
   if (model.parameters > mostParameters)
     return llvm::createStringError(
-        fmt::format("a self-test requires a model of at most {} parameters, got {}", mostParameters, model.parameters));
+        fmt::format("self-test: too many parameters; expected at most {}, got {}", mostParameters, model.parameters));
   if (calls.operations > mostOfSmallest)
     return llvm::createStringError(
-        fmt::format("a self-test requires smallest calls that take at most {:.0e} operations, got {:.0e}",
+        fmt::format("self-test: smallest calls are too large; expected at most {:.0e} operations, got {:.0e}",
                     mostOfSmallest, calls.operations));
   return llvm::Error::success();
 }
@@ -218,7 +219,7 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, con
       }
     }
   if (!finds)
-    return llvm::createStringError("a self-test requires an output that is determined, got none");
+    return llvm::createStringError("self-test: no determined output; expected at least one, got none");
   return std::move(trials);
 }
 

@@ -143,10 +143,11 @@ std::string findUntuned(ArrayRef<ChosenVariant> variants, const TuningOptions &o
   }
   if (lines.empty())
     return "";
-  return fmt::format("every kernel requires a measured schedule in the tuning file \"{}\", and {} {} none:\n  {}\n"
-                     "measure {} with:\n  {}",
-                     options.file, lines.size(), lines.size() == 1 ? "has" : "have", fmt::join(lines, "\n  "),
-                     lines.size() == 1 ? "it" : "them", fmt::join(commands, "\n  "));
+  return fmt::format(
+      "tuning file \"{}\": kernels without a measured schedule; expected one for every kernel, got none for {}:\n  {}\n"
+      "measure {} with:\n  {}",
+      options.file, lines.size(), fmt::join(lines, "\n  "), lines.size() == 1 ? "it" : "them",
+      fmt::join(commands, "\n  "));
 }
 
 std::string measuringCommand(const std::vector<std::string> &targets, const TuningOptions &options) {

@@ -83,7 +83,9 @@ static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model
   for (kd::ParameterOp parameter : findParameters(module, role)) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
     if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isGenerated())
-      return parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
+      return parameter.emitOpError(
+                 "has an unsupported layout; expected one that weights are packed in, without interleave, got ")
+             << tiled;
     const PackedRange range{layout.bytes, llvm::alignTo(kd::getStoredBytes(type), 64)};
     if (!layout.ranges.try_emplace(keyOf(parameter), range).second)
       continue;

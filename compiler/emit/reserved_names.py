@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Collects the names that a generated header must not use: keywords, macros that compilers predefine, and the macros
-and declarations of standard headers. They are read off the compilers and headers of this machine, in strict and gnu
-modes of each standard.
+and declarations of standard headers. It queries the compilers and headers of this machine, in the strict and gnu modes
+of each standard.
 
-  reserved_names.py --write    adds those of this machine to ReservedNames.inc, which Names.cpp includes
-  reserved_names.py --list F   writes all that this machine has to the file F, a name a line: what a test tries
+  reserved_names.py --write    adds the names of this machine to ReservedNames.inc, which Names.cpp includes
+  reserved_names.py --list F   writes all names of this machine to the file F, one per line, for a test
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ TABLE = pathlib.Path(__file__).with_name("ReservedNames.inc")
 C_MODES = ["c11", "gnu11", "c17", "gnu17", "c2x", "gnu2x"]
 CXX_MODES = ["c++11", "gnu++11", "c++17", "gnu++17", "c++20", "gnu++20", "c++23", "gnu++23"]
 
-# Of C23 and C++26, with the alternative spellings of operators; no header lists them.
+# Keywords of C23 and C++26, with the alternative spellings of operators. No header lists them.
 KEYWORDS = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t
 class co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue contract_assert
 decltype default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
@@ -28,7 +28,7 @@ reinterpret_cast requires restrict return short signed sizeof static static_asse
 this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile
 wchar_t while xor xor_eq""".split()
 
-# Headers of C, C++ and POSIX that programs include with a model's.
+# Headers of C, C++ and POSIX that programs may include together with a model's header.
 C_HEADERS = """assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
 stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar
 wctype""".split()
@@ -43,7 +43,7 @@ memory_resource mutex new numbers numeric optional ostream queue random ranges r
 semaphore set shared_mutex source_location span sstream stack stdexcept stop_token streambuf string string_view
 system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
 version""".split()
-# Predefined by compilers for other machines; headers of Windows and macOS; macros of <windows.h>.
+# Macros that compilers predefine for other machines, headers of Windows and macOS, and macros of <windows.h>.
 OTHER_MACROS = "i386 mips ppc sparc sun".split()
 OTHER_HEADERS = ["conio", "direct", "io", "process", "windows", "winsock2", "xlocale"]
 WINDOWS_MACROS = """BOOL CALLBACK CONST DELETE ERROR FAR IN INTERFACE NEAR OPTIONAL OUT PASCAL VOID WINAPI far hyper
@@ -64,7 +64,7 @@ def includes(is_cxx, is_strict):
     names = [h + ".h" for h in C_HEADERS] + ([] if is_strict else [h + ".h" for h in POSIX_HEADERS])
     if is_cxx:
         names = [n for n in names if n not in ("stdatomic.h", "stdnoreturn.h", "tgmath.h", "threads.h")] + CXX_HEADERS
-    needed = {"coroutine": " && defined __cpp_impl_coroutine"}  # else GCC's is an error
+    needed = {"coroutine": " && defined __cpp_impl_coroutine"}  # otherwise GCC's header is an error
     lines = "".join(f"#if __has_include(<{n}>){needed.get(n, '')}\n#include <{n}>\n#endif\n" for n in names)
     return ("" if is_strict else "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n") + lines
 
@@ -83,7 +83,7 @@ def is_name(name):
 
 
 def collect():
-    """Macros without and with parameters, and declared names."""
+    """Returns macros without parameters, macros with parameters, and declared names."""
     objects, functions, declared = set(), set(), set()
     for command, is_cxx, is_strict in modes():
         text = includes(is_cxx, is_strict)
@@ -97,7 +97,7 @@ def collect():
 
 
 def find_declared(command, is_cxx, text, macros):
-    """Which words of the headers cannot be declared once more, by asking the compiler."""
+    """Returns the names in the headers that cannot be declared again, according to the compiler."""
     words = set(re.findall(r"\b[A-Za-z]\w*", run(command + ["-E", "-P", "-"], text).stdout))
     candidates = sorted(w for w in words if w not in macros and is_name(w))
     forms = ["extern struct kiln_probe_t *{0};"] + (["namespace {0} {{}}"] if is_cxx else [])
@@ -142,14 +142,14 @@ def write(objects, functions, declared):
     functions -= objects | keywords
     declared -= objects | functions | keywords
     headers = {h for h in C_HEADERS + POSIX_HEADERS + OTHER_HEADERS if "/" not in h}
-    TABLE.write_text("// SPDX-License-Identifier: Apache-2.0\n// Written by reserved_names.py; sorted.\n"
+    TABLE.write_text("// SPDX-License-Identifier: Apache-2.0\n// Written by reserved_names.py. Each list is sorted.\n"
                      "// clang-format off\n" +
-                     array("keywords", keywords, "Of C23 and C++26.") +
-                     array("objectMacros", objects, "That compilers predefine, and of headers.") +
-                     array("functionMacros", functions, "Of headers.") +
-                     array("declarations", declared, "What headers declare at global scope.") +
-                     array("windowsMacros", WINDOWS_MACROS, "Of <windows.h>: parameters avoid them.") +
-                     array("headers", headers, "Files of the system: NAME.h would be found in their place."))
+                     array("keywords", keywords, "Keywords of C23 and C++26.") +
+                     array("objectMacros", objects, "Macros without parameters that compilers predefine or headers define.") +
+                     array("functionMacros", functions, "Macros with parameters that headers define.") +
+                     array("declarations", declared, "Names that headers declare at global scope.") +
+                     array("windowsMacros", WINDOWS_MACROS, "Macros of <windows.h>, which parameter names avoid.") +
+                     array("headers", headers, "System headers, which a model's NAME.h would hide."))
 
 
 def main():

@@ -28,7 +28,7 @@ struct Amount {
 bool fromJSON(const json::Value &value, Count &count, json::Path path) {
   const std::optional<int64_t> number = value.getAsInteger();
   if (!number || *number < 0 || *number > largest) {
-    path.report("expected a whole number from 0 to 2^53");
+    path.report("expected an integer from 0 to 2^53");
     return false;
   }
   count.value = *number;
@@ -279,10 +279,11 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   inspection.kernels = std::move(shown->kernels);
   for (auto [entry, plan] : zip_equal(inspection.entries, shown->entries)) {
     if (plan.lowerBound < entry.stateBytes || plan.bytes < plan.lowerBound)
-      return createStringError(formatv("\"{0}\": entry {1} requires a plan of at least its {2} bytes of states and of "
-                                       "its lower bound, got {3} with a bound of {4}",
-                                       file, plan.name, entry.stateBytes, plan.bytes, plan.lowerBound)
-                                   .str());
+      return createStringError(
+          formatv("\"{0}\": entry {1}: plan is too small; expected at least its {2} bytes of states "
+                  "and its lower bound, got {3} with a bound of {4}",
+                  file, plan.name, entry.stateBytes, plan.bytes, plan.lowerBound)
+              .str());
     entry.name = plan.name;
     entry.planBytes = plan.bytes - entry.stateBytes;
     entry.planLowerBound = plan.lowerBound - entry.stateBytes;
@@ -292,9 +293,10 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   for (auto [weight, stored] : zip_equal(inspection.weights, shown->weights)) {
     weight.stored = stored.type;
     if (MulOverflow(stored.bytes, weight.copies, weight.bytes) || weight.bytes > largest)
-      return createStringError(formatv("\"{0}\": weight {1} requires at most 2^53 bytes, got {2} copies of {3}", file,
-                                       weight.name, weight.copies, stored.bytes)
-                                   .str());
+      return createStringError(
+          formatv("\"{0}\": weight {1}: too large; expected at most 2^53 bytes, got {2} copies of {3}", file,
+                  weight.name, weight.copies, stored.bytes)
+              .str());
   }
   return inspection;
 }

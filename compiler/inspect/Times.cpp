@@ -129,9 +129,10 @@ static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, doub
       continue;
     auto found = seconds.find(step.kernel);
     if (found == seconds.end())
-      return createStringError(formatv("\"{0}\" requires a time for each kernel of entry \"{1}\", \"{2}\" has none",
-                                       file, entry.name, step.kernel)
-                                   .str());
+      return createStringError(
+          formatv("\"{0}\": kernel without a time; expected one for each kernel of entry \"{1}\", got none for \"{2}\"",
+                  file, entry.name, step.kernel)
+              .str());
     const double all = predicted[step.kernel];
     step.seconds = found->second * (all > 0 ? *step.seconds / all : step.times / calls[step.kernel]);
   }
@@ -152,13 +153,15 @@ Expected<std::map<std::string, int64_t>> extentsOfTimes(StringRef text, StringRe
       auto [name, text] = each.trim().split('=');
       int64_t value = 0;
       if (name.empty() || text.getAsInteger(10, value))
-        return createStringError(formatv("\"{0}\": extents of entry \"{1}\": expected NAME=VALUE, got \"{2}\"", file,
-                                         entry.name, each.trim())
-                                     .str());
+        return createStringError(
+            formatv("\"{0}\": dimensions of entry \"{1}\": wrong form; expected NAME=VALUE, got \"{2}\"", file,
+                    entry.name, each.trim())
+                .str());
       if (auto [known, isNew] = extents.try_emplace(name.str(), value); !isNew && known->second != value)
-        return createStringError(formatv("\"{0}\": extent \"{1}\" of entry \"{2}\": expected {3} as of others, got {4}",
-                                         file, name, entry.name, known->second, value)
-                                     .str());
+        return createStringError(
+            formatv("\"{0}\": dimension \"{1}\" of entry \"{2}\": several sizes; expected {3} as of others, got {4}",
+                    file, name, entry.name, known->second, value)
+                .str());
     }
   }
   return extents;

@@ -57,7 +57,7 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   if (vision.epsilon != text.epsilon)
     pictures.refuse("layer_norm_eps", "that of text_config, " + shown(text.epsilon));
   if (image % patch != 0)
-    pictures.refuse("patch_size", fmt::format("a part of the image's {}", image));
+    pictures.refuse("patch_size", fmt::format("a divisor of the image's {}", image));
   fields.close("vision_config", pictures);
 
   tensors.require("text_model.embeddings.token_embedding.weight", {vocabulary, text.width});

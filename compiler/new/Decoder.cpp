@@ -18,7 +18,7 @@ DecoderSizes readSizes(Fields &fields) {
                            .hidden = fields.whole("intermediate_size", 1, mostWidth),
                            .longest = fields.whole("max_position_embeddings", 1, mostRows)};
   if (heads % sizes.shared != 0)
-    fields.refuse("num_key_value_heads", fmt::format("a part of the {} heads", heads));
+    fields.refuse("num_key_value_heads", fmt::format("a divisor of the {} heads", heads));
   return sizes;
 }
 

@@ -113,7 +113,7 @@ std::string activation(Fields &fields, const std::string &key, const std::string
 
 void requireHeads(const Fields &fields, const std::string &key, std::int64_t width, std::int64_t heads) {
   if (width % heads != 0)
-    fields.refuse(key, fmt::format("a part of the width {}", width));
+    fields.refuse(key, fmt::format("a divisor of the width {}", width));
 }
 
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options) {

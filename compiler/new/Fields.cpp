@@ -61,16 +61,16 @@ Fields Fields::read(const std::string &path) {
   if (value.is_discarded())
     throw Refusal(fmt::format("{}: no JSON", path));
   if (!value.is_object())
-    throw Refusal(fmt::format("{}: the file requires an object", path));
+    throw Refusal(fmt::format("{}: no JSON object; expected one", path));
   return {name, std::move(value)};
 }
 
-void Fields::refuse(const std::string &key, const std::string &what) const {
+void Fields::refuse(const std::string &key, const std::string &what, const std::string &nearest) const {
   const auto found = object.find(key);
   std::string value = found == object.end() ? "nothing" : found->dump(-1, ' ', false, Json::error_handler_t::replace);
   if (value.size() > 80)
     value = value.substr(0, 80) + "...";
-  throw Refusal(fmt::format("{}: {}{} requires {}, got {}", file, path, key, what, value));
+  throw Refusal(fmt::format("{}: {}{}: wrong value; expected {}, got {}{}", file, path, key, what, value, nearest));
 }
 
 bool Fields::has(const std::string &key) const {
@@ -95,7 +95,7 @@ void Fields::check(const std::string &key, const std::string &line) { lines.empl
 std::int64_t Fields::whole(const std::string &key, std::int64_t least, std::int64_t most,
                            std::optional<std::int64_t> otherwise) {
   const Json *value = find(key);
-  const std::string what = fmt::format("a whole number from {} to {}", least, most);
+  const std::string what = fmt::format("an integer from {} to {}", least, most);
   if (!value && !otherwise)
     refuse(key, what);
   if (value && !value->is_number_integer())
@@ -141,7 +141,7 @@ std::string Fields::choice(const std::string &key, const std::vector<std::string
     refuse(key, what);
   const std::string result = value ? value->get<std::string>() : *otherwise;
   if (std::find(allowed.begin(), allowed.end(), result) == allowed.end())
-    refuse(key, what + near(result, allowed));
+    refuse(key, what, near(result, allowed));
   check(key, fmt::format("check.text(\"{}\", \"{}\", \"{}\");", key, otherwise.value_or("missing"), result));
   return result;
 }

@@ -60,8 +60,8 @@ public:
   void finish() const;
   /// Returns lines of C++ that compare a config.json with this one by support::ConfigCheck.
   std::string checks() const;
-  /// Throws "FILE: KEY requires WHAT, got VALUE".
-  [[noreturn]] void refuse(const std::string &key, const std::string &what) const;
+  /// Throws "FILE: KEY: wrong value; expected WHAT, got VALUE", followed by the result of near() if it is given.
+  [[noreturn]] void refuse(const std::string &key, const std::string &what, const std::string &nearest = "") const;
 
 private:
   const nlohmann::json *find(const std::string &key);

@@ -33,7 +33,7 @@ Reader findFamily(Fields &fields) {
   const std::string name = type.is_string() ? type.get<std::string>() : "";
   const auto found = families().find(name);
   if (found == families().end())
-    fields.refuse("model_type", fmt::format("one of {}{}", fmt::join(names, ", "), near(name, names)));
+    fields.refuse("model_type", fmt::format("one of {}", fmt::join(names, ", ")), near(name, names));
   return found->second;
 }
 
@@ -54,7 +54,8 @@ void checkName(const std::string &name) {
        {"all", "clean", "example_text", "halide", "install", "kiln", "main", "specs", "std", "support", "test"})
     isIdentifier = isIdentifier && name != taken;
   if (!isIdentifier)
-    throw Refusal(fmt::format("--name requires an identifier that no part of the project has, got \"{}\"", name));
+    throw Refusal(fmt::format(
+        "--name: no identifier, or taken; expected an identifier that no part of the project has, got \"{}\"", name));
 }
 
 } // namespace

@@ -41,7 +41,8 @@ static std::set<std::string> findFiles(const fs::path &folder) {
     const Json map = fields.raw("weight_map");
     for (const auto &[tensor, file] : map.items()) {
       if (!file.is_string())
-        throw Refusal(fmt::format("{}: weight_map requires names of files, got {}", index.string(), file.dump()));
+        throw Refusal(
+            fmt::format("{}: weight_map: wrong value; expected names of files, got {}", index.string(), file.dump()));
       files.insert(file.get<std::string>());
     }
     if (files.empty())
@@ -88,11 +89,11 @@ void Tensors::require(const std::string &name, const std::vector<std::int64_t> &
     std::vector<std::string> all;
     for (const auto &[each, extents] : shapes)
       all.push_back(each);
-    throw Refusal(fmt::format("the checkpoint requires a tensor \"{}\" of {}, got none of this name{}", name, wanted,
-                              near(name, all)));
+    throw Refusal(fmt::format("checkpoint: tensor is missing; expected \"{}\" of {}, got none of this name{}", name,
+                              wanted, near(name, all)));
   }
   if (found->second != shape)
-    throw Refusal(fmt::format("the checkpoint's tensor \"{}\" requires the shape {} by config.json, got [{}]", name,
+    throw Refusal(fmt::format("the checkpoint's tensor \"{}\": wrong shape; expected {} by config.json, got [{}]", name,
                               wanted, fmt::join(found->second, ", ")));
 }
 

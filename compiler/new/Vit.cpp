@@ -17,7 +17,7 @@ Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
                      channels = fields.whole("num_channels", 1, 3, 3);
   requireHeads(fields, "num_attention_heads", width, heads);
   if (image % patch != 0)
-    fields.refuse("patch_size", fmt::format("a part of the image's {}", image));
+    fields.refuse("patch_size", fmt::format("a divisor of the image's {}", image));
   if (channels == 2)
     fields.refuse("num_channels", "1 or 3");
   const double epsilon = fields.number("layer_norm_eps", 1e-20, 1, 1e-12);

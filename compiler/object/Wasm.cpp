@@ -197,10 +197,10 @@ private:
 /// Returns the object as `renamer` rewrites it.
 Expected<std::string> rewrite(StringRef object, Renamer renamer) {
   if (!isWasm(object) || object.size() < Renamer::headerBytes)
-    return createStringError("an object of WebAssembly requires its header, got something else");
+    return createStringError("object of WebAssembly: malformed; expected its header, got something else");
   std::string result = renamer.module(object);
   if (!renamer.isGood)
-    return createStringError("an object of WebAssembly requires whole sections, got one that ends early");
+    return createStringError("object of WebAssembly: malformed; expected whole sections, got one that ends early");
   return result;
 }
 

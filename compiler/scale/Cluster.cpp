@@ -33,7 +33,8 @@ bool fromJSON(const json::Value &value, Link &link, json::Path path) {
       !map.mapOptional("fraction", fraction))
     return false;
   if (link.latency < 0 || link.bandwidth <= 0 || fraction <= 0 || fraction > 1) {
-    path.report("a link requires a latency of at least 0, a bandwidth above 0 and a fraction in (0, 1]");
+    path.report(
+        "link: value is out of range; expected a latency of at least 0, a bandwidth above 0 and a fraction in (0, 1]");
     return false;
   }
   link.bandwidth *= fraction;
@@ -50,7 +51,7 @@ bool fromJSON(const json::Value &value, Device &device, json::Path path) {
                                                              [](auto &peak) { return peak.second > 0; });
   if (!hasPeaks || device.fraction <= 0 || device.fraction > 1 || device.memoryBytes <= 0 ||
       device.memoryBandwidth <= 0 || device.memoryFraction <= 0 || device.memoryFraction > 1) {
-    path.report("a device requires peaks and memory above 0, and fractions in (0, 1]");
+    path.report("device: value is out of range; expected peaks and memory above 0, and fractions in (0, 1]");
     return false;
   }
   return true;
@@ -63,7 +64,7 @@ bool fromJSON(const json::Value &value, Cluster &cluster, json::Path path) {
       !map.map("node", cluster.node) || !map.map("network", cluster.network))
     return false;
   if (cluster.devicesInNode < 1) {
-    path.field("devices_in_node").report("requires at least 1");
+    path.field("devices_in_node").report("too few devices; expected at least 1");
     return false;
   }
   return true;

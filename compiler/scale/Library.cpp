@@ -97,10 +97,10 @@ llvm::Expected<std::vector<EntryCost>> predictLibrary(const Inspection &inspecti
         fmt::format("{} has no peak of {}; it has: {}", cluster.device.name, placement.type, known));
   }
   if (inspection.stages > 1)
-    return llvm::createStringError(
-        fmt::format("scale requires a library of all layers, got one of {} stages", inspection.stages));
+    return llvm::createStringError(fmt::format(
+        "scale: library of pipeline stages; expected one of all layers, got one of {} stages", inspection.stages));
   if (placement.interleave > 1 && placement.stages == 1)
-    return llvm::createStringError("parts of stages require at least 2 stages, got 1");
+    return llvm::createStringError("--interleave: too few pipeline stages; expected at least 2, got 1");
   std::vector<EntryCost> costs;
   for (const InspectedEntry &entry : inspection.entries)
     costs.push_back(predictEntry(entry, inspection, cluster, placement));

@@ -93,8 +93,8 @@ llvm::Expected<ScheduleChooser> ScheduleChooser::create(const TuningDatabase &da
   }
   for (auto &[isa, machines] : chooser.machines) {
     if (!options.machine.empty() && machines.size() > 1)
-      return llvm::createStringError(
-          llvm::formatv("machine \"{0}\" requires more of its name, it may be: {1}", options.machine, list(machines)));
+      return llvm::createStringError(llvm::formatv("machine \"{0}\": its name is ambiguous; expected one of: {1}",
+                                                   options.machine, list(machines)));
     llvm::stable_sort(machines, [&](const Machine &a, const Machine &b) { return counts[a] > counts[b]; });
   }
 

@@ -37,15 +37,15 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
     }
     if (!llvm::is_contained(parameter->values, value)) {
       auto legal = llvm::map_range(parameter->values, [](int64_t v) { return std::to_string(v); });
-      error =
-          llvm::formatv("schedule parameter \"{0}\" requires one of {1}, got {2}", key, llvm::join(legal, ", "), value);
+      error = llvm::formatv("schedule parameter \"{0}\": unknown value; expected one of {1}, got {2}", key,
+                            llvm::join(legal, ", "), value);
       return std::nullopt;
     }
     resolved[key] = value;
   }
   for (const TuningRule &rule : space.rules)
     if (!rule.holds(resolved)) {
-      error = llvm::formatv("schedule requires {0}, got {1}", rule.text, toString(resolved));
+      error = llvm::formatv("schedule: invalid combination; expected {0}, got {1}", rule.text, toString(resolved));
       return std::nullopt;
     }
   return resolved;

@@ -131,7 +131,7 @@ bool LineReader::readBounds(llvm::StringRef text) {
     auto [min, max] = part.split("..");
     Bounds bounds;
     if (!number(min, bounds.min) || !number(max, bounds.max) || bounds.min > bounds.max)
-      return fail("bounds require MIN..MAX for each run-time extent, got \"{0}\"", text);
+      return fail("bounds: wrong form; expected MIN..MAX for each dynamic dimension, got \"{0}\"", text);
     of.bounds.push_back(bounds);
   }
   return true;
@@ -142,37 +142,38 @@ bool LineReader::readKey(llvm::StringRef text) {
   text.split(words, ' ', -1, false);
   if (words.size() != 7)
     return fail(
-        "a measurement requires 7 words before the first \"|\": strategy, structure, shape, bounds, at=, machine, "
-        "threads=; got {0}",
+        "measurement: wrong number of words; expected 7 before the first \"|\" (strategy, structure, shape, bounds, "
+        "at=, machine, threads=), got {0}",
         words.size());
   if (!isName(words[0]))
-    return fail("strategy requires a name, got \"{0}\"", words[0]);
+    return fail("strategy: not a name; expected a letter, then letters and digits, got \"{0}\"", words[0]);
   if (words[1].size() != 16 ||
       !llvm::all_of(words[1], [](char c) { return llvm::isDigit(c) || (c >= 'a' && c <= 'f'); }))
-    return fail("structure requires 16 hexadecimal digits, got \"{0}\"", words[1]);
+    return fail("structure: wrong form; expected 16 hexadecimal digits, got \"{0}\"", words[1]);
   of.strategy = words[0].str();
   of.structure = words[1].str();
   if (!numbers(words[2], 'x', of.shape))
-    return fail("shape requires numbers with \"x\" between them, got \"{0}\"", words[2]);
+    return fail("shape: wrong form; expected integers with \"x\" between them, got \"{0}\"", words[2]);
   if (!readBounds(words[3]))
     return false;
   llvm::StringRef extents = words[4];
   if (!extents.consume_front("at=") || !numbers(extents, ',', of.extents))
-    return fail("extents require at= and numbers with \",\" between them, got \"{0}\"", words[4]);
+    return fail("dimensions: wrong form; expected at= and integers with \",\" between them, got \"{0}\"", words[4]);
   if (of.extents.size() != of.bounds.size())
-    return fail("extents require as many numbers as there are bounds, {0}, got {1}", of.bounds.size(),
-                of.extents.size());
+    return fail("dimensions: not as many as bounds; expected {0}, got {1}", of.bounds.size(), of.extents.size());
   for (size_t i = 0; i < of.extents.size(); ++i)
     if (of.extents[i] < of.bounds[i].min || of.extents[i] > of.bounds[i].max)
-      return fail("extents require {0}..{1}, got {2}", of.bounds[i].min, of.bounds[i].max, of.extents[i]);
+      return fail("dimensions: size is out of bounds; expected {0}..{1}, got {2}", of.bounds[i].min, of.bounds[i].max,
+                  of.extents[i]);
   std::optional<Machine> machine = parseMachine(words[5]);
   if (!machine)
-    return fail("machine requires ISA/cCORES/l1:SIZE/l2:SIZE/l3:SIZE or ISA/GPU/CAPABILITY/m:SIZE, got \"{0}\"",
-                words[5]);
+    return fail(
+        "machine: wrong form; expected ISA/cCORES/l1:SIZE/l2:SIZE/l3:SIZE or ISA/GPU/CAPABILITY/m:SIZE, got \"{0}\"",
+        words[5]);
   of.machine = *machine;
   llvm::StringRef threads = words[6];
   if (!threads.consume_front("threads=") || !number(threads, of.threads) || of.threads < 1)
-    return fail("threads require threads= and a number of at least 1, got \"{0}\"", words[6]);
+    return fail("threads: wrong form; expected threads= and an integer of at least 1, got \"{0}\"", words[6]);
   return true;
 }
 
@@ -182,14 +183,14 @@ bool LineReader::readPoint(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> words;
   text.split(words, ' ', -1, false);
   if (words.empty())
-    return fail("schedule requires parameters, or - for none, got \"{0}\"", text);
+    return fail("schedule: no parameters; expected some, or - for none, got \"{0}\"", text);
   for (llvm::StringRef word : words) {
     auto [key, value] = word.split('=');
     std::vector<int64_t> parsed;
     if (!isName(key) || value == "-" || !numbers(value, ' ', parsed) || parsed.size() != 1)
-      return fail("schedule requires NAME=NUMBER, got \"{0}\"", word);
+      return fail("schedule: wrong form; expected NAME=NUMBER, got \"{0}\"", word);
     if (!of.point.try_emplace(key.str(), parsed[0]).second)
-      return fail("schedule requires each parameter once, got \"{0}\" twice", key);
+      return fail("schedule: repeated parameter; expected each once, got \"{0}\" twice", key);
   }
   return true;
 }
@@ -207,23 +208,24 @@ bool LineReader::readResult(llvm::StringRef text) {
   llvm::StringRef time = word();
   if (!time.consume_back("us") || time.getAsDouble(result.microseconds) || !(result.microseconds > 0) ||
       result.microseconds > 1e15)
-    return fail("result requires failed, crashed, timeout, wrong, or a time such as 812.4us, got \"{0}\"", word());
+    return fail("result: wrong form; expected failed, crashed, timeout, wrong, or a time such as 812.4us, got \"{0}\"",
+                word());
   ++next;
   llvm::StringRef samples = word();
   if (!samples.consume_front("n=") || !number(samples, result.samples) || result.samples < 1)
-    return fail("result requires n= and the number of samples after the time, got \"{0}\"", word());
+    return fail("result: no number of samples; expected n= and the number after the time, got \"{0}\"", word());
   ++next;
   if (llvm::StringRef percent = word(); percent.consume_back("%")) {
     double value;
     if (percent.getAsDouble(value) || !(value >= 0) || value > 1e6)
-      return fail("result requires a percentage such as 93.1%, got \"{0}\"", word());
+      return fail("result: wrong percentage; expected one such as 93.1%, got \"{0}\"", word());
     result.limitFraction = value / 100;
     ++next;
     for (auto [limit, name] : limitNames)
       if (word() == name)
         result.limit = limit;
     if (result.limit == Limit::Unknown)
-      return fail("result requires fma or bytes after a percentage, got \"{0}\"", word());
+      return fail("result: unknown limit; expected fma or bytes after a percentage, got \"{0}\"", word());
     ++next;
   }
   if (word() == "default") {
@@ -239,8 +241,9 @@ bool LineReader::run() {
   llvm::SmallVector<llvm::StringRef> parts;
   line.split(parts, '|');
   if (parts.size() != 3)
-    return fail("a measurement requires three parts with \"|\" between them: kernel, schedule, result; got {0}",
-                parts.size());
+    return fail(
+        "measurement: wrong number of parts; expected kernel, schedule and result with \"|\" between them, got {0}",
+        parts.size());
   return readKey(parts[0].trim(' ')) && readPoint(parts[1].trim(' ')) && readResult(parts[2].trim(' '));
 }
 

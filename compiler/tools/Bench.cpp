@@ -30,8 +30,7 @@ BenchCommand::BenchCommand(CLI::App &app, const CompileOptions &given)
     : bench(app.add_subcommand("bench", "time the entries and their kernels on this machine")), options(given) {
   bench
       ->add_option("--target", options.targets,
-                   "the instruction set; the first of a library's that this machine runs "
-                   "if not given")
+                   "instruction set; default: the first one of a library that this machine supports")
       ->expected(1)
       ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
@@ -39,16 +38,18 @@ BenchCommand::BenchCommand(CLI::App &app, const CompileOptions &given)
   addLoweringOptions(*bench, options.lowering);
   bench
       ->add_option("--threads", threads,
-                   "threads that a call has; unless given one for small models, whose calls are shorter than about a "
-                   "millisecond, else all CPUs")
+                   "threads of a call; default: one for small models, whose calls take less than about a millisecond, "
+                   "else the number of CPUs")
       ->check(CLI::Range(1u, 1024u));
-  bench->add_option("--extent", extents, "NAME=VALUE: a run-time extent; its bound if not given")->check(checkExtent);
-  bench->add_option("--entry", entries, "only these entries");
-  bench->add_option("--seconds", seconds, "time for an entry, half of it for its kernels")
+  bench->add_option("--extent", extents, "NAME=VALUE: size of a dynamic dimension; default: its upper bound")
+      ->check(checkExtent);
+  bench->add_option("--entry", entries, "measure only these entries");
+  bench->add_option("--seconds", seconds, "measuring time of an entry, half of it for its kernels")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  bench->add_option("--json", jsonFile, "write the times to this file, too");
-  bench->add_option("--trace", traceFile, "write a call of each entry to this file, for Chrome and Perfetto");
+  bench->add_option("--json", jsonFile, "also write the times to this file");
+  bench->add_option("--trace", traceFile,
+                    "write a trace of one call of each entry to this file, for Chrome and Perfetto");
 }
 
 namespace {
@@ -385,8 +386,8 @@ llvm::Expected<std::vector<int64_t>> extentsOf(const EntryInterface &entry, cons
     auto found = given.find(symbol.name);
     values.push_back(found == given.end() ? symbol.max : found->second.front());
     if (values.back() < symbol.min || values.back() > symbol.max)
-      return llvm::createStringError(fmt::format("{} requires {} in [{}, {}], got {}", entry.name, symbol.name,
-                                                 symbol.min, symbol.max, values.back()));
+      return llvm::createStringError(fmt::format("{}: {} is out of range; expected one in [{}, {}], got {}", entry.name,
+                                                 symbol.name, symbol.min, symbol.max, values.back()));
   }
   return values;
 }
@@ -410,9 +411,10 @@ llvm::Error checkGiven(const ModelInterface &model, const GivenExtents &given,
   for (const auto &[name, values] : given) {
     if (!llvm::is_contained(symbols, name))
       return llvm::createStringError(
-          fmt::format("the model has no extent \"{}\"{}", name, nearestNames(name, symbols)));
+          fmt::format("the model has no dimension \"{}\"{}", name, nearestNames(name, symbols)));
     if (values.size() > 1)
-      return llvm::createStringError(fmt::format("--extent requires one value of {}, got {}", name, values.size()));
+      return llvm::createStringError(
+          fmt::format("--extent: several values of {}; expected one, got {}", name, values.size()));
   }
   for (const std::string &name : entries)
     if (!llvm::is_contained(timed, name))

@@ -48,8 +48,8 @@ struct CommandOptions {
 
 /// Adds the options that a library and a packed file of its weights share.
 static void addModelOptions(CLI::App &app, CompileOptions &options) {
-  app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
-  app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
+  app.add_option("--name", options.name, "name of the library and prefix of its symbols")->capture_default_str();
+  app.add_option("--target", options.targets, "instruction sets in the archive, best first")
       ->delimiter(',')
       ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
@@ -63,23 +63,25 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
   app.add_flag(
       "--verify-passes", options.lowering.verifyPasses,
-      "evaluate the model after each pass, on random inputs and weights, and name a pass that changes a result");
-  app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
+      "evaluate the model after each pass on random inputs and weights, and report a pass that changes a result");
+  app.add_option("-j,--jobs", options.kernels.workers,
+                 "number of kernels to compile in parallel; 0: the number of CPUs")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--kernel-seconds", options.kernels.secondsLimit, "fail if a kernel takes longer to compile; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("--verify-kernels", options.kernels.checksMemory,
-               "check each kernel's accesses to memory for a few extents");
+               "check each kernel's memory accesses for a few extents");
   app.add_option("--cache-dir", options.cacheFolder, "folder of compiled kernels, shared by all models")
       ->capture_default_str();
-  app.add_flag("--no-cache", command.isCacheless, "compile every kernel, and keep none");
-  app.add_option("--max-cache-bytes", options.maxCacheBytes, "remove the kernels used least recently beyond that")
+  app.add_flag("--no-cache", command.isCacheless, "compile every kernel, and do not cache any");
+  app.add_option("--max-cache-bytes", options.maxCacheBytes,
+                 "size limit of the cache; the least recently used kernels are removed")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_flag("-v,--verbose", command.isVerbose, "a line for each kernel");
-  app.add_flag("--time", command.showsTimes, "show what the time went to");
+  app.add_flag("-v,--verbose", command.isVerbose, "print a line for each kernel");
+  app.add_flag("--time", command.showsTimes, "print the time of each stage of the compiler");
 }
 
 /// Completes the options after parsing.
@@ -126,7 +128,7 @@ static void warnOfUntuned(const CompileReport &report, const TuningOptions &opti
 /// Returns an error message if options do not go together, else an empty string.
 static std::string checkCheckpoint(const Checkpoint &checkpoint) {
   if (llvm::StringRef(checkpoint.path).ends_with(".gguf") && !checkpoint.quantization.empty())
-    return fmt::format("--quantized requires a safetensors file, got \"{}\"", checkpoint.path);
+    return fmt::format("--quantized: wrong kind of file; expected safetensors, got \"{}\"", checkpoint.path);
   return "";
 }
 
@@ -229,9 +231,11 @@ struct ScaleOptions {
 };
 
 static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &scale) {
-  CLI::App *added = app.add_subcommand("scale", "predict what entries take on many machines");
+  CLI::App *added = app.add_subcommand("scale", "predict the time of entries on a cluster");
   addModelOptions(*added, options);
-  added->add_option("--extent", scale.extents, "NAME=VALUE: a run-time extent of the calls; its bound if not given")
+  added
+      ->add_option("--extent", scale.extents,
+                   "NAME=VALUE: size of a dynamic dimension in the calls; default: its upper bound")
       ->check(checkExtent);
   addClusterOptions(*added, scale.cluster);
   return added;
@@ -249,7 +253,7 @@ static int runScale(const Graph &graph, CompileOptions options, ScaleOptions sca
   options.targets = {shown};
   for (const auto &[name, values] : toExtents(scale.extents)) {
     if (values.size() > 1) {
-      fmt::print(stderr, "error: --extent requires one value of \"{}\", got {}\n", name, values.size());
+      fmt::print(stderr, "error: --extent: several values of \"{}\"; expected one, got {}\n", name, values.size());
       return 1;
     }
     options.extents[name] = values.front();
@@ -263,26 +267,26 @@ static int runScale(const Graph &graph, CompileOptions options, ScaleOptions sca
 
 /// Adds the options that describe a checkpoint whose path is a separate option.
 static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
-  app.add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
+  app.add_option("--quantized", checkpoint.quantization,
+                 "format of 4-bit weights in safetensors files: gptq, gptq_v2 or awq")
       ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
   app.add_option("--renames", checkpoint.renames,
-                 "file with a line for each name of the checkpoint that is not the model's: FROM TO [HEADS]");
+                 "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's");
   app.add_option(
          "--rename", checkpoint.renameTexts,
-         "FROM=TO: a name of the checkpoint, and that of the model; one * stands for any characters; FROM= leaves "
-         "a tensor out")
+         "FROM=TO: maps a name of the checkpoint to the model's; one * matches any characters; FROM= ignores a tensor")
       ->allow_extra_args(false)
       ->check(checkRename);
 }
 
 static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
-  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
+  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's memory layout");
   addModelOptions(*pack, options);
   pack->get_option("--target")->allow_extra_args(false); // otherwise the file would be a target
   pack->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
       ->required();
   addCheckpointOptions(*pack, checkpoint);
-  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
+  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one for each target")
       ->capture_default_str();
   return pack;
 }
@@ -405,20 +409,21 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
   const std::map<std::string, EmitForm> forms{{"library", EmitForm::Library}, {"ir", EmitForm::Ir},
                                               {"linalg", EmitForm::Linalg},   {"stmt", EmitForm::Stmt},
                                               {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};
-  compile->add_option("--emit", options.form, "print a stage instead: ir, linalg, stmt or asm; obj writes the objects")
-      ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
-  compile->add_flag("--require-tuned", options.tuning.isRequired, "fail unless each kernel was measured");
-  compile->add_flag("--selftest", options.hasSelfTest, "put NAME_selftest into the archive, which finds it damaged");
   compile
-      ->add_option("--bindings", options.bindings,
-                   "write the library's functions in these languages, too: python, rust")
+      ->add_option("--emit", options.form,
+                   "instead of a library, print a stage (ir, linalg, stmt or asm), or write object files (obj)")
+      ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
+  compile->add_flag("--require-tuned", options.tuning.isRequired, "fail unless every kernel has a measured schedule");
+  compile->add_flag("--selftest", options.hasSelfTest,
+                    "add NAME_selftest to the archive, which detects a damaged library");
+  compile->add_option("--bindings", options.bindings, "also write bindings for these languages: python, rust")
       ->delimiter(',')
       ->check(CLI::IsMember(bindingLanguages()));
   compile->add_flag("--shared", options.isShared,
-                    "write a shared object, which exports what NAME.h declares, no archive");
+                    "write a shared object that exports the functions of NAME.h, instead of an archive");
   compile
       ->add_option("--linker", options.linker,
-                   "with --shared: a C compiler, and its options, that links for the target")
+                   "with --shared: the C compiler, with its options, that links for the target")
       ->needs("--shared");
   compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
       ->check(CLI::NonNegativeNumber);
@@ -427,22 +432,23 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
       ->check(CLI::NonNegativeNumber);
 
   Checkpoint embedded;
-  CLI::Option *embed = compile->add_option(
-      "--embed", embedded.path, "put the weights of this file into the archive: safetensors, their index, or .gguf");
+  CLI::Option *embed =
+      compile->add_option("--embed", embedded.path,
+                          "embed the weights of this file in the archive: safetensors, an index of several, or .gguf");
   addCheckpointOptions(*compile, embedded);
   for (const char *how : {"--quantized", "--renames", "--rename"})
     compile->get_option(how)->needs(embed);
 
   InspectOptions show;
-  CLI::App *inspect = app.add_subcommand("inspect", "show what the compiler made of the model");
+  CLI::App *inspect = app.add_subcommand("inspect", "show the kernels, memory and weights of the compiled model");
   addCompileOptions(*inspect, options, command);
-  inspect->add_flag("--memory", show.memory, "the memory plan beside its lower bound");
-  inspect->add_flag("--schedule", show.schedule, "each kernel's strategy and schedule");
+  inspect->add_flag("--memory", show.memory, "show the memory plan and its lower bound");
+  inspect->add_flag("--schedule", show.schedule, "show each kernel's strategy and schedule");
   inspect->add_flag("--cost", show.cost,
-                    "what bounds each kernel on a GPU at its largest extents, computed and not measured");
-  inspect->add_flag("--interface", show.interface, "the weights that the model binds");
-  inspect->add_flag("--weights-table", show.weights, "how each weight is stored, and in how many bytes");
-  inspect->add_flag("--manifest", show.manifest, "the manifest");
+                    "show what limits each kernel on a GPU at its largest extents, computed, not measured");
+  inspect->add_flag("--interface", show.interface, "show the weights that the model binds");
+  inspect->add_flag("--weights-table", show.weights, "show the storage format and the size of each weight");
+  inspect->add_flag("--manifest", show.manifest, "show the manifest");
   addViewOptions(*inspect, show.view);
 
   Checkpoint checkpoint;

@@ -20,14 +20,14 @@
 namespace kiln {
 
 void addViewOptions(CLI::App &app, ViewOptions &options) {
-  app.add_option("--html", options.page, "write it as a page to this file, instead of words");
-  app.add_option("--times", options.times, "a table of measured times, in place of predicted ones");
+  app.add_option("--html", options.page, "write an HTML page to this file, instead of printing text");
+  app.add_option("--times", options.times, "a table of measured times, which replace predicted ones");
   CLI::Option *flops = app.add_option("--flops", options.operations,
-                                      "operations a second that times are predicted with; measured here "
-                                      "if not given")
+                                      "operations per second for predicted times; default: measured on this machine")
                            ->check(CLI::PositiveNumber);
-  CLI::Option *bandwidth =
-      app.add_option("--bandwidth", options.bytes, "and bytes a second")->check(CLI::PositiveNumber)->needs(flops);
+  CLI::Option *bandwidth = app.add_option("--bandwidth", options.bytes, "bytes per second for predicted times")
+                               ->check(CLI::PositiveNumber)
+                               ->needs(flops);
   flops->needs(bandwidth);
 }
 
@@ -167,14 +167,12 @@ static int inspectArchive(const std::string &path, const std::string &target, co
 }
 
 static int runInspectArchive(int argc, char **argv) {
-  CLI::App app("Shows what a library holds.");
+  CLI::App app("Shows the content of a library.");
   std::string path, target;
   ViewOptions options;
-  app.add_option("archive", path, "libNAME.a beside its NAME.manifest.json, or the manifest")->required();
-  app.add_option("--target", target,
-                 "the instruction set that is shown; the first one that this machine runs if not "
-                 "given");
-  app.add_option("--threads", options.threads, "threads that peak rates are measured on")
+  app.add_option("archive", path, "libNAME.a next to its NAME.manifest.json, or the manifest")->required();
+  app.add_option("--target", target, "instruction set to show; default: the first one that this machine supports");
+  app.add_option("--threads", options.threads, "number of threads for measuring peak rates")
       ->check(CLI::Range(1u, 1024u))
       ->capture_default_str();
   addViewOptions(app, options);

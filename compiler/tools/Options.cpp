@@ -19,7 +19,7 @@ std::string checkExtent(const std::string &text) {
   size_t at = text.find('=');
   int64_t value = 0;
   if (at == 0 || at == std::string::npos || llvm::StringRef(text).drop_front(at + 1).getAsInteger(10, value))
-    return fmt::format("an extent must be given as NAME=VALUE, got \"{}\"", text);
+    return fmt::format("wrong form; expected NAME=VALUE, got \"{}\"", text);
   return "";
 }
 
@@ -36,9 +36,10 @@ GivenExtents toExtents(const std::vector<std::string> &texts) {
 
 void addTuningOptions(CLI::App &app, TuningOptions &options, bool &isUntuned) {
   CLI::Option *file = app.add_option("--tuning", options.file,
-                                     "file of measurements that schedules are chosen by; NAME.tuning next to the spec "
-                                     "if it is there and none is given");
-  app.add_flag("--no-tuning", isUntuned, "analytic defaults, also where there is such a file")->excludes(file);
+                                     "tuning file whose measurements determine the schedules; default: NAME.tuning "
+                                     "next to the spec, if it exists");
+  app.add_flag("--no-tuning", isUntuned, "use analytic default schedules, even if there is a tuning file")
+      ->excludes(file);
 }
 
 void findTuningFile(TuningOptions &options, const std::string &name, bool isUntuned) {
@@ -51,19 +52,24 @@ void findTuningFile(TuningOptions &options, const std::string &name, bool isUntu
 
 void addChooseOptions(CLI::App &app, ChooseOptions &options) {
   app.add_option("--machine", options.machine,
-                 "count measurements of this machine only; any part of its name in the file that no other has");
-  app.add_option("--threads", options.threads,
-                 "threads that the library will be called with; 0: what is best on the average of those measured")
+                 "use only the measurements of this machine: any part of its name that is unique in the file");
+  app.add_option(
+         "--threads", options.threads,
+         "threads that calls of the library will use; 0: schedules that are best on average over those measured")
       ->check(CLI::Range(0, 1024));
 }
 
 void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
-  app.add_flag("--norm-moments", options.normMoments,
-               "norms take mean and variance from the contractions before them; to be tuned and built alike");
-  app.add_flag("--tf32", options.tf32,
-               "GPUs may round factors of f32 to tf32, for tensor cores; to be tuned and built alike");
-  app.add_flag("--ordered", options.ordered,
-               "each row's results are the same to the bit in every call; to be tuned and built alike");
+  app.add_flag(
+      "--norm-moments", options.normMoments,
+      "contractions compute mean and variance for the norms after them; tune and compile with the same setting");
+  app.add_flag(
+      "--tf32", options.tf32,
+      "GPUs may round f32 operands of contractions to tf32, for tensor cores; tune and compile with the same setting");
+  app.add_flag(
+      "--ordered", options.ordered,
+      "batch-invariant kernels: each row's results are bitwise equal in every call; tune and compile with the same "
+      "setting");
   app.add_option_function<std::string>(
          "--weights",
          [&](const std::string &text) {
@@ -74,8 +80,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
            choices->quantizesRows = options.weights.quantizesRows;
            options.weights = *choices;
          },
-         "how matrices of weights are stored: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; to be "
-         "tuned and built alike")
+         "storage format of weight matrices: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; tune "
+         "and compile with the same setting")
       ->type_name("TEXT");
   app.add_option_function<std::string>(
          "--activations",
@@ -86,31 +92,33 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
              throw CLI::ValidationError("--activations", error);
            options.weights.quantizesRows = *quantizesRows;
          },
-         "what linear multiplies weights of int8 and int4 by: f32, or rows rounded to int8; to be tuned and built "
-         "alike")
+         "type of the activations that linear multiplies int8 and int4 weights by: f32, or int8 with a scale per row; "
+         "tune and compile with the same setting")
       ->type_name("TEXT");
-  app.add_option("--ranks", options.ranks.ranks,
-                 "processes that call entries together, each with a part of the weights; to be tuned and built alike")
+  app.add_option(
+         "--ranks", options.ranks.ranks,
+         "tensor parallelism: number of processes that call entries together, each with a part of the weights; tune "
+         "and compile with the same setting")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option(
          "--stages", options.ranks.stages,
-         "processes of a pipeline, each with its share of the layers, those before the last one with one more if there "
-         "are some left; to be tuned and built alike")
+         "pipeline parallelism: number of stages, one process each, with equal shares of the layers; remaining layers "
+         "go to the stages just before the last one; tune and compile with the same setting")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--replicas", options.ranks.replicas,
-                 "models that train together, each with its own inputs: gradients are means over all of them; to be "
-                 "tuned and built alike")
+                 "data parallelism: number of models that train together on different inputs, with gradients averaged "
+                 "over all of them; tune and compile with the same setting")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   app.add_option("--sum-parts", options.ranks.sumParts,
-                 "with --ordered: libraries for each number of ranks that divides this give the same bits")
+                 "with --ordered: results are bitwise equal for every number of ranks that divides this number")
       ->check(CLI::Range(0, 1024));
   app.add_flag("--sequence-parallel", options.ranks.rows,
-               "ranks share out the rows of norms and residuals, too; to be tuned and built alike");
+               "ranks also divide the rows of norms and residuals; tune and compile with the same setting");
   app.add_flag("--shard-optimizer", options.ranks.sharesStates,
-               "replicas share out what optimisers keep, and the updates; to be tuned and built alike");
+               "replicas shard the optimiser state and the updates (ZeRO-1); tune and compile with the same setting");
 }
 
 std::string flagsOf(const LoweringOptions &options) {

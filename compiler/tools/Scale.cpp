@@ -13,12 +13,15 @@ void addClusterOptions(CLI::App &app, ClusterOptions &options) {
   auto addCount = [&](const char *name, int64_t &count, const char *words) {
     return app.add_option(name, count, words)->check(CLI::Range(int64_t(1), int64_t(1) << 20))->capture_default_str();
   };
-  app.add_option("--machine", options.machine, "file of what a device does a second, and of the links between devices")
+  app.add_option("--machine", options.machine,
+                 "file that describes the rates of a device and the links between devices")
       ->required();
-  addCount("--microbatches", placement.microbatches, "calls that go through the stages one behind the other");
-  addCount("--interleave", placement.interleave, "parts of the model that a stage has");
-  app.add_flag("--overlap", placement.overlaps, "gradients are added up while others are computed");
-  app.add_option("--type", placement.type, "which of the machine's peaks kernels have")->capture_default_str();
+  addCount("--microbatches", placement.microbatches,
+           "number of micro-batches that pass through the pipeline stages one after another");
+  addCount("--interleave", placement.interleave, "parts of the model in each stage");
+  app.add_flag("--overlap", placement.overlaps, "sum gradients while others are computed");
+  app.add_option("--type", placement.type, "type whose peak rate in the machine's file applies to kernels")
+      ->capture_default_str();
 }
 
 int showCosts(const Inspection &inspection, const ClusterOptions &options) {
@@ -33,18 +36,18 @@ int showCosts(const Inspection &inspection, const ClusterOptions &options) {
 }
 
 static int runScaleArchive(int argc, char **argv) {
-  CLI::App app("Predicts what a library's entries take on many machines, at their largest extents.");
+  CLI::App app("Predicts the time of a library's entries on a cluster, at their largest extents.");
   std::string path, target;
   ClusterOptions options;
-  app.add_option("archive", path, "libNAME.a beside its NAME.manifest.json, or the manifest")->required();
+  app.add_option("archive", path, "libNAME.a next to its NAME.manifest.json, or the manifest")->required();
   app.add_option("--target", target,
-                 "the instruction set whose kernels count; the first one that this machine runs if "
-                 "not given");
+                 "instruction set whose kernels are used; default: the first one that this machine supports");
   addClusterOptions(app, options);
-  app.add_option("--replicas", options.placement.replicas, "of all ranks and stages; trainings add up their gradients")
+  app.add_option("--replicas", options.placement.replicas,
+                 "number of replicas of all ranks and stages; training sums their gradients")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  app.add_option("--stages", options.placement.stages, "of a pipeline, each with its share of the layers")
+  app.add_option("--stages", options.placement.stages, "number of pipeline stages, each with its share of the layers")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   try {

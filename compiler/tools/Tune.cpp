@@ -19,7 +19,7 @@ namespace kiln {
 
 static void addMergeOptions(CLI::App &app, std::vector<std::string> &files, std::string &file) {
   app.add_option("files", files, "tuning files")->required();
-  app.add_option("-o,--output", file, "the file that gets the lines of all; may be one of them")->required();
+  app.add_option("-o,--output", file, "file for the lines of all files; it may be one of them")->required();
 }
 
 /// Reports an error for options of `app` that precede its subcommand, since they would be ignored.
@@ -28,19 +28,19 @@ static void refuseOptionsBefore(const CLI::App &app, CLI::App &subcommand) {
     for (const CLI::Option *option : app.get_options())
       if (option->count() > 0)
         throw CLI::ValidationError(option->get_name(),
-                                   fmt::format("requires a place behind \"{}\"", subcommand.get_name()));
+                                   fmt::format("wrong position; expected after \"{}\"", subcommand.get_name()));
   });
 }
 
 TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const TuningOptions &advice)
-    : tune(app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file")) {
+    : tune(app.add_subcommand("tune", "measure schedules on this machine and write the best ones to a file")) {
   tune->require_subcommand(0, 1);
   addMeasuring(name);
   addCoverage(name, advice);
   addVerify(name);
   addRekey(name);
-  merge =
-      tune->add_subcommand("merge", "join tuning files; of two measurements of one thing the better founded one stays");
+  merge = tune->add_subcommand("merge",
+                               "merge tuning files; of two measurements of one case the better founded one is kept");
   addMergeOptions(*merge, mergedFiles, mergedFile);
   for (CLI::App *subcommand : {coverage, verify, rekey, merge})
     refuseOptionsBefore(*tune, *subcommand);
@@ -52,28 +52,29 @@ void TuneCommand::addMeasuring(const std::string &name) {
   measuring.targets = defaultTargetNames();
   tune->add_option("--name", measuring.name, "name of the model")->capture_default_str();
   tune->add_option("--target", measuring.targets,
-                   "instruction sets to tune for; those that do not run here are left out")
+                   "instruction sets to tune for; those that this machine does not support are skipped")
       ->delimiter(',')
       ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
   addRunner(*tune)->needs("--target");
-  measuredFile =
-      tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
-          ->capture_default_str();
+  measuredFile = tune->add_option("--tuning", measuring.file, "the tuning file; an existing file is continued")
+                     ->capture_default_str();
   addPart();
-  tune->add_option("--budget", measuring.budget, "most time to spend: 90s, 10m, 1h")
+  tune->add_option("--budget", measuring.budget, "maximum time to spend: 90s, 10m, 1h")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
       ->check(CLI::PositiveNumber)
       ->default_str("10m");
-  tune->add_option("--threads", measuring.threads, "threads that the model will run with; all CPUs if not given")
+  tune->add_option("--threads", measuring.threads, "threads that the model will run with; default: the number of CPUs")
       ->check(CLI::Range(1u, 1024u));
-  tune->add_option("--extent", extents,
-                   "NAME=VALUE: a run-time extent to tune for, or several; its bound and half of that if not given")
+  tune->add_option(
+          "--extent", extents,
+          "NAME=VALUE: size of a dynamic dimension to tune for; several values are possible; default: the upper bound "
+          "and half of it")
       ->check(checkExtent);
-  tune->add_option("--kernel", measuring.kernels, "only the kernels whose names match this regular expression");
+  tune->add_option("--kernel", measuring.kernels, "tune only the kernels whose names match this regular expression");
   addLoweringOptions(*tune, measuring.lowering);
-  tune->add_flag("--json", isJson, "one object a line, for machines");
+  tune->add_flag("--json", isJson, "print one JSON object per line");
 }
 
 CLI::Option *TuneCommand::addRunner(CLI::App &app) {
@@ -92,11 +93,12 @@ void TuneCommand::addPart() {
             std::optional<Part> part = parsePart(text);
             if (!part)
               throw CLI::ValidationError(
-                  "--part", fmt::format("requires I/N, the I-th of N parts, from 1/N to N/N, got \"{}\"", text));
+                  "--part",
+                  fmt::format("wrong form; expected I/N, the I-th of N parts, from 1/N to N/N, got \"{}\"", text));
             measuring.part = *part;
           },
-          "I/N: only the I-th of N shares of the kernels, to a file NAME.IofN.tuning; others measure the others, and "
-          "\"tune merge\" joins the files")
+          "I/N: tune only the I-th of N parts of the kernels, to a file NAME.IofN.tuning; other machines measure the "
+          "other parts, and \"tune merge\" merges the files")
       ->type_name("I/N");
 }
 
@@ -113,7 +115,9 @@ void TuneCommand::addCoverage(const std::string &name, const TuningOptions &advi
   coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
   addChooseOptions(*coverage, covering.tuning.choose);
   addLoweringOptions(*coverage, covering.lowering);
-  coverage->add_option("--extent", extents, "NAME=VALUE: a run-time extent of the call whose work is shared out")
+  coverage
+      ->add_option("--extent", extents,
+                   "NAME=VALUE: size of a dynamic dimension in the call whose work is divided among the kernels")
       ->check(checkExtent);
   coverage
       ->add_option("--at-least", leastPercent,
@@ -128,19 +132,20 @@ void TuneCommand::addVerify(const std::string &name) {
   verify = tune->add_subcommand("verify", "check that a tuning file is sorted and that its schedules are legal today");
   verify->add_option("--tuning", verifiedFile, "the tuning file")->capture_default_str();
   addLoweringOptions(*verify, verifiedLowering);
-  verify->add_flag("--fix", fixes, "write it sorted and without illegal schedules");
-  verify->add_flag("--prune", prunes, "and without lines that this model has no use for")->needs("--fix");
-  CLI::Option *measure = verify->add_flag(
-      "--measure", measures, "measure each kernel's best schedule beside the default once more, on this machine");
+  verify->add_flag("--fix", fixes, "write the file sorted and without illegal schedules");
+  verify->add_flag("--prune", prunes, "also remove the lines that this model does not use")->needs("--fix");
+  CLI::Option *measure = verify->add_flag("--measure", measures,
+                                          "measure each kernel's best schedule and the default again, on this machine");
   measure->excludes("--fix");
   verify
-      ->add_option("--tolerance", tolerancePercent,
-                   "exit with status 1 if one takes by this percentage more of the default's time than recorded")
+      ->add_option(
+          "--tolerance", tolerancePercent,
+          "exit with status 1 if a schedule's share of the default's time exceeds the recorded one by this percentage")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->needs(measure);
   addRunner(*verify)->needs(measure);
-  verify->add_flag("--json", isJson, "one object a line, for machines")->needs(measure);
+  verify->add_flag("--json", isJson, "print one JSON object per line")->needs(measure);
 }
 
 void TuneCommand::addRekey(const std::string &name) {
@@ -317,7 +322,7 @@ int TuneCommand::run(Graph (*trace)()) {
 }
 
 int runMerge(int argc, char **argv) {
-  CLI::App app("Joins tuning files; of two measurements of one thing the better founded one stays.");
+  CLI::App app("Merges tuning files; of two measurements of one case the better founded one is kept.");
   std::vector<std::string> files;
   std::string output;
   addMergeOptions(app, files, output);

@@ -357,24 +357,24 @@ int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Kiln: a transformer model, written in C++, becomes a static library.");
+  CLI::App app("Kiln compiles a transformer model, written in C++, to a static library.");
   app.require_subcommand(0, 1); // an unknown subcommand is then reported by its name
   app.set_version_flag("--version", version);
   app.footer(
-      "kiln SUBCOMMAND --help shows the options of one. Options stand before or after the spec; flags of the C++\n"
-      "compiler, which makes the spec a program, after \"--\": kiln compile spec.cpp -o out -- -Iinclude");
+      "kiln SUBCOMMAND --help shows the options of a subcommand. Options precede or follow the spec. Flags of the C++\n"
+      "compiler, which compiles the spec to a program, follow \"--\": kiln compile spec.cpp -o out -- -Iinclude");
   std::vector<CLI::App *> ofSpecs; // subcommands with the generator's options
   auto addSpec = [&](CLI::App *sub) {
     ofSpecs.push_back(sub);
     return sub;
   };
   addSpec(app.add_subcommand("compile", "compile the model of a spec"));
-  addSpec(app.add_subcommand("inspect", "show what a spec's library holds, or one that is there: "
+  addSpec(app.add_subcommand("inspect", "show the content of a spec's library, or of an existing one: "
                                         "kiln inspect SPEC, kiln inspect libNAME.a"));
   addSpec(
-      app.add_subcommand("scale", "predict what entries take on many machines: kiln scale SPEC, kiln scale libNAME.a"));
-  addSpec(
-      app.add_subcommand("pack", "write a checkpoint in the layout of a spec's library: kiln pack SPEC CHECKPOINT"));
+      app.add_subcommand("scale", "predict the time of entries on a cluster: kiln scale SPEC, kiln scale libNAME.a"));
+  addSpec(app.add_subcommand("pack",
+                             "write a checkpoint in the memory layout of a spec's library: kiln pack SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("check",
                              "compare a checkpoint with the weights of a spec's model: kiln check SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("bench", "time a spec's entries and their kernels on this machine"));
@@ -382,18 +382,17 @@ int main(int argc, char **argv) {
   tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels");
   tune->add_subcommand("verify", "check a tuning file against a spec");
   tune->add_subcommand("rekey", "rename a spec's kernels in a tuning file whose keys had polynomials");
-  tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
+  tune->add_subcommand("merge", "merge tuning files: kiln tune merge FILE... -o FILE");
   kiln::newproject::Options project;
   bool isBuilt = false;
-  CLI::App *create = app.add_subcommand("new", "write a spec and a program for a published checkpoint");
+  CLI::App *create = app.add_subcommand("new", "write a spec and a program for a third-party checkpoint");
   create->set_version_flag("--version", version);
-  create->add_option("directory", project.folder, "with config.json and model.safetensors")->required();
-  create->add_option("--name", project.name, "of the library and the program, if not the directory's");
-  create->add_option("-o,--output-dir", project.out, "of the project, if not its name");
-  create->add_option("--context", project.context, "tokens that a text may have, at most")
-      ->check(CLI::Range(1, 1 << 24));
-  create->add_option("--ignore", project.ignored, "a key of config.json that changes nothing")->allow_extra_args(false);
-  create->add_flag("--build", isBuilt, "compile it, too");
+  create->add_option("directory", project.folder, "folder with config.json and model.safetensors")->required();
+  create->add_option("--name", project.name, "name of the library and the program; default: the directory's");
+  create->add_option("-o,--output-dir", project.out, "folder of the project; default: its name");
+  create->add_option("--context", project.context, "maximum number of tokens of a text")->check(CLI::Range(1, 1 << 24));
+  create->add_option("--ignore", project.ignored, "a key of config.json that can be ignored")->allow_extra_args(false);
+  create->add_flag("--build", isBuilt, "also build the project");
   if (argc > 1)
     for (CLI::App *chosen : ofSpecs)
       if (chosen->get_name() == argv[1])

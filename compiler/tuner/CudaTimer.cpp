@@ -44,7 +44,7 @@ llvm::Expected<std::unique_ptr<CudaTimer>> CudaTimer::create(kiln_cuda_t &cuda) 
   };
 #define KILN_CUDA_FIND(symbol, ...)                                                                                    \
   if (!find(#symbol, timer->symbol))                                                                                   \
-    return llvm::createStringError("tuning requires a CUDA driver with " #symbol ", got one without it");
+    return llvm::createStringError("CUDA driver: no timing function; expected " #symbol ", got a driver without it");
   KILN_CUDA_TIMING(KILN_CUDA_FIND)
 #undef KILN_CUDA_FIND
   Entered entered(cuda);

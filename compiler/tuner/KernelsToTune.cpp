@@ -43,7 +43,7 @@ llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const Row
   llvm::Regex wanted(pattern.empty() ? "." : pattern);
   if (!wanted.isValid(wrong))
     return llvm::createStringError(
-        fmt::format("--kernel requires a regular expression, got \"{}\": {}", pattern, wrong));
+        fmt::format("--kernel: wrong pattern; expected a regular expression, got \"{}\": {}", pattern, wrong));
   std::vector<KernelToTune> kernels;
   for (KernelUse &use : collectKernels(module, forms, *scenarios)) {
     names.push_back(use.kernel.getName().str());

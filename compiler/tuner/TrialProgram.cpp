@@ -184,8 +184,8 @@ llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &o
   if (llvm::Error error = (*runner)->check())
     return error;
   if (first != KILN_TRIAL_MAGIC)
-    return llvm::createStringError(
-        fmt::format("\"{} run\" requires that nothing but the program writes to the standard output", options.script));
+    return llvm::createStringError(fmt::format(
+        "\"{} run\": other text on the standard output; expected nothing but what the program writes", options.script));
   return runner;
 }
 

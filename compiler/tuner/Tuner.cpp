@@ -195,7 +195,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
                             fmt::join(options.targets, ", ")));
   const unsigned cpus = targets.front().threads;
   if (options.threads > cpus)
-    return fail(fmt::format("--threads requires at most the {} CPUs that {}, got {}", cpus,
+    return fail(fmt::format("--threads: too many; expected at most the {} CPUs that {}, got {}", cpus,
                             options.runner.script.empty() ? "this process may use" : "the other machine has",
                             options.threads));
   SignalWatch signals;

@@ -19,16 +19,16 @@ unsigned numSymbols(func::FuncOp kernel) {
 
 static LogicalResult checkBounds(func::FuncOp kernel) {
   if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
-    return kernel.emitError() << "kernel function requires a body of one block";
+    return kernel.emitError() << "kernel function: wrong body; expected one of one block";
   const unsigned indices = numSymbols(kernel);
   auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
   const unsigned given = bounds ? bounds.size() / 2 : 0;
   if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
-    return kernel.emitError()
-           << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has " << indices
-           << " index arguments and bounds for " << given;
+    return kernel.emitError() << "kernel function: wrong attributes; expected kiln.kernel and kiln.bounds with two "
+                                 "integers an index argument, got "
+                              << indices << " index arguments and bounds for " << given;
   if (kernel.getNumResults() == 0)
-    return kernel.emitError() << "kernel function requires at least one result";
+    return kernel.emitError() << "kernel function: no results; expected at least one";
   return success();
 }
 
@@ -45,11 +45,12 @@ static LogicalResult checkTensor(Value value, unsigned indices) {
   if (!type)
     return success();
   if (!isDense(type))
-    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got "
+    return emitError(value.getLoc()) << "target cuda: unsupported layout of a weight; expected a dense one, got "
                                      << type.getEncoding();
   if (!mlir::kiln::hasExtents(type) || mlir::kiln::getNumSymbols(TypeRange(type)) > indices)
-    return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
-                                     << " index arguments, got " << type;
+    return emitError(value.getLoc())
+           << "kernel function: unknown dimensions; expected tensors whose dimensions are stated over its " << indices
+           << " index arguments, got " << type;
   Type element = type.getElementType();
   const bool isKnown = element.isF32() || element.isF16() || element.isBF16() || element.isInteger(1) ||
                        element.isInteger(8) || element.isInteger(32);
@@ -61,19 +62,24 @@ static LogicalResult checkTensor(Value value, unsigned indices) {
 static LogicalResult checkGeneric(linalg::GenericOp op) {
   for (auto [loop, extent] : llvm::enumerate(loopExtents(op)))
     if (!extent)
-      return op.emitError() << "op 'linalg.generic' requires an operand whose extent is that of loop " << loop;
+      return op.emitError()
+             << "op 'linalg.generic': loop without an operand; expected one whose dimension has the size of loop "
+             << loop;
   AffineMap first = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   for (OpOperand &init : op.getDpsInitsMutable()) {
     AffineMap map = op.getMatchingIndexingMap(&init);
     if (!map.isProjectedPermutation() || map.getNumResults() != op.getNumParallelLoops())
-      return op.emitError() << "op 'linalg.generic' requires outputs indexed by its parallel loops";
+      return op.emitError()
+             << "op 'linalg.generic': unsupported indexing map; expected outputs indexed by its parallel loops";
     if (op.getNumReductionLoops() && map != first)
-      return op.emitError() << "op 'linalg.generic' with reduction loops requires outputs of one indexing map";
+      return op.emitError()
+             << "op 'linalg.generic' with reduction loops: several indexing maps; expected outputs of one";
   }
   for (OpOperand &operand : op->getOpOperands())
     if (!op.getMatchingBlockArgument(&operand).use_empty() && operand.get().getDefiningOp<tensor::EmptyOp>())
-      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand "
-                            << operand.getOperandNumber() << " is not";
+      return op.emitError()
+             << "op 'linalg.generic': operand is not initialised; expected initialised ones, got operand "
+             << operand.getOperandNumber();
   return success();
 }
 
@@ -81,10 +87,10 @@ static LogicalResult checkResults(func::FuncOp kernel) {
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
   for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
     if (result.getDefiningOp<tensor::EmptyOp>() || !isa<RankedTensorType>(result.getType()))
-      return kernel.emitError() << "kernel function requires results that are computed";
+      return kernel.emitError() << "kernel function: result is not computed; expected computed results";
     auto argument = dyn_cast<BlockArgument>(result);
     if (argument && inPlace && llvm::is_contained(inPlace.asArrayRef(), argument.getArgNumber() - numSymbols(kernel)))
-      return kernel.emitError() << "kiln.inplace requires arguments that are no results";
+      return kernel.emitError() << "kiln.inplace: argument is a result; expected arguments that are no results";
   }
   return success();
 }

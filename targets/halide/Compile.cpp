@@ -105,8 +105,8 @@ public:
     if (translator.usesVectorFunctions)
       addVectorFunctions(*module, translator.vectorFunctions);
     if (!scratch->unbounded.empty())
-      return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
-                                << "\" has no bound";
+      return kernel.emitError() << "kernel: unbounded scratch memory; expected a bound, got none for \""
+                                << scratch->unbounded << "\"";
     result.scratchBytes = scratch->bytes;
     result.taskBytes = scratch->taskBytes;
     return success();

@@ -14,25 +14,27 @@ using namespace mlir;
 
 LogicalResult verifyKernel(func::FuncOp kernel) {
   if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
-    return kernel.emitError() << "kernel function requires a body of one block";
+    return kernel.emitError() << "kernel function: wrong body; expected one of one block";
   unsigned indices = 0;
   for (Type type : kernel.getArgumentTypes())
     indices += type.isIndex();
   auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
   unsigned given = bounds ? bounds.size() / 2 : 0;
   if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
-    return kernel.emitError()
-           << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has " << indices
-           << " index arguments and bounds for " << given;
+    return kernel.emitError() << "kernel function: wrong attributes; expected kiln.kernel and kiln.bounds with two "
+                                 "integers an index argument, got "
+                              << indices << " index arguments and bounds for " << given;
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto tiled = type ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
     if (tiled && !tiled.isGenerated())
-      return emitError(value.getLoc()) << "the halide target requires weights without interleave, got " << tiled;
+      return emitError(value.getLoc())
+             << "target halide: unsupported layout of a weight; expected one without interleave, got " << tiled;
     if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
       return success();
-    return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
-                                     << " index arguments, got " << type;
+    return emitError(value.getLoc())
+           << "kernel function: unknown dimensions; expected tensors whose dimensions are stated over its " << indices
+           << " index arguments, got " << type;
   };
   for (BlockArgument argument : kernel.getArguments())
     if (failed(check(argument)))

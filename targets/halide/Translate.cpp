@@ -319,14 +319,17 @@ LogicalResult Translator::translate(linalg::FillOp op) {
 LogicalResult Translator::translate(linalg::GenericOp op) {
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     if (!loopExtent(op, loop).defined())
-      return op.emitError() << "op 'linalg.generic' requires an operand whose extent is that of loop " << loop;
+      return op.emitError()
+             << "op 'linalg.generic': loop without an operand; expected one whose dimension has the size of loop "
+             << loop;
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!op.getMatchingIndexingMap(&init).isProjectedPermutation())
-      return op.emitError() << "op 'linalg.generic' requires outputs indexed by its loops";
+      return op.emitError() << "op 'linalg.generic': unsupported indexing map; expected outputs indexed by its loops";
   for (OpOperand &operand : op->getOpOperands())
     if (!op.getMatchingBlockArgument(&operand).use_empty() && !sources.count(operand.get()))
-      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand "
-                            << operand.getOperandNumber() << " is not";
+      return op.emitError()
+             << "op 'linalg.generic': operand is not initialised; expected initialised ones, got operand "
+             << operand.getOperandNumber();
   if (auto found = builders.find(op); found != builders.end()) {
     Halide::Func func = found->second(op);
     if (!func.defined())
@@ -345,7 +348,8 @@ LogicalResult Translator::translateParallel(linalg::GenericOp op) {
     OpOperand *init = op.getDpsInitOperand(result);
     AffineMap map = op.getMatchingIndexingMap(init);
     if (map.getNumResults() != op.getNumLoops())
-      return op.emitError() << "op 'linalg.generic' without reduction loops requires every loop to index its outputs";
+      return op.emitError() << "op 'linalg.generic' without reduction loops: unsupported indexing map; expected every "
+                               "loop to index outputs";
     Exprs loops(op.getNumLoops());
     for (unsigned i = 0; i < map.getNumResults(); ++i)
       loops[map.getDimPosition(i)] = dimensionVar(map.getNumResults() - 1 - i);
@@ -372,7 +376,8 @@ LogicalResult Translator::translateReduction(linalg::GenericOp op) {
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   for (OpOperand &init : op.getDpsInitsMutable())
     if (op.getMatchingIndexingMap(&init) != map)
-      return op.emitError() << "op 'linalg.generic' with reduction loops requires outputs of one indexing map";
+      return op.emitError()
+             << "op 'linalg.generic' with reduction loops: several indexing maps; expected outputs of one";
   Halide::Region region;
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     if (kind == utils::IteratorType::reduction)
@@ -385,7 +390,8 @@ LogicalResult Translator::translateReduction(linalg::GenericOp op) {
   Exprs indices(vars.begin(), vars.end()), initial;
   for (Value init : op.getDpsInits()) {
     if (!sources.count(init))
-      return op.emitError() << "op 'linalg.generic' with reduction loops requires initialised outputs";
+      return op.emitError()
+             << "op 'linalg.generic' with reduction loops: output is not initialised; expected initialised ones";
     initial.push_back(read(init, reversed(indices)));
   }
   unsigned inputs = op.getNumDpsInputs();
@@ -429,8 +435,8 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
       if (!other || other.getShape() != type.getShape() || other.getEncoding() != type.getEncoding())
         break;
       if (!sources.count(op.getOperand(next)))
-        return op.emitError() << "kernel function requires results computed by linalg ops, result " << next
-                              << " is not";
+        return op.emitError() << "kernel function: result is not computed; expected results of linalg ops, got result "
+                              << next;
       Expr value = read(op.getOperand(next), reversed(indices));
       values.push_back(value.type().is_bool() ? Halide::cast<uint8_t>(value) : value);
       output.results.push_back(next);
@@ -446,7 +452,7 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
     outputs.push_back(std::move(output));
   }
   if (outputs.empty())
-    return op.emitError() << "kernel function requires at least one result";
+    return op.emitError() << "kernel function: no results; expected at least one";
   return success();
 }
 

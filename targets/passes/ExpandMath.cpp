@@ -399,7 +399,7 @@ class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
     });
     for (Operation *op : ops) {
       if (!op->getResult(0).getType().isF32()) {
-        op->emitOpError() << "has a polynomial for f32, got " << op->getResult(0).getType();
+        op->emitOpError() << "has no polynomial for its type; expected f32, got " << op->getResult(0).getType();
         return signalPassFailure();
       }
       op->getResult(0).replaceAllUsesWith(expand(op));

@@ -253,7 +253,8 @@ TEST(CudaAttentionMma, EndsOfTheSearchSpace) {
 TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
   const std::string text = kernelOf({.depth = 128});
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule requires " + rule), 0U) << refusal(text, &point);
+    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &point);
   };
   expectRule({{"mma_queries", 16}, {"mma_queries_per_warp", 32}}, "32 to 512 threads");
   expectRule({{"mma_queries_per_warp", 16}, {"mma_keys", 128}}, "99 KiB of shared memory");

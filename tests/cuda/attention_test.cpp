@@ -418,7 +418,8 @@ TEST(CudaAttention, EndsOfTheSearchSpace) {
 TEST(CudaAttention, RefusesWhatDoesNotFit) {
   const std::string text = attentionKernel(AttentionCase());
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule requires " + rule), 0U) << refusal(text, &point);
+    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &point);
   };
   expectRule({{"queries", 4}, {"queries_per_thread", 8}}, "32 to 512 threads");
   expectRule({{"queries", 64}, {"queries_per_thread", 4}, {"key_warps", 2}}, "key_warps = 1");

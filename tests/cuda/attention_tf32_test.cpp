@@ -366,7 +366,8 @@ TEST(CudaAttentionTf32, RefusesWhatDoesNotFit) {
   s.depth = 128;
   const std::string text = attentionKernel(s);
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule requires " + rule), 0U) << refusal(text, &point);
+    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &point);
   };
   expectRule({{"mma_queries", 16}, {"mma_queries_per_warp", 32}}, "32 to 512 threads");
   expectRule({{"mma_queries", 64}, {"mma_keys", 64}}, "99 KiB of shared memory");

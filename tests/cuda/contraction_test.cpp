@@ -214,7 +214,8 @@ TEST(CudaContraction, RefusesWhatDoesNotFit) {
   SchedulePoint threads{{"bm", 128}, {"bn", 128}, {"tm", 4}, {"tn", 4}},
       shared{{"bm", 128}, {"bn", 128}, {"tm", 8}, {"tn", 8}, {"bk", 32}};
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("contraction schedule requires " + rule), 0U) << refusal(text, &point);
+    EXPECT_EQ(refusal(text, &point).find("contraction schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &point);
   };
   expectRule(threads, "64 to 512 threads");
   expectRule(shared, "99 KiB of shared memory");

@@ -58,8 +58,9 @@ TEST(CudaHalide, EveryPointOfTheSearchSpace) {
       checkTransposed([&](int64_t m, const std::vector<Tensor> &inputs) { return kernel.run({m}, inputs)[0]; });
     }
   SchedulePoint idle{{"columns", 128}};
-  EXPECT_EQ(refusal(text, &idle), "loops schedule requires no parameter of Halide's without halide, got columns=128 "
-                                  "elements=1 halide=0 threads=256");
+  EXPECT_EQ(refusal(text, &idle),
+            "loops schedule: invalid combination; expected no parameter of Halide's without halide, got columns=128 "
+            "elements=1 halide=0 threads=256");
 }
 
 /// Function names do not depend on what the process has compiled before, and no instruction is an approximation.

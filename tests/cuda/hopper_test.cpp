@@ -337,7 +337,8 @@ TEST(CudaHopper, PartsAreAddedInOneOrder) {
 TEST(CudaHopper, RefusesWhatDoesNotFit) {
   const std::string text = textOf(matrices("f16", weights, "s0", "512", "512"), {{1, 4000}});
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("contraction schedule requires " + rule), 0U) << refusal(text, &point);
+    EXPECT_EQ(refusal(text, &point).find("contraction schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &point);
   };
   expectRule({{"wgmma_bm", 64}}, "64 rows of wgmma_bm at least for each of wgmma_groups");
   expectRule({{"wgmma_bm", 256}, {"wgmma_bn", 256}, {"wgmma_stages", 2}}, "232 registers at most");

@@ -73,9 +73,11 @@ TEST(CudaMma, EndsOfTheSearchSpace) {
 TEST(CudaMma, RefusesWhatDoesNotFit) {
   const std::string text = productKernel("f16", {false, true}, "200", "200", "200");
   SchedulePoint outside{{"mma_bm", 32}, {"mma_wm", 64}}, shared{{"mma_bytes", 128}, {"mma_bm", 128}, {"mma_bn", 128}};
-  EXPECT_NE(refusal(text, &outside).find("contraction schedule requires 64 to 512 threads"), std::string::npos);
+  EXPECT_NE(refusal(text, &outside).find("contraction schedule: invalid combination; expected 64 to 512 threads"),
+            std::string::npos);
   shared.insert({{"mma_wm", 64}, {"mma_wn", 64}});
-  EXPECT_NE(refusal(text, &shared).find("contraction schedule requires 99 KiB of shared memory"), std::string::npos)
+  EXPECT_NE(refusal(text, &shared).find("contraction schedule: invalid combination; expected 99 KiB of shared memory"),
+            std::string::npos)
       << refusal(text, &shared);
 }
 

@@ -54,7 +54,8 @@ TEST_P(CudaPointwise, EveryPointOfTheSearchSpace) {
     kernel.check({29}, randomInputs(text, {29}));
   }
   SchedulePoint wrong{{"threads", 100}};
-  EXPECT_EQ(refusal(text, &wrong), "loops schedule parameter \"threads\" requires one of 64, 128, 256, 512, got 100");
+  EXPECT_EQ(refusal(text, &wrong),
+            "loops schedule parameter \"threads\": unknown value; expected one of 64, 128, 256, 512, got 100");
 }
 
 TEST_P(CudaPointwise, OffsetsBeyond32Bits) {

@@ -227,7 +227,7 @@ TEST(CudaPlacement, SeveralResultsAndScratchThatIsUsedAgain) {
 
 TEST(CudaKernel, RefusesWhatItHasNoCodeFor) {
   EXPECT_EQ(refusal(linearKernel(96, 64, "#kiln.tiled<0, 16>")),
-            "the cuda target requires weights that are stored dense, got #kiln.tiled<0, 16>");
+            "target cuda: unsupported layout of a weight; expected a dense one, got #kiln.tiled<0, 16>");
   KernelText wide({{1, 5}});
   Value d = wide.argument(wide.type({"s0"}, "f64"));
   EXPECT_EQ(refusal(wide.finish({wide.one("p", {d}, d.type, {"a", "a"}, "linalg.yield %x0 : f64")})),
@@ -239,7 +239,7 @@ TEST(CudaKernel, RefusesWhatItHasNoCodeFor) {
   KernelText returned({{1, 5}});
   Value same = returned.argument(returned.type({"s0"}));
   EXPECT_EQ(refusal(returned.finish({same}, "kiln.inplace = array<i64: 0>")),
-            "kiln.inplace requires arguments that are no results");
+            "kiln.inplace: argument is a result; expected arguments that are no results");
 }
 
 } // namespace

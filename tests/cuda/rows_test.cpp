@@ -71,8 +71,8 @@ TEST(CudaRows, EveryPointOfTheSearchSpace) {
       }
   }
   SchedulePoint wrong{{"rows_threads", 64}, {"rows_per_block", 2}};
-  EXPECT_EQ(refusal(softmax("softmax", 33), &wrong),
-            "rows schedule requires rows_per_block = 1 or rows_threads = 32, got rows_per_block=2 rows_threads=64");
+  EXPECT_EQ(refusal(softmax("softmax", 33), &wrong), "rows schedule: invalid combination; expected rows_per_block = 1 "
+                                                     "or rows_threads = 32, got rows_per_block=2 rows_threads=64");
 }
 
 TEST(CudaRows, PresetsFollowTheLength) {

@@ -164,10 +164,12 @@ TEST(CudaStreamK, IsTheTunersChoice) {
 TEST(CudaStreamK, NotBesideASplitDepth) {
   const SchedulePoint point{{"split_k", 2}, {"stream_k", 108}};
   const std::string error = refusal(linearKernel(768, 768, "", 512), &point);
-  EXPECT_EQ(error.find("contraction schedule requires split_k of 1 where stream_k is not 0"), 0U) << error;
+  EXPECT_EQ(error.find("contraction schedule: invalid combination; expected split_k of 1 where stream_k is not 0"), 0U)
+      << error;
   const SchedulePoint other{{"stream_k", 100}};
-  EXPECT_EQ(refusal(linearKernel(768, 768, "", 512), &other),
-            "contraction schedule parameter \"stream_k\" requires one of 0, 108, 132, 216, 264, got 100");
+  EXPECT_EQ(
+      refusal(linearKernel(768, 768, "", 512), &other),
+      "contraction schedule parameter \"stream_k\": unknown value; expected one of 0, 108, 132, 216, 264, got 100");
 }
 
 TEST(CudaStreamK, NoMoreStepsThanNumbersOf32Bits) {

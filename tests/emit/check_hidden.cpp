@@ -10,7 +10,7 @@
 
 int main(int count, char **words) {
   if (count != 2) {
-    std::fputs("kiln_check_hidden requires an archive\n", stderr);
+    std::fputs("kiln_check_hidden: no archive; expected one\n", stderr);
     return 2;
   }
   auto file = llvm::MemoryBuffer::getFile(words[1]);

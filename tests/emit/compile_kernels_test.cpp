@@ -36,7 +36,7 @@ public:
     if (!fault)
       return target.compilerOf(kernel).compile(kernel, symbol, point);
     if (fault == "refuse")
-      return kernel.emitError() << "target requires another kernel";
+      return kernel.emitError() << "target: unsupported kernel; expected another";
     if (fault == "throw")
       throw std::runtime_error("thrown by the target");
     if (fault == "crash") {
@@ -203,7 +203,7 @@ TEST_F(CompileKernels, AKernelAtWhichTheCodeGeneratorCrashesIsCompiledByTheFallb
   for (KernelRequest &request : requests)
     request.target = &mended;
   EXPECT_TRUE(failed(compile(requests))) << "what is refused is refused once";
-  EXPECT_EQ(StringRef(errors).count("target requires another kernel"), 1u) << errors;
+  EXPECT_EQ(StringRef(errors).count("target: unsupported kernel; expected another"), 1u) << errors;
   requests.pop_back();
   std::filesystem::path folder = std::filesystem::temp_directory_path() / ("kiln_fallback_" + std::to_string(getpid()));
   ObjectCache cache(folder.string());
@@ -253,14 +253,14 @@ TEST_F(CompileKernels, NamesWhatFailedInTheOrderOfTheKernels) {
   std::string first;
   for (unsigned workers : {1, 4}) {
     EXPECT_TRUE(failed(compile(requests, {.workers = workers, .secondsLimit = 2})));
-    EXPECT_THAT(errors,
-                ::testing::MatchesRegex("error: kernel \"m_k1\" must be compiled within 2 seconds, and was not\n"
-                                        "Internal error, with words\n"
-                                        "error: the code generator crashed at kernel \"m_k2\": killed by signal "
-                                        "6 [(]Aborted[)]\n"
-                                        "[^\n]*error: target requires another kernel\n(.|\n)*"
-                                        "error: kernel \"m_k4\" cannot be compiled: thrown by the target\n"
-                                        "Warning: k5\n"));
+    EXPECT_THAT(errors, ::testing::MatchesRegex(
+                            "error: kernel \"m_k1\": compilation took too long; expected at most 2 seconds\n"
+                            "Internal error, with words\n"
+                            "error: the code generator crashed at kernel \"m_k2\": killed by signal "
+                            "6 [(]Aborted[)]\n"
+                            "[^\n]*error: target: unsupported kernel; expected another\n(.|\n)*"
+                            "error: kernel \"m_k4\" cannot be compiled: thrown by the target\n"
+                            "Warning: k5\n"));
     EXPECT_EQ(events.size(), 6u) << "the others are tried";
     if (workers == 1)
       first = errors;
@@ -366,7 +366,7 @@ TEST_F(CachedKernels, AreThoseThatCompiled) {
   ObjectCache cache(folder);
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(failed(compile(parse(addKernel("k", 4, 1, "refuse"), "m"), {.cache = &cache})));
-    EXPECT_THAT(errors, HasSubstr("target requires another kernel"));
+    EXPECT_THAT(errors, HasSubstr("target: unsupported kernel; expected another"));
   }
 }
 

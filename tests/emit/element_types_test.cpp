@@ -48,7 +48,7 @@ TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
       for (const Graph &graph : {matrix, stated})
         EXPECT_EQ(refusalOf(graph, cpu, weights), "") << cpu << " " << toString(weights);
   auto refusal = [](const char *got) {
-    return std::string("target cuda requires weights that are stored as they are, f32, got ") + got +
+    return std::string("target cuda: unsupported storage of weights; expected f32, got ") + got +
            " of \"matrix.weight\"";
   };
   EXPECT_EQ(refusalOf(matrix, "cuda", whole), refusal("int8"));
@@ -64,7 +64,8 @@ TEST(ElementTypes, OrderIsForTargetsThatKeepIt) {
   LoweringOptions ordered;
   ordered.ordered = true;
   EXPECT_EQ(refusalOf(matrix, "x86-64-v2", {}, ordered), "");
-  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered), "target cuda has no ordered kernels: --ordered requires a CPU");
+  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered),
+            "target cuda: no batch-invariant kernels; expected a CPU with --ordered");
 }
 
 } // namespace

@@ -19,12 +19,12 @@ std::string wrongWith(std::initializer_list<const char *> entries) {
 TEST(Names, OfFunctionsThatTheCompilerWritesAreTaken) {
   EXPECT_EQ(wrongWith({"forward", "step"}), "");
   for (const char *name : {"state_bytes", "training_bytes", "version", "abi_version"})
-    EXPECT_EQ(wrongWith({"forward", name}), std::string("an entry must not be named \"") + name + "\": net_" + name +
+    EXPECT_EQ(wrongWith({"forward", name}), std::string("entry \"") + name +
+                                                "\": its name is taken; expected another, since net_" + name +
                                                 " is a function of every library");
-  EXPECT_EQ(
-      wrongWith({"forward", "forward_arena_bytes"}),
-      "an entry must not be named \"forward_arena_bytes\": net_forward_arena_bytes says how many bytes the arena of "
-      "entry \"forward\" has");
+  EXPECT_EQ(wrongWith({"forward", "forward_arena_bytes"}),
+            "entry \"forward_arena_bytes\": its name is taken; expected another, since net_forward_arena_bytes says "
+            "how many bytes the arena of entry \"forward\" has");
   EXPECT_EQ(wrongWith({"forward", "other_arena_bytes"}), "");
 }
 

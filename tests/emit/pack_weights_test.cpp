@@ -113,7 +113,8 @@ TEST(PackWeights, OfAGgufFile) {
             "file \"m.gguf\": model requires tensor \"b\" of shape [3] and type F32, F16 or BF16, got none");
   for (const char *line : {"a b c", "a b 2 3", "a =0 2", "a b -1"})
     EXPECT_EQ(packed("m.gguf", image, std::string("x y\n") + line).first,
-              std::string("line 2 of \"FOLDER/names\" requires FROM, FROM TO, FROM TO HEADS or FROM =0, got \"") +
+              std::string(
+                  "line 2 of \"FOLDER/names\": wrong form; expected FROM, FROM TO, FROM TO HEADS or FROM =0, got \"") +
                   line + "\"");
 }
 

@@ -58,7 +58,7 @@ TEST(Staging, TheHeaderSaysWhatADeviceDoesNotCheck) {
   ModelInterface model;
   model.name = "staged";
   model.entries.push_back(stagedEntry());
-  const std::string words = "With KILN_DEVICE_POINTERS values are not checked";
+  const std::string words = "With KILN_DEVICE_POINTERS, values are not checked";
   const std::vector<Variant> host = {variantOf(KILN_MEMORY_HOST, 0, 0, 0, 0)},
                              device = {variantOf(KILN_MEMORY_DEVICE, 0, 0, 0, 320)};
   EXPECT_EQ(writeCHeader(model, host).find(words), std::string::npos);
@@ -80,7 +80,7 @@ TEST(Staging, OnlyTheHeaderOfADeviceHasItsFunctions) {
     EXPECT_EQ(writeCxxHeader(model, host).find(method), std::string::npos);
     EXPECT_NE(writeCxxHeader(model, both).find(method), std::string::npos);
   }
-  const std::string words = "but that a GPU's driver may in a first call";
+  const std::string words = "except that a GPU's driver may allocate in first calls";
   EXPECT_EQ(writeCHeader(model, host).find(words), std::string::npos);
   EXPECT_NE(writeCHeader(model, both).find(words), std::string::npos);
 }

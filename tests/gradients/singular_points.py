@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes singular_points.inc: gradients by PyTorch's autograd in f64 at poles, kinks and ties of functions.
+"""Writes singular_points.inc: gradients from PyTorch's autograd in f64 at poles, kinks and ties of functions.
 
 singular_points.py > singular_points.inc, with PyTorch 1.13 or later. The output is deterministic.
 """
@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 inf, nan = float("inf"), float("nan")
-GRADIENTS = (1.0, 0.0, -2.0)  # of the result
+GRADIENTS = (1.0, 0.0, -2.0)  # gradients of the result
 EVERYWHERE = (0.0, 1.0, -1.0, 2.0, inf, -inf, nan)
 
 UNARY = {
@@ -89,7 +89,8 @@ def gradients(f, dy, *operands):
 
 
 print("// SPDX-License-Identifier: Apache-2.0")
-print("// Written by singular_points.py: operation, operands, gradient of the result, gradients of the operands.")
+print("// Written by singular_points.py. Each row lists an operation, its operands, the gradient of its result, and the")
+print("// gradients of its operands.")
 print("// clang-format off")
 for name, (f, points) in UNARY.items():
     for x in points:

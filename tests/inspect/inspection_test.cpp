@@ -72,11 +72,12 @@ std::string changed(llvm::StringRef from, llvm::StringRef to) {
 }
 
 TEST(Inspection, RefusesNumbersThatAreNone) {
-  for (auto [from, to, words] : {std::tuple(R"("packed_bytes": 192)", R"("packed_bytes": -1)", "2^53 at manifest"),
-                                 {R"("operations": 1000)", R"("operations": 1e999)", "1e30 at manifest"},
-                                 {R"("plan_bytes": 320)", R"("plan_bytes": 8)", "entry forward requires a plan of"},
-                                 {R"("stored_bytes": 8)", R"("stored_bytes": 9007199254740992)",
-                                  "weight h.{}.w requires at most 2^53 bytes, got 3 copies of"}})
+  for (auto [from, to, words] :
+       {std::tuple(R"("packed_bytes": 192)", R"("packed_bytes": -1)", "2^53 at manifest"),
+        {R"("operations": 1000)", R"("operations": 1e999)", "1e30 at manifest"},
+        {R"("plan_bytes": 320)", R"("plan_bytes": 8)", "entry forward: plan is too small; expected at least"},
+        {R"("stored_bytes": 8)", R"("stored_bytes": 9007199254740992)",
+         "weight h.{}.w: too large; expected at most 2^53 bytes, got 3 copies of"}})
     EXPECT_NE(problem(readManifest(changed(from, to), "a.json")).find(words), std::string::npos)
         << problem(readManifest(changed(from, to), "a.json"));
 }
@@ -112,8 +113,9 @@ TEST(Inspection, RefusesTimesThatDoNotFit) {
             "\"t.json\": the library has no entry \"back\"; nearest: forward");
   EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_7", "seconds": 1}]})"),
             "\"t.json\": entry \"forward\" calls no kernel \"linear_7\"; nearest: linear_0, norm_1");
-  EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_0", "seconds": 1}]})"),
-            "\"t.json\" requires a time for each kernel of entry \"forward\", \"norm_1\" has none");
+  EXPECT_EQ(
+      refuse(R"({"kernels": [{"entry": "forward", "name": "linear_0", "seconds": 1}]})"),
+      "\"t.json\": kernel without a time; expected one for each kernel of entry \"forward\", got none for \"norm_1\"");
   EXPECT_NE(refuse("[]").find("\"t.json\" is no table of times: "), std::string::npos);
 }
 
@@ -137,9 +139,9 @@ TEST(Inspection, TakesExtentsOfTimes) {
       << printWords(tiny);
   const std::pair<const char *, const char *> wrong[] = {
       {R"({"entries": [{"name": "a", "extents": "rows"}], "kernels": []})",
-       "\"t.json\": extents of entry \"a\": expected NAME=VALUE, got \"rows\""},
+       "\"t.json\": dimensions of entry \"a\": wrong form; expected NAME=VALUE, got \"rows\""},
       {R"({"entries": [{"name": "a", "extents": "rows=2"}, {"name": "b", "extents": "rows=4"}], "kernels": []})",
-       "\"t.json\": extent \"rows\" of entry \"b\": expected 2 as of others, got 4"},
+       "\"t.json\": dimension \"rows\" of entry \"b\": several sizes; expected 2 as of others, got 4"},
   };
   for (const auto &[text, words] : wrong)
     EXPECT_EQ(llvm::toString(extentsOfTimes(text, "t.json").takeError()), words);

@@ -66,9 +66,9 @@ TEST(Job, SeesTheMemoryOfItsParentAndChangesItsOwn) {
 
 TEST(Job, Fails) {
   JobResult result =
-      runJob(job([]() -> Bytes { return llvm::createStringError("schedule requires a row, got none"); }));
+      runJob(job([]() -> Bytes { return llvm::createStringError("schedule: no row; expected one, got none"); }));
   EXPECT_EQ(result.outcome, JobOutcome::Failed);
-  EXPECT_EQ(result.error, "schedule requires a row, got none");
+  EXPECT_EQ(result.error, "schedule: no row; expected one, got none");
   EXPECT_EQ(result.bytes, "");
 }
 
@@ -85,9 +85,9 @@ TEST(Job, RunsHere) {
   EXPECT_EQ(result.outcome, JobOutcome::Done);
   EXPECT_EQ(result.bytes, "42");
   EXPECT_EQ(value, 42);
-  result = runHere(job([]() -> Bytes { return llvm::createStringError("schedule requires a row, got none"); }));
+  result = runHere(job([]() -> Bytes { return llvm::createStringError("schedule: no row; expected one, got none"); }));
   EXPECT_EQ(result.outcome, JobOutcome::Failed);
-  EXPECT_EQ(result.error, "schedule requires a row, got none");
+  EXPECT_EQ(result.error, "schedule: no row; expected one, got none");
   result = runHere(job([]() -> Bytes { throw std::runtime_error("thrown"); }));
   EXPECT_EQ(result.outcome, JobOutcome::Failed);
   EXPECT_EQ(result.error, "thrown");

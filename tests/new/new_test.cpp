@@ -257,7 +257,7 @@ TEST(New, ReadsHowTextsArePooled) {
   Checkpoint maximum("minilm");
   fs::create_directory(maximum.options.folder / "1_Pooling");
   maximum.write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
-  EXPECT_EQ(maximum.create(), "refused: config.json: pooling_mode_max_tokens requires false, got true");
+  EXPECT_EQ(maximum.create(), "refused: config.json: pooling_mode_max_tokens: wrong value; expected false, got true");
 }
 
 // Class names become C++ string literals.
@@ -277,91 +277,106 @@ struct NearMiss {
 };
 
 const NearMiss nearMisses[] = {
-    {"gpt2", R"({"model_type": "gtp2"})", "config.json: model_type requires one of bert, clip, "},
-    {"gpt2", R"({"model_type": "gtp2"})", "; near: gpt2, got \"gtp2\""},
-    {"gpt2", R"({"model_type": null})", "config.json: model_type requires one of bert, "},
+    {"gpt2", R"({"model_type": "gtp2"})", "config.json: model_type: wrong value; expected one of bert, clip, "},
+    {"gpt2", R"({"model_type": "gtp2"})", ", got \"gtp2\"; near: gpt2"},
+    {"gpt2", R"({"model_type": null})", "config.json: model_type: wrong value; expected one of bert, "},
     {"gpt2", R"({"model_type": 7})", "roberta, t5, vit, whisper, got 7"},
     {"gpt2", R"({"architectures": ["GPT2DoubleHeadsModel"]})",
-     "architectures requires GPT2LMHeadModel, got [\"GPT2DoubleHeadsModel\"]"},
-    {"gpt2", R"({"architectures": []})", "architectures requires one name, got []"},
-    {"gpt2", R"({"n_layer": 0})", "n_layer requires a whole number from 1 to 4096, got 0"},
-    {"gpt2", R"({"n_layer": -3})", "n_layer requires a whole number from 1 to 4096, got -3"},
-    {"gpt2", R"({"n_layer": 2.5})", "n_layer requires a whole number from 1 to 4096, got 2.5"},
-    {"gpt2", R"({"n_layer": "2"})", "n_layer requires a whole number from 1 to 4096, got \"2\""},
-    {"gpt2", R"({"n_embd": 18446744073709551615})", "n_embd requires a whole number from 1 to 1048576, got 18446744"},
-    {"gpt2", R"({"n_head": 5})", "n_head requires a part of the width 32, got 5"},
-    {"gpt2", R"({"layer_norm_epsilon": 0})", "layer_norm_epsilon requires a number from 1e-20 to 1, got 0"},
-    {"gpt2", R"({"activation_function": "gelu_mew"})", "; near: gelu_new, got \"gelu_mew\""},
+     "architectures: wrong value; expected GPT2LMHeadModel, got [\"GPT2DoubleHeadsModel\"]"},
+    {"gpt2", R"({"architectures": []})", "architectures: wrong value; expected one name, got []"},
+    {"gpt2", R"({"n_layer": 0})", "n_layer: wrong value; expected an integer from 1 to 4096, got 0"},
+    {"gpt2", R"({"n_layer": -3})", "n_layer: wrong value; expected an integer from 1 to 4096, got -3"},
+    {"gpt2", R"({"n_layer": 2.5})", "n_layer: wrong value; expected an integer from 1 to 4096, got 2.5"},
+    {"gpt2", R"({"n_layer": "2"})", "n_layer: wrong value; expected an integer from 1 to 4096, got \"2\""},
+    {"gpt2", R"({"n_embd": 18446744073709551615})",
+     "n_embd: wrong value; expected an integer from 1 to 1048576, got 18446744"},
+    {"gpt2", R"({"n_head": 5})", "n_head: wrong value; expected a divisor of the width 32, got 5"},
+    {"gpt2", R"({"layer_norm_epsilon": 0})",
+     "layer_norm_epsilon: wrong value; expected a number from 1e-20 to 1, got 0"},
+    {"gpt2", R"({"activation_function": "gelu_mew"})", ", got \"gelu_mew\"; near: gelu_new"},
     {"gpt2", R"({"scale_attn_by_inverse_layer_idx": true})",
-     "scale_attn_by_inverse_layer_idx requires false, got true"},
-    {"gpt2", R"({"is_encoder_decoder": true})", "is_encoder_decoder requires false, got true"},
+     "scale_attn_by_inverse_layer_idx: wrong value; expected false, got true"},
+    {"gpt2", R"({"is_encoder_decoder": true})", "is_encoder_decoder: wrong value; expected false, got true"},
     {"gpt2", R"({"n_embed": 32})",
      "config.json: n_embed is not known for such a model, and may change what it computes; near: n_embd"},
-    {"gpt2", R"({"n_layer": 3})", "the checkpoint requires a tensor \"h.2.mlp.c_fc.weight\" of [32, 128]"},
+    {"gpt2", R"({"n_layer": 3})", "checkpoint: tensor is missing; expected \"h.2.mlp.c_fc.weight\" of [32, 128]"},
     {"gpt2", R"({"vocab_size": 68})",
-     "the checkpoint's tensor \"wte.weight\" requires the shape [68, 32] by config.json, got [67, 32]"},
+     "the checkpoint's tensor \"wte.weight\": wrong shape; expected [68, 32] by config.json, got [67, 32]"},
     {"llama", R"({"rope_scaling": {"factor": 8.0, "type": "yam"}})",
-     "config.json: rope_scaling.type requires one of \"default\", \"dynamic\", \"linear\", \"llama3\", \"yarn\"; near: "
-     "yarn"},
+     "config.json: rope_scaling.type: wrong value; expected one of \"default\", \"dynamic\", \"linear\", \"llama3\", "
+     "\"yarn\", got \"yam\"; near: yarn"},
     {"yarn", R"({"rope_scaling": {"beta_slow": 4}})",
-     "config.json: rope_scaling.beta_fast requires more than beta_slow"},
+     "config.json: rope_scaling.beta_fast: wrong value; expected more than beta_slow"},
     {"yarn", R"({"rope_scaling": {"attn_factor": 1}})",
      "config.json: rope_scaling.attn_factor is not known for such a model"},
     {"llama", R"({"rope_scaling": {"rope_type": "linear", "factor": 0.5}})",
-     "config.json: rope_scaling.factor requires a number from 1 to 1000000, got 0.5"},
+     "config.json: rope_scaling.factor: wrong value; expected a number from 1 to 1000000, got 0.5"},
     {"llama3", R"({"rope_scaling": {"high_freq_factor": 1.0}})",
-     "config.json: rope_scaling.high_freq_factor requires more than low_freq_factor, got 1.0"},
+     "config.json: rope_scaling.high_freq_factor: wrong value; expected more than low_freq_factor, got 1.0"},
     {"llama", R"({"rope_parameters": {"rope_theta": 10000, "rope_type": "longrope"}})",
-     "config.json: rope_parameters.rope_type requires one of \"default\", \"dynamic\", \"linear\", "
+     "config.json: rope_parameters.rope_type: wrong value; expected one of \"default\", \"dynamic\", \"linear\", "
      "\"llama3\", \"yarn\", got \"longrope\""},
     {"llama", R"({"rope_parameters": {"rope_theta": 10000, "factor": 4}})",
      "config.json: rope_parameters.factor is not known for such a model"},
-    {"llama", R"({"rope_parameters": 5})", "config.json: rope_parameters requires an object, got 5"},
-    {"llama", R"({"hidden_act": "gelu"})", "hidden_act requires one of \"silu\", \"swish\"; near: silu, got \"gelu\""},
-    {"llama", R"({"hidden_act": ["silu"]})", "hidden_act requires one of \"silu\", \"swish\", got [\"silu\"]"},
-    {"llama", R"({"tie_word_embeddings": 1})", "tie_word_embeddings requires true or false, got 1"},
-    {"qwen2", R"({"tie_word_embeddings": false})", "the checkpoint requires a tensor \"lm_head.weight\" of [67, 32]"},
-    {"llama", R"({"hidden_size": null})", "hidden_size requires a whole number from 1 to 1048576, got nothing"},
-    {"llama", R"({"num_key_value_heads": 3})", "num_key_value_heads requires a part of the 4 heads, got 3"},
-    {"llama", R"({"head_dim": 7})", "head_dim requires an even number of at most 256, got 7"},
+    {"llama", R"({"rope_parameters": 5})", "config.json: rope_parameters: wrong value; expected an object, got 5"},
+    {"llama", R"({"hidden_act": "gelu"})",
+     "hidden_act: wrong value; expected one of \"silu\", \"swish\", got \"gelu\"; near: silu"},
+    {"llama", R"({"hidden_act": ["silu"]})",
+     "hidden_act: wrong value; expected one of \"silu\", \"swish\", got [\"silu\"]"},
+    {"llama", R"({"tie_word_embeddings": 1})", "tie_word_embeddings: wrong value; expected true or false, got 1"},
+    {"qwen2", R"({"tie_word_embeddings": false})",
+     "checkpoint: tensor is missing; expected \"lm_head.weight\" of [67, 32]"},
+    {"llama", R"({"hidden_size": null})",
+     "hidden_size: wrong value; expected an integer from 1 to 1048576, got nothing"},
+    {"llama", R"({"num_key_value_heads": 3})",
+     "num_key_value_heads: wrong value; expected a divisor of the 4 heads, got 3"},
+    {"llama", R"({"head_dim": 7})", "head_dim: wrong value; expected an even number of at most 256, got 7"},
     {"llama", R"({"sliding_window": 4096})", "sliding_window is not known for such a model"},
-    {"llama", R"({"quantization_config": {"quant_method": "gptq"}})", "quantization_config requires null"},
+    {"llama", R"({"quantization_config": {"quant_method": "gptq"}})",
+     "quantization_config: wrong value; expected null"},
     {"qwen3", R"({"layer_types": ["full_attention", "sliding_attention"]})",
-     "layer_types requires \"full_attention\" of every layer, got"},
-    {"phi", R"({"partial_rotary_factor": 0.1})", "partial_rotary_factor requires an even part of heads of 8, got 0.1"},
+     "layer_types: wrong value; expected \"full_attention\" of every layer, got"},
+    {"phi", R"({"partial_rotary_factor": 0.1})",
+     "partial_rotary_factor: wrong value; expected an even part of heads of 8, got 0.1"},
     {"phi", R"({"rope_parameters": {"partial_rotary_factor": 0.2}})",
-     "config.json: rope_parameters.partial_rotary_factor requires an even part of heads of 8, got 0.2"},
+     "config.json: rope_parameters.partial_rotary_factor: wrong value; expected an even part of heads of 8, got 0.2"},
     {"phi", R"({"rope_scaling": {"type": "linear", "factor": 2}})",
-     "config.json: rope_scaling.type requires one of \"default\", \"dynamic\", got \"linear\""},
-    {"phi", R"({"qk_layernorm": true})", "qk_layernorm requires false, got true"},
+     "config.json: rope_scaling.type: wrong value; expected one of \"default\", \"dynamic\", got \"linear\""},
+    {"phi", R"({"qk_layernorm": true})", "qk_layernorm: wrong value; expected false, got true"},
     {"bert", R"({"position_embedding_type": "relative_key"})",
-     "position_embedding_type requires \"absolute\", got \"relative_key\""},
-    {"bert", R"({"hidden_act": "gelu_neu"})", "; near: gelu_new, got \"gelu_neu\""},
+     "position_embedding_type: wrong value; expected \"absolute\", got \"relative_key\""},
+    {"bert", R"({"hidden_act": "gelu_neu"})", ", got \"gelu_neu\"; near: gelu_new"},
     {"bert", R"({"architectures": ["BertForQuestionAnswering"]})",
-     "architectures requires BertModel, BertForMaskedLM, BertForSequenceClassification or BertForTokenClassification, "
+     "architectures: wrong value; expected BertModel, BertForMaskedLM, BertForSequenceClassification or "
+     "BertForTokenClassification, "
      "got"},
-    {"roberta", R"({"max_position_embeddings": 2})", "max_position_embeddings requires more than 2 rows, got 2"},
+    {"roberta", R"({"max_position_embeddings": 2})",
+     "max_position_embeddings: wrong value; expected more than 2 rows, got 2"},
     {"t5", R"({"feed_forward_proj": "gated-silu"})",
-     "feed_forward_proj requires one of \"relu\", \"gated-gelu\"; near: gated-gelu, got \"gated-silu\""},
-    {"t5", R"({"is_encoder_decoder": false})", "is_encoder_decoder requires true, got false"},
-    {"clip", R"({"vision_config": {"num_channels": 1}})", "config.json: vision_config.num_channels requires 3, got 1"},
-    {"clip", R"({"text_config": 5})", "config.json: text_config requires an object, got 5"},
+     "feed_forward_proj: wrong value; expected one of \"relu\", \"gated-gelu\", got \"gated-silu\"; near: gated-gelu"},
+    {"t5", R"({"is_encoder_decoder": false})", "is_encoder_decoder: wrong value; expected true, got false"},
+    {"clip", R"({"vision_config": {"num_channels": 1}})",
+     "config.json: vision_config.num_channels: wrong value; expected 3, got 1"},
+    {"clip", R"({"text_config": 5})", "config.json: text_config: wrong value; expected an object, got 5"},
     {"clip", R"({"text_config": {"hidden_size": 33}})",
-     "config.json: text_config.num_attention_heads requires a part of the width 33, got 4"},
+     "config.json: text_config.num_attention_heads: wrong value; expected a divisor of the width 33, got 4"},
     {"whisper", R"({"activation_function": "relu"})",
-     "activation_function requires \"gelu\"; near: gelu, got \"relu\""},
-    {"whisper", R"({"encoder_attention_heads": 5})", "encoder_attention_heads requires a part of the width 32, got 5"},
-    {"whisper", R"({"scale_embedding": true})", "scale_embedding requires false, got true"},
+     "activation_function: wrong value; expected \"gelu\", got \"relu\"; near: gelu"},
+    {"whisper", R"({"encoder_attention_heads": 5})",
+     "encoder_attention_heads: wrong value; expected a divisor of the width 32, got 5"},
+    {"whisper", R"({"scale_embedding": true})", "scale_embedding: wrong value; expected false, got true"},
     {"whisper", R"({"max_source_positions": 9})",
-     "tensor \"model.encoder.embed_positions.weight\" requires the shape [9, 32] by config.json, got [8, 32]"},
-    {"whisper", R"({"num_mel_bins": 128})", "preprocessor_config.json: feature_size requires 128, got 80"},
+     "tensor \"model.encoder.embed_positions.weight\": wrong shape; expected [9, 32] by config.json, got [8, 32]"},
+    {"whisper", R"({"num_mel_bins": 128})",
+     "preprocessor_config.json: feature_size: wrong value; expected 128, got 80"},
     {"whisper", R"({"decoder_layers": 3})",
-     "requires a tensor \"model.decoder.layers.2.encoder_attn.k_proj.weight\" of [32, 32]"},
+     "tensor is missing; expected \"model.decoder.layers.2.encoder_attn.k_proj.weight\" of [32, 32]"},
     {"whisper", R"({"architectures": ["WhisperForAudioClassification"]})",
-     "architectures requires WhisperForConditionalGeneration, got"},
-    {"vit", R"({"patch_size": 5})", "patch_size requires a part of the image's 16, got 5"},
-    {"vit", R"({"num_channels": 2})", "num_channels requires 1 or 3, got 2"},
-    {"deit", R"({"architectures": ["DeiTForMaskedImageModeling"]})", "architectures requires DeiTModel or DeiTFor"},
+     "architectures: wrong value; expected WhisperForConditionalGeneration, got"},
+    {"vit", R"({"patch_size": 5})", "patch_size: wrong value; expected a divisor of the image's 16, got 5"},
+    {"vit", R"({"num_channels": 2})", "num_channels: wrong value; expected 1 or 3, got 2"},
+    {"deit", R"({"architectures": ["DeiTForMaskedImageModeling"]})",
+     "architectures: wrong value; expected DeiTModel or DeiTFor"},
 };
 
 TEST(New, SaysWhatItCannotBuild) {
@@ -385,8 +400,9 @@ TEST(New, KnowsFieldsThatChangeNothing) {
     Checkpoint checkpoint(name);
     EXPECT_EQ(checkpoint.create(json::parse(fields)), "");
   }
-  EXPECT_NE(Checkpoint("qwen2").create(json::parse(R"({"use_mrope": true})")).find("use_mrope requires false"),
-            std::string::npos);
+  EXPECT_NE(
+      Checkpoint("qwen2").create(json::parse(R"({"use_mrope": true})")).find("use_mrope: wrong value; expected false"),
+      std::string::npos);
 }
 
 TEST(New, LeavesOutAKeyIfAskedTo) {
@@ -414,7 +430,7 @@ TEST(New, SaysWhatIsWrongWithFiles) {
   for (const std::string &text : {std::string(), std::string("{\"n_layer\": "), std::string(100000, '['),
                                   std::string("{\"a\": \"\xff\"}"), std::string("\0\1", 2)})
     expect("config.json: no JSON", [&](Checkpoint &c) { c.write("config.json", text); });
-  expect("config.json: the file requires an object", [](Checkpoint &c) { c.write("config.json", "[1, 2]"); });
+  expect("config.json: no JSON object; expected one", [](Checkpoint &c) { c.write("config.json", "[1, 2]"); });
   expect("has no model.safetensors", [](Checkpoint &c) { fs::remove(c.options.folder / "model.safetensors"); });
   expect("pytorch_model.bin is not read: save the model as safetensors", [](Checkpoint &c) {
     fs::rename(c.options.folder / "model.safetensors", c.options.folder / "pytorch_model.bin");
@@ -428,12 +444,12 @@ TEST(New, SaysWhatIsWrongWithFiles) {
   expect("model-00001-of-00002.safetensors", [](Checkpoint &c) {
     c.write("model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
   });
-  expect("weight_map requires names of files, got 5",
+  expect("weight_map: wrong value; expected names of files, got 5",
          [](Checkpoint &c) { c.write("model.safetensors.index.json", R"({"weight_map": {"a": 5}})"); });
-  expect("weight_map requires tensors with their files, got {}",
+  expect("weight_map: wrong value; expected tensors with their files, got {}",
          [](Checkpoint &c) { c.write("model.safetensors.index.json", R"({"weight_map": {}})"); });
   for (const char *name : {"9lives", "my-model", "support", "kiln"})
-    expect("--name requires an identifier", [&](Checkpoint &c) { c.options.name = name; });
+    expect("--name: no identifier, or taken; expected an identifier", [&](Checkpoint &c) { c.options.name = name; });
   expect("is there already, and is not an empty directory", [](Checkpoint &c) {
     fs::create_directory(c.options.out);
     writeText(c.options.out / "mine", "");

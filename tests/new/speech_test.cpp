@@ -56,7 +56,8 @@ TEST(Speech, ReadsWaveFiles) {
 }
 
 TEST(Speech, SaysWhatIsWrongWithAWaveFile) {
-  const std::string wanted = "speech.wav\" requires PCM of 1 channel, 16000 samples a second, 16 bits, got ";
+  const std::string wanted =
+      "speech.wav\": unsupported format; expected PCM of 1 channel, 16000 samples a second, 16 bits, got ";
   auto expect = [](const std::string &bytes, const std::string &words) {
     const std::string got = read(bytes);
     EXPECT_NE(got.find(words), got.npos) << got << "\nwanted: " << words;

@@ -75,10 +75,10 @@ TEST(Bench, InspectTakesItsExtents) {
 
 TEST(Bench, RefusesWhatTheModelDoesNotHave) {
   const std::pair<std::string, std::string> cases[] = {
-      {"--extent rows=21", "encode requires rows in [1, 20], got 21"},
-      {"--extent columns=2", "the model has no extent \"columns\"; nearest: rows"},
-      {"--extent rows", "an extent must be given as NAME=VALUE, got \"rows\""},
-      {"--extent rows=1 rows=2", "--extent requires one value of rows, got 2"},
+      {"--extent rows=21", "encode: rows is out of range; expected one in [1, 20], got 21"},
+      {"--extent columns=2", "the model has no dimension \"columns\"; nearest: rows"},
+      {"--extent rows", "--extent: wrong form; expected NAME=VALUE, got \"rows\""},
+      {"--extent rows=1 rows=2", "--extent: several values of rows; expected one, got 2"},
       {"--entry encode --entry cycel", "the model has no entry \"cycel\" that can be timed; nearest: cycle, encode"},
       {"--entry decode", "the model has no entry \"decode\" that can be timed; nearest: encode, cycle"},
       {"--target wasm32", "this machine does not run wasm32"},

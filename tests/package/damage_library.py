@@ -57,7 +57,7 @@ def main(folder, name):
                            f"{folder}/lib{name}.a", "-lm", "-o", program])
     status, lines = run(program)
     if status != 0:
-        sys.exit(f"the library as it is requires a status of 0, got {status}: {lines}")
+        sys.exit(f"the undamaged library: wrong status; expected 0, got {status}: {lines}")
     prefix = f"{name}_{lines[0].replace('-', '_')}_"
     where = sections(program)
     intact = program.read_bytes()
@@ -90,7 +90,7 @@ def main(folder, name):
     if not functions or not weights:
         sys.exit(f"functions and embedded weights were to be found, got {functions} and {weights}")
     if failures:
-        sys.exit(f"a self-test requires to find all damage, and did not find: {failures}")
+        sys.exit(f"self-test: damage not found; expected all to be found, got none for {failures}")
     print(f"{functions} functions and {weights} copies of the weights: all damage was found")
 
 

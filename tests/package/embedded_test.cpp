@@ -180,9 +180,9 @@ TEST(EmbeddedWeights, ThatCannotBeReadAreAnError) {
   } const cases[] = {
       {"/nowhere.safetensors", "cannot open weight file \"/nowhere.safetensors\""},
       {(folder.path / "pair.safetensors").string(), "safetensors"},
-      {"a.gguf --quantized gptq", "--quantized requires a safetensors file, got \"a.gguf\""},
+      {"a.gguf --quantized gptq", "--quantized: wrong kind of file; expected safetensors, got \"a.gguf\""},
       {"a.safetensors --renames b", "cannot read the renames \"b\""},
-      {"a.safetensors --rename b", "a rename must be given as FROM=TO"},
+      {"a.safetensors --rename b", "--rename: wrong form; expected FROM=TO"},
   };
   for (const auto &wrong : cases) {
     const Result result = run(command + wrong.arguments);

@@ -62,14 +62,14 @@ TEST(Cluster, RefusesWhatIsNoMachine) {
   const std::pair<std::pair<const char *, const char *>, const char *> cases[] = {
       {{"{", "nothing"}, "\"x.json\" describes no machine: "},
       {{"\"latency\": 1e-6", "\"delay\": 1e-6"}, "missing value at machine.node.latency"},
-      {{"\"latency\": 1e-6", "\"latency\": -1"}, "a link requires a latency of at least 0"},
+      {{"\"latency\": 1e-6", "\"latency\": -1"}, "link: value is out of range; expected a latency of at least 0"},
       {{"1e11},", "0},"}, "and a fraction in (0, 1]"},
-      {{"\"fraction\": 0.5}", "\"fraction\": 1.5}"}, "a link requires"},
+      {{"\"fraction\": 0.5}", "\"fraction\": 1.5}"}, "link: value is out of range; expected"},
       {{"\"fraction\": 0.5,", "\"fraction\": 0,"},
-       "a device requires peaks and memory above 0, and fractions in (0, 1]"},
-      {{"\"f16\": 1e12, \"f32\": 5e11", ""}, "a device requires peaks"},
-      {{"5e11", "0"}, "a device requires peaks"},
-      {{"\"devices_in_node\": 8", "\"devices_in_node\": 0"}, "requires at least 1"},
+       "device: value is out of range; expected peaks and memory above 0, and fractions in (0, 1]"},
+      {{"\"f16\": 1e12, \"f32\": 5e11", ""}, "device: value is out of range; expected peaks"},
+      {{"5e11", "0"}, "device: value is out of range; expected peaks"},
+      {{"\"devices_in_node\": 8", "\"devices_in_node\": 0"}, "too few devices; expected at least 1"},
       {{"\"source\": \"made up\",", ""}, "missing value at machine.source"},
   };
   for (const auto &[change, words] : cases)

@@ -101,7 +101,7 @@ TEST(Library, RefusesWhatIsNone) {
     return costs ? "" : llvm::toString(costs.takeError());
   };
   EXPECT_EQ(problem({.type = "f16"}), "d has no peak of f16; it has: f32");
-  EXPECT_EQ(problem({.interleave = 2}), "parts of stages require at least 2 stages, got 1");
+  EXPECT_EQ(problem({.interleave = 2}), "--interleave: too few pipeline stages; expected at least 2, got 1");
 }
 
 Inspection readLibrary(const std::string &folder, const std::string &name) {
@@ -160,9 +160,11 @@ TEST(ScaleCommand, SaysWhatIsWrong) {
       {" --machine /nonexistent.json", "error: cannot read \"/nonexistent.json\": No such file or directory"},
       {machine + " --type f64", "error: A100 has no peak of f64; it has: f16, f32"},
       {machine + " --stages 0", "--stages: Value 0 not in range"},
-      {machine + " --extent rows=21", "error: extent \"rows\" requires a value in [1, 20], got 21"},
-      {machine + " --extent columns=2", "error: no entry has an extent \"columns\"; nearest: "},
-      {machine + " --extent rows=2 --extent rows=3", "error: --extent requires one value of \"rows\", got 2"},
+      {machine + " --extent rows=21",
+       "error: dimension \"rows\": size is out of range; expected one in [1, 20], got 21"},
+      {machine + " --extent columns=2", "error: no entry has a dimension \"columns\"; nearest: "},
+      {machine + " --extent rows=2 --extent rows=3",
+       "error: --extent: several values of \"rows\"; expected one, got 2"},
   };
   for (const auto &[arguments, words] : cases) {
     const testing::Result result = run(PAIR_GENERATOR " scale --target x86-64-v2" + arguments);

@@ -226,7 +226,7 @@ TEST(Choose, MachinesOfTheInstructionSet) {
   EXPECT_EQ(problem(lines, "c3"),
             "the tuning file has no machine \"c3\"; it has: " + old + ", " + laptop + ", " + desk);
   EXPECT_EQ(problem("", "c3"), "the tuning file has no machine \"c3\"; it has: none");
-  EXPECT_EQ(problem(lines, "l3"), "machine \"l3\" requires more of its name, it may be: " + laptop + ", " + desk);
+  EXPECT_EQ(problem(lines, "l3"), "machine \"l3\": its name is ambiguous; expected one of: " + laptop + ", " + desk);
 }
 
 TEST(Choose, DoesNotDependOnTheSequenceOfLines) {

@@ -230,11 +230,11 @@ TEST_P(Contraction, PointsThatBreakARule) {
     std::string error = compileError(text, &point, GetParam());
     EXPECT_NE(error.find(words), std::string::npos) << error;
   };
-  expectError({{"m", 12}}, "contraction schedule requires m * n / ");
-  expectError({{"order", 1}}, "requires rows outside of columns (order=1) with whole depths, tasks of rows");
-  expectError({{"split", 2}, {"rows_block", 0}}, "requires tasks of rows (split=1, 2) with blocks of rows");
-  expectError({{"split", 1}, {"rows_block", 64}, {"task", 2}}, "requires several column tiles a task (task) with");
-  expectError({{"k_block", 7}}, "\"k_block\" requires one of");
+  expectError({{"m", 12}}, "contraction schedule: invalid combination; expected m * n / ");
+  expectError({{"order", 1}}, "; expected rows outside of columns (order=1) with whole depths, tasks of rows");
+  expectError({{"split", 2}, {"rows_block", 0}}, "; expected tasks of rows (split=1, 2) with blocks of rows");
+  expectError({{"split", 1}, {"rows_block", 64}, {"task", 2}}, "; expected several column tiles a task (task) with");
+  expectError({{"k_block", 7}}, "\"k_block\": unknown value; expected one of");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Contraction, ::testing::ValuesIn(runnableTargets()),

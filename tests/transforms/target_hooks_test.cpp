@@ -110,7 +110,7 @@ TEST_F(TargetHooksTest, PolynomialsRefuseOtherTypes) {
   PassManager passes(&context);
   kd::addExpandMath(passes);
   EXPECT_TRUE(failed(passes.run(*module)));
-  EXPECT_EQ(words, "'math.tanh' op has a polynomial for f32, got 'f64'");
+  EXPECT_EQ(words, "'math.tanh' op has no polynomial for its type; expected f32, got 'f64'");
 }
 
 } // namespace

@@ -146,12 +146,14 @@ TEST(TunePart, RefusesWhatIsNone) {
     EXPECT_GT(result.status, 0);
     EXPECT_LT(result.status, 128) << "it crashed";
     const std::string got = std::string(text) == "''" ? "" : text;
-    EXPECT_NE(result.text.find("--part: requires I/N, the I-th of N parts, from 1/N to N/N, got \"" + got + "\""),
-              std::string::npos)
+    EXPECT_NE(
+        result.text.find("--part: wrong form; expected I/N, the I-th of N parts, from 1/N to N/N, got \"" + got + "\""),
+        std::string::npos)
         << result.text;
   }
-  EXPECT_NE(run(PAIR_GENERATOR " tune --part 1/2 verify").text.find("--part: requires a place behind \"verify\""),
-            std::string::npos);
+  EXPECT_NE(
+      run(PAIR_GENERATOR " tune --part 1/2 verify").text.find("--part: wrong position; expected after \"verify\""),
+      std::string::npos);
 }
 
 } // namespace

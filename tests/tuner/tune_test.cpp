@@ -268,9 +268,11 @@ TEST_F(Tune, SaysWhatIsWrongWithARunner) {
   EXPECT_THAT(fails("echo cannot reach the board >&2; exit 5"),
               AllOf(HasSubstr("leaving out x86-64-v2: the program ended with status 5: cannot reach the board"),
                     HasSubstr("runner.sh\" runs none of the targets")));
-  EXPECT_THAT(fails("echo Welcome to the board!; exec \"$program\""),
-              HasSubstr("runner.sh run\" requires that nothing but the program writes to the standard output"));
-  EXPECT_THAT(fails("exec \"$program\"", {"--threads", "1000"}), HasSubstr("--threads requires at most the "));
+  EXPECT_THAT(
+      fails("echo Welcome to the board!; exec \"$program\""),
+      HasSubstr("runner.sh run\": other text on the standard output; expected nothing but what the program writes"));
+  EXPECT_THAT(fails("exec \"$program\"", {"--threads", "1000"}),
+              HasSubstr("--threads: too many; expected at most the "));
 
   const std::string runner = folder / "runner.sh";
   EXPECT_THAT(run({"--target", "cuda", "--runner", runner}).second,
@@ -417,19 +419,20 @@ TEST_F(Tune, EndsWithKiln) {
 
 TEST_F(Tune, RefusesWhatItCannotDo) {
   const std::pair<std::vector<std::string>, const char *> cases[] = {
-      {{"--extent", "rows=21"}, "error: extent \"rows\" requires a value in \\[1, 20\\], got 21"},
-      {{"--extent", "columns=2"}, "error: the model has no extent \"columns\"; it has: rows"},
-      {{"--extent", "rows"}, "an extent must be given as NAME=VALUE, got \"rows\""},
-      {{"--extent", "rows=x"}, "an extent must be given as NAME=VALUE, got \"rows=x\""},
-      {{"--kernel", "["}, "error: --kernel requires a regular expression, got \"\\[\""},
+      {{"--extent", "rows=21"}, "error: dimension \"rows\": size is out of range; expected one in \\[1, 20\\], got 21"},
+      {{"--extent", "columns=2"}, "error: the model has no dimension \"columns\"; it has: rows"},
+      {{"--extent", "rows"}, "--extent: wrong form; expected NAME=VALUE, got \"rows\""},
+      {{"--extent", "rows=x"}, "--extent: wrong form; expected NAME=VALUE, got \"rows=x\""},
+      {{"--kernel", "["}, "error: --kernel: wrong pattern; expected a regular expression, got \"\\[\""},
       {{"--kernel", "layer"}, "error: no kernel has a name that matches \"layer\"; nearest: "},
       {{"--threads", "0"}, "--threads"},
-      {{"--threads", "1000"}, "error: --threads requires at most the [0-9]+ CPUs that this process may use, got 1000"},
+      {{"--threads", "1000"},
+       "error: --threads: too many; expected at most the [0-9]+ CPUs that this process may use, got 1000"},
       {{"--budget", "fast"}, "--budget"},
       {{"--budget", "-3s"}, "--budget"},
       {{"--target", "arm64"}, "--target: .*arm64 not in"},
       {{"--tuning", "/proc/nowhere/x.tuning"}, "error: .*/proc/nowhere/x.tuning"},
-      {{"verify"}, "--target: requires a place behind \"verify\""},
+      {{"verify"}, "--target: wrong position; expected after \"verify\""},
   };
   for (const auto &[arguments, words] : cases) {
     SCOPED_TRACE(words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The panel that says all about what is selected. Everything that can be selected has a `data-pick`, "kernel:NAME",
+// The panel with the details of the selection. Each element that can be selected has a `data-pick`: "kernel:NAME",
 // "buffer:3", "op:7", "layer:h.{}" or "weight:NAME".
 
 const state = { entry: 0, pick: '' };
@@ -30,7 +30,7 @@ const lines = texts => texts.flatMap((text, i) => (i ? [html('br'), text] : [tex
 const code = text => html('code', {}, text);
 
 function describeModel() {
-  return panel(model.name, 'Click a kernel, an op, a buffer or a weight to see all about it.', [
+  return panel(model.name, 'Click a kernel, an op, a buffer or a weight to see its details.', [
     ['parameters', words.count(model.parameters)],
     ['weights', words.bytes(model.packedBytes)],
     ['shown for', model.target],
@@ -40,7 +40,7 @@ function describeModel() {
   ]);
 }
 
-/// A loop nest with its keywords marked.
+/// Returns a loop nest with highlighted keywords.
 function loopNest(text) {
   const pre = html('pre', {});
   for (const line of text.split('\n')) {
@@ -68,7 +68,7 @@ function describeKernel(name) {
       ['reads', lines(call.step.operands)], ['writes', lines(call.step.results)],
       ['calls', `${words.count(call.times)} in ${entry.name}`],
       ['work', `${words.flops(call.operations)}, ${words.bytes(call.bytes)}`],
-      ['intensity', call.bytes ? `${(call.operations / call.bytes).toFixed(2)} FLOP a byte${bound ? `: ${bound} bound it` : ''}` : ''],
+      ['intensity', call.bytes ? `${(call.operations / call.bytes).toFixed(2)} FLOP/byte${bound ? `, bound by ${bound}` : ''}` : ''],
       ['time', call.seconds ? `${words.seconds(call.seconds)} ${timeWord(entry)}, ${words.percent(call.share)}` : ''],
       ['rate', entry.isMeasured && call.seconds ? `${words.flops(call.operations / call.seconds)}/s` : '']);
   } else rows.push(['calls', `none in ${entry.name} at ${entry.listedAt || 'its largest extents'}`]);
@@ -91,7 +91,7 @@ function describeBuffer(number) {
   ]);
 }
 
-/// Calls of kernels for this layer, or for one within it.
+/// Returns the kernel calls of this layer and of the layers in it.
 const stepsOfLayer = layer => entryOf().steps.filter(step => step.kernel && `${step.layer}.`.startsWith(`${layer}.`));
 const kernelLinks = layer => [...new Set(stepsOfLayer(layer).map(step => step.kernel))]
   .flatMap(name => [link(name, `kernel:${name}`), html('br')]);
@@ -124,7 +124,7 @@ function describeLayer(layer) {
 function describeWeight(name) {
   const weight = model.weights.find(weight => weight.name === name);
   return panel(words.layer(name), 'weight', [
-    ['type', code(weight.type)], ['stored as', weight.stored], ['copies', weight.copies > 1 ? `${weight.copies}, one a layer` : ''],
+    ['type', code(weight.type)], ['stored as', weight.stored], ['copies', weight.copies > 1 ? `${weight.copies}, one per layer` : ''],
     ['bytes', `${words.bytes(weight.bytes)}, ${words.percent(weight.bytes / bytesOf(model.weights))} of all`],
   ]);
 }

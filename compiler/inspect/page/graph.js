@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops from top to bottom, in layers that unfold. What an op reads from the one above it is a straight line with the
-// tensor's type; what comes from further away is an arc on the left.
+// Draws the ops from top to bottom, in layers that unfold. A value from the op directly above is a straight line with
+// the tensor's type; a value from further away is an arc on the left.
 
 const graph = { items: [], edges: [] };
 
-/// Consecutive ops of a layer are a group; a layer of one op is that op.
+/// Draws consecutive ops of a layer as a group. A layer with a single op is drawn as that op.
 function drawGroup(numbers, depth, nodes, loops) {
   const parts = numbers.map(i => nodes[i].layer.replaceAll('.{}', '{}').split('.'));
   const elements = [];
@@ -28,7 +28,7 @@ function drawLayer(layer, name, numbers, children, loops) {
   const [first, last] = [numbers[0], numbers[numbers.length - 1]];
   const loop = loops.filter(loop => (name.endsWith('{}') ? loop.first <= first && loop.last >= last : loop.first === first && loop.last === last))
     .sort((a, b) => a.last - a.first - (b.last - b.first))[0];
-  // Of these ops: a layer may be called at several places.
+  // Count only these ops, because a layer may be called at several places.
   const ops = numbers.map(i => graphOf().nodes[i]), layers = new Set(ops.map(op => op.layer));
   const names = new Set(ops.flatMap(op => op.operands.map(edge => edge.weight)));
   const bytes = bytesOf(model.weights.filter(weight => names.has(weight.name)));
@@ -59,8 +59,8 @@ function drawGraph() {
   Object.assign(graph, { items: [], edges: [], lines: svg('svg', { width: '1', height: '1' }) });
   if (!drawn?.nodes.length) {
     byId('graph-note').textContent = '';
-    place.replaceChildren(drawn ? `${entryOf().name} is made by the compiler, of ${entryOf().batchOf || 'other entries'}: it has no graph of its own.`
-      : 'The graph is in the spec, not in the archive: kiln inspect --html model.html spec.cpp');
+    place.replaceChildren(drawn ? `The compiler derives ${entryOf().name} from ${entryOf().batchOf || 'other entries'}, so it has no graph.`
+      : 'An archive does not contain the graph; inspect the spec: kiln inspect --html model.html spec.cpp');
     return;
   }
   byId('graph-note').textContent = `${drawn.nodes.length} ops; click a layer`;
@@ -69,7 +69,7 @@ function drawGraph() {
   drawEdges();
 }
 
-/// What is one layer as a whole would be one line.
+/// Unfolds outer layers until several elements are shown; a model that is one layer would be a single line.
 function openAFew() {
   for (let { order } = standIns(); order.length < 6; { order } = standIns()) {
     const folded = order.find(element => element.classList.contains('head'));
@@ -78,7 +78,7 @@ function openAFew() {
   }
 }
 
-/// The element that stands for each op now: its own, or the outermost folded layer's.
+/// Returns the visible element of each op: the op's own, or that of its outermost folded layer.
 function standIns() {
   const shown = new Map();
   const order = [...byId('graph').querySelectorAll('.node, .head')].filter(element => element.offsetParent);
@@ -103,7 +103,7 @@ function drawEdges() {
       if (positions.get(to) === positions.get(from) + 1) {
         let flow = (to.parentElement.classList.contains('group') ? to.parentElement : to).previousElementSibling;
         flow.textContent = type;
-        // At the beginning of a layer the line passes by the layer's head.
+        // If the op is the first of its layer, the line also passes the layer's head.
         for (; flow; flow = flow.previousElementSibling ? null : flow.closest('.group')?.previousElementSibling) flow.classList.add('on');
         continue;
       }

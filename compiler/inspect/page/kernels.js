@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of the entry as a table, those that take longest first.
+// Draws the kernels of the entry as a table, sorted by decreasing time.
 
 function drawKernels() {
   const entry = entryOf(), calls = callsOf(entry);
@@ -24,11 +24,11 @@ function drawKernels() {
   drawOthers();
 }
 
-/// Kernels that no entry calls at its largest extents.
+/// Draws the kernels that no entry calls at its largest extents.
 function drawOthers() {
   const called = new Set(model.entries.flatMap(entry => entry.steps.map(step => step.kernel)));
   const others = model.kernels.filter(kernel => !called.has(kernel.name));
   byId('others').replaceChildren(...(others.length ? [html('details', {},
-    html('summary', {}, `${others.length} kernels more, for calls of few rows`),
+    html('summary', {}, `${others.length} more kernels: shape-specialised variants`),
     ...others.map(kernel => html('span', { class: 'chip link', ...pickable(`kernel:${kernel.name}`) }, kernel.name)))] : []));
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory plan: a rectangle a buffer, from the step that writes it first to the last one that reads it, at its place
-// in the arena.
+// Draws the memory plan: one rectangle per buffer, from the step that first writes it to the step that last reads it,
+// at its offset in the arena.
 
 function drawMemory() {
   const entry = entryOf(), { steps, buffers } = entry;
   byId('memory-note').textContent = `${buffers.length} buffers in ${words.bytes(entry.planBytes)}; `
-    + (entry.planBytes === entry.planLowerBound ? 'no plan needs less' : `no plan needs less than ${words.bytes(entry.planLowerBound)}`)
-    + (entry.stateBytes ? `; behind ${words.bytes(entry.stateBytes)} of states` : '');
-  if (!buffers.length) return byId('plan').replaceChildren('Nothing lies in the arena: all results are in the caller\'s memory or in states.');
+    + (entry.planBytes === entry.planLowerBound ? 'equal to the lower bound' : `lower bound ${words.bytes(entry.planLowerBound)}`)
+    + (entry.stateBytes ? `; stored after ${words.bytes(entry.stateBytes)} of states` : '');
+  if (!buffers.length) return byId('plan').replaceChildren('The arena has no buffers: all results are in the caller\'s memory or in states.');
   const left = 86, isLabelled = steps.length <= 70, top = 24, tall = 250, names = isLabelled ? 92 : 12;
   const step = Math.max(isLabelled ? 20 : 5, (1060 - left) / steps.length), width = left + step * steps.length + 8;
   const toX = at => left + step * at, toY = offset => top + tall * (1 - offset / entry.planBytes);
@@ -46,7 +46,7 @@ function drawMemory() {
   byId('plan').replaceChildren(svg('svg', { viewBox: `0 0 ${width} ${top + tall + names}`, width: Math.max(width, 0), style: 'max-width:' + (step * steps.length > 1060 ? 'none' : '100%') }, ...parts));
 }
 
-/// "linear_gelu 5 mlp.fc1" is too long under a picture: what it is, and the end of where.
+/// Shortens a name such as "linear_gelu 5 mlp.fc1" to the operation and the end of its layer's name.
 function shortName(name) {
   const [, what, where] = name.match(/^(.*?)_\d+_?(.*)$/) ?? [null, name, ''];
   const text = where ? `${what.split('_')[0]} ${where.replace(/^self_attn_/, '').replaceAll('_', ' ')}` : what.replaceAll('_', ' ');

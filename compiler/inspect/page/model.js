@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inspection, and what all parts of the page share: making elements, words for numbers, colours, the selection.
+// The inspection, and functions that all parts of the page share: elements, number formats, colours and tooltips.
 'use strict';
 window.addEventListener('error', event => {
   document.body.dataset.error = event.message;
-  document.getElementById('details').textContent = `This page has a mistake: ${event.message}`;
+  document.getElementById('details').textContent = `Error in this page: ${event.message}`;
 });
 
 const model = JSON.parse(document.getElementById('model').textContent);
@@ -24,7 +24,7 @@ function make(space, tag, attributes, children) {
 const html = (tag, attributes, ...children) => make(null, tag, attributes, children);
 const svg = (tag, attributes, ...children) => make('http://www.w3.org/2000/svg', tag, attributes, children);
 
-/// Three digits in the largest unit that the value has one of.
+/// Formats the value with three digits in the largest unit of which it has at least one.
 function inUnits(value, step, units) {
   let unit = 0;
   for (; unit + 1 < units.length && value >= step; ++unit) value /= step;
@@ -41,8 +41,8 @@ const words = {
 };
 
 const families = {
-  product: 'products', attention: 'attention', reduction: 'norms and sums', lookup: 'look-ups', pointwise: 'elements',
-  movement: 'movement', host: 'host code',
+  product: 'matrix products', attention: 'attention', reduction: 'norms and reductions', lookup: 'look-ups',
+  pointwise: 'elementwise', movement: 'data movement', host: 'host code',
 };
 const patterns = [
   ['product', /^(linear|matmul|conv|logits|lora)/], ['attention', /^attention/],
@@ -51,7 +51,7 @@ const patterns = [
   ['movement', /^(copy|reshape|transpose|slice|concat|expand|pad|roll|flip|state|append|store|last|split|window|repeat)/],
   ['host', /^(input|output)$/],
 ];
-/// Of an op, or of a kernel that is named after one.
+/// Returns the family of an op, or of a kernel that is named after an op.
 const familyOfOp = op => (patterns.find(([, pattern]) => pattern.test(op)) ?? ['pointwise'])[0];
 const strategies = {
   contraction: 'product', few_rows: 'product', convolution: 'product', winograd: 'product', attention: 'attention',
@@ -61,7 +61,7 @@ const familyOfKernel = name => strategies[kernelNamed.get(name)?.strategy] ?? fa
 const colorOfOp = op => `var(--${familyOfOp(op)})`;
 const colorOfKernel = name => `var(--${familyOfKernel(name)})`;
 
-/// Beside the pointer.
+/// The tooltip next to the pointer.
 const tip = {
   on: text => ({
     onpointermove: event => {
@@ -75,7 +75,7 @@ const tip = {
   }),
 };
 
-/// The calls of a kernel in an entry, together.
+/// Returns the total of each kernel's calls in an entry.
 function callsOf(entry) {
   const calls = new Map();
   for (const step of entry.steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the model is, and a call of the entry as a line of time.
+// Draws the properties of the model, and a call of the entry as a timeline.
 
 function drawHeader() {
   byId('name').textContent = model.name;
@@ -13,22 +13,22 @@ function drawTiles() {
   const extents = entry.extents.map(extent => `${extent.name} ${extent.min} to ${extent.max}`).join(', ');
   const tensors = list => list.map(tensor => `${tensor.name} ${tensor.type}`).join(', ');
   byId('signature').replaceChildren(code(`${entry.name}(${tensors(entry.inputs)}) → ${tensors(entry.outputs)}`),
-    ` for ${model.target}${extents ? `, ${extents}; numbers are of ${entry.listedAt || 'the largest'}` : ''}`);
+    ` for ${model.target}${extents ? `, ${extents}; numbers are for ${entry.listedAt || 'the largest'}` : ''}`);
   const tiles = [
     [words.count(model.parameters), 'parameters'],
     [words.bytes(model.packedBytes), 'packed weights'],
     [words.flops(sum(step => step.times * step.operations)), `of work in ${entry.name}`],
     [words.bytes(entry.arenaFixed), 'arena'],
-    ...(entry.stateBytes ? [[words.bytes(entry.stateBytes), 'of it states']] : []),
+    ...(entry.stateBytes ? [[words.bytes(entry.stateBytes), 'of the arena for states']] : []),
     ...(hasTimes(entry) ? [[words.seconds(sum(step => step.seconds ?? 0)), timeWord(entry)]] : []),
   ];
   byId('tiles').replaceChildren(...tiles.map(([value, name]) => html('div', { class: 'tile' }, html('b', {}, value), html('span', {}, name))));
 }
 
-/// "h " of a stack's loop; what is in no layer is named after the entry.
+/// Returns the layer's name and a space for the loop of a stack, such as "h ", and an empty string for other loops.
 const loopName = step => (step.layer.endsWith('.{}') ? `${words.layer(step.layer.slice(0, -3))} ` : '');
 
-/// Steps as they follow each other, each as wide as it takes long; loops as brackets below.
+/// Draws the steps in order, each with a width in proportion to its time; loops are brackets below.
 function drawTimeline() {
   const entry = entryOf(), width = 1000, height = 34;
   byId('time-note').textContent = !hasTimes(entry) ? 'no times: neither measured nor predicted'

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens when: an entry is chosen, a name is searched for, the page is made wider.
+// Handles events: the choice of an entry, the search for a name, and a change of the page's size.
 
 function showEntry(number) {
   state.entry = number;
@@ -14,7 +14,7 @@ function showEntry(number) {
   select('');
 }
 
-/// Scrolls to what a link or the search leads to.
+/// Scrolls to the target of a link or of the search.
 function reveal(pick) {
   const element = document.querySelector(`#graph [data-pick="${CSS.escape(pick)}"], #content [data-pick="${CSS.escape(pick)}"]`);
   if (!element) return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights as areas: layers in layers, each as large as its bytes (squarified: Bruls, Huizing and van Wijk 2000).
+// Draws weights as a treemap of nested layers, with areas in proportion to bytes (squarified: Bruls, Huizing and van
+// Wijk 2000).
 
-/// The layers as a tree; "h.{}" is one level.
+/// Returns the layers as a tree, in which "h.{}" is one level.
 function weightTree() {
   const root = { name: '', bytes: 0, children: new Map() };
   for (const weight of model.weights) {
@@ -19,7 +20,7 @@ function weightTree() {
   return root;
 }
 
-/// Rows of rectangles that are as square as they can be.
+/// Places the items in rows of rectangles that are as square as possible.
 function squarify(items, x, y, width, height, place) {
   let rest = items.filter(item => item.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   let bytes = rest.reduce((sum, item) => sum + item.bytes, 0);
@@ -50,7 +51,7 @@ function drawWeights() {
   const hues = ['product', 'attention', 'pointwise', 'reduction', 'lookup'];
   const labelled = (text, x, y, wide) => (wide > 6.4 * text.length + 8 ? [svg('text', { class: 'inside', x: x + 5, y }, text)] : []);
   const draw = (node, path, x, y, wide, high, depth, hue) => {
-    // A layer of one thing is that thing.
+    // A layer with a single child is drawn as that child.
     while (!node.weight && node.children.size === 1) {
       const [only] = node.children.values();
       path = `${path}${node.name ? `${node.name}.` : ''}`;

@@ -41,7 +41,8 @@ inline TextOptions text_options(int argc, char **argv) {
       options.texts.push_back(word);
   }
   if (options.texts.empty())
-    throw std::runtime_error(std::string(argv[0]) + " requires the directory of a checkpoint and what to read");
+    throw std::runtime_error(std::string(argv[0]) +
+                             ": missing arguments; expected the directory of a checkpoint and what to read");
   return options;
 }
 
@@ -62,7 +63,7 @@ inline std::vector<support::Token> tokens_of(const std::string &text,
     tokens.insert(tokens.end(), tokenizer->behind().begin(), tokenizer->behind().end());
   }
   if (tokens.empty() || tokens.size() > longest)
-    throw std::runtime_error("a text requires 1 to " + std::to_string(longest) + " tokens, got " +
+    throw std::runtime_error("text: wrong number of tokens; expected 1 to " + std::to_string(longest) + ", got " +
                              std::to_string(tokens.size()) + ": \"" + text + "\"");
   return tokens;
 }

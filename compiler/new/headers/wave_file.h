@@ -46,8 +46,8 @@ inline std::vector<float> read_wave(const std::string &path, std::size_t rate) {
     }
     if (name == "data") {
       if (!is.empty())
-        throw std::runtime_error("\"" + path + "\" requires PCM of 1 channel, " + std::to_string(rate) +
-                                 " samples a second, 16 bits, got " + is);
+        throw std::runtime_error("\"" + path + "\": unsupported format; expected PCM of 1 channel, " +
+                                 std::to_string(rate) + " samples a second, 16 bits, got " + is);
       std::vector<float> samples;
       for (std::size_t i = 0; i + 1 < size; i += 2)
         samples.push_back(static_cast<float>(static_cast<std::int16_t>(number(at + i, 2))) / 32768);

@@ -248,7 +248,7 @@ mlir::FailureOr<DeviceCode> compileForDevice(halide::Translator &translator, llv
     statement << function.body;
   }
   if (!reader.fault.empty())
-    return translator.kernel.emitError() << "a kernel scheduled by halide requires " << reader.fault;
+    return translator.kernel.emitError() << "kernel scheduled by halide: unsupported call; expected " << reader.fault;
   DeviceCode code{{}, statement.str(), std::move(reader.functions), std::move(reader.launches)};
   for (const Halide::Buffer<> &buffer : module.buffers())
     if (llvm::StringRef(buffer.name()).ends_with("_gpu_source_kernels"))

@@ -50,7 +50,8 @@ assert all(abs(a - b) < 1e-5 for a, b in zip(after, expected[50:]))
 
 refuses(ValueError, lambda: session.play(memoryview(bytearray(24)).cast("f", [3, 2])), "clean: wrong shape", "(3, 1)")
 refuses(TypeError, lambda: session.play(memoryview(bytearray(24)).cast("d", [3, 1])), "clean: wrong type", "f32")
-refuses(ValueError, lambda: first.play_batch([(first, (1,))], whole[:1]), "none of them")
+refuses(ValueError, lambda: first.play_batch([(first, (1,))], whole[:1]),
+        "the session of the call is one of them; expected others")
 refuses(Error, lambda: session.play(tone(257)), "samples", "257")
 refuses(Error, lambda: Model().session().play(whole))
 refuses(Error, lambda: Model().bind("/nowhere.safetensors"), "/nowhere.safetensors")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// amp_test WEIGHTS: amp.rs, which `kiln compile --bindings rust` wrote, of a model with a state and a batched entry.
+// amp_test WEIGHTS: checks amp.rs, which `kiln compile --bindings rust` wrote for a model with a state and a batched
+// entry.
 mod amp;
 
 fn close(got: &[f32], expected: &[f32]) -> bool {
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     model.session()?.play(256, &whole, &mut expected)?;
     assert!(expected.iter().any(|sample| sample.abs() > 0.1));
 
-    let mut session = model.session()?; // the state goes on from call to call
+    let mut session = model.session()?; // the state is kept between calls
     session.play(100, &whole[..100], &mut got[..100])?;
     session.play(156, &whole[100..], &mut got[100..])?;
     assert_eq!(got, expected);
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     threaded.session()?.play(256, &whole, &mut got)?;
     assert_eq!(got, expected);
 
-    // Two sequences of 100 and 50 samples, then the rest of one.
+    // Two sequences of 100 and 50 samples run in one call; then the second one continues to its end.
     let (mut call, mut first, mut second) = (model.session()?, model.session()?, model.session()?);
     let rows = [&whole[..100], &whole[..50]].concat();
     let mut driven = vec![0.0; 150];
