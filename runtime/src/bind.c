@@ -47,17 +47,18 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
                                 kiln_error_t *error) {
   char text[KILN_NAME_SHOWN + 1], wanted[KILN_SHAPE_TEXT_BYTES], got[KILN_SHAPE_TEXT_BYTES];
   if (!tensor)
-    return kiln_error_set(error, KILN_WEIGHT_MISSING, "model requires tensor \"%s\" of shape %s and type %s, got none",
+    return kiln_error_set(error, KILN_WEIGHT_MISSING, "tensor \"%s\": not found; expected shape %s and type %s",
                           kiln_name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_convert_sources_text(weight->dtype));
   tensor->is_used = true;
   if (!kiln_weight_has_shape(weight, tensor))
-    return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s",
+    return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\": wrong shape; expected %s, got %s",
                           kiln_name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_shape_text(got, tensor->rank, tensor->shape));
   if (!kiln_convert_is_source(tensor->dtype, weight->dtype))
-    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", kiln_name_text(name, text),
-                          kiln_convert_sources_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
+    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\": wrong type; expected %s, got %s",
+                          kiln_name_text(name, text), kiln_convert_sources_text(weight->dtype),
+                          kiln_safetensors_dtype_text(tensor->dtype));
   return KILN_OK;
 }
 
@@ -72,8 +73,9 @@ static kiln_status_t check_placements(const kiln_model_t *model, kiln_error_t *e
       continue;
     if (copies == 0 || bytes == 0 ||
         placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
-      return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires a place within %llu packed bytes",
-                            KILN_NAME_SHOWN, weight->name, (unsigned long long)model->role.packed_bytes);
+      return kiln_error_set(error, KILN_INTERNAL_ERROR,
+                            "weight \"%.*s\": wrong place; expected one in %llu packed bytes", KILN_NAME_SHOWN,
+                            weight->name, (unsigned long long)model->role.packed_bytes);
   }
   return KILN_OK;
 }
@@ -105,7 +107,7 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   if (packing->shard && packing->shard->section_count > 0)
     indices[packing->shard->dim] = index_in_file(packing, indices[packing->shard->dim]);
   return kiln_error_set(
-      error, KILN_WEIGHT_VALUE, "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
+      error, KILN_WEIGHT_VALUE, "tensor \"%s\": value does not fit; expected one of %s, got %.9g at %s",
       kiln_name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
       (double)value, kiln_shape_text(place, weight->rank, indices));
 }
@@ -163,7 +165,7 @@ static kiln_status_t bind_table(kiln_model_t *model, kiln_tensors_t *table, cons
 
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
   if (!model || !image)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory: null given; expected %s",
                           model ? "an image" : "a model");
   kiln_tensors_t table;
   kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
@@ -199,7 +201,7 @@ kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_t
 
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error) {
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights: null given; expected %s",
                           model ? "a path" : "a model");
   return kiln_checkpoint_take(model, path, bind_table, NULL, error);
 }

@@ -68,7 +68,7 @@ static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32
   kiln_group_t *group = &together->groups[number];
   if (!group->communicator)
     (void)kiln_error_set(&together->failed, KILN_NULL_ARGUMENT,
-                         "%s requires a communicator of %ss with begin and finish, got null", together->entry,
+                         "%s: null given; expected a communicator of %ss with begin and finish", together->entry,
                          group->member);
   else if (group->count == KILN_MAX_BEGUN)
     finish_one(frame, group);

@@ -13,15 +13,14 @@ kiln_status_t kiln_cuda_check(kiln_cuda_t *cuda, int result, const char *symbol,
     atomic_store(&cuda->is_lost, true);
     status = KILN_DEVICE_LOST;
   }
-  return kiln_error_set(error, status, "%s of the CUDA driver requires to succeed, got %s (%d): %s", symbol,
+  return kiln_error_set(error, status, "%s: call failed; expected success, got %s (%d): %s", symbol,
                         kiln_cuda_error_name(&cuda->driver, result), result,
                         kiln_cuda_error_text(&cuda->driver, result));
 }
 
 kiln_status_t kiln_cuda_enter(kiln_cuda_t *cuda, kiln_error_t *error) {
   if (atomic_load(&cuda->is_lost))
-    return kiln_error_set(error, KILN_DEVICE_LOST,
-                          "a model requires a context that works, got one that an error ended");
+    return kiln_error_set(error, KILN_DEVICE_LOST, "CUDA context: ended by an error; expected one that works");
   return KILN_CUDA_CALL(cuda, error, cuCtxPushCurrent_v2, cuda->context);
 }
 
@@ -45,7 +44,7 @@ static kiln_status_t find_device(kiln_cuda_t *cuda, const kiln_options_t *option
       return status;
     if (options->ordinal < 0 || options->ordinal >= count)
       return kiln_error_set(error, KILN_NO_DEVICE,
-                            "a model on a GPU requires one that the driver knows, got ordinal %d and %d GPUs",
+                            "GPU: wrong ordinal; expected one that the driver knows, got %d and %d GPUs",
                             (int)options->ordinal, count);
     status = KILN_CUDA_CALL(cuda, error, cuDeviceGet, &cuda->device, options->ordinal);
   }

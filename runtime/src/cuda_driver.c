@@ -31,12 +31,12 @@ static kiln_status_t find_all(kiln_cuda_driver_t *driver, const char *path, kiln
   char *entry = (char *)driver;
   const char *missing = find_functions(driver->library, required_names, &entry);
   if (missing)
-    return kiln_error_set(error, KILN_NO_DEVICE, "a CUDA driver requires the function %s, got a \"%.*s\" without it",
-                          missing, KILN_NAME_SHOWN, path);
+    return kiln_error_set(error, KILN_NO_DEVICE, "CUDA driver: function missing; expected %s in \"%.*s\"", missing,
+                          KILN_NAME_SHOWN, path);
   find_functions(driver->library, optional_names, &entry);
   int result = driver->cuInit(0);
   if (result)
-    return kiln_error_set(error, KILN_NO_DEVICE, "a model on a GPU requires a CUDA driver that starts, got %s (%d): %s",
+    return kiln_error_set(error, KILN_NO_DEVICE, "CUDA driver: start failed; expected success, got %s (%d): %s",
                           kiln_cuda_error_name(driver, result), result, kiln_cuda_error_text(driver, result));
   return KILN_OK;
 }
@@ -49,7 +49,7 @@ kiln_status_t kiln_cuda_driver_open(kiln_cuda_driver_t *driver, kiln_error_t *er
   driver->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!driver->library) {
     const char *reason = dlerror();
-    return kiln_error_set(error, KILN_NO_DEVICE, "a model on a GPU requires a CUDA driver, got none: %s",
+    return kiln_error_set(error, KILN_NO_DEVICE, "CUDA driver: not found; expected one, got none: %s",
                           reason ? reason : path);
   }
   return find_all(driver, path, error);

@@ -149,13 +149,13 @@ static kiln_status_t start(kiln_model_t *model, kiln_error_t *error) {
 
 kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error) {
   if (!model)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "capture_entries requires a model, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "capture_entries: null given; expected a model");
   kiln_cuda_t *cuda = model->device;
   if (!cuda || cuda->recorder)
     return kiln_error_clear(error);
   if (!cuda->driver.cuGraphInstantiateWithFlags)
     return kiln_error_set(error, KILN_DEVICE_ERROR,
-                          "capture_entries requires a CUDA driver with cuGraphInstantiateWithFlags, got an older one");
+                          "capture_entries: CUDA driver too old; expected one with cuGraphInstantiateWithFlags");
   kiln_status_t status = kiln_cuda_enter(cuda, error);
   if (status)
     return status;

@@ -48,8 +48,8 @@ static uint64_t image_digest(const kiln_cuda_t *cuda, const kiln_variant_t *vari
 
 static kiln_status_t refuse(kiln_error_t *error) {
   return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                        "load_cuda_image requires a whole image of this archive's kernels, made on such a GPU by this "
-                        "driver, got another");
+                        "load_cuda_image: wrong image; expected a complete one of this archive's kernels, made on such "
+                        "a GPU by this driver");
 }
 
 /* Parses untrusted code and returns its end. Null: it does not fit, or names no image of the module. */
@@ -107,7 +107,7 @@ static kiln_status_t check_and_load(kiln_model_t *model, const char *image, size
 
 kiln_status_t kiln_load_cuda_image(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
   if (!model || !image)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "load_cuda_image requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "load_cuda_image: null given; expected %s",
                           model ? "an image" : "a model");
   kiln_status_t status = model->device ? check_and_load(model, image, bytes, error) : KILN_OK;
   return status ? status : kiln_error_clear(error);
@@ -230,7 +230,7 @@ static kiln_status_t make_once(const kiln_model_t *model, const void **image, si
 
 kiln_status_t kiln_cuda_image(const kiln_model_t *model, const void **image, size_t *bytes, kiln_error_t *error) {
   if (!model || !image || !bytes)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "cuda_image requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "cuda_image: null given; expected %s",
                           model ? "places for the image and its size" : "a model");
   *image = NULL;
   *bytes = 0;

@@ -77,7 +77,7 @@ kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_
       continue;
     const kiln_cuda_image_t none = {0}, *last = module->image_count ? &module->images[module->image_count - 1] : &none;
     return kiln_error_set(error, KILN_NO_DEVICE,
-                          "model \"%.*s\" requires a GPU of compute capability %u.%u%s, got one of %u.%u",
+                          "model \"%.*s\": unsupported GPU; expected compute capability %u.%u%s, got %u.%u",
                           KILN_NAME_SHOWN, model->descriptor->name, last->capability / 10, last->capability % 10,
                           last->is_for_that_alone ? "" : " or later", cuda->capability / 10, cuda->capability % 10);
   }
@@ -97,7 +97,7 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *modu
     return kiln_cuda_check(cuda, result, "cuModuleLoadDataEx", error);
   log[strcspn(log, "\n")] = '\0';
   kiln_status_t status = kiln_cuda_check(cuda, result, "cuModuleLoadDataEx", NULL);
-  return kiln_error_set(error, status, "kernel \"%.*s\" requires that the driver assembles it, got %s: %s",
+  return kiln_error_set(error, status, "kernel \"%.*s\": driver cannot assemble it; expected success, got %s: %s",
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
@@ -127,8 +127,8 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_form_t *form, ui
   kiln_status_t status;
   if (function->cluster > 1 && !cuda->driver.cuLaunchKernelEx)
     return kiln_error_set(error, KILN_DEVICE_ERROR,
-                          "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
-                          KILN_NAME_SHOWN, function->name);
+                          "kernel \"%.*s\": CUDA driver too old; expected one with cuLaunchKernelEx", KILN_NAME_SHOWN,
+                          function->name);
   if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, form->loaded, function->name)) ||
       function->shared_bytes == 0)
     return status;
@@ -183,11 +183,10 @@ static kiln_status_t check_capture(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *
   kiln_status_t status = KILN_CUDA_CALL(cuda, error, cuStreamIsCapturing, queue, &is_capturing);
   if (status || !is_capturing)
     return status;
-  return kiln_error_set(
-      error, KILN_INVALID_ARGUMENT,
-      "capturing a call requires loaded kernels, got \"%.*s\" that is not: call the entry once before, "
-      "or create the model with KILN_LOAD_KERNELS_AT_CREATE",
-      KILN_NAME_SHOWN, kernel->forms[KILN_CUDA_PLAIN].module->functions[0].name);
+  return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                        "kernel \"%.*s\": not loaded before a capture; expected an earlier call of the entry, or a "
+                        "model created with KILN_LOAD_KERNELS_AT_CREATE",
+                        KILN_NAME_SHOWN, kernel->forms[KILN_CUDA_PLAIN].module->functions[0].name);
 }
 
 kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,

@@ -41,8 +41,8 @@ static const kiln_cuda_kernel_t *prepare(kiln_cuda_stream_t *stream, const kiln_
     return NULL;
   kiln_cuda_kernel_t *kernel = kiln_cuda_kernel_find(stream->cuda, module);
   if (!kernel || !is_function) {
-    kiln_error_set(&stream->error, KILN_INTERNAL_ERROR, "a launch requires a function of the variant's kernels, got %u",
-                   function);
+    kiln_error_set(&stream->error, KILN_INTERNAL_ERROR,
+                   "launch: unknown function; expected one of the variant's kernels, got %u", function);
     return NULL;
   }
   return kiln_cuda_kernel_load(stream->cuda, kernel, stream->queue, &stream->error) ? NULL : kernel;
@@ -185,7 +185,7 @@ static kiln_status_t stage(const kiln_cuda_request_t *request, kiln_cuda_t *cuda
     const uint64_t bytes = argument_bytes(&entry->arguments[i], request->extents), at = staging->bytes;
     staging->bytes += KILN_ARENA_ROUND(bytes);
     if (staging->bytes > body->staging_bytes)
-      return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s requires %llu bytes for its arguments, got %llu",
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s: too few argument bytes; expected %llu, got %llu",
                             entry->name, (unsigned long long)staging->bytes, (unsigned long long)body->staging_bytes);
     cuda->placed[i] = staging->begin + at;
     if (!entry->arguments[i].is_output) {
@@ -247,7 +247,7 @@ static kiln_status_t run_from_host(const kiln_cuda_request_t *request, kiln_cuda
     return status;
   if (is_capturing)
     return kiln_error_set(&stream->error, KILN_INVALID_ARGUMENT,
-                          "%s in a stream that is captured requires memory %d, device pointers, got %d",
+                          "%s: wrong memory for a captured stream; expected %d, device pointers, got %d",
                           request->model->descriptor->entries[request->entry].name, KILN_DEVICE_POINTERS,
                           KILN_HOST_POINTERS);
   pthread_mutex_lock(&cuda->staging);
@@ -261,7 +261,7 @@ kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, 
   kiln_cuda_t *cuda = model->device;
   kiln_status_t status;
   if (call->memory != KILN_HOST_POINTERS && call->memory != KILN_DEVICE_POINTERS)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires memory %d or %d, got %llu",
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s: unknown memory; expected %d or %d, got %llu",
                           model->descriptor->entries[entry].name, KILN_HOST_POINTERS, KILN_DEVICE_POINTERS,
                           (unsigned long long)call->memory);
   if ((status = kiln_cuda_enter(cuda, call->error)))

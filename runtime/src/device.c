@@ -7,20 +7,20 @@ static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t c
   if (kiln_descriptor.sharding || (count <= 1 && number == 0))
     return KILN_OK;
   return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                        "create_on requires %s 0 of a library that is not for several %ss, got %s %u of %u", member,
-                        member, member, number, count);
+                        "create_on: library is not for several %ss; expected %s 0, got %s %u of %u", member, member,
+                        member, number, count);
 }
 
 /* Rejects options of a later version, or an uninitialised struct. */
 static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *error) {
   kiln_status_t status;
   if (!options)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "create_on requires options, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "create_on: null given; expected options");
   if ((unsigned)options->device > KILN_CUDA)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires a device from %d to %d, got %d",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on: unknown device; expected %d to %d, got %d",
                           KILN_ANY_DEVICE, KILN_CUDA, (int)options->device);
   if (options->flags & ~(uintptr_t)(KILN_LOAD_KERNELS_AT_CREATE | KILN_COPY_FILES))
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires flags of %d, %d or both, got %llu",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on: unknown flags; expected %d, %d or both, got %llu",
                           KILN_LOAD_KERNELS_AT_CREATE, KILN_COPY_FILES, (unsigned long long)options->flags);
   if ((status = check_alone("rank", options->rank, options->ranks, error)) ||
       (status = check_alone("stage", options->stage, options->stages, error)))
@@ -28,8 +28,7 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
   for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; ++i)
     if (options->reserved[i])
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "create_on requires that the reserved options are null, got a pointer in field " KILN_SIZE,
-                            i);
+                            "create_on: reserved option set; expected null, got a pointer in field " KILN_SIZE, i);
   return KILN_OK;
 }
 

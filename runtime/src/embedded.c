@@ -10,7 +10,7 @@ kiln_status_t kiln_bind_embedded(kiln_model_t *model, kiln_error_t *error) {
   kiln_status_t status;
   char *copy;
   if (!model)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_embedded requires a model, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_embedded: null given; expected a model");
   if ((status = kiln_refuse_slices(model, "bind_embedded", error)))
     return status;
   const char *weights = kiln_embedded_weights[model->variant - model->descriptor->variants];

@@ -55,8 +55,8 @@ static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what
   if ((size_t)(walk->end - walk->next) < bytes)
     return is_cut(walk, 1, bytes) ? KILN_FILE_MALFORMED
                                   : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                                                   DOCUMENT " requires %s, got its end at byte " KILN_SIZE, what,
-                                                   (size_t)(walk->next - walk->begin));
+                                                   DOCUMENT ": truncated; expected %s, got its end at byte " KILN_SIZE,
+                                                   what, (size_t)(walk->next - walk->begin));
   memcpy(to, walk->next, bytes);
   walk->next += bytes;
   return KILN_OK;
@@ -68,7 +68,7 @@ static kiln_status_t skip(walk_t *walk, uint64_t count, uint64_t bytes, const ch
     return is_cut(walk, count, bytes)
                ? KILN_FILE_MALFORMED
                : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                                DOCUMENT " requires %s, got %llu bytes for %llu of %llu", what,
+                                DOCUMENT ": truncated; expected %s, got %llu bytes for %llu of %llu", what,
                                 (unsigned long long)(walk->bytes - (uint64_t)(walk->next - walk->begin)),
                                 (unsigned long long)count, (unsigned long long)bytes);
   walk->next += count * bytes;
@@ -97,7 +97,7 @@ static kiln_status_t skip_elements(walk_t *walk, uint32_t element, uint64_t coun
   text_t text;
   if (element >= VALUE_TYPES)
     return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                          DOCUMENT " requires values of known types in its metadata, got type %u at byte " KILN_SIZE,
+                          DOCUMENT ": unknown type of metadata; expected a known one, got %u at byte " KILN_SIZE,
                           element, (size_t)(walk->next - walk->begin));
   if (element != STRING)
     return skip(walk, count, value_bytes[element], what);
@@ -129,8 +129,7 @@ static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
     }
     if (++depth == NESTED_ARRAYS)
       return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                            DOCUMENT
-                            " requires arrays that nest at most %d deep in its metadata, got more at byte " KILN_SIZE,
+                            DOCUMENT ": metadata too deep; expected at most %d arrays, got more at byte " KILN_SIZE,
                             NESTED_ARRAYS, (size_t)(walk->next - walk->begin));
     left[depth] = count;
   }
@@ -152,7 +151,7 @@ static kiln_status_t read_metadata(walk_t *walk) {
     return alignment > 0 && (alignment & (alignment - 1)) == 0
                ? KILN_OK
                : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                                DOCUMENT " requires an alignment that is a power of two, got %u", alignment);
+                                DOCUMENT ": wrong alignment; expected a power of two, got %u", alignment);
   }
   if (type == U16 && equals(&key, "split.count")) {
     uint16_t parts;
@@ -160,7 +159,7 @@ static kiln_status_t read_metadata(walk_t *walk) {
       return status;
     return parts <= 1 ? KILN_OK
                       : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                                       DOCUMENT " requires to be the whole checkpoint, got one of %u parts", parts);
+                                       DOCUMENT ": split checkpoint; expected all of it, got one of %u parts", parts);
   }
   return skip_value(walk, type);
 }
@@ -174,12 +173,12 @@ static kiln_status_t read_header(walk_t *walk) {
       (status = take(walk, magic, sizeof magic, "\"GGUF\" as its first bytes")))
     return status;
   if (memcmp(magic, "GGUF", sizeof magic) != 0)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                          DOCUMENT " requires \"GGUF\" as its first bytes, got something else");
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT ": wrong first bytes; expected \"GGUF\"");
   if ((status = take(walk, &version, sizeof version, "a version")))
     return status;
   if (version != 2 && version != 3)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires version 2 or 3, got %u", version);
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT ": unknown version; expected 2 or 3, got %u",
+                          version);
   if ((status = take(walk, &walk->count, sizeof walk->count, "the number of its tensors")) ||
       (status = take(walk, &values, sizeof values, "the number of its metadata")))
     return status;
@@ -193,7 +192,7 @@ static kiln_status_t read_name(walk_t *walk, text_t *name) {
   for (uint64_t i = 0; !status && i < name->length; ++i)
     if (name->text[i] < ' ' || name->text[i] > '~')
       status = kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                              DOCUMENT " requires names of printable ASCII, got 0x%02x at byte " KILN_SIZE,
+                              DOCUMENT ": wrong name; expected printable ASCII, got 0x%02x at byte " KILN_SIZE,
                               (unsigned char)name->text[i], (size_t)(name->text + i - walk->begin));
   return status;
 }
@@ -205,7 +204,7 @@ static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t 
   if (status)
     return status;
   if (tensor->rank == 0 || tensor->rank > GGUF_RANK)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, "tensor \"%.*s\" requires a rank from 1 to %d, got %u",
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, "tensor \"%.*s\": wrong rank; expected 1 to %d, got %u",
                           shown, name->text, GGUF_RANK, tensor->rank);
   *elements = 1;
   for (uint32_t i = tensor->rank; i-- > 0;) {
@@ -214,9 +213,10 @@ static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t 
       return status;
     /* Ensures that no byte count overflows. */
     if (extent == 0 || extent > (uint64_t)(INT64_MAX / 4) / *elements)
-      return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                            "tensor \"%.*s\" requires extents from 1 on and less than 2^61 elements, got extent %llu",
-                            shown, name->text, (unsigned long long)extent);
+      return kiln_error_set(
+          walk->error, KILN_FILE_MALFORMED,
+          "tensor \"%.*s\": wrong dimension; expected 1 or more, and less than 2^61 elements, got %llu", shown,
+          name->text, (unsigned long long)extent);
     *elements *= extent;
     tensor->shape[i] = (int64_t)extent;
   }
@@ -233,12 +233,12 @@ static kiln_status_t describe(walk_t *walk, const text_t *name, const kiln_renam
   matrix->rows = elements / matrix->columns;
   if (matrix->columns % type->elements)
     return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                          "tensor \"%.*s\" of type %s requires rows of whole blocks of %u elements, got shape %s",
+                          "tensor \"%.*s\" of type %s: wrong row length; expected a multiple of %u, got shape %s",
                           kiln_shown(name->length), name->text, type->name, type->elements,
                           kiln_shape_text(shape, tensor->rank, tensor->shape));
   if (matrix->heads && matrix->rows % (2 * (uint64_t)matrix->heads))
     return kiln_error_set(walk->error, KILN_INVALID_ARGUMENT,
-                          "tensor \"%.*s\" requires rows that are pairs of %u rotary heads, got shape %s",
+                          "tensor \"%.*s\": wrong rows; expected pairs of %u rotary heads, got shape %s",
                           kiln_shown(name->length), name->text, matrix->heads,
                           kiln_shape_text(shape, tensor->rank, tensor->shape));
   tensor->dtype = type->dtype;
@@ -269,9 +269,10 @@ static kiln_status_t read_tensor(walk_t *walk) {
     return KILN_OK;
   matrix = walk->data && !is_left_out ? &walk->matrices[walk->table.count] : &unplaced;
   if (!(matrix->type = kiln_gguf_type(id)))
-    return kiln_error_set(walk->error, KILN_WEIGHT_TYPE,
-                          "tensor \"%.*s\" requires type F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number %u",
-                          kiln_shown(name.length), name.text, id);
+    return kiln_error_set(
+        walk->error, KILN_WEIGHT_TYPE,
+        "tensor \"%.*s\": wrong type; expected F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number %u",
+        kiln_shown(name.length), name.text, id);
   const uint64_t begin = tensor.begin;
   if ((status = describe(walk, &name, rename, &tensor, matrix, elements)))
     return status;
@@ -279,8 +280,8 @@ static kiln_status_t read_tensor(walk_t *walk) {
     const uint64_t held = walk->bytes - (uint64_t)(walk->data - walk->image);
     if (begin % walk->alignment || begin > held || tensor.end - begin > held - begin)
       return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                            "tensor \"%.*s\" requires %llu bytes at a multiple of %llu within %llu bytes of data, got "
-                            "offset %llu",
+                            "tensor \"%.*s\": wrong offset; expected %llu bytes at a multiple of %llu within %llu "
+                            "bytes of data, got %llu",
                             kiln_shown(name.length), name.text, (unsigned long long)(tensor.end - begin),
                             (unsigned long long)walk->alignment, (unsigned long long)held, (unsigned long long)begin);
     tensor.data = walk->data + begin;
@@ -308,7 +309,7 @@ static kiln_status_t check_overlaps(kiln_tensors_t *table, kiln_error_t *error) 
     const kiln_tensor_t *before = &table->tensors[i - 1], *tensor = &table->tensors[i];
     if (tensor->begin < before->end)
       return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            "tensors must not overlap: \"%.*s\" requires an offset from %llu on, got %llu",
+                            "tensor \"%.*s\": overlaps another; expected an offset from %llu on, got %llu",
                             kiln_shown(tensor->name_length), tensor->name, (unsigned long long)before->end,
                             (unsigned long long)tensor->begin);
   }
@@ -396,7 +397,7 @@ kiln_status_t kiln_gguf_open_file(const kiln_file_t *file, const kiln_renames_t 
     return kiln_gguf_open(file->image, file->bytes, renames, allocator, table, error);
   for (size_t length = FIRST_BYTES; is_more; length *= MORE_TIMES) {
     if (length > MOST_BYTES)
-      return kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires a header of at most %d bytes, got more",
+      return kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT ": header too long; expected at most %d bytes",
                             MOST_BYTES);
     is_more = false;
     status = open_copy(file, length < file->bytes ? length : file->bytes, renames, allocator, table, &is_more, error);
@@ -423,7 +424,8 @@ kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_r
   kiln_file_t file;
   kiln_status_t status;
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_gguf requires %s, got null", model ? "a path" : "a model");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_gguf: null given; expected %s",
+                          model ? "a path" : "a model");
   if ((status = kiln_renames_check(&names, "bind_gguf", error)) ||
       (status = kiln_source_open(model, path, &file, error)))
     return status;

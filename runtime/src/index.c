@@ -63,7 +63,7 @@ static kiln_status_t read_entry(index_t *index) {
     index->table.tensors[index->table.count] = tensor;
     if (!is_plain(tensor.file, tensor.file_length))
       return kiln_error_set(json->error, KILN_FILE_MALFORMED,
-                            DOCUMENT " requires names of files beside it, got \"%.*s\" for tensor \"%.*s\"",
+                            DOCUMENT ": wrong file; expected one in its folder, got \"%.*s\" for tensor \"%.*s\"",
                             kiln_shown(tensor.file_length), tensor.file, kiln_shown(tensor.name_length), tensor.name);
   }
   ++index->table.count;
@@ -107,8 +107,7 @@ static kiln_status_t read_index(index_t *index) {
   }
   if (!kiln_json_at_end(json))
     return kiln_json_fail(json, "nothing but white space after its last '}'");
-  return has_map ? KILN_OK
-                 : kiln_error_set(json->error, KILN_FILE_MALFORMED, DOCUMENT " requires weight_map, got none");
+  return has_map ? KILN_OK : kiln_error_set(json->error, KILN_FILE_MALFORMED, DOCUMENT ": no weight_map; expected one");
 }
 
 static kiln_status_t read_names(index_t *index) {
@@ -143,11 +142,11 @@ static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, co
     kiln_tensor_t *entry = kiln_tensors_find(&index->table, &name);
     if (!entry)
       return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            DOCUMENT " requires a place of tensor \"%.*s\", which is in \"%.*s\", got none", shown,
+                            DOCUMENT ": no entry for a tensor; expected one for \"%.*s\", which is in \"%.*s\"", shown,
                             tensor->name, file_shown, of->file);
     if (!is_of(entry, of))
       return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            DOCUMENT " requires tensor \"%.*s\" in \"%.*s\" alone, got it in \"%.*s\"", shown,
+                            DOCUMENT ": tensor in another file; expected \"%.*s\" in \"%.*s\", got \"%.*s\"", shown,
                             tensor->name, kiln_shown(entry->file_length), entry->file, file_shown, of->file);
     kiln_tensor_t filled = *tensor;
     filled.name = entry->name;
@@ -158,8 +157,7 @@ static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, co
   for (size_t i = 0; i < index->table.count; ++i) {
     const kiln_tensor_t *entry = &index->table.tensors[i];
     if (!entry->data && is_of(entry, of))
-      return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            DOCUMENT " requires tensor \"%.*s\" in \"%.*s\", got none there",
+      return kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT ": tensor not found; expected \"%.*s\" in \"%.*s\"",
                             kiln_shown(entry->name_length), entry->name, file_shown, of->file);
   }
   return KILN_OK;
@@ -172,8 +170,9 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   void *memory;
   kiln_status_t status;
   if (index->folder_length + of->file_length >= PATH_BYTES)
-    return kiln_error_set(error, KILN_FILE_ERROR, "path of a weight file requires less than %d bytes, got " KILN_SIZE,
-                          PATH_BYTES, index->folder_length + of->file_length);
+    return kiln_error_set(error, KILN_FILE_ERROR,
+                          "path of a weight file: too long; expected less than %d bytes, got " KILN_SIZE, PATH_BYTES,
+                          index->folder_length + of->file_length);
   if ((status = kiln_memory_allocate(index->allocator, sizeof(part_t), "a weight file", &memory, error)))
     return status;
   part_t *part = memory;
@@ -209,8 +208,8 @@ kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t
   if (status)
     return status;
   if (file.bytes > INDEX_LIMIT) {
-    status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got " KILN_SIZE,
-                            INDEX_LIMIT, file.bytes);
+    status = kiln_error_set(error, KILN_FILE_MALFORMED,
+                            DOCUMENT ": too large; expected at most %u bytes, got " KILN_SIZE, INDEX_LIMIT, file.bytes);
     kiln_file_unmap(&file);
     return status;
   }

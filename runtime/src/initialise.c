@@ -92,6 +92,6 @@ static void describe_initial(const kiln_weight_t *weight, uint64_t digest, uint6
 
 kiln_status_t kiln_initialise_weights(kiln_model_t *model, uint64_t seed, kiln_error_t *error) {
   if (!model)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "initialise_weights: no model; expected one, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "initialise_weights: null given; expected a model");
   return kiln_bind_computed(model, &initial_form, describe_initial, seed, error);
 }

@@ -6,7 +6,7 @@
 
 kiln_status_t kiln_allocate_memory(const kiln_model_t *model, size_t bytes, void **memory, kiln_error_t *error) {
   if (!model || !memory)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocate_memory requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocate_memory: null given; expected %s",
                           model ? "a place for the memory" : "a model");
   const kiln_backend_t *backend = model->variant->backend;
   *memory = NULL;
@@ -28,7 +28,7 @@ static kiln_status_t copy(const kiln_model_t *model, kiln_copy_t kind, void *to,
                           kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   if (!model || !to || (!from && kind != KILN_COPY_ZEROS))
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "copies to and from memory require %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "copy of memory: null given; expected %s",
                           model ? "two addresses" : "a model");
   if (model->variant->backend)
     status = model->variant->backend->copy(model, kind, to, from, bytes, error);

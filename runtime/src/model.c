@@ -24,12 +24,12 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
   if (rounded >= bytes && rounded <= SIZE_MAX)
     *memory = allocator->allocate(allocator->self, (size_t)rounded, KILN_ARENA_ALIGNMENT);
   if (!*memory)
-    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "%s requires %llu bytes, got none from the allocator", what,
+    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "%s: no memory; expected %llu bytes", what,
                           (unsigned long long)rounded);
   if ((uintptr_t)*memory % KILN_ARENA_ALIGNMENT != 0) {
     allocator->release(allocator->self, *memory);
     *memory = NULL;
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "allocator requires to keep the alignment %d, got less",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "allocator: wrong alignment; expected %d, got less",
                           KILN_ARENA_ALIGNMENT);
   }
   return KILN_OK;
@@ -102,9 +102,9 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
   if (status) /* a device's status, with a message */
     return status;
   if (options->device == KILN_CUDA)
-    return kiln_error_set(error, KILN_NO_DEVICE, "model \"%.*s\" requires a target cuda to run on a GPU, got none",
+    return kiln_error_set(error, KILN_NO_DEVICE, "model \"%.*s\": not for a GPU; expected a target cuda",
                           KILN_NAME_SHOWN, descriptor->name);
-  return kiln_error_set(error, KILN_UNSUPPORTED_CPU, "model \"%.*s\" requires a CPU of level %s, got %s",
+  return kiln_error_set(error, KILN_UNSUPPORTED_CPU, "model \"%.*s\": unsupported CPU; expected level %s, got %s",
                         KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
 }
 
@@ -125,13 +125,13 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
   void *memory;
   kiln_status_t status;
   if (!model)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "create requires a place for the model, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "create: null given; expected a place for the model");
   *model = NULL;
   if (!allocator->allocate || !allocator->release)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocator requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocator: null function; expected %s",
                           allocator->allocate ? "release" : "allocate");
   if (descriptor->abi_version != KILN_ABI_VERSION)
-    return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires a runtime of version %u, got %d",
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\": wrong runtime version; expected %u, got %d",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->abi_version, KILN_ABI_VERSION);
   if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
     return status;

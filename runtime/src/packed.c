@@ -53,30 +53,31 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
       (status = kiln_kind_check(begin, seen, KILN_KIND_PACKED, error)))
     return status;
   if (file->bytes < KILN_PACKED_HEAD_BYTES)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got " KILN_SIZE, bytes,
-                          file->bytes);
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file: wrong size; expected %llu bytes, got " KILN_SIZE,
+                          bytes, file->bytes);
   if ((status = kiln_file_read(file, 0, &head, sizeof head, error)))
     return status;
   if (memcmp(head.magic, magic, sizeof magic) != 0)
-    return kiln_error_set(error, KILN_FILE_MALFORMED,
-                          "packed file requires to begin with \"kiln packed\", got something else");
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file: wrong first bytes; expected \"kiln packed\"");
   if (head.version != VERSION)
-    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires version %d, got %u", VERSION, head.version);
+    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file: wrong version; expected %d, got %u", VERSION,
+                          head.version);
   if (memcmp(head.model, wanted.model, sizeof head.model) != 0)
-    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires to be of model \"%.*s\", got \"%.*s\"",
-                          KILN_NAME_SHOWN, wanted.model, KILN_NAME_SHOWN, head.model);
+    return kiln_error_set(error, KILN_FILE_MISMATCH,
+                          "packed file: built for another model; expected \"%.*s\", got \"%.*s\"", KILN_NAME_SHOWN,
+                          wanted.model, KILN_NAME_SHOWN, head.model);
   if (memcmp(head.target, wanted.target, sizeof head.target) != 0)
-    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires to be for target %s, got %.*s",
+    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file: built for another target; expected %s, got %.*s",
                           wanted.target, (int)sizeof head.target, head.target);
   /* head_bytes, packed_bytes, digest */
   if (memcmp(&head.head_bytes, &wanted.head_bytes, offsetof(head_t, target) - offsetof(head_t, head_bytes)) != 0)
-    return kiln_error_set(error, KILN_FILE_MISMATCH,
-                          "packed file requires weights that are stored as this library of \"%.*s\" stores them, got "
-                          "those of another one",
-                          KILN_NAME_SHOWN, wanted.model);
+    return kiln_error_set(
+        error, KILN_FILE_MISMATCH,
+        "packed file: built for another library; expected weights as this library of \"%.*s\" stores them",
+        KILN_NAME_SHOWN, wanted.model);
   if (file->bytes != bytes)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got " KILN_SIZE, bytes,
-                          file->bytes);
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file: wrong size; expected %llu bytes, got " KILN_SIZE,
+                          bytes, file->bytes);
   return KILN_OK;
 }
 
@@ -95,7 +96,8 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
   kiln_file_t file;
   kiln_status_t status;
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_packed requires %s, got null", model ? "a path" : "a model");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_packed: null given; expected %s",
+                          model ? "a path" : "a model");
   if ((status = kiln_file_map(path, kiln_packed_is_written(model), &file, error)))
     return status;
   if ((status = check_file(model, &file, error))) {
@@ -142,8 +144,9 @@ static kiln_status_t write_packed(const void *context, const kiln_output_t *outp
 
 kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error) {
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_packed requires %s, got null", model ? "a path" : "a model");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_packed: null given; expected %s",
+                          model ? "a path" : "a model");
   if (!model->packed)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_packed requires bound weights, got none");
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_packed: no weights; expected bound ones");
   return kiln_file_replace(path, write_packed, model, error);
 }

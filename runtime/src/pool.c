@@ -221,14 +221,14 @@ static bool start_threads(kiln_pool_t *pool, uint32_t threads) {
 
 kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_error_t *error) {
   if (!result)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "pool_create requires a place for the pool, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "pool_create: null given; expected a place for the pool");
   *result = NULL;
   if (threads == 0)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create requires at least 1 thread, got 0");
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create: no threads; expected at least 1");
   uint64_t bytes = KILN_ARENA_ROUND(sizeof(kiln_pool_t) + (uint64_t)(threads - 1) * sizeof(thread_t));
   kiln_pool_t *pool = bytes <= SIZE_MAX ? kiln_aligned_allocate(_Alignof(kiln_pool_t), (size_t)bytes) : NULL;
   if (!pool)
-    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "a pool of %u threads requires %llu bytes, got none", threads,
+    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "pool of %u threads: no memory; expected %llu bytes", threads,
                           (unsigned long long)bytes);
   pool->executor = (kiln_executor_t){pool, threads, parallel_for};
   pool->started = 0;
@@ -249,7 +249,7 @@ kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_erro
   if (!start_threads(pool, threads)) {
     uint32_t started = pool->started;
     kiln_pool_destroy(pool);
-    return kiln_error_set(error, KILN_THREAD_ERROR, "a pool of %u threads requires %u to start, got %u", threads,
+    return kiln_error_set(error, KILN_THREAD_ERROR, "pool of %u threads: too few started; expected %u, got %u", threads,
                           threads - 1, started);
   }
   *result = pool;

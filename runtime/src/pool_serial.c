@@ -18,16 +18,16 @@ static void parallel_for(void *self, uint32_t count, void (*task)(void *context,
 
 kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_error_t *error) {
   if (!result)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "pool_create requires a place for the pool, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "pool_create: null given; expected a place for the pool");
   *result = NULL;
   if (threads == 0)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create requires at least 1 thread, got 0");
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create: no threads; expected at least 1");
   if (threads > 1)
-    return kiln_error_set(error, KILN_THREAD_ERROR, "a pool of %u threads requires a system with threads, got none",
-                          threads);
+    return kiln_error_set(error, KILN_THREAD_ERROR,
+                          "pool of %u threads: no threads here; expected a system with threads", threads);
   kiln_pool_t *pool = malloc(sizeof *pool);
   if (!pool)
-    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "a pool of %u threads requires %zu bytes, got none", threads,
+    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "pool of %u threads: no memory; expected %zu bytes", threads,
                           sizeof *pool);
   pool->executor = (kiln_executor_t){pool, 1, parallel_for};
   *result = pool;

@@ -32,32 +32,34 @@ static const kiln_tensor_t *find(const join_t *join, const char *prefix, size_t 
   return kiln_tensors_find(join->stored, &name);
 }
 
-/* Reports an invalid tensor of a file: the requirement and the actual value. */
-static kiln_status_t refuse(const join_t *join, const kiln_tensor_t *tensor, kiln_status_t status, const char *wanted,
-                            const char *got) {
-  kiln_error_set(join->error, status, "tensor \"%.*s\" requires %s, got %s", kiln_shown(tensor->name_length),
-                 tensor->name, wanted, got);
+/* Reports an invalid tensor of a file: what is wrong, the requirement and the actual value. */
+static kiln_status_t refuse(const join_t *join, const kiln_tensor_t *tensor, kiln_status_t status, const char *wrong,
+                            const char *wanted, const char *got) {
+  kiln_error_set(join->error, status, "tensor \"%.*s\": %s; expected %s, got %s", kiln_shown(tensor->name_length),
+                 tensor->name, wrong, wanted, got);
   return tensor->file_length ? kiln_error_name_file(join->error, status, tensor->file, tensor->file_length) : status;
 }
 
 static kiln_status_t refuse_shape(const join_t *join, const kiln_tensor_t *tensor, const char *wanted) {
   char shape[KILN_SHAPE_TEXT_BYTES];
-  return refuse(join, tensor, KILN_WEIGHT_SHAPE, wanted, kiln_shape_text(shape, tensor->rank, tensor->shape));
+  return refuse(join, tensor, KILN_WEIGHT_SHAPE, "wrong shape", wanted,
+                kiln_shape_text(shape, tensor->rank, tensor->shape));
 }
 
 /* Checks for a matrix of this shape, or, if columns is 0, a vector. */
 static kiln_status_t check_shape(const join_t *join, const kiln_tensor_t *tensor, uint64_t rows, uint64_t columns) {
   const int64_t shape[] = {(int64_t)rows, (int64_t)columns};
   const uint32_t rank = columns ? 2 : 1;
-  char wanted[KILN_SHAPE_TEXT_BYTES + 8] = "shape ";
+  char wanted[KILN_SHAPE_TEXT_BYTES];
   if (tensor->rank == rank && memcmp(tensor->shape, shape, rank * sizeof *shape) == 0)
     return KILN_OK;
-  kiln_shape_text(wanted + strlen(wanted), rank, shape);
-  return refuse_shape(join, tensor, wanted);
+  return refuse_shape(join, tensor, kiln_shape_text(wanted, rank, shape));
 }
 
 static kiln_status_t check_type(const join_t *join, const kiln_tensor_t *tensor, bool is_type, const char *wanted) {
-  return is_type ? KILN_OK : refuse(join, tensor, KILN_WEIGHT_TYPE, wanted, kiln_safetensors_dtype_text(tensor->dtype));
+  return is_type
+             ? KILN_OK
+             : refuse(join, tensor, KILN_WEIGHT_TYPE, "wrong type", wanted, kiln_safetensors_dtype_text(tensor->dtype));
 }
 
 /* Checks that the group of each input exists. */
@@ -66,7 +68,7 @@ static kiln_status_t check_groups(const join_t *join, const kiln_tensor_t *tenso
     uint32_t group;
     memcpy(&group, tensor->data + i * sizeof group, sizeof group);
     if (group >= groups)
-      return refuse(join, tensor, KILN_FILE_MALFORMED, "groups that scales has rows for", "another");
+      return refuse(join, tensor, KILN_FILE_MALFORMED, "unknown group", "one of scales", "another");
   }
   return KILN_OK;
 }
@@ -77,10 +79,10 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
                                  const kiln_tensor_t *scales, const kiln_tensor_t *groups, kiln_int4_t *matrix) {
   const bool is_awq = join->how->quantization == KILN_AWQ;
   kiln_status_t status;
-  if ((status = check_type(join, words, words->dtype == KILN_I32, "type I32")) ||
-      (status = check_type(join, zeros, zeros->dtype == KILN_I32, "type I32")) ||
-      (status = check_type(join, scales, kiln_convert_is_float(scales->dtype), "type F32, F16 or BF16")) ||
-      (groups && (status = check_type(join, groups, groups->dtype == KILN_I32, "type I32"))))
+  if ((status = check_type(join, words, words->dtype == KILN_I32, "I32")) ||
+      (status = check_type(join, zeros, zeros->dtype == KILN_I32, "I32")) ||
+      (status = check_type(join, scales, kiln_convert_is_float(scales->dtype), "F32, F16 or BF16")) ||
+      (groups && (status = check_type(join, groups, groups->dtype == KILN_I32, "I32"))))
     return status;
   if (words->rank != 2 || words->shape[0] == 0 || words->shape[1] == 0 || (!is_awq && words->shape[1] % 8))
     return refuse_shape(join, words, is_awq ? "a matrix" : "a matrix whose columns are a multiple of 8");
@@ -118,7 +120,8 @@ static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, 
                       *groups = find(join, words->name, length, "g_idx");
   kiln_status_t status;
   if (!zeros || !scales)
-    return refuse(join, words, KILN_WEIGHT_MISSING, "scales and qzeros beside it", zeros ? "no scales" : "no qzeros");
+    return refuse(join, words, KILN_WEIGHT_MISSING, "part missing", "scales and qzeros",
+                  zeros ? "no scales" : "no qzeros");
   if (join->how->quantization == KILN_AWQ)
     groups = NULL;
   if ((status = check_parts(join, words, zeros, scales, groups, matrix)))
@@ -147,7 +150,7 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
   const uint64_t bytes = tensor->end - tensor->begin, elements = tensor->form
                                                                      ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
                                                                      : bytes / (tensor->dtype == KILN_F32 ? 4 : 2);
-  kiln_status_t status = check_type(join, called, kiln_convert_is_float(tensor->dtype), "type F32, F16 or BF16");
+  kiln_status_t status = check_type(join, called, kiln_convert_is_float(tensor->dtype), "F32, F16 or BF16");
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
 
@@ -252,13 +255,14 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   const kiln_quantized_t how = {quantization, {renames, count}};
   kiln_status_t status;
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_quantized requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_quantized: null given; expected %s",
                           model ? "a path" : "a model");
   if ((status = kiln_renames_check(&how.renames, "bind_quantized", error)))
     return status;
   if (quantization != KILN_GPTQ && quantization != KILN_GPTQ_V2 && quantization != KILN_AWQ)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "bind_quantized requires KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d", (int)quantization);
+                          "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d",
+                          (int)quantization);
   if ((status = kiln_renames_check_rows(&how.renames, "bind_quantized", error)))
     return status;
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);

@@ -6,11 +6,11 @@
 
 kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *reader, kiln_error_t *error) {
   if (renames->count > 0 && !renames->renames)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires renames, got null", reader);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected renames", reader);
   for (size_t i = 0; i < renames->count; ++i)
     if (!renames->renames[i].from)
-      return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a name that rename " KILN_SIZE " is from, got null",
-                            reader, i);
+      return kiln_error_set(error, KILN_NULL_ARGUMENT,
+                            "%s: null given; expected a name that rename " KILN_SIZE " is from", reader, i);
   return KILN_OK;
 }
 
@@ -18,7 +18,7 @@ kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char 
   for (size_t i = 0; i < renames->count; ++i)
     if (renames->renames[i].rotary_heads)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "%s requires renames without rotary heads, got %u of \"%.*s\"", reader,
+                            "%s: rename with rotary heads; expected none, got %u of \"%.*s\"", reader,
                             renames->renames[i].rotary_heads, KILN_NAME_SHOWN, renames->renames[i].from);
   return KILN_OK;
 }
@@ -71,7 +71,7 @@ kiln_status_t kiln_rename_check_zeros(const kiln_tensor_t *tensor, const char *n
     kiln_convert_read(tensor, &value, i, 1);
     if (!(value == 0))
       return kiln_error_set(error, KILN_WEIGHT_UNEXPECTED,
-                            "tensor \"%.*s\", which is left out, requires zeros, got %.9g at element %llu",
+                            "tensor \"%.*s\": left out, not zero; expected zeros, got %.9g at element %llu",
                             kiln_shown(length), name, (double)value, (unsigned long long)i);
   }
   return KILN_OK;

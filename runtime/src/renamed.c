@@ -22,7 +22,7 @@ static kiln_status_t check_fits(const kiln_renames_t *renames, const kiln_tensor
 /* Checks a tensor that is ignored. */
 static kiln_status_t check_zeros(const kiln_tensor_t *tensor, kiln_error_t *error) {
   if (!kiln_convert_is_float(tensor->dtype))
-    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\" requires type F32, F16 or BF16, got %s",
+    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\": wrong type; expected F32, F16 or BF16, got %s",
                           kiln_shown(tensor->name_length), tensor->name, kiln_safetensors_dtype_text(tensor->dtype));
   return kiln_rename_check_zeros(tensor, tensor->name, tensor->name_length,
                                  (tensor->end - tensor->begin) / kiln_safetensors_stored_bytes(tensor->dtype, 1),
@@ -79,7 +79,7 @@ kiln_status_t kiln_bind_weights_renamed(kiln_model_t *model, const char *path, c
   const kiln_renames_t names = {renames, count};
   kiln_status_t status;
   if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s", function,
                           model ? "a path" : "a model");
   if ((status = kiln_renames_check(&names, function, error)) ||
       (status = kiln_renames_check_rows(&names, function, error)))

@@ -21,19 +21,21 @@ int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *e
 static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_t *symbols, uint32_t count,
                                    const int64_t *extents, kiln_error_t *error) {
   if (!extents && count > 0)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires extents, got null", entry->name);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected extents", entry->name);
   for (uint32_t i = 0; i < count; ++i) {
     const kiln_symbol_t *symbol = &symbols[i];
     if (extents[i] < symbol->min || extents[i] > symbol->max)
-      return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s in [%lld, %lld], got %lld", entry->name,
-                            symbol->name, (long long)symbol->min, (long long)symbol->max, (long long)extents[i]);
+      return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s: %s out of range; expected [%lld, %lld], got %lld",
+                            entry->name, symbol->name, (long long)symbol->min, (long long)symbol->max,
+                            (long long)extents[i]);
   }
   for (uint32_t i = 0; i < count; ++i) {
     const kiln_symbol_t *symbol = &symbols[i];
     if (symbol->least > 0 && extents[i] < extents[symbol->least - 1])
-      return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s of at least %s, which is %lld, got %lld",
-                            entry->name, symbol->name, symbols[symbol->least - 1].name,
-                            (long long)extents[symbol->least - 1], (long long)extents[i]);
+      return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE,
+                            "%s: %s too small; expected at least %s, which is %lld, got %lld", entry->name,
+                            symbol->name, symbols[symbol->least - 1].name, (long long)extents[symbol->least - 1],
+                            (long long)extents[i]);
   }
   return KILN_OK;
 }
@@ -42,27 +44,28 @@ static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_
 static kiln_status_t check_pointers(const kiln_model_t *model, const kiln_entry_t *entry, void *const *arguments,
                                     kiln_error_t *error) {
   if (!arguments && entry->argument_count > 0)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires arguments, got null", entry->name);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected arguments", entry->name);
   for (uint32_t i = 0; i < entry->argument_count; ++i)
     if (!arguments[i] && !(model->role.is_silent && entry->arguments[i].is_output == KILN_OUTPUT_OF_LAST))
-      return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s \"%s\", got null", entry->name,
+      return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s \"%s\"", entry->name,
                             entry->arguments[i].is_output ? "output" : "input", entry->arguments[i].name);
   return KILN_OK;
 }
 
 static kiln_status_t check_executor(const kiln_entry_t *entry, const kiln_executor_t *executor, kiln_error_t *error) {
   if (executor && !executor->parallel_for)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an executor with parallel_for, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected an executor with parallel_for",
                           entry->name);
   if (executor && executor->workers == 0)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires an executor of at least 1 worker, got 0",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s: executor without workers; expected at least 1",
                           entry->name);
   return KILN_OK;
 }
 
 static kiln_status_t check_trace(const kiln_entry_t *entry, const kiln_trace_t *trace, kiln_error_t *error) {
   if (trace && (!trace->begin || !trace->end))
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a trace with begin and end, got null", entry->name);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected a trace with begin and end",
+                          entry->name);
   return KILN_OK;
 }
 
@@ -70,13 +73,14 @@ static kiln_status_t check_arena(const kiln_entry_t *entry, const kiln_body_t *b
                                  uint32_t workers, kiln_error_t *error) {
   const uint64_t needed = kiln_body_arena_bytes(body, workers);
   if (!call->arena)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", entry->name);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected an arena", entry->name);
   if ((uintptr_t)call->arena % KILN_ARENA_ALIGNMENT != 0)
-    return kiln_error_set(error, KILN_ARENA_MISALIGNED, "%s requires an arena aligned to %d bytes, got %u past it",
+    return kiln_error_set(error, KILN_ARENA_MISALIGNED, "%s: arena misaligned; expected alignment %d, got %u past it",
                           entry->name, KILN_ARENA_ALIGNMENT, (unsigned)((uintptr_t)call->arena % KILN_ARENA_ALIGNMENT));
   if (call->arena_bytes < needed)
-    return kiln_error_set(error, KILN_ARENA_TOO_SMALL, "%s requires an arena of %llu bytes for %u workers, got %llu",
-                          entry->name, (unsigned long long)needed, workers, (unsigned long long)call->arena_bytes);
+    return kiln_error_set(error, KILN_ARENA_TOO_SMALL,
+                          "%s: arena too small; expected %llu bytes for %u workers, got %llu", entry->name,
+                          (unsigned long long)needed, workers, (unsigned long long)call->arena_bytes);
   return KILN_OK;
 }
 
@@ -90,9 +94,9 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
     int64_t limit = kiln_extent_value(&argument->limit, extents), count = kiln_argument_elements(argument, extents);
     for (int64_t at = 0; at < count; ++at)
       if (values[at] < argument->minimum || values[at] >= limit)
-        return kiln_error_set(error, KILN_INDEX_OUT_OF_RANGE,
-                              "%s requires \"%s\" in [%lld, %lld], got %d at element %lld", entry->name, argument->name,
-                              (long long)argument->minimum, (long long)limit - 1, values[at], (long long)at);
+        return kiln_error_set(
+            error, KILN_INDEX_OUT_OF_RANGE, "%s: \"%s\" out of range; expected [%lld, %lld], got %d at element %lld",
+            entry->name, argument->name, (long long)argument->minimum, (long long)limit - 1, values[at], (long long)at);
   }
   return KILN_OK;
 }
@@ -101,29 +105,26 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
 static kiln_status_t check_reserved(const kiln_model_t *model, const kiln_entry_t *entry, const kiln_call_t *call) {
   if (!model->variant->backend && (call->stream || call->memory != KILN_HOST_POINTERS))
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s requires a null stream and memory %d on a CPU, got stream %p and memory %llu",
-                          entry->name, KILN_HOST_POINTERS, call->stream, (unsigned long long)call->memory);
+                          "%s: not for a CPU; expected a null stream and memory %d, got %p and %llu", entry->name,
+                          KILN_HOST_POINTERS, call->stream, (unsigned long long)call->memory);
   if ((call->communicator || call->replicas || call->stages) && !model->descriptor->sharding)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires null communicators, got another",
-                          entry->name);
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s: communicator set; expected null ones", entry->name);
   for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
     if (call->reserved[i])
       return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                            "%s requires that the call's reserved fields are null, got a pointer in field " KILN_SIZE,
-                            entry->name, i);
+                            "%s: reserved field set; expected null, got a pointer in field " KILN_SIZE, entry->name, i);
   return KILN_OK;
 }
 
 kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error) {
   int result = model->role.bodies[entry].run(frame);
   if (result == KILN_NOT_FINITE)
-    return kiln_error_set(
-        error, KILN_NOT_FINITE,
-        "%s of model \"%.*s\" requires a finite loss, learning rate and gradients, and a step from 1 on; no weight was "
-        "changed",
-        model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name);
+    return kiln_error_set(error, KILN_NOT_FINITE,
+                          "%s of model \"%.*s\": no weight changed; expected a finite loss, learning rate and "
+                          "gradients, and a step from 1 on",
+                          model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name);
   if (result != 0)
-    return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\": wrong result; expected 0, got %d",
                           model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name, result);
   return kiln_error_clear(error);
 }
@@ -185,15 +186,15 @@ kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *cal
 static kiln_status_t check_entry(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, bool is_batch) {
   kiln_error_t *error = call ? call->error : NULL;
   if (!model || !call)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "an entry requires a model, got null");
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "entry: null given; expected a model");
   const kiln_descriptor_t *descriptor = model->descriptor;
   if (index >= descriptor->entry_count || descriptor->entries[index].is_batch != is_batch)
-    return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires an entry below %u, got %u",
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\": no such entry; expected one below %u, got %u",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, index);
   const kiln_entry_t *entry = &descriptor->entries[index];
   kiln_status_t status = check_reserved(model, entry, call);
   if (!status && !model->packed && descriptor->weight_count > 0)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", entry->name);
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s: no weights; expected bound ones", entry->name);
   return status;
 }
 
@@ -212,18 +213,18 @@ static kiln_status_t check_sequence(const kiln_entry_t *entry, const kiln_sequen
                                     kiln_error_t *error) {
   const kiln_sequence_t *sequence = &sequences[number];
   if (!sequence->states && entry->state_bytes > 0)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires states of sequence " KILN_SIZE ", got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected states of sequence " KILN_SIZE,
                           entry->name, number);
   if ((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT != 0)
     return kiln_error_set(error, KILN_ARENA_MISALIGNED,
-                          "%s requires states aligned to %d bytes, got %u past it of sequence " KILN_SIZE, entry->name,
-                          KILN_ARENA_ALIGNMENT, (unsigned)((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT), number);
+                          "%s: states misaligned; expected alignment %d, got %u past it of sequence " KILN_SIZE,
+                          entry->name, KILN_ARENA_ALIGNMENT,
+                          (unsigned)((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT), number);
   for (size_t other = 0; other < number; ++other) {
     const uintptr_t here = (uintptr_t)sequence->states, there = (uintptr_t)sequences[other].states;
     if ((here < there ? there - here : here - there) < entry->state_bytes)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "%s requires states of its own for each sequence, got some of both " KILN_SIZE
-                            " and " KILN_SIZE,
+                            "%s: sequences share states; expected separate ones for " KILN_SIZE " and " KILN_SIZE,
                             entry->name, other, number);
   }
   return check_extents(entry, entry->own_symbols, entry->own_symbol_count, sequence->extents, error);
@@ -237,7 +238,7 @@ kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call,
   const kiln_entry_t *entry = &model->descriptor->entries[index];
   int64_t extents[2] = {(int64_t)count, 0}; /* number of sequences, total rows */
   if (!sequences)
-    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires sequences, got null", entry->name);
+    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s: null given; expected sequences", entry->name);
   if ((status = check_extents(entry, entry->symbols, 1, extents, call->error)))
     return status;
   for (size_t i = 0; i < count; ++i) {

@@ -69,7 +69,7 @@ static kiln_status_t read_shape(walk_t *walk, kiln_tensor_t *tensor, uint64_t *e
     return status;
   do {
     int64_t extent;
-    if ((status = kiln_json_read_integer(json, "an extent that is a whole number below 2^63", &extent)))
+    if ((status = kiln_json_read_integer(json, "an integer dimension below 2^63", &extent)))
       return status;
     if (extent > 0 && *elements > (uint64_t)INT64_MAX / (uint64_t)extent)
       return kiln_json_fail(json, "a shape of less than 2^63 elements");
@@ -86,9 +86,9 @@ static kiln_status_t read_offsets(walk_t *walk, kiln_tensor_t *tensor) {
   kiln_status_t status;
   int64_t begin, end;
   if ((status = kiln_json_expect(json, '[', "two offsets")) ||
-      (status = kiln_json_read_integer(json, "an offset that is a whole number below 2^63", &begin)) ||
+      (status = kiln_json_read_integer(json, "an integer offset below 2^63", &begin)) ||
       (status = kiln_json_expect(json, ',', "',' between offsets")) ||
-      (status = kiln_json_read_integer(json, "an offset that is a whole number below 2^63", &end)) ||
+      (status = kiln_json_read_integer(json, "an integer offset below 2^63", &end)) ||
       (status = kiln_json_expect(json, ']', "']' after two offsets")))
     return status;
   tensor->begin = (uint64_t)begin;
@@ -107,7 +107,7 @@ static kiln_status_t read_dtype(walk_t *walk, kiln_tensor_t *tensor) {
       return KILN_OK;
     }
   return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
-                        "tensor \"%.*s\" requires an element type of safetensors, got \"%.*s\"",
+                        "tensor \"%.*s\": unknown type; expected one of safetensors, got \"%.*s\"",
                         kiln_shown(tensor->name_length), tensor->name, kiln_shown(text.length), text.text);
 }
 
@@ -117,15 +117,16 @@ static kiln_status_t check_size(const walk_t *walk, const kiln_tensor_t *tensor,
   if (tensor->begin > tensor->end || tensor->end > walk->data_bytes)
     return kiln_error_set(
         walk->json.error, KILN_FILE_MALFORMED,
-        "tensor \"%.*s\" requires offsets that rise and end within %llu bytes of data, got [%llu, %llu]",
+        "tensor \"%.*s\": wrong offsets; expected rising ones within %llu bytes of data, got [%llu, %llu]",
         kiln_shown(tensor->name_length), tensor->name, (unsigned long long)walk->data_bytes, begin, end);
   uint64_t held = (tensor->end - tensor->begin) * 8;
   uint32_t bits = dtypes[tensor->dtype].bits;
   if (held / bits != elements || held % bits != 0)
-    return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
-                          "tensor \"%.*s\" of shape %s requires %u bytes an element, got offsets [%llu, %llu]",
-                          kiln_shown(tensor->name_length), tensor->name,
-                          kiln_shape_text(shape, tensor->rank, tensor->shape), bits / 8, begin, end);
+    return kiln_error_set(
+        walk->json.error, KILN_FILE_MALFORMED,
+        "tensor \"%.*s\" of shape %s: wrong size; expected %u bytes an element, got offsets [%llu, %llu]",
+        kiln_shown(tensor->name_length), tensor->name, kiln_shape_text(shape, tensor->rank, tensor->shape), bits / 8,
+        begin, end);
   return KILN_OK;
 }
 
@@ -147,9 +148,10 @@ static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
     while (which < 3 && !kiln_json_string_equals(&field, fields[which]))
       ++which;
     if (which == 3 || seen & 1u << which)
-      return kiln_error_set(json->error, KILN_FILE_MALFORMED,
-                            "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got \"%.*s\"",
-                            kiln_shown(tensor->name_length), tensor->name, kiln_shown(field.length), field.text);
+      return kiln_error_set(
+          json->error, KILN_FILE_MALFORMED,
+          "tensor \"%.*s\": wrong field; expected dtype, shape and data_offsets once each, got \"%.*s\"",
+          kiln_shown(tensor->name_length), tensor->name, kiln_shown(field.length), field.text);
     seen |= 1u << which;
     status = which == 0   ? read_dtype(walk, tensor)
              : which == 1 ? read_shape(walk, tensor, &elements)
@@ -160,8 +162,7 @@ static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
   if ((status = kiln_json_expect(json, '}', "',' or '}' in a tensor")))
     return status;
   if (seen != 7)
-    return kiln_error_set(json->error, KILN_FILE_MALFORMED,
-                          "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got %s missing",
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "tensor \"%.*s\": field missing; expected %s",
                           kiln_shown(tensor->name_length), tensor->name, fields[seen & 1 ? seen & 2 ? 2 : 1 : 0]);
   return check_size(walk, tensor, elements);
 }
@@ -238,15 +239,15 @@ static kiln_status_t check_offsets(kiln_tensors_t *table, uint64_t data_bytes, k
     const kiln_tensor_t *tensor = &table->tensors[i];
     if (tensor->begin != next)
       return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            "tensors must lie end to end: \"%.*s\" requires offset %llu, got %llu (%s)",
+                            "tensor \"%.*s\": not contiguous; expected offset %llu, got %llu (%s)",
                             kiln_shown(tensor->name_length), tensor->name, (unsigned long long)next,
                             (unsigned long long)tensor->begin, tensor->begin < next ? "an overlap" : "a gap");
     next = tensor->end;
   }
   if (next != data_bytes)
     return kiln_error_set(error, KILN_FILE_MALFORMED,
-                          "safetensors data requires the %llu bytes of its tensors, got %llu", (unsigned long long)next,
-                          (unsigned long long)data_bytes);
+                          "safetensors data: wrong size; expected the %llu bytes of its tensors, got %llu",
+                          (unsigned long long)next, (unsigned long long)data_bytes);
   return KILN_OK;
 }
 
@@ -293,9 +294,11 @@ static kiln_status_t read_length(const unsigned char *begin, size_t bytes, uint6
   if (status || is_possible)
     return status;
   if (bytes < LENGTH_BYTES)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got " KILN_SIZE,
-                          LENGTH_BYTES, bytes);
-  return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors header requires at most %llu bytes, got %llu",
+    return kiln_error_set(error, KILN_FILE_MALFORMED,
+                          "safetensors file: too small; expected at least %d bytes, got " KILN_SIZE, LENGTH_BYTES,
+                          bytes);
+  return kiln_error_set(error, KILN_FILE_MALFORMED,
+                        "safetensors header: too large; expected at most %llu bytes, got %llu",
                         (unsigned long long)(rest < HEADER_LIMIT ? rest : HEADER_LIMIT), (unsigned long long)*length);
 }
 

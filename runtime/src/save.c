@@ -135,10 +135,10 @@ kiln_status_t kiln_contents_end(const kiln_contents_t *contents, const kiln_outp
 static kiln_status_t save(const kiln_contents_t *contents, const char *path, const char *function,
                           kiln_error_t *error) {
   if (!contents->model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s", function,
                           contents->model ? "a path" : "a model");
   if (!contents->model->packed)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s: no weights; expected bound ones", function);
   kiln_status_t status = kiln_refuse_slices(contents->model, function, error);
   if (!status && contents->arena)
     status = kiln_refuse_parts(contents->model, function, error);
@@ -154,7 +154,7 @@ kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, c
                                  const char *path, kiln_error_t *error) {
   const kiln_contents_t contents = {model, arena, training};
   if (!arena || !training)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training: null given; expected %s",
                           arena ? "a step and a seed" : "an arena");
   const kiln_status_t status =
       model ? kiln_require_kept(model, arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS, "save_training", error) : KILN_OK;

@@ -22,8 +22,8 @@ static kiln_status_t check_embedded(const kiln_descriptor_t *descriptor, kiln_er
     const kiln_variant_t *variant = &descriptor->variants[i];
     if (kiln_selftest_digest(0, table->embedded[i], (size_t)variant->packed_bytes) != table->digests[i])
       return kiln_error_set(error, KILN_SELFTEST_FAILED,
-                            "selftest of \"%.*s\" requires the weights that were embedded for %s, got others",
-                            KILN_NAME_SHOWN, descriptor->name, variant->target);
+                            "selftest of \"%.*s\": wrong weights; expected those embedded for %s", KILN_NAME_SHOWN,
+                            descriptor->name, variant->target);
   }
   return kiln_error_clear(error);
 }
@@ -66,7 +66,7 @@ static kiln_status_t compare(const test_t *test, const kiln_entry_t *entry, cons
             : wanted == got || fabs(got - wanted) <= expected->tolerances[i] || isinf(expected->tolerances[i]))
       continue;
     return kiln_error_set(error, KILN_SELFTEST_FAILED,
-                          "selftest of %s for %s requires \"%s\" to be %.9g at element %llu, within %.2g, got %.9g",
+                          "selftest of %s for %s: wrong \"%s\"; expected %.9g at element %llu, within %.2g, got %.9g",
                           entry->name, test->model->variant->target, argument->name, wanted, (unsigned long long)at,
                           expected->tolerances[i], got);
   }

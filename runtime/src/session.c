@@ -46,12 +46,11 @@ kiln_status_t kiln_require_kept(const kiln_model_t *model, const void *arena, ui
   const bool has_states = !arena || is_begun(model, find_states(model, arena, keeps));
   if (has_states && (!arena || is_begun(model, find_moments(model, arena, keeps))))
     return KILN_OK;
-  return kiln_error_set(error, KILN_SESSION_NOT_BEGUN,
-                        "%s of model \"%.*s\" requires %s of zeros or of earlier calls at the beginning of the arena, "
-                        "got other bytes; %s makes zeros",
-                        caller, KILN_NAME_SHOWN, model->descriptor->name,
-                        has_states ? "what a training keeps" : "states",
-                        keeps & KILN_KEEPS_MOMENTS ? "begin_training" : "begin_session");
+  return kiln_error_set(
+      error, KILN_SESSION_NOT_BEGUN,
+      "%s of model \"%.*s\": arena not begun; expected %s of zeros or earlier calls at its start; %s makes zeros",
+      caller, KILN_NAME_SHOWN, model->descriptor->name, has_states ? "training states" : "states",
+      keeps & KILN_KEEPS_MOMENTS ? "begin_training" : "begin_session");
 }
 
 static void mark(const kiln_model_t *model, region_t region) {
@@ -75,7 +74,7 @@ kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t k
 static kiln_status_t begin(const kiln_model_t *model, void *arena, bool is_training, kiln_error_t *error) {
   const char *function = is_training ? "begin_training" : "begin_session";
   if (!model || !arena)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s", function,
                           model ? "an arena" : "a model");
   const kiln_descriptor_t *descriptor = model->descriptor;
   const uint64_t bytes = is_training ? descriptor->training_bytes : descriptor->state_bytes;

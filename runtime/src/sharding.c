@@ -34,13 +34,13 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
     const kiln_weight_t *slice = kiln_kept_tensor(descriptor, i);
     if (!is_possible(slice, &descriptor->shards[i], descriptor->ranks))
       return kiln_error_set(error, KILN_INTERNAL_ERROR,
-                            "tensor \"%.*s\" requires sections that are all of it for %u ranks together, got others",
-                            KILN_NAME_SHOWN, slice->name, descriptor->ranks);
+                            "tensor \"%.*s\": wrong sections; expected all of it for %u ranks", KILN_NAME_SHOWN,
+                            slice->name, descriptor->ranks);
     const uint32_t parts = descriptor->shards[i].parts;
     if (parts > 1 && (parts != descriptor->replicas || kiln_elements_beside(slice, slice->rank) % parts != 0))
       return kiln_error_set(error, KILN_INTERNAL_ERROR,
-                            "tensor \"%.*s\" requires an equal part for each of %u replicas, got others",
-                            KILN_NAME_SHOWN, slice->name, descriptor->replicas);
+                            "tensor \"%.*s\": unequal parts; expected one for each of %u replicas", KILN_NAME_SHOWN,
+                            slice->name, descriptor->replicas);
   }
   return KILN_OK;
 }
@@ -53,13 +53,13 @@ static kiln_status_t take_number(const kiln_model_t *model, const char *member, 
     return KILN_OK;
   if (count == 0)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "model \"%.*s\" requires create_on with a %s and %u %ss, got none", KILN_NAME_SHOWN, name,
+                          "model \"%.*s\": no %s given; expected create_on with one and %u %ss", KILN_NAME_SHOWN, name,
                           member, wanted, member);
   if (count != wanted)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires %u %ss, got %u", KILN_NAME_SHOWN, name,
-                          wanted, member, count);
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\": wrong group size; expected %u %ss, got %u",
+                          KILN_NAME_SHOWN, name, wanted, member, count);
   if (given >= count)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires a %s below %u, got %u",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\": %s too large; expected below %u, got %u",
                           KILN_NAME_SHOWN, name, member, count, given);
   *number = given;
   return KILN_OK;
@@ -72,7 +72,7 @@ static kiln_status_t take_replica(kiln_model_t *model, const kiln_options_t *opt
     return KILN_OK;
   if (options->replicas != descriptor->replicas || options->replica >= options->replicas)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "model \"%.*s\" requires create_on with a replica below %u and %u replicas, got %u and %u",
+                          "model \"%.*s\": wrong replica; expected one below %u and %u replicas, got %u and %u",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->replicas, descriptor->replicas,
                           options->replica, options->replicas);
   model->replica = options->replica;
@@ -121,15 +121,15 @@ static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln
   const bool isNeeded = size > 1 && number != KILN_GROUP_REPLICAS; /* training entries check the replicas */
   if (communicator ? !communicator->begin || !communicator->finish : isNeeded)
     return kiln_error_set(error, KILN_NULL_ARGUMENT,
-                          "%s requires a communicator of %ss with begin and finish, got null", together->entry,
+                          "%s: null given; expected a communicator of %ss with begin and finish", together->entry,
                           members[number]);
   if (size <= 1 && communicator)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires a null communicator of %ss, got another",
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s: communicator set; expected a null one of %ss",
                           together->entry, members[number]);
   if (communicator && (communicator->size != size || communicator->rank >= size))
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires a communicator of %u %ss, got %s %u of %u",
-                          together->entry, size, members[number], members[number], communicator->rank,
-                          communicator->size);
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "%s: wrong communicator; expected one of %u %ss, got %s %u of %u", together->entry, size,
+                          members[number], members[number], communicator->rank, communicator->size);
   *group = (kiln_group_t){.communicator = communicator, .member = members[number]};
   together->number[number] = communicator ? (int32_t)communicator->rank : 0;
   return KILN_OK;
@@ -141,11 +141,11 @@ static kiln_status_t check_waits(const kiln_model_t *model, const kiln_call_t *c
     return KILN_OK;
   if (call->memory != KILN_DEVICE_POINTERS)
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s of several ranks on GPUs requires memory %d, device pointers, got %llu", entry,
+                          "%s of several ranks on GPUs: wrong memory; expected %d, device pointers, got %llu", entry,
                           KILN_DEVICE_POINTERS, (unsigned long long)call->memory);
   if (call->trace)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s of several ranks on GPUs requires a null trace, got another", entry);
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s of several ranks on GPUs: trace set; expected null",
+                          entry);
   return KILN_OK;
 }
 
@@ -156,7 +156,7 @@ static kiln_status_t join_own(kiln_together_t *together, uint32_t group, const k
   const char *const member = together->groups[group].member;
   if (!status && together->number[group] != (int32_t)number)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "%s requires a communicator of %s %u of %u, as its model is, got %s %d", together->entry,
+                          "%s: wrong communicator; expected %s %u of %u, as its model, got %s %d", together->entry,
                           member, number, size, member, together->number[group]);
   return status;
 }
@@ -181,7 +181,7 @@ static kiln_status_t join_replicas(kiln_together_t *together, const kiln_model_t
   const kiln_status_t status = join(together, KILN_GROUP_REPLICAS, call->replicas, replicas, call->error);
   if (!status && call->replicas && call->replicas->rank != model->replica && kiln_shared_state(model->descriptor))
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s requires a communicator of replica %u of %u, as its model is, got replica %u",
+                          "%s: wrong communicator; expected replica %u of %u, as its model, got replica %u",
                           together->entry, model->replica, replicas, call->replicas->rank);
   return status;
 }
@@ -192,7 +192,7 @@ kiln_status_t kiln_replicas_check(const kiln_model_t *model, const kiln_call_t *
     return KILN_OK;
   if (!call->replicas)
     return kiln_error_set(call->error, KILN_NULL_ARGUMENT,
-                          "%s requires a communicator of replicas with begin and finish, got null", function);
+                          "%s: null given; expected a communicator of replicas with begin and finish", function);
   return join_replicas(&together, model, call);
 }
 
@@ -401,20 +401,21 @@ static void name(const kiln_model_t *model, char *text, size_t room) {
 static kiln_status_t refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   if (descriptor->stages > 1)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires all layers, got those of stage %u of %u", function,
-                          model->stage, descriptor->stages);
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s: layers missing; expected all, got those of stage %u of %u",
+                          function, model->stage, descriptor->stages);
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
     if (descriptor->shards[i].section_count > 0)
-      return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
-                            function, KILN_NAME_SHOWN, descriptor->weights[i].name);
+      return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                            "%s: weights sliced; expected whole ones, got a slice of \"%.*s\"", function,
+                            KILN_NAME_SHOWN, descriptor->weights[i].name);
   return KILN_OK;
 }
 
 static kiln_status_t refuse_parts(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   const kiln_weight_t *state = kiln_shared_state(model->descriptor);
   return state ? kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                                "%s requires whole states, got a replica's part of \"%.*s\"", function, KILN_NAME_SHOWN,
-                                state->name)
+                                "%s: states sliced; expected whole ones, got a replica's part of \"%.*s\"", function,
+                                KILN_NAME_SHOWN, state->name)
                : KILN_OK;
 }
 

@@ -26,9 +26,9 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_NULL_ARGUMENT:
     return "a required pointer was null; pass every pointer that the header does not call optional.";
   case KILN_EXTENT_OUT_OF_RANGE:
-    return "a run-time extent lies outside the bounds of its dimension; keep it between the constants in the header.";
+    return "a dynamic dimension is out of range; keep it between the constants in the header.";
   case KILN_INDEX_OUT_OF_RANGE:
-    return "an index or length in an input lies outside its table; check the values that you pass.";
+    return "an index or length in an input is out of range; check the values that you pass.";
   case KILN_ARENA_TOO_SMALL:
     return "the arena is too small; give at least the ARENA_BYTES of the entry for your number of workers.";
   case KILN_ARENA_MISALIGNED:
@@ -46,42 +46,38 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_WEIGHT_MISSING:
     return "the weight file lacks a tensor that the model needs; export it under the name that the model uses.";
   case KILN_WEIGHT_UNEXPECTED:
-    return "the weight file holds a tensor that the model does not know; leave it out, or use the right model.";
+    return "the weight file has a tensor that the model lacks; leave it out, or use the right model.";
   case KILN_WEIGHT_SHAPE:
-    return "a tensor in the weight file has another shape than in the model; use the file that belongs to the model.";
+    return "a tensor in the weight file has a wrong shape; use the model's file.";
   case KILN_WEIGHT_TYPE:
-    return "a tensor in the weight file has an element type that the model cannot take; convert it to one named in the "
-           "message.";
+    return "a tensor in the weight file has a wrong element type; convert it to one named in the message.";
   case KILN_THREAD_ERROR:
     return "the pool could not start its threads; ask for fewer, or raise the system's limit.";
   case KILN_INVALID_ARGUMENT:
-    return "an option has no meaning; see the message for which one.";
+    return "an argument is not valid; see the message for which one.";
   case KILN_INTERNAL_ERROR:
     return "this is a defect of Kiln; please report it with the message.";
   case KILN_NO_DEVICE:
     return "no driver or device here runs the archive's code; see the message, or create the model on the CPU.";
   case KILN_DEVICE_ERROR:
-    return "the driver of the device reported an error; see the message for which one.";
+    return "the device's driver reported an error; see the message for which one.";
   case KILN_DEVICE_LOST:
-    return "the device met an error that it does not recover from; destroy the model and make a new one.";
+    return "the device had a fatal error; destroy the model and create a new one.";
   case KILN_WEIGHT_VALUE:
-    return "a tensor in the weight file has a number that the type in which the model stores it lacks; mend the file, "
-           "or store that weight in another type.";
+    return "a value in the weight file does not fit the type in which the model stores it; correct it, or store that "
+           "weight in another type.";
   case KILN_FILE_MISMATCH:
     return "the packed file was written for another library, target or version; pack the weights again with this one.";
   case KILN_NOT_FINITE:
     return "the loss, its gradients or the learning rate are NaN or infinite, or the step is below 1, and no weight "
-           "was "
-           "changed; lower the learning rate, or look at the inputs.";
+           "was changed; lower the learning rate, or check the inputs.";
   case KILN_SELFTEST_FAILED:
-    return "the library computes other numbers than it was made to; it was changed or damaged, or this machine is: "
-           "take "
-           "it from its source again.";
+    return "the library's results are wrong; it or this machine is damaged: get the library from its source again.";
   case KILN_RANK_LOST:
-    return "another rank did not take part before the deadline, or is gone; end this one, and start all of them again.";
+    return "another rank missed the deadline or has ended; end this one, and start all ranks again.";
   case KILN_SESSION_NOT_BEGUN:
-    return "the arena begins neither with zeros nor with what earlier calls left; call NAME_begin_session, or "
-           "NAME_begin_training, once before the first call.";
+    return "the arena has no session or training; call NAME_begin_session, or NAME_begin_training, "
+           "once before the first call.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

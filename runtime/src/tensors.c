@@ -45,8 +45,8 @@ kiln_status_t kiln_tensors_sort_by_name(kiln_tensors_t *table, const char *docum
   kiln_tensors_sort(table, order_by_name);
   for (size_t i = 1; i < table->count; ++i)
     if (order_by_name(&table->tensors[i - 1], &table->tensors[i]) == 0)
-      return kiln_error_set(error, KILN_FILE_MALFORMED, "%s requires distinct names, got \"%.*s\" twice", document,
-                            kiln_shown(table->tensors[i].name_length), table->tensors[i].name);
+      return kiln_error_set(error, KILN_FILE_MALFORMED, "%s: repeated name; expected distinct ones, got \"%.*s\"",
+                            document, kiln_shown(table->tensors[i].name_length), table->tensors[i].name);
   return KILN_OK;
 }
 

@@ -313,15 +313,15 @@ static kiln_status_t check_own(const together_t *together, const kiln_call_t *ca
   const char *function = together->function;
   const uint64_t bytes = contents->training ? state_bytes(contents->model) : 0;
   if (!contents->model->packed)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s: no weights; expected bound ones", function);
   if (is_first(together) && !together->path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a path on %s, got null", function,
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected a path on %s", function,
                           first_member(together).text);
   if (contents->training && !call->arena)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", function);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected an arena", function);
   if (call->arena_bytes < bytes)
-    return kiln_error_set(error, KILN_ARENA_TOO_SMALL, "%s requires an arena of %llu bytes, got " KILN_SIZE, function,
-                          (unsigned long long)bytes, call->arena_bytes);
+    return kiln_error_set(error, KILN_ARENA_TOO_SMALL, "%s: arena too small; expected %llu bytes, got " KILN_SIZE,
+                          function, (unsigned long long)bytes, call->arena_bytes);
   return KILN_OK;
 }
 
@@ -372,11 +372,11 @@ static kiln_status_t save(const kiln_contents_t *contents, const kiln_call_t *ca
 /* Checks requirements whose failure the other ranks cannot be notified of, since they may be unreachable. */
 static kiln_status_t check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
   if (!model || !call)
-    return kiln_error_set(call ? call->error : NULL, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+    return kiln_error_set(call ? call->error : NULL, KILN_NULL_ARGUMENT, "%s: null given; expected %s", function,
                           model ? "a call" : "a model");
   if (!model->descriptor->sharding)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s requires a library for several ranks, got one for one", function);
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s: library for one rank; expected one for several",
+                          function);
   return kiln_ranks_check(model, call, function);
 }
 
@@ -394,7 +394,7 @@ kiln_status_t kiln_save_training_together(const kiln_model_t *model, const kiln_
   if (status || (status = kiln_replicas_check(model, call, function)))
     return status;
   if (!training)
-    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires a step and a seed, got null", function);
+    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s: null given; expected a step and a seed", function);
   const kiln_contents_t contents = {model, call->arena, training};
   return save(&contents, call, path, function);
 }

@@ -20,7 +20,7 @@ static kiln_status_t find(const kiln_weight_t *wanted, uint32_t copy, const kiln
   const kiln_status_t status = kiln_check_weight(wanted, &name, *tensor, error);
   if (status || (*tensor)->dtype == wanted->dtype)
     return status;
-  return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\" requires type %s, got %s",
+  return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\": wrong type; expected %s, got %s",
                         kiln_shown((*tensor)->name_length), (*tensor)->name, kiln_safetensors_dtype_text(wanted->dtype),
                         kiln_safetensors_dtype_text((*tensor)->dtype));
 }
@@ -118,7 +118,7 @@ static kiln_status_t take_some_weights(kiln_model_t *model, const kiln_tensors_t
   kiln_status_t status;
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND,
-                          "load_training requires bound weights, since the file has none that are frozen; got none");
+                          "load_training: no weights; expected bound ones, since the file has none that are frozen");
   if ((status = take_weights(model, table, false, error)) || (status = kiln_check_used(model, table, error)))
     return status;
   return take_weights(model, table, true, error);
@@ -139,7 +139,7 @@ kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training
                                  kiln_error_t *error) {
   const restored_t restored = {arena, training};
   if (!model || !arena || !training || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "load_training requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "load_training: null given; expected %s",
                           !model      ? "a model"
                           : !arena    ? "an arena"
                           : !training ? "a place for step and seed"
@@ -167,10 +167,10 @@ static void swap(char *a, char *b, uint64_t bytes) {
 
 kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *error) {
   if (!model || !arena)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "swap_average requires %s, got null",
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "swap_average: null given; expected %s",
                           model ? "an arena" : "a model");
   if (!model->packed)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average requires bound weights, got none");
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average: no weights; expected bound ones");
   kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
   if (status || (status = kiln_require_kept(model, arena, KILN_KEEPS_MOMENTS, "swap_average", error)))
     return status;

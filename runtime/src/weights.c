@@ -112,8 +112,8 @@ typedef struct rows_t {
 
 /* Reports an invalid request, except for row numbers out of range. */
 static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char *wanted, kiln_error_t *error) {
-  return kiln_error_set(error, status, "rows of a weight require %s, got \"%.*s\"", wanted, KILN_NAME_SHOWN,
-                        rows->weight ? rows->weight : "");
+  return kiln_error_set(error, status, "rows of a weight: no access; expected %s, got \"%.*s\"", wanted,
+                        KILN_NAME_SHOWN, rows->weight ? rows->weight : "");
 }
 
 static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32_t copy, const rows_t *rows,
@@ -123,10 +123,11 @@ static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32
   if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
   if (rows->from && kiln_is_stored(weight, &model->role.placements[index]))
-    return refuse(rows, KILN_INVALID_ARGUMENT, "a variable that is not stored in fewer bits to write", error);
+    return refuse(rows, KILN_INVALID_ARGUMENT, "a variable stored in its own type to write", error);
   if (rows->first > extent || rows->count > extent - rows->first)
-    return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "weight \"%.*s\" has %llu rows, got %llu from row %llu",
-                          KILN_NAME_SHOWN, rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
+    return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE,
+                          "weight \"%.*s\": rows out of range; expected %llu, got %llu from row %llu", KILN_NAME_SHOWN,
+                          rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
                           (unsigned long long)rows->first);
   return copy_weight(model, index, copy,
                      &(elements_t){rows->first * columns, rows->count * columns, rows->to, rows->from}, error);

@@ -110,7 +110,7 @@ TEST(PackWeights, OfAGgufFile) {
   EXPECT_EQ(bytes.substr(4096, 2048), bytesOf(turned));
 
   EXPECT_EQ(packed("m.gguf", image, "blk.* w\nbias\nnone\nother\n").first,
-            "file \"m.gguf\": model requires tensor \"b\" of shape [3] and type F32, F16 or BF16, got none");
+            "file \"m.gguf\": tensor \"b\": not found; expected shape [3] and type F32, F16 or BF16");
   for (const char *line : {"a b c", "a b 2 3", "a =0 2", "a b -1"})
     EXPECT_EQ(packed("m.gguf", image, std::string("x y\n") + line).first,
               std::string(

@@ -45,5 +45,5 @@ refuse() {
   fi
   grep -F "$words" "$work/words"
 }
-refuse openmp.h 'requires OpenMP: compile with -fopenmp' gcc
-refuse wasm.h 'requires atomic instructions of WebAssembly: compile with -matomics' $wasm
+refuse openmp.h 'openmp.h: no OpenMP; expected -fopenmp' gcc
+refuse wasm.h 'wasm.h: no atomic instructions of WebAssembly; expected -matomics' $wasm

@@ -12,9 +12,9 @@ expect() {
   local words
   words=$(qemu-x86_64 -cpu "$1" "$program" 2> >(grep -v "TCG doesn't support" >&2)) || status=1
   echo "$1: $words"
-  [[ $words == $2 ]] || { echo "  requires: $2"; status=1; }
+  [[ $words == $2 ]] || { echo "  expected: $2"; status=1; }
 }
-unsupported='unsupported: model "pair" requires a CPU of level x86-64-v2, got an older CPU'
+unsupported='unsupported: model "pair": unsupported CPU; expected level x86-64-v2, got an older CPU'
 expect qemu64 "$unsupported"
 expect core2duo "$unsupported"
 expect Penryn "$unsupported"

@@ -10,7 +10,7 @@ namespace kiln_fuzz {
 inline void require(bool holds, const char *what) {
   if (holds)
     return;
-  std::fprintf(stderr, "requires %s\n", what);
+  std::fprintf(stderr, "check failed; expected %s\n", what);
   std::abort();
 }
 

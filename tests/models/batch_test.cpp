@@ -245,43 +245,43 @@ protected:
 TEST_F(Refused, NotTheGoodOne) { expect(KILN_OK, ""); }
 TEST_F(Refused, NoSequences) {
   given = nullptr;
-  expect(KILN_NULL_ARGUMENT, "prefill_batch requires sequences, got null");
+  expect(KILN_NULL_ARGUMENT, "prefill_batch: null given; expected sequences");
 }
 TEST_F(Refused, TooFewOrMany) {
   count = 0;
-  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch requires sequences in [1, 7], got 0");
+  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch: sequences out of range; expected [1, 7], got 0");
   count = 8;
-  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch requires sequences in [1, 7], got 8");
+  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch: sequences out of range; expected [1, 7], got 8");
 }
 TEST_F(Refused, NoStates) {
   sequences[1].states = nullptr;
-  expect(KILN_NULL_ARGUMENT, "prefill_batch requires states of sequence 1, got null");
+  expect(KILN_NULL_ARGUMENT, "prefill_batch: null given; expected states of sequence 1");
 }
 TEST_F(Refused, MisalignedStates) {
   sequences[2].states = static_cast<char *>(sequences[2].states) + 4;
-  expect(KILN_ARENA_MISALIGNED, "prefill_batch requires states aligned to 64 bytes, got 4 past it of sequence 2");
+  expect(KILN_ARENA_MISALIGNED, "prefill_batch: states misaligned; expected alignment 64, got 4 past it of sequence 2");
 }
 TEST_F(Refused, SharedStates) {
   sequences[2].states = static_cast<char *>(sequences[0].states) + 64;
-  expect(KILN_INVALID_ARGUMENT, "prefill_batch requires states of its own for each sequence, got some of both 0 and 2");
+  expect(KILN_INVALID_ARGUMENT, "prefill_batch: sequences share states; expected separate ones for 0 and 2");
 }
 TEST_F(Refused, NoExtents) {
   sequences[0].extents = nullptr;
-  expect(KILN_NULL_ARGUMENT, "prefill_batch requires extents, got null");
+  expect(KILN_NULL_ARGUMENT, "prefill_batch: null given; expected extents");
 }
 TEST_F(Refused, ExtentsOfASequence) {
   extents[1] = {0, 4};
-  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch requires tokens in [1, 24], got 0");
+  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch: tokens out of range; expected [1, 24], got 0");
   extents[1] = {4, 3};
-  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch requires context of at least tokens, which is 4, got 3");
+  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch: context too small; expected at least tokens, which is 4, got 3");
 }
 TEST_F(Refused, TooManyRows) {
   extents[0] = extents[1] = {12, 12};
-  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch requires rows in [1, 24], got 28");
+  expect(KILN_EXTENT_OUT_OF_RANGE, "prefill_batch: rows out of range; expected [1, 24], got 28");
 }
 TEST_F(Refused, TokensOutOfTheTable) {
   tokens[9] = vocabulary;
-  expect(KILN_INDEX_OUT_OF_RANGE, "prefill_batch requires \"tokens\" in [0, 60], got 61 at element 9");
+  expect(KILN_INDEX_OUT_OF_RANGE, "prefill_batch: \"tokens\" out of range; expected [0, 60], got 61 at element 9");
 }
 
 } // namespace

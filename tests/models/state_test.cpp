@@ -125,7 +125,7 @@ TEST(State, RefusesAContextShorterThanItsTokens) {
   Output<float> logits(4 * vocabulary);
   const Input<std::int32_t> tokens({1, 2, 3, 4});
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 3, tokens, logits), KILN_EXTENT_OUT_OF_RANGE);
-  EXPECT_STREQ(talk.error.message, "step requires context of at least tokens, which is 4, got 3");
+  EXPECT_STREQ(talk.error.message, "step: context too small; expected at least tokens, which is 4, got 3");
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, most + 1, tokens, logits), KILN_EXTENT_OUT_OF_RANGE);
   EXPECT_EQ(talk.call(tiny_translator_step, 5, 4, 4, tokens, logits), KILN_OK);
 }
@@ -142,10 +142,8 @@ TEST(State, RefusesAnArenaInWhichNothingWasBegun) {
     talk.fillStates(0, 0);
     talk.fillStates(first, byte);
     EXPECT_EQ(talk.call(tiny_translator_count, x, after, found), KILN_SESSION_NOT_BEGUN) << first;
-    EXPECT_STREQ(
-        talk.error.message,
-        "count of model \"tiny_translator\" requires states of zeros or of earlier calls at the beginning of the "
-        "arena, got other bytes; begin_session makes zeros");
+    EXPECT_STREQ(talk.error.message, "count of model \"tiny_translator\": arena not begun; expected states of zeros or "
+                                     "earlier calls at its start; begin_session makes zeros");
     // An entry without states needs no session.
     const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 3, vocabulary);
     Output<float> logits(target.size() * vocabulary);

@@ -125,7 +125,7 @@ TEST(Trace, RequiresItsFunctions) {
   const std::int32_t token = 1;
   std::vector<float> logits(char_gpt::vocabulary.size());
   EXPECT_EQ(char_gpt_decode(session.get(), &call, 1, &token, logits.data()), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "decode requires a trace with begin and end, got null");
+  EXPECT_STREQ(error.message, "decode: null given; expected a trace with begin and end");
   EXPECT_TRUE(recorder.moments.empty());
 }
 

@@ -45,64 +45,67 @@ struct CallCase {
 std::string bytes(std::size_t count) { return std::to_string(count); }
 
 const CallCase callCases[] = {
-    {"null model", [](Call &c) { c.model = nullptr; }, KILN_NULL_ARGUMENT, "an entry requires a model, got null"},
+    {"null model", [](Call &c) { c.model = nullptr; }, KILN_NULL_ARGUMENT, "entry: null given; expected a model"},
     {"null tokens", [](Call &c) { c.wordsGiven = nullptr; }, KILN_NULL_ARGUMENT,
-     "forward requires input \"tokens\", got null"},
+     "forward: null given; expected input \"tokens\""},
     {"null lengths", [](Call &c) { c.lengthsGiven = nullptr; }, KILN_NULL_ARGUMENT,
-     "forward requires input \"lengths\", got null"},
+     "forward: null given; expected input \"lengths\""},
     {"null logits", [](Call &c) { c.logitsGiven = nullptr; }, KILN_NULL_ARGUMENT,
-     "forward requires output \"logits\", got null"},
-    {"null arena", [](Call &c) { c.call.arena = nullptr; }, KILN_NULL_ARGUMENT, "forward requires an arena, got null"},
-    {"batch 0", [](Call &c) { c.batch = 0; }, KILN_EXTENT_OUT_OF_RANGE, "forward requires batch in [1, 3], got 0"},
+     "forward: null given; expected output \"logits\""},
+    {"null arena", [](Call &c) { c.call.arena = nullptr; }, KILN_NULL_ARGUMENT,
+     "forward: null given; expected an arena"},
+    {"batch 0", [](Call &c) { c.batch = 0; }, KILN_EXTENT_OUT_OF_RANGE,
+     "forward: batch out of range; expected [1, 3], got 0"},
     {"batch above its bound", [](Call &c) { c.batch = 4; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires batch in [1, 3], got 4"},
-    {"tokens 0", [](Call &c) { c.tokens = 0; }, KILN_EXTENT_OUT_OF_RANGE, "forward requires tokens in [1, 12], got 0"},
+     "forward: batch out of range; expected [1, 3], got 4"},
+    {"tokens 0", [](Call &c) { c.tokens = 0; }, KILN_EXTENT_OUT_OF_RANGE,
+     "forward: tokens out of range; expected [1, 12], got 0"},
     {"tokens -1", [](Call &c) { c.tokens = -1; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires tokens in [1, 12], got -1"},
+     "forward: tokens out of range; expected [1, 12], got -1"},
     {"tokens above their bound", [](Call &c) { c.tokens = 13; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires tokens in [1, 12], got 13"},
+     "forward: tokens out of range; expected [1, 12], got 13"},
     {"tokens of the largest number", [](Call &c) { c.tokens = INT64_MAX; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires tokens in [1, 12], got 9223372036854775807"},
+     "forward: tokens out of range; expected [1, 12], got 9223372036854775807"},
     {"tokens of the smallest number", [](Call &c) { c.tokens = INT64_MIN; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires tokens in [1, 12], got -9223372036854775808"},
+     "forward: tokens out of range; expected [1, 12], got -9223372036854775808"},
     {"tokens of 2^32 + 1", [](Call &c) { c.tokens = (INT64_C(1) << 32) + 1; }, KILN_EXTENT_OUT_OF_RANGE,
-     "forward requires tokens in [1, 12], got 4294967297"},
+     "forward: tokens out of range; expected [1, 12], got 4294967297"},
     {"arena one byte too small", [](Call &c) { c.call.arena_bytes -= 1; }, KILN_ARENA_TOO_SMALL,
-     "forward requires an arena of " + bytes(SMALL_FORWARD_ARENA_BYTES(1)) + " bytes for 1 workers, got " +
+     "forward: arena too small; expected " + bytes(SMALL_FORWARD_ARENA_BYTES(1)) + " bytes for 1 workers, got " +
          bytes(SMALL_FORWARD_ARENA_BYTES(1) - 1)},
     {"arena of no bytes", [](Call &c) { c.call.arena_bytes = 0; }, KILN_ARENA_TOO_SMALL,
-     "forward requires an arena of " + bytes(SMALL_FORWARD_ARENA_BYTES(1)) + " bytes for 1 workers, got 0"},
+     "forward: arena too small; expected " + bytes(SMALL_FORWARD_ARENA_BYTES(1)) + " bytes for 1 workers, got 0"},
     {"arena for one worker, executor of two", [](Call &c) { c.call.executor = &c.executor; }, KILN_ARENA_TOO_SMALL,
-     "forward requires an arena of " + bytes(SMALL_FORWARD_ARENA_BYTES(2)) + " bytes for 2 workers, got " +
+     "forward: arena too small; expected " + bytes(SMALL_FORWARD_ARENA_BYTES(2)) + " bytes for 2 workers, got " +
          bytes(SMALL_FORWARD_ARENA_BYTES(1))},
     {"arena misaligned by 1", [](Call &c) { c.call.arena = c.memory.data() + 1; }, KILN_ARENA_MISALIGNED,
-     "forward requires an arena aligned to 64 bytes, got 1 past it"},
+     "forward: arena misaligned; expected alignment 64, got 1 past it"},
     {"arena misaligned by 32", [](Call &c) { c.call.arena = c.memory.data() + 32; }, KILN_ARENA_MISALIGNED,
-     "forward requires an arena aligned to 64 bytes, got 32 past it"},
+     "forward: arena misaligned; expected alignment 64, got 32 past it"},
     {"executor without a function",
      [](Call &c) {
        c.executor.parallel_for = nullptr;
        c.call.executor = &c.executor;
      },
-     KILN_NULL_ARGUMENT, "forward requires an executor with parallel_for, got null"},
+     KILN_NULL_ARGUMENT, "forward: null given; expected an executor with parallel_for"},
     {"executor without workers",
      [](Call &c) {
        c.executor.workers = 0;
        c.call.executor = &c.executor;
      },
-     KILN_INVALID_ARGUMENT, "forward requires an executor of at least 1 worker, got 0"},
+     KILN_INVALID_ARGUMENT, "forward: executor without workers; expected at least 1"},
     {"token of the vocabulary's size", [](Call &c) { c.words[3] = 11; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"tokens\" in [0, 10], got 11 at element 3"},
+     "forward: \"tokens\" out of range; expected [0, 10], got 11 at element 3"},
     {"negative token", [](Call &c) { c.words[9] = -1; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"tokens\" in [0, 10], got -1 at element 9"},
+     "forward: \"tokens\" out of range; expected [0, 10], got -1 at element 9"},
     {"smallest token", [](Call &c) { c.words[0] = INT32_MIN; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"tokens\" in [0, 10], got -2147483648 at element 0"},
+     "forward: \"tokens\" out of range; expected [0, 10], got -2147483648 at element 0"},
     {"length 0", [](Call &c) { c.lengths[1] = 0; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"lengths\" in [1, 5], got 0 at element 1"},
+     "forward: \"lengths\" out of range; expected [1, 5], got 0 at element 1"},
     {"negative length", [](Call &c) { c.lengths[0] = -5; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"lengths\" in [1, 5], got -5 at element 0"},
+     "forward: \"lengths\" out of range; expected [1, 5], got -5 at element 0"},
     {"length above the tokens of this call", [](Call &c) { c.lengths[0] = 6; }, KILN_INDEX_OUT_OF_RANGE,
-     "forward requires \"lengths\" in [1, 5], got 6 at element 0"},
+     "forward: \"lengths\" out of range; expected [1, 5], got 6 at element 0"},
 };
 
 TEST(BadCall, IsRefusedWithWords) {
@@ -149,7 +152,7 @@ TEST(BadCall, WithoutWeights) {
   Call call{session};
   call.model = bare;
   EXPECT_EQ(call.run(), KILN_WEIGHTS_NOT_BOUND);
-  EXPECT_STREQ(call.error.message, "forward requires bound weights, got none");
+  EXPECT_STREQ(call.error.message, "forward: no weights; expected bound ones");
   small_destroy(bare);
 }
 
@@ -178,13 +181,13 @@ const FileCase fileCases[] = {
     {"a layer that the model lacks", "layers.1.norm1.bias", "layers.2.norm1.bias", KILN_WEIGHT_MISSING,
      "\"layers.1.norm1.bias\" missing (nearest \"layers.2.norm1.bias\"), \"layers.2.norm1.bias\" unexpected"},
     {"another shape", "\"shape\":[11,8]", "\"shape\":[8,11]", KILN_WEIGHT_SHAPE,
-     "tensor \"words.weight\" requires shape [11, 8], got [8, 11]"},
+     "tensor \"words.weight\": wrong shape; expected [11, 8], got [8, 11]"},
     {"another rank", "\"shape\":[12,8]", "\"shape\":[96]  ", KILN_WEIGHT_SHAPE,
-     "tensor \"places.weight\" requires shape [12, 8], got [96]"},
+     "tensor \"places.weight\": wrong shape; expected [12, 8], got [96]"},
     {"another type of the same size", "\"dtype\":\"F32\"", "\"dtype\":\"I32\"", KILN_WEIGHT_TYPE,
-     "tensor \"layers.0.mlp.fc1.bias\" requires type F32, F16 or BF16, got I32"},
+     "tensor \"layers.0.mlp.fc1.bias\": wrong type; expected F32, F16 or BF16, got I32"},
     {"another type of another size", "\"dtype\":\"F32\"", "\"dtype\":\"F16\"", KILN_FILE_MALFORMED,
-     "tensor \"layers.0.mlp.fc1.bias\" of shape [24] requires 2 bytes an element, got offsets [0, 96]"},
+     "tensor \"layers.0.mlp.fc1.bias\" of shape [24]: wrong size; expected 2 bytes an element, got offsets [0, 96]"},
     {"not JSON", "{\"", "[\"", KILN_FILE_MALFORMED, "'{' as its first byte"},
     {"offsets that overlap", "\"data_offsets\":[96,192]", "\"data_offsets\":[64,160]", KILN_FILE_MALFORMED,
      "an overlap"},
@@ -249,7 +252,7 @@ TEST(BadFile, IsRefusedWithWords) {
   const std::string folder = ::testing::TempDir(), empty = folder + "kiln_empty.safetensors";
   std::ofstream(empty, std::ios::binary);
   const std::tuple<const char *, kiln_status_t, std::string> cases[] = {
-      {nullptr, KILN_NULL_ARGUMENT, "bind_weights requires a path, got null"},
+      {nullptr, KILN_NULL_ARGUMENT, "bind_weights: null given; expected a path"},
       {"/nonexistent/weights.safetensors", KILN_FILE_ERROR,
        "cannot open weight file \"/nonexistent/weights.safetensors\": No such file or directory"},
       {"/", KILN_FILE_ERROR, "cannot read weight file \"/\": not a regular file"},
@@ -266,9 +269,9 @@ TEST(BadFile, IsRefusedWithWords) {
     EXPECT_EQ(error.message, message);
   }
   EXPECT_EQ(small_bind_weights(nullptr, "/", &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "bind_weights requires a model, got null");
+  EXPECT_STREQ(error.message, "bind_weights: null given; expected a model");
   EXPECT_EQ(small_bind_weights_from_memory(model, nullptr, 8, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "bind_weights_from_memory requires an image, got null");
+  EXPECT_STREQ(error.message, "bind_weights_from_memory: null given; expected an image");
   small_destroy(model);
   std::remove(empty.c_str());
 }
@@ -276,7 +279,7 @@ TEST(BadFile, IsRefusedWithWords) {
 TEST(BadCreate, IsRefusedWithWords) {
   kiln_error_t error{};
   EXPECT_EQ(small_create(nullptr, nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "create requires a place for the model, got null");
+  EXPECT_STREQ(error.message, "create: null given; expected a place for the model");
 
   auto give = [](void *, std::size_t size, std::size_t alignment) { return std::aligned_alloc(alignment, size); };
   auto refuse = [](void *, std::size_t, std::size_t) -> void * { return nullptr; };
@@ -284,11 +287,11 @@ TEST(BadCreate, IsRefusedWithWords) {
   small_t *model = nullptr;
   const kiln_allocator_t deaf{nullptr, nullptr, take}, hoarder{nullptr, give, nullptr}, poor{nullptr, refuse, take};
   EXPECT_EQ(small_create(&deaf, &model, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocator requires allocate, got null");
+  EXPECT_STREQ(error.message, "allocator: null function; expected allocate");
   EXPECT_EQ(small_create(&hoarder, &model, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocator requires release, got null");
+  EXPECT_STREQ(error.message, "allocator: null function; expected release");
   EXPECT_EQ(small_create(&poor, &model, &error), KILN_OUT_OF_MEMORY);
-  EXPECT_EQ(std::string(error.message).find("the model requires "), 0u) << error.message;
+  EXPECT_EQ(std::string(error.message).find("the model: no memory; expected "), 0u) << error.message;
   EXPECT_EQ(model, nullptr);
   small_destroy(nullptr);
 }
@@ -297,9 +300,9 @@ TEST(BadPool, IsRefusedWithWords) {
   kiln_error_t error{};
   kiln_pool_t *pool = nullptr;
   EXPECT_EQ(small_pool_create(0, &pool, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "pool_create requires at least 1 thread, got 0");
+  EXPECT_STREQ(error.message, "pool_create: no threads; expected at least 1");
   EXPECT_EQ(small_pool_create(2, nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "pool_create requires a place for the pool, got null");
+  EXPECT_STREQ(error.message, "pool_create: null given; expected a place for the pool");
   EXPECT_EQ(small_pool_executor(nullptr), nullptr);
   small_pool_destroy(nullptr);
 }

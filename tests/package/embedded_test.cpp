@@ -167,7 +167,7 @@ TEST(SelfTest, WithoutMemoryIsAStatus) {
 TEST(EmbeddedWeights, RequireAModel) {
   kiln_error_t error{};
   EXPECT_EQ(pair_bind_embedded(nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "bind_embedded requires a model, got null");
+  EXPECT_STREQ(error.message, "bind_embedded: null given; expected a model");
 }
 
 TEST(EmbeddedWeights, ThatCannotBeReadAreAnError) {

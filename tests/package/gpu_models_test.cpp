@@ -102,7 +102,7 @@ TEST(GpuModels, TakePackedFiles) {
   EXPECT_EQ(logits(bound, 12), wanted);
   EXPECT_EQ(small_bind_packed(onCpu.get(), packed.c_str(), &error), KILN_FILE_MISMATCH);
   EXPECT_EQ(std::string(error.message),
-            "packed file requires to be for target " + std::string(small_target(onCpu.get())) + ", got cuda");
+            "packed file: built for another target; expected " + std::string(small_target(onCpu.get())) + ", got cuda");
 }
 
 TEST(GpuModels, RunInTwoThreads) {

@@ -55,7 +55,7 @@ TEST(Variables, OtherWeightsCannotBeWritten) {
   const std::vector<float> values(12 * 8, 1.0f), before = logits(session);
   kiln_error_t error{};
   EXPECT_EQ(small_write_weight(session.get(), "places.weight", 0, 12, values.data(), &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "rows of a weight require a variable to write, got \"places.weight\"");
+  EXPECT_STREQ(error.message, "rows of a weight: no access; expected a variable to write, got \"places.weight\"");
   EXPECT_EQ(logits(session), before);
 }
 

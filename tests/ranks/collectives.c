@@ -210,20 +210,20 @@ static void try_misuse(void) {
   static float value[8];
   static uint16_t half[8];
   kiln_collective_t what = {.kind = KILN_ALL_REDUCE, .element = KILN_F16, .from = half, .to = half, .elements = 8};
-  try_refused(&what, 1, "MPI sums elements of f32 and i32, got others");
+  try_refused(&what, 1, "MPI: wrong element type; expected f32 or i32 to sum");
   what.element = KILN_I8;
-  try_refused(&what, 1, "MPI sums elements of f32 and i32, got others");
+  try_refused(&what, 1, "MPI: wrong element type; expected f32 or i32 to sum");
   what.kind = KILN_ALL_GATHER;
   what.element = KILN_I4;
-  try_refused(&what, 1, "MPI moves elements of f32, f16, bf16, i32, i8 and bool, got others");
+  try_refused(&what, 1, "MPI: wrong element type; expected f32, f16, bf16, i32, i8 or bool");
   what = (kiln_collective_t){.kind = KILN_ALL_REDUCE, .element = KILN_F32, .from = value, .to = value, .elements = 1};
-  try_refused(&what, KILN_MPI_OUTSTANDING + 1, "more collectives at a time than KILN_MPI_OUTSTANDING");
+  try_refused(&what, KILN_MPI_OUTSTANDING + 1, "MPI: too many collectives; expected at most KILN_MPI_OUTSTANDING");
   what.stream = &what;
-  try_refused(&what, 1, "kiln/communicators/mpi.h wants buffers of the host, got a GPU's");
+  try_refused(&what, 1, "MPI: buffers of a GPU; expected those of the host");
   what.stream = NULL;
   what.elements = (uint64_t)1 << 31;
-  try_refused(&what, 1, "MPI wants parts of less than 2^31 elements, got more");
-  try_refused(NULL, 0, "finish wants a collective that was begun, got none");
+  try_refused(&what, 1, "MPI: too many elements; expected parts of less than 2^31");
+  try_refused(NULL, 0, "finish: no collective; expected one that was begun");
 }
 
 static void try_all(uint32_t element, uint64_t elements) {

@@ -178,13 +178,14 @@ TEST_F(RanksGpu, DoNotWaitForTheirStreams) {
   std::vector<float> logits(vocabulary);
   EXPECT_EQ(llama_gpu_ranks2_decode(session.model, &session.call, 1, tokens.data(), logits.data()),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(session.error.message, "decode of several ranks on GPUs requires memory 1, device pointers, got 0");
+  EXPECT_STREQ(session.error.message,
+               "decode of several ranks on GPUs: wrong memory; expected 1, device pointers, got 0");
   session.call.memory = KILN_DEVICE_POINTERS;
   auto tell = [](void *, const kiln_event_t *) {};
   const kiln_trace_t trace = {nullptr, tell, tell};
   session.call.trace = &trace;
   EXPECT_EQ(session.read(0), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(session.error.message, "prefill of several ranks on GPUs requires a null trace, got another");
+  EXPECT_STREQ(session.error.message, "prefill of several ranks on GPUs: trace set; expected null");
   session.call.trace = nullptr;
   session.call.communicator = nullptr;
   EXPECT_EQ(session.read(0), KILN_NULL_ARGUMENT);

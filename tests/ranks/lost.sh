@@ -12,4 +12,4 @@ cat "$words"
 [ "$result" -eq 0 ] || exit "$result"
 line="^rank [0-9]*: status 25 after [0-9.]* s, then 25: a rank did not take part within $deadline_ms ms\$"
 told=$(grep -c "$line" "$words") || :
-[ "$told" -eq "$others" ] || { echo "lost.sh: $others ranks require to tell of it in time, got $told" >&2; exit 1; }
+[ "$told" -eq "$others" ] || { echo "lost.sh: too few ranks told of it in time; expected $others, got $told" >&2; exit 1; }

@@ -372,22 +372,20 @@ TEST(RanksNccl, RefusesMisuse) {
       expectLost(rank, words.c_str(), KILN_INVALID_ARGUMENT);
     });
   };
-  expect("NCCL sums elements of f32, f16, bf16, i32 and i8, got others", [](Rank &rank, const Memory &value) {
+  expect("NCCL: wrong element type; expected f32, f16, bf16, i32 or i8 to sum", [](Rank &rank, const Memory &value) {
     return rank.begin(KILN_REDUCE_SCATTER, KILN_BOOL, value.data, value.data, 1);
   });
-  expect("NCCL moves elements of f32, f16, bf16, i32, i8 and bool, got others",
+  expect("NCCL: wrong element type; expected f32, f16, bf16, i32, i8 or bool",
          [](Rank &rank, const Memory &value) { return rank.begin(KILN_SEND, KILN_I4, value.data, nullptr, 1, 0); });
-  expect("kiln/communicators/nccl.h wants buffers of a GPU and a stream, got the host's",
-         [](Rank &rank, const Memory &value) {
-           const kiln_collective_t what = {KILN_ALL_REDUCE, KILN_F32, value.data, value.data, 1, 0, nullptr};
-           return rank.ranks.begin(rank.ranks.self, &what, &rank.error);
-         });
-  expect("kiln/communicators/nccl.h wants a stream that is not captured, got one that is",
-         [](Rank &rank, const Memory &value) {
-           capture(rank.stream);
-           return rank.begin(KILN_SEND, KILN_F32, value.data, nullptr, 1, 0);
-         });
-  expect("finish wants a collective that was begun, got none",
+  expect("NCCL: buffers of the host; expected those of a GPU, and a stream", [](Rank &rank, const Memory &value) {
+    const kiln_collective_t what = {KILN_ALL_REDUCE, KILN_F32, value.data, value.data, 1, 0, nullptr};
+    return rank.ranks.begin(rank.ranks.self, &what, &rank.error);
+  });
+  expect("NCCL: stream is captured; expected one that is not", [](Rank &rank, const Memory &value) {
+    capture(rank.stream);
+    return rank.begin(KILN_SEND, KILN_F32, value.data, nullptr, 1, 0);
+  });
+  expect("finish: no collective; expected one that was begun",
          [](Rank &rank, const Memory &) { return rank.finish(); });
   expect("NCCL: invalid argument: what is sent is not on the device", [](Rank &rank, const Memory &value) {
     float onHost = 0;
@@ -401,7 +399,7 @@ TEST(RanksNccl, RefusesMisuse) {
   kiln_error_t error;
   const kiln_communicator_t none = kiln_nccl_communicator(&nccl, nullptr, 300);
   EXPECT_EQ(none.finish(none.self, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "kiln/communicators/nccl.h wants a communicator of NCCL");
+  EXPECT_STREQ(error.message, "NCCL: null given; expected a communicator of NCCL");
   kiln_nccl_release(&nccl);
 }
 

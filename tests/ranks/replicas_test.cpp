@@ -151,13 +151,13 @@ TEST(Replicas, AreAskedForWhereTheyTrain) {
   ASSERT_EQ(trained1_replicas4_begin_training(made, arena.data, &error), KILN_OK) << error.message;
   EXPECT_EQ(trained1_replicas4_descend(made, &call, words.data(), words.data(), &rate, &step, &dropout, &loss),
             KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "descend requires a communicator of replicas with begin and finish, got null");
+  EXPECT_STREQ(error.message, "descend: null given; expected a communicator of replicas with begin and finish");
   ThreadRanks three(3);
   const kiln_communicator_t wrong = three.communicator(1);
   call.replicas = &wrong;
   EXPECT_EQ(trained1_replicas4_descend(made, &call, words.data(), words.data(), &rate, &step, &dropout, &loss),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "descend requires a communicator of 4 replicas, got replica 1 of 3");
+  EXPECT_STREQ(error.message, "descend: wrong communicator; expected one of 4 replicas, got replica 1 of 3");
   ASSERT_EQ(trained1_replicas4_read_weight(made, "words.weight", 7, 1, after, &error), KILN_OK);
   EXPECT_EQ(std::memcmp(before, after, sizeof before), 0);
 }

@@ -206,7 +206,7 @@ TEST_F(SharedFiles, AreRefusedWithoutTheReplica) {
     options.replicas = count;
     EXPECT_EQ(Api::create(&options, &made, &error), KILN_INVALID_ARGUMENT);
     EXPECT_EQ(std::string(error.message),
-              "model \"trained2_shared2\" requires create_on with a replica below 2 and 2 replicas, got " +
+              "model \"trained2_shared2\": wrong replica; expected one below 2 and 2 replicas, got " +
                   std::to_string(replica) + " and " + std::to_string(count));
   }
   ThreadRanks replicas(2);
@@ -216,20 +216,22 @@ TEST_F(SharedFiles, AreRefusedWithoutTheReplica) {
   process.call.replicas = &first;
   EXPECT_EQ(process.step(), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(process.error.message,
-               "train requires a communicator of replica 1 of 2, as its model is, got replica 0");
+               "train: wrong communicator; expected replica 1 of 2, as its model, got replica 0");
   const std::string path = at("file");
   Api::Model *model = process.model.get();
   EXPECT_EQ(Api::save(model, &process.call, &process.training, path.c_str()), KILN_INVALID_ARGUMENT);
   process.call.replicas = nullptr;
   EXPECT_EQ(Api::save(model, &process.call, &process.training, path.c_str()), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(process.error.message,
-               "save_training_together requires a communicator of replicas with begin and finish, got null");
+               "save_training_together: null given; expected a communicator of replicas with begin and finish");
   EXPECT_EQ(Api::saveAlone(model, process.call.arena, &process.training, path.c_str(), &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message,
-               "save_training requires whole states, got a replica's part of \"mean:blocks.{}.up.weight\"");
+  EXPECT_STREQ(
+      error.message,
+      "save_training: states sliced; expected whole ones, got a replica's part of \"mean:blocks.{}.up.weight\"");
   EXPECT_EQ(Api::swapAverage(model, process.call.arena, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message,
-               "swap_average requires whole states, got a replica's part of \"mean:blocks.{}.up.weight\"");
+  EXPECT_STREQ(
+      error.message,
+      "swap_average: states sliced; expected whole ones, got a replica's part of \"mean:blocks.{}.up.weight\"");
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 

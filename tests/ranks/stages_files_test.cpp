@@ -172,7 +172,7 @@ TEST_F(StagesFiles, AFailureIsThatOfAll) {
   expectFailure(at("missing/file"), KILN_FILE_ERROR,
                 "save_training_together failed on stage 0 of 3: cannot create weight file \"", [](uint32_t, auto &) {});
   expectFailure(at("file"), KILN_ARENA_TOO_SMALL,
-                "save_training_together failed on stage 2 of 3: save_training_together requires an arena of " +
+                "save_training_together failed on stage 2 of 3: save_training_together: arena too small; expected " +
                     std::to_string(trained4_stages3::trainingBytes) + " bytes, got 64",
                 [](uint32_t stage, auto &process) {
                   if (stage == 2)
@@ -193,11 +193,11 @@ TEST_F(StagesFiles, AreRefusedOfOtherStages) {
   call.error = &error;
   EXPECT_EQ(char_gpt_stages2::save(model.get(), &call, nullptr), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(error.message,
-               "save_weights_together requires a communicator of stages with begin and finish, got null");
+               "save_weights_together: null given; expected a communicator of stages with begin and finish");
   call.stages = &first;
   EXPECT_EQ(char_gpt_stages2::save(model.get(), &call, nullptr), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message,
-               "save_weights_together requires a communicator of stage 1 of 2, as its model is, got stage 0");
+               "save_weights_together: wrong communicator; expected stage 1 of 2, as its model, got stage 0");
 }
 
 } // namespace

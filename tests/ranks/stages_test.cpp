@@ -146,7 +146,8 @@ TEST(Stages, HaveTheirLayersAlone) {
         EXPECT_EQ(std::memcmp(row.data(), all.data + range.first, sizeof(float)), 0) << name;
       } else {
         EXPECT_EQ(status, KILN_WEIGHT_MISSING) << name;
-        EXPECT_EQ(stage.error.message, "rows of a weight require a name that the stage has, got \"" + name + "\"");
+        EXPECT_EQ(stage.error.message,
+                  "rows of a weight: no access; expected a name that the stage has, got \"" + name + "\"");
       }
     }
   }
@@ -238,18 +239,17 @@ TEST(Stages, RefuseToBeOthers) {
   kiln_error_t error{};
   char_gpt_stages2_t *model = nullptr;
   EXPECT_EQ(char_gpt_stages2_create(nullptr, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires create_on with a stage and 2 stages, got none");
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\": no stage given; expected create_on with one and 2 stages");
   kiln_options_t options{};
   options.stages = 3;
   EXPECT_EQ(char_gpt_stages2_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires 2 stages, got 3");
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\": wrong group size; expected 2 stages, got 3");
   options.stage = options.stages = 2;
   EXPECT_EQ(char_gpt_stages2_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires a stage below 2, got 2");
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\": stage too large; expected below 2, got 2");
   char_gpt_t *whole = nullptr;
   EXPECT_EQ(char_gpt_create_on(&options, &whole, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message,
-               "create_on requires stage 0 of a library that is not for several stages, got stage 2 of 2");
+  EXPECT_STREQ(error.message, "create_on: library is not for several stages; expected stage 0, got stage 2 of 2");
   EXPECT_EQ(whole, nullptr);
 }
 
@@ -265,19 +265,19 @@ TEST(Stages, RefuseOtherCalls) {
     EXPECT_STREQ(stage.error.message, words);
   };
   stage.call.stages = nullptr;
-  expect(KILN_NULL_ARGUMENT, "forward requires a communicator of stages with begin and finish, got null");
+  expect(KILN_NULL_ARGUMENT, "forward: null given; expected a communicator of stages with begin and finish");
   stage.call.stages = &peers[0];
-  expect(KILN_INVALID_ARGUMENT, "forward requires a communicator of stage 1 of 2, as its model is, got stage 0");
+  expect(KILN_INVALID_ARGUMENT, "forward: wrong communicator; expected stage 1 of 2, as its model, got stage 0");
   stage.call.stages = &more;
-  expect(KILN_INVALID_ARGUMENT, "forward requires a communicator of 2 stages, got stage 1 of 3");
+  expect(KILN_INVALID_ARGUMENT, "forward: wrong communicator; expected one of 2 stages, got stage 1 of 3");
   stage.call.stages = &peers[1];
   stage.call.communicator = &peers[1];
-  expect(KILN_INVALID_ARGUMENT, "forward requires a null communicator of ranks, got another");
+  expect(KILN_INVALID_ARGUMENT, "forward: communicator set; expected a null one of ranks");
   stage.call.communicator = nullptr;
   EXPECT_EQ(stage.forward(tokens, 3, nullptr), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(stage.error.message, "forward requires output \"logits\", got null");
+  EXPECT_STREQ(stage.error.message, "forward: null given; expected output \"logits\"");
   EXPECT_EQ(char_gpt_stages2_save_weights(stage.model, "/nowhere", &stage.error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(stage.error.message, "save_weights requires all layers, got those of stage 1 of 2");
+  EXPECT_STREQ(stage.error.message, "save_weights: layers missing; expected all, got those of stage 1 of 2");
 }
 
 } // namespace

@@ -201,7 +201,7 @@ TEST(TrainedStages, WantAPlaceForTheLoss) {
   EXPECT_EQ(trained4_stages3_descend(process.model.get(), &process.call, inputs.words.data(), inputs.words.data(),
                                      &rate, &step, &seed, nullptr),
             KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(process.error.message, "descend requires output \"loss\", got null");
+  EXPECT_STREQ(process.error.message, "descend: null given; expected output \"loss\"");
   EXPECT_EQ(
       trained4_stages3_evaluate(process.model.get(), &process.call, inputs.words.data(), inputs.words.data(), nullptr),
       KILN_OK)

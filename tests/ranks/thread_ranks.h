@@ -117,7 +117,7 @@ private:
       return all->lose(rank, error);
     const bool isSum = what->kind == KILN_ALL_REDUCE || what->kind == KILN_REDUCE_SCATTER;
     if (isSum && what->element != KILN_F32 && what->element != KILN_I32) {
-      std::snprintf(error->message, sizeof error->message, "threads sum elements of f32 and i32, got others");
+      std::snprintf(error->message, sizeof error->message, "threads: wrong element type; expected f32 or i32 to sum");
       return KILN_INVALID_ARGUMENT;
     }
     begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});

@@ -66,8 +66,8 @@ int main(int count, char **arguments) {
   for (int i = 1; i < count; i += 2) {
     auto option = options.find(arguments[i]);
     if (option == options.end() || i + 1 == count) {
-      std::fprintf(stderr, "%s: requires --calls, --seed or --most and a number, got \"%s\"\n", arguments[0],
-                   arguments[i]);
+      std::fprintf(stderr, "%s: wrong argument; expected --calls, --seed or --most and a number, got \"%s\"\n",
+                   arguments[0], arguments[i]);
       return 2;
     }
     option->second = std::strtoull(arguments[i + 1], nullptr, 10);

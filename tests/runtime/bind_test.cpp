@@ -88,9 +88,9 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
     std::string Message;
   } cases[] = {
       {[](auto &w) { w.erase(w.begin()); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"layers.0.weight\" of shape [3, 3] and type F32, F16 or BF16, got none"},
+       "tensor \"layers.0.weight\": not found; expected shape [3, 3] and type F32, F16 or BF16"},
       {[](auto &w) { w.erase(w.begin() + 1); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"layers.1.weight\" of shape [3, 3] and type F32, F16 or BF16, got none"},
+       "tensor \"layers.1.weight\": not found; expected shape [3, 3] and type F32, F16 or BF16"},
       {[](auto &w) { w.clear(); }, KILN_WEIGHT_MISSING,
        "weight file: does not fit model \"tiny\"; 3 missing: \"table\" missing, \"layers.0.weight\" missing, "},
       {[](auto &w) { w[0].name = "layers.{}.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
@@ -99,19 +99,21 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
        "model \"tiny\" has no tensor \"layers.2.weight\", the weight file has"},
       {[](auto &w) { w.push_back({std::string(300, 'n'), "F32", {1}, "1234"}); }, KILN_WEIGHT_UNEXPECTED,
        "has no tensor \"" + longName.substr(0, KILN_NAME_SHOWN) + "\", the"},
-      {[](auto &w) { w[2].shape = {3, 5}; }, KILN_WEIGHT_SHAPE, "tensor \"table\" requires shape [5, 3], got [3, 5]"},
-      {[](auto &w) { w[2].shape = {15}; }, KILN_WEIGHT_SHAPE, "tensor \"table\" requires shape [5, 3], got [15]"},
+      {[](auto &w) { w[2].shape = {3, 5}; }, KILN_WEIGHT_SHAPE,
+       "tensor \"table\": wrong shape; expected [5, 3], got [3, 5]"},
+      {[](auto &w) { w[2].shape = {15}; }, KILN_WEIGHT_SHAPE,
+       "tensor \"table\": wrong shape; expected [5, 3], got [15]"},
       {[](auto &w) { w[1].shape = {1, 1, 1, 1, 1, 3, 3}; }, KILN_WEIGHT_SHAPE,
-       "tensor \"layers.1.weight\" requires shape [3, 3], got [1, 1, 1, 1, 1, 3, ...]"},
+       "tensor \"layers.1.weight\": wrong shape; expected [3, 3], got [1, 1, 1, 1, 1, 3, ...]"},
       {[](auto &w) { w[2].dtype = "I32"; }, KILN_WEIGHT_TYPE,
-       "tensor \"table\" requires type F32, F16 or BF16, got I32"},
+       "tensor \"table\": wrong type; expected F32, F16 or BF16, got I32"},
       {[](auto &w) {
          w[1].dtype = "F64";
          w[1].bytes += w[1].bytes;
        },
-       KILN_WEIGHT_TYPE, "tensor \"layers.1.weight\" requires type F32, F16 or BF16, got F64"},
+       KILN_WEIGHT_TYPE, "tensor \"layers.1.weight\": wrong type; expected F32, F16 or BF16, got F64"},
       {[](auto &w) { w[2].bytes += "abcd"; }, KILN_FILE_MALFORMED,
-       "tensor \"table\" of shape [5, 3] requires 4 bytes an element, got offsets [72, 136]"},
+       "tensor \"table\" of shape [5, 3]: wrong size; expected 4 bytes an element, got offsets [72, 136]"},
   };
   for (const auto &test : cases) {
     std::vector<Tensor> weights = testWeights();
@@ -129,7 +131,8 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
 TEST_F(Bind, OutOfMemoryAtEveryAllocationLeavesTheModelAsItWas) {
   ASSERT_EQ(bind(testWeights()), KILN_OK);
   const char *packed = Model->packed;
-  const char *const wanted[] = {"an index of the weight file requires ", "the packed weights requires "};
+  const char *const wanted[] = {"an index of the weight file: no memory; expected ",
+                                "the packed weights: no memory; expected "};
   for (int extra = 0; extra < 2; ++extra) {
     Counter.Limit = Counter.Made + extra;
     EXPECT_EQ(bind(testWeights()), KILN_OUT_OF_MEMORY);
@@ -167,13 +170,13 @@ TEST_F(Bind, UnreadableFilesAreRefused) {
 
 TEST_F(Bind, NullArguments) {
   EXPECT_EQ(kiln_bind_weights(nullptr, "x", &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "bind_weights requires a model, got null");
+  EXPECT_STREQ(Error.message, "bind_weights: null given; expected a model");
   EXPECT_EQ(kiln_bind_weights(Model, nullptr, &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "bind_weights requires a path, got null");
+  EXPECT_STREQ(Error.message, "bind_weights: null given; expected a path");
   EXPECT_EQ(kiln_bind_weights_from_memory(nullptr, "x", 1, &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "bind_weights_from_memory requires a model, got null");
+  EXPECT_STREQ(Error.message, "bind_weights_from_memory: null given; expected a model");
   EXPECT_EQ(kiln_bind_weights_from_memory(Model, nullptr, 1, &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "bind_weights_from_memory requires an image, got null");
+  EXPECT_STREQ(Error.message, "bind_weights_from_memory: null given; expected an image");
   EXPECT_EQ(kiln_bind_weights(nullptr, nullptr, nullptr), KILN_NULL_ARGUMENT) << "the error may be null too";
 }
 
@@ -181,20 +184,20 @@ TEST(Create, RefusalsHaveReasons) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_create(nullptr, nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "create requires a place for the model, got null");
+  EXPECT_STREQ(error.message, "create: null given; expected a place for the model");
   CountingAllocator counter;
   kiln_allocator_t functions = counter.get();
   kiln_allocator_t half = functions;
   half.release = nullptr;
   EXPECT_EQ(kiln_create(&half, &model, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocator requires release, got null");
+  EXPECT_STREQ(error.message, "allocator: null function; expected release");
   half = functions;
   half.allocate = nullptr;
   EXPECT_EQ(kiln_create(&half, &model, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocator requires allocate, got null");
+  EXPECT_STREQ(error.message, "allocator: null function; expected allocate");
   counter.Limit = 0;
   EXPECT_EQ(kiln_create(&functions, &model, &error), KILN_OUT_OF_MEMORY);
-  EXPECT_STREQ(error.message, "the model requires 128 bytes, got none from the allocator");
+  EXPECT_STREQ(error.message, "the model: no memory; expected 128 bytes");
   EXPECT_EQ(model, nullptr);
   kiln_destroy(nullptr);
 }
@@ -212,7 +215,7 @@ TEST(Create, MisalignedAllocatorIsRefused) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_create(&careless, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocator requires to keep the alignment 64, got less");
+  EXPECT_STREQ(error.message, "allocator: wrong alignment; expected 64, got less");
   EXPECT_TRUE(isReleased);
 }
 
@@ -240,14 +243,14 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
     ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK);
     EXPECT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_INTERNAL_ERROR);
     EXPECT_EQ(error.message,
-              "weight \"h.{}\" requires a place within " + std::to_string(test.PackedBytes) + " packed bytes");
+              "weight \"h.{}\": wrong place; expected one in " + std::to_string(test.PackedBytes) + " packed bytes");
     kiln_destroy(model);
   }
   const kiln_descriptor_t future = {KILN_ABI_VERSION + 1, 0, 0, 0, "odd", nullptr, nullptr, nullptr, nullptr, 0};
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 13, got 12");
+  EXPECT_STREQ(error.message, "model \"odd\": wrong runtime version; expected 13, got 12");
 }
 
 // Two weights of the same name pack one tensor twice, dense for gathering and tiled for matrix products; a name without

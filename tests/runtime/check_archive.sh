@@ -39,29 +39,29 @@ ranks_text=$(($(linked_bytes $roots sharding collect) - text))
 echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
   "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches," \
   "$selftest_text of $selftest_limit for self-tests, $ranks_text of $ranks_limit for several ranks, $(code_bytes "$archive") in all"
-[ "$text" -gt 0 ] || fail "archive requires code, got none"
-[ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
-[ "$packed_text" -gt 0 ] || fail "archive requires code for packed files, got none"
-[ "$packed_text" -lt "$packed_limit" ] || fail "code for packed files requires less than $packed_limit bytes, got $packed_text"
-[ "$quantized_text" -gt 0 ] || fail "archive requires code for quantised checkpoints, got none"
+[ "$text" -gt 0 ] || fail "archive: no code; expected some"
+[ "$text" -lt "$limit" ] || fail "code: too large; expected less than $limit bytes, got $text"
+[ "$packed_text" -gt 0 ] || fail "archive: no code for packed files; expected some"
+[ "$packed_text" -lt "$packed_limit" ] || fail "code for packed files: too large; expected less than $packed_limit bytes, got $packed_text"
+[ "$quantized_text" -gt 0 ] || fail "archive: no code for quantised checkpoints; expected some"
 [ "$quantized_text" -lt "$quantized_limit" ] ||
-  fail "code for quantised checkpoints requires less than $quantized_limit bytes, got $quantized_text"
-[ "$batch_text" -gt 0 ] || fail "archive requires code for batches, got none"
-[ "$batch_text" -lt "$batch_limit" ] || fail "code for batches requires less than $batch_limit bytes, got $batch_text"
-[ "$selftest_text" -gt 0 ] || fail "archive requires code for self-tests, got none"
+  fail "code for quantised checkpoints: too large; expected less than $quantized_limit bytes, got $quantized_text"
+[ "$batch_text" -gt 0 ] || fail "archive: no code for batches; expected some"
+[ "$batch_text" -lt "$batch_limit" ] || fail "code for batches: too large; expected less than $batch_limit bytes, got $batch_text"
+[ "$selftest_text" -gt 0 ] || fail "archive: no code for self-tests; expected some"
 [ "$selftest_text" -lt "$selftest_limit" ] ||
-  fail "code for self-tests requires less than $selftest_limit bytes, got $selftest_text"
-[ "$ranks_text" -gt 0 ] || fail "archive requires code for several ranks, got none"
-[ "$ranks_text" -lt "$ranks_limit" ] || fail "code for several ranks requires less than $ranks_limit bytes, got $ranks_text"
-[ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
-[ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
+  fail "code for self-tests: too large; expected less than $selftest_limit bytes, got $selftest_text"
+[ "$ranks_text" -gt 0 ] || fail "archive: no code for several ranks; expected some"
+[ "$ranks_text" -lt "$ranks_limit" ] || fail "code for several ranks: too large; expected less than $ranks_limit bytes, got $ranks_text"
+[ "$cuda_text" -gt 0 ] || fail "archive: no code for CUDA; expected some"
+[ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA: too large; expected less than $cuda_limit bytes, got $cuda_text"
 
 sections=$(size -A "$archive" | awk '$1 ~ /^\.(data|bss|tdata|tbss|init_array|fini_array|ctors|dtors)/ &&
   $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $1, $2 }')
-[ -z "$sections" ] || fail "runtime requires no state and no constructors, got $sections"
+[ -z "$sections" ] || fail "runtime: state or constructors; expected none, got $sections"
 
 foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kiln_/ { print $3 }')
-[ -z "$foreign" ] || fail "global symbols require the prefix kiln_, got $foreign"
+[ -z "$foreign" ] || fail "global symbols: wrong prefix; expected kiln_, got $foreign"
 
 # Prints the symbols of the members whose names begin with "cuda", or of the others, from lines archive:member:value
 # type name.
@@ -79,7 +79,7 @@ check_undefined() { # IS_CUDA ALLOWED...
   is_cuda=$1
   shift
   for symbol in $(symbols undefined "$is_cuda"); do
-    printf '%s\n' "$@" | grep -qx "$symbol" || fail "undefined symbols require to be listed, got $symbol"
+    printf '%s\n' "$@" | grep -qx "$symbol" || fail "undefined symbols: not listed; expected listed ones, got $symbol"
   done
 }
 # shellcheck disable=SC2086 # a word a symbol

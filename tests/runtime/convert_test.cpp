@@ -197,14 +197,14 @@ TEST(Convert, OtherTypesAreRefusedWithThoseThatWouldDo) {
   for (size_t i = 0; i < std::size(others); ++i)
     bind({{"w", KILN_F32, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 12,
          {{"w", others[i], {3}, std::string(3 * bytes[i], '\0')}}, KILN_WEIGHT_TYPE,
-         std::string("tensor \"w\" requires type F32, F16 or BF16, got ") + others[i]);
+         std::string("tensor \"w\": wrong type; expected F32, F16 or BF16, got ") + others[i]);
   for (const auto &half : Halves) {
     bind({{"w", KILN_I8, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, KILN_I8)}, 3,
          {{"w", half.Text, {3}, std::string(6, '\0')}}, KILN_WEIGHT_TYPE,
-         std::string("tensor \"w\" requires type I8, got ") + half.Text);
+         std::string("tensor \"w\": wrong type; expected I8, got ") + half.Text);
     bind({{"w", half.Type, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, half.Type)}, 6,
          {{"w", "I16", {3}, std::string(6, '\0')}}, KILN_WEIGHT_TYPE,
-         "tensor \"w\" requires type F32, F16 or BF16, got I16");
+         "tensor \"w\": wrong type; expected F32, F16 or BF16, got I16");
   }
   // An f16 weight is stored unchanged.
   EXPECT_EQ(

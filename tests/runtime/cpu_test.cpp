@@ -164,7 +164,7 @@ TEST_F(CpuChoice, RefusesADeviceThatNoVariantIsFor) {
   kiln_destroy(Model);
   Options.device = KILN_CUDA;
   EXPECT_EQ(create(), KILN_NO_DEVICE);
-  EXPECT_STREQ(Error.message, "model \"choice\" requires a target cuda to run on a GPU, got none");
+  EXPECT_STREQ(Error.message, "model \"choice\": not for a GPU; expected a target cuda");
   EXPECT_EQ(Model, nullptr);
 }
 
@@ -172,11 +172,11 @@ TEST_F(CpuChoice, RefusesWhenNoneRuns) {
   Descriptor.variant_count = 2;
   Cpu.saved_state = 0;
   EXPECT_EQ(create(), KILN_UNSUPPORTED_CPU);
-  EXPECT_STREQ(Error.message, "model \"choice\" requires a CPU of level x86-64-v3, got x86-64-v2");
+  EXPECT_STREQ(Error.message, "model \"choice\": unsupported CPU; expected level x86-64-v3, got x86-64-v2");
   EXPECT_EQ(Model, nullptr);
   Cpu = {};
   EXPECT_EQ(create(), KILN_UNSUPPORTED_CPU);
-  EXPECT_STREQ(Error.message, "model \"choice\" requires a CPU of level x86-64-v3, got an older CPU");
+  EXPECT_STREQ(Error.message, "model \"choice\": unsupported CPU; expected level x86-64-v3, got an older CPU");
 }
 
 } // namespace

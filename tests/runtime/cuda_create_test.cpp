@@ -26,14 +26,14 @@ TEST_F(CudaCreate, GoesOnWithTheCpuWhereThereIsNoGpu) {
     const char *message;
   } cases[] = {
       {"/nowhere/libcuda.so.1", 0, 1, 9,
-       "a model on a GPU requires a CUDA driver, got none: /nowhere/libcuda.so.1: cannot open shared object file: No "
-       "such file or directory"},
-      {"libm.so.6", 0, 1, 9, "a CUDA driver requires the function cuInit, got a \"libm.so.6\" without it"},
+       "CUDA driver: not found; expected one, got none: /nowhere/libcuda.so.1: cannot open shared object file: No such "
+       "file or directory"},
+      {"libm.so.6", 0, 1, 9, "CUDA driver: function missing; expected cuInit in \"libm.so.6\""},
       {KILN_CUDA_STUB, 100, 1, 9,
-       "a model on a GPU requires a CUDA driver that starts, got CUDA_ERROR_NO_DEVICE (100): no description"},
-      {KILN_CUDA_STUB, 0, 0, 9, "a model on a GPU requires one that the driver knows, got ordinal 0 and 0 GPUs"},
+       "CUDA driver: start failed; expected success, got CUDA_ERROR_NO_DEVICE (100): no description"},
+      {KILN_CUDA_STUB, 0, 0, 9, "GPU: wrong ordinal; expected one that the driver knows, got 0 and 0 GPUs"},
       {KILN_CUDA_STUB, 0, 1, 7,
-       "model \"gathering\" requires a GPU of compute capability 8.0 or later, got one of 7.0"},
+       "model \"gathering\": unsupported GPU; expected compute capability 8.0 or later, got 7.0"},
   };
   for (const auto &test : cases) {
     useDriver(test.driver);
@@ -103,10 +103,10 @@ TEST_F(CudaCreate, SaysWhatTheAssemblerSays) {
   stub->log = "ptxas application ptx input, line 7; error\nand more";
   CudaModel made(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE}, false);
   EXPECT_EQ(made.status, KILN_DEVICE_ERROR);
-  EXPECT_TRUE(std::string(made.error.message)
-                  .ends_with("\" requires that the driver assembles it, got "
-                             "CUDA_ERROR_INVALID_PTX: ptxas application ptx input, line 7; "
-                             "error"))
+  EXPECT_TRUE(
+      std::string(made.error.message)
+          .ends_with("\": driver cannot assemble it; expected success, got CUDA_ERROR_INVALID_PTX: ptxas application "
+                     "ptx input, line 7; error"))
       << made.error.message;
 }
 
@@ -174,17 +174,17 @@ TEST(CreateOn, RefusesOptionsOfALaterVersion) {
   kiln_error_t error;
   kiln_options_t options = {.device = static_cast<kiln_device_t>(3)};
   EXPECT_EQ(kiln_create_on(nullptr, &model, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires options, got null");
+  EXPECT_STREQ(error.message, "create_on: null given; expected options");
   EXPECT_EQ(model, nullptr);
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires a device from 0 to 2, got 3");
+  EXPECT_STREQ(error.message, "create_on: unknown device; expected 0 to 2, got 3");
   options = {.flags = 4};
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires flags of 1, 2 or both, got 4");
+  EXPECT_STREQ(error.message, "create_on: unknown flags; expected 1, 2 or both, got 4");
   options = {};
   options.reserved[0] = &model;
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires that the reserved options are null, got a pointer in field 0");
+  EXPECT_STREQ(error.message, "create_on: reserved option set; expected null, got a pointer in field 0");
   options = {.device = KILN_CPU};
   ASSERT_EQ(kiln_create_on(&options, &model, &error), KILN_OK);
   EXPECT_EQ(kiln_device(model), KILN_CPU);

@@ -169,7 +169,7 @@ TEST_F(CudaGraph, WhateverFailsTheNextCallRuns) {
     if (isDone)
       break;
     EXPECT_TRUE(std::string(made.error.message)
-                    .ends_with(" of the CUDA driver requires to succeed, got CUDA_ERROR_UNKNOWN (999): unknown error"))
+                    .ends_with(": call failed; expected success, got CUDA_ERROR_UNKNOWN (999): unknown error"))
         << made.error.message;
     EXPECT_EQ(*contexts, std::vector{callers});
     ASSERT_EQ(made.run(), KILN_OK) << made.error.message;
@@ -181,7 +181,7 @@ TEST_F(CudaGraph, WhateverFailsTheNextCallRuns) {
 TEST_F(CudaGraph, ABodyThatFailsLeavesNoGraph) {
   Recorded made(data);
   EXPECT_EQ(made.CudaModel::run(made.options, 3, made.ids, made.rows, 1), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(made.error.message, "broken of model \"gathering\" requires a result of 0, got 7");
+  EXPECT_STREQ(made.error.message, "broken of model \"gathering\": wrong result; expected 0, got 7");
   EXPECT_EQ(recorded(), 0);
   ASSERT_EQ(made.run(), KILN_OK) << made.error.message;
   failAt("cuGraphLaunch", 0, 700);
@@ -199,7 +199,7 @@ TEST_F(CudaGraph, IsAskedForOfAModel) {
   CudaModel made(data, {.allocator = &functions}), cpu(data, {.device = KILN_CPU}, false);
   EXPECT_EQ(kiln_capture_entries(cpu.model, &cpu.error), KILN_OK) << "of no meaning there";
   EXPECT_EQ(kiln_capture_entries(nullptr, &made.error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "capture_entries requires a model, got null");
+  EXPECT_STREQ(made.error.message, "capture_entries: null given; expected a model");
   const int streams = stub->streams;
   for (const char *function : {"cuCtxPushCurrent_v2", "cuStreamCreate"}) {
     failAt(function, 0, 999);
@@ -216,7 +216,7 @@ TEST_F(CudaGraph, IsAskedForOfAModel) {
   CudaModel old(data, {}, false);
   EXPECT_EQ(kiln_capture_entries(old.model, &old.error), KILN_DEVICE_ERROR);
   EXPECT_STREQ(old.error.message,
-               "capture_entries requires a CUDA driver with cuGraphInstantiateWithFlags, got an older one");
+               "capture_entries: CUDA driver too old; expected one with cuGraphInstantiateWithFlags");
 }
 
 // Captures in some threads, launches in others, and copies in the model's own stream.

@@ -115,8 +115,8 @@ TEST_F(CudaImage, TheNextStartAssemblesNothing) {
 TEST_F(CudaImage, RefusesWhatDoesNotFit) {
   const std::string kept = keep();
   CudaModel made(data);
-  const char *words = "load_cuda_image requires a whole image of this archive's kernels, made on such a GPU by this "
-                      "driver, got another";
+  const char *words = "load_cuda_image: wrong image; expected a complete one of this archive's kernels, made on such a "
+                      "GPU by this driver";
   const auto refuses = [&](const std::string &image) {
     stub->calls.clear();
     EXPECT_EQ(load(made, image), KILN_INVALID_ARGUMENT);
@@ -233,20 +233,20 @@ TEST_F(CudaImage, ErrorsHaveWords) {
   size_t bytes = 0;
   failAt("cuLinkAddData_v2", 0, 218);
   EXPECT_EQ(kiln_cuda_image(made.model, &image, &bytes, &made.error), KILN_DEVICE_ERROR);
-  EXPECT_STREQ(made.error.message, "cuLinkAddData_v2 of the CUDA driver requires to succeed, got "
-                                   "CUDA_ERROR_INVALID_PTX (218): no description");
+  EXPECT_STREQ(made.error.message,
+               "cuLinkAddData_v2: call failed; expected success, got CUDA_ERROR_INVALID_PTX (218): no description");
   counter.Limit = counter.Made;
   EXPECT_EQ(kiln_cuda_image(made.model, &image, &bytes, &made.error), KILN_OUT_OF_MEMORY);
-  EXPECT_TRUE(std::string(made.error.message).starts_with("the image of a model requires "));
+  EXPECT_TRUE(std::string(made.error.message).starts_with("the image of a model: no memory; expected "));
   EXPECT_EQ(stub->links, 0);
   counter.Limit = 1000;
   EXPECT_EQ(kiln_cuda_image(made.model, &image, &bytes, &made.error), KILN_OK) << made.error.message;
   EXPECT_EQ(kiln_cuda_image(nullptr, &image, &bytes, &made.error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "cuda_image requires a model, got null");
+  EXPECT_STREQ(made.error.message, "cuda_image: null given; expected a model");
   EXPECT_EQ(kiln_cuda_image(made.model, nullptr, &bytes, &made.error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "cuda_image requires places for the image and its size, got null");
+  EXPECT_STREQ(made.error.message, "cuda_image: null given; expected places for the image and its size");
   EXPECT_EQ(kiln_load_cuda_image(made.model, nullptr, 5, &made.error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "load_cuda_image requires an image, got null");
+  EXPECT_STREQ(made.error.message, "load_cuda_image: null given; expected an image");
   EXPECT_EQ(kiln_load_cuda_image(nullptr, image, bytes, nullptr), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_cuda_assembly_seconds(nullptr), 0);
 }

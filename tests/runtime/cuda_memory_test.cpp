@@ -65,7 +65,7 @@ TEST_F(CudaMemory, PackedFiles) {
   const kiln_options_t options = {.device = KILN_CPU};
   CudaModel host(data, options, false);
   EXPECT_EQ(kiln_bind_packed(host.model, file.path(), &host.error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(host.error.message, "packed file requires to be for target x86-64-v2, got cuda");
+  EXPECT_STREQ(host.error.message, "packed file: built for another target; expected x86-64-v2, got cuda");
 }
 
 /// Reads and writes rows of the table, which is stored as its placement says.
@@ -104,8 +104,8 @@ TEST_F(CudaMemory, FailuresOfRowsHaveWords) {
   std::vector<float> table = cudaTable();
   failAt("cuMemcpyDtoHAsync_v2", 0, 999);
   EXPECT_EQ(kiln_read_weight(made.model, "table", 0, 1, table.data(), &made.error), KILN_DEVICE_ERROR);
-  EXPECT_STREQ(made.error.message, "cuMemcpyDtoHAsync_v2 of the CUDA driver requires to succeed, got "
-                                   "CUDA_ERROR_UNKNOWN (999): unknown error");
+  EXPECT_STREQ(made.error.message,
+               "cuMemcpyDtoHAsync_v2: call failed; expected success, got CUDA_ERROR_UNKNOWN (999): unknown error");
 }
 
 // A session is the bytes of an arena: zeroing begins it, a copy forks it.
@@ -143,10 +143,10 @@ void expectMemory(kiln_model_t *model) {
   EXPECT_EQ(std::memcmp(read, "\0ords", sizeof text), 0);
   EXPECT_EQ(kiln_copy_from_memory(model, read, two, 0, &error), KILN_OK) << error.message;
   EXPECT_EQ(kiln_copy_memory(model, two, nullptr, 1, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "copies to and from memory require two addresses, got null");
+  EXPECT_STREQ(error.message, "copy of memory: null given; expected two addresses");
   EXPECT_EQ(kiln_zero_memory(nullptr, two, 1, &error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_allocate_memory(model, 1, nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "allocate_memory requires a place for the memory, got null");
+  EXPECT_STREQ(error.message, "allocate_memory: null given; expected a place for the memory");
   kiln_release_memory(model, one);
   kiln_release_memory(model, two);
   kiln_release_memory(model, none);
@@ -189,7 +189,8 @@ TEST_F(CudaMemory, LaunchesAreOfTheVariantsKernels) {
     const LaunchModel wrong(launch);
     CudaModel made(wrong);
     EXPECT_EQ(made.run({0}, rows), KILN_INTERNAL_ERROR);
-    EXPECT_TRUE(std::string(made.error.message).starts_with("a launch requires a function of the variant's kernels"));
+    EXPECT_TRUE(
+        std::string(made.error.message).starts_with("launch: unknown function; expected one of the variant's kernels"));
   }
   // An empty grid, which the driver refuses, and a copy of no rows are skipped.
   LaunchModel empty([](const kiln_frame_t *frame) {
@@ -237,7 +238,7 @@ TEST_F(CudaMemory, ClustersNeedADriverThatHasThem) {
   stateOf(KILN_CUDA_OLD_STUB)->kernels = stub->kernels;
   CudaModel old(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE}, false);
   EXPECT_EQ(old.status, KILN_DEVICE_ERROR);
-  EXPECT_STREQ(old.error.message, "kernel \"gather\" requires a CUDA driver with cuLaunchKernelEx, got an older one");
+  EXPECT_STREQ(old.error.message, "kernel \"gather\": CUDA driver too old; expected one with cuLaunchKernelEx");
   CudaFunctions[0].cluster = 1;
   CudaModel without(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE}, false);
   EXPECT_EQ(without.status, KILN_OK) << without.error.message;

@@ -90,9 +90,8 @@ TEST_F(CudaRun, MayBeCaptured) {
   DeviceCall call(made);
   call.stream.isCapturing = true;
   EXPECT_EQ(call.run(made), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(made.error.message,
-               "capturing a call requires loaded kernels, got \"gather\" that is not: call the entry once before, or "
-               "create the model with KILN_LOAD_KERNELS_AT_CREATE");
+  EXPECT_STREQ(made.error.message, "kernel \"gather\": not loaded before a capture; expected an earlier call of the "
+                                   "entry, or a model created with KILN_LOAD_KERNELS_AT_CREATE");
   EXPECT_TRUE(call.stream.graph.empty());
   call.stream.isCapturing = false;
   ASSERT_EQ(call.run(made), KILN_OK) << made.error.message;
@@ -110,30 +109,30 @@ TEST_F(CudaRun, MayBeCaptured) {
   call.options.memory = KILN_HOST_POINTERS;
   std::vector<float> rows(Ids.size() * CudaWidth, -1);
   EXPECT_EQ(made.run(call.options, 3, Ids.data(), rows.data()), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "forward in a stream that is captured requires memory 1, device pointers, got 0");
+  EXPECT_STREQ(made.error.message, "forward: wrong memory for a captured stream; expected 1, device pointers, got 0");
 }
 
 TEST_F(CudaRun, Refusals) {
   CudaModel made(data);
   std::vector<float> rows;
   EXPECT_EQ(made.run({4, 5}, rows), KILN_INDEX_OUT_OF_RANGE);
-  EXPECT_STREQ(made.error.message, "forward requires \"ids\" in [0, 4], got 5 at element 1");
+  EXPECT_STREQ(made.error.message, "forward: \"ids\" out of range; expected [0, 4], got 5 at element 1");
   EXPECT_EQ(made.run(std::vector<int32_t>(CudaMaxTokens + 1), rows), KILN_EXTENT_OUT_OF_RANGE);
   kiln_call_t call = made.call;
   call.memory = 2;
   EXPECT_EQ(made.run(call, 1, Ids.data(), rows.data()), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(made.error.message, "forward requires memory 0 or 1, got 2");
+  EXPECT_STREQ(made.error.message, "forward: unknown memory; expected 0 or 1, got 2");
   call = made.call;
   --call.arena_bytes;
   EXPECT_EQ(made.run(call, 1, Ids.data(), rows.data()), KILN_ARENA_TOO_SMALL);
-  EXPECT_STREQ(made.error.message, "forward requires an arena of 704 bytes for 1 workers, got 703");
+  EXPECT_STREQ(made.error.message, "forward: arena too small; expected 704 bytes for 1 workers, got 703");
   EXPECT_EQ(made.run(made.call, 1, Ids.data(), rows.data(), 1), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(made.error.message, "broken of model \"gathering\" requires a result of 0, got 7");
+  EXPECT_STREQ(made.error.message, "broken of model \"gathering\": wrong result; expected 0, got 7");
   for (uint64_t bytes : {64, 128}) { // fewer than the arguments need: an error of the compiler
     data.bodies[0].staging_bytes = bytes;
     EXPECT_EQ(made.run(std::vector<int32_t>(5), rows), KILN_INTERNAL_ERROR);
   }
-  EXPECT_STREQ(made.error.message, "forward requires 192 bytes for its arguments, got 128");
+  EXPECT_STREQ(made.error.message, "forward: too few argument bytes; expected 192, got 128");
   data.bodies[0].staging_bytes = CudaStagingBytes;
   EXPECT_EQ(made.run({1}, rows), KILN_OK) << made.error.message;
   EXPECT_EQ(rows, cudaRows({1}, 0)) << "nothing ran before";
@@ -174,7 +173,7 @@ TEST_F(CudaRun, WhateverFailsTheNextCallRuns) {
       break;
     EXPECT_EQ(status, KILN_DEVICE_ERROR);
     EXPECT_TRUE(std::string(made.error.message)
-                    .ends_with(" of the CUDA driver requires to succeed, got CUDA_ERROR_UNKNOWN (999): unknown error"))
+                    .ends_with(": call failed; expected success, got CUDA_ERROR_UNKNOWN (999): unknown error"))
         << made.error.message;
     EXPECT_EQ(rows, std::vector<float>(Ids.size() * CudaWidth, -1));
     ASSERT_EQ(kiln_zero_memory(made.model, made.call.arena, CudaStateBytes, nullptr), KILN_OK);
@@ -191,11 +190,11 @@ TEST_F(CudaRun, AnErrorThatEndsTheContextEndsTheModel) {
   ASSERT_EQ(made.run(Ids, rows), KILN_OK) << made.error.message;
   failAt("cuStreamSynchronize", 0, 700);
   EXPECT_EQ(made.run(Ids, rows), KILN_DEVICE_LOST);
-  EXPECT_STREQ(made.error.message, "cuStreamSynchronize of the CUDA driver requires to succeed, got "
-                                   "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered");
+  EXPECT_STREQ(made.error.message, "cuStreamSynchronize: call failed; expected success, got CUDA_ERROR_ILLEGAL_ADDRESS "
+                                   "(700): an illegal memory access was encountered");
   stub->calls.clear();
   EXPECT_EQ(made.run(Ids, rows), KILN_DEVICE_LOST);
-  EXPECT_STREQ(made.error.message, "a model requires a context that works, got one that an error ended");
+  EXPECT_STREQ(made.error.message, "CUDA context: ended by an error; expected one that works");
   void *memory = nullptr;
   EXPECT_EQ(kiln_allocate_memory(made.model, 64, &memory, nullptr), KILN_DEVICE_LOST);
   EXPECT_EQ(kiln_zero_memory(made.model, made.call.arena, 64, nullptr), KILN_DEVICE_LOST);
@@ -214,15 +213,14 @@ TEST_F(CudaRun, TheFirstErrorOfABodyCounts) {
   std::vector<float> rows;
   failAt("cuMemcpy2DAsync_v2", 0, 2);
   EXPECT_EQ(made.run(Ids, rows), KILN_OUT_OF_MEMORY);
-  EXPECT_STREQ(made.error.message, "cuMemcpy2DAsync_v2 of the CUDA driver requires to succeed, got "
-                                   "CUDA_ERROR_OUT_OF_MEMORY (2): no description");
+  EXPECT_STREQ(made.error.message,
+               "cuMemcpy2DAsync_v2: call failed; expected success, got CUDA_ERROR_OUT_OF_MEMORY (2): no description");
   EXPECT_EQ(stub->count("cuLaunchKernel"), 1);
   stub->kernels.erase("count"); // simulates an error of the compiler
   CudaModel broken(data);
   EXPECT_EQ(broken.run(Ids, rows), KILN_DEVICE_ERROR);
-  EXPECT_STREQ(
-      broken.error.message,
-      "cuModuleGetFunction of the CUDA driver requires to succeed, got an unknown error (500): no description");
+  EXPECT_STREQ(broken.error.message,
+               "cuModuleGetFunction: call failed; expected success, got an unknown error (500): no description");
 }
 
 // Calls of both kinds on one model concurrently, with one arena per thread.

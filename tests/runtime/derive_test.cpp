@@ -111,7 +111,7 @@ TEST_F(Derive, WithoutMemoryTheWeightsStay) {
 TEST_F(Derive, AfterAnInternalErrorNothingIsBound) {
   fails = true;
   EXPECT_EQ(bind(1), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "bind of model \"derived\" requires a result of 0, got 1");
+  EXPECT_STREQ(error.message, "bind of model \"derived\": wrong result; expected 0, got 1");
   EXPECT_EQ(model->packed, nullptr);
 }
 

@@ -39,7 +39,7 @@ TEST(Differences, OneIsSaidInFull) {
   std::vector<Tensor> tensors = makeTensors();
   tensors.erase(tensors.begin() + 1);
   EXPECT_EQ(wordsFor(tensors, KILN_WEIGHT_MISSING),
-            "model requires tensor \"h.1.w\" of shape [3] and type F32, F16 or BF16, got none");
+            "tensor \"h.1.w\": not found; expected shape [3] and type F32, F16 or BF16");
 }
 
 TEST(Differences, ARenamedTensorIsBoth) {
@@ -115,7 +115,7 @@ TEST(Differences, WhatNoModelNeedsIsLeftOut) {
   // They are not suggested as near names either.
   tensors[3].name = "other.position_ids";
   EXPECT_EQ(wordsFor(tensors, KILN_WEIGHT_MISSING),
-            "model requires tensor \"norm.bias\" of shape [5] and type F32, F16 or BF16, got none");
+            "tensor \"norm.bias\": not found; expected shape [5] and type F32, F16 or BF16");
 }
 
 // A weight of such a name is bound nevertheless.
@@ -186,8 +186,7 @@ TEST(Renamed, TensorsAreBoundByTheModelsNames) {
   tensors.back().bytes[3] = 1;
   EXPECT_EQ(bindRenamed(model, tensors, renames), KILN_WEIGHT_UNEXPECTED);
   EXPECT_STREQ(model.Error.message,
-               "tensor \"model.zero\", which is left out, requires zeros, got 2.3509887e-38 at element "
-               "0");
+               "tensor \"model.zero\": left out, not zero; expected zeros, got 2.3509887e-38 at element 0");
   EXPECT_EQ(model.packed(), plain.packed());
 }
 
@@ -203,16 +202,16 @@ TEST(Renamed, MistakesAreRefused) {
             KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "rename 1: fits no tensor; expected a name of the weight file, got \"modell.*\"");
   EXPECT_EQ(bindRenamed(model, makeTensors(), {{"h.*.w", "h.0.w", 0, 0}}), KILN_FILE_MALFORMED);
-  EXPECT_STREQ(model.Error.message, "renamed weight file requires distinct names, got \"h.0.w\" twice");
+  EXPECT_STREQ(model.Error.message, "renamed weight file: repeated name; expected distinct ones, got \"h.0.w\"");
   EXPECT_EQ(bindRenamed(model, makeTensors(), {{"h.*", "h.*", 4, 0}}), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_weights_renamed requires renames without rotary heads, got 4 of \"h.*\"");
+  EXPECT_STREQ(model.Error.message, "bind_weights_renamed: rename with rotary heads; expected none, got 4 of \"h.*\"");
   EXPECT_EQ(bindRenamed(model, makeTensors(), {{nullptr, "h.*", 0, 0}}), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_bind_weights_renamed(model.Model, "x", nullptr, 1, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_weights_renamed requires renames, got null");
+  EXPECT_STREQ(model.Error.message, "bind_weights_renamed: null given; expected renames");
   EXPECT_EQ(kiln_bind_weights_renamed(nullptr, "x", nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_weights_renamed requires a model, got null");
+  EXPECT_STREQ(model.Error.message, "bind_weights_renamed: null given; expected a model");
   EXPECT_EQ(kiln_bind_weights_renamed(model.Model, nullptr, nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_weights_renamed requires a path, got null");
+  EXPECT_STREQ(model.Error.message, "bind_weights_renamed: null given; expected a path");
   EXPECT_EQ(model.Model->packed, nullptr);
 }
 

@@ -132,8 +132,7 @@ TEST(Gguf, NumbersThatCannotBeStoredAreRefused) {
   const kiln_placement_t place = int4Placement(4, 64, 16, 0, 32, false);
   BoundModel model({weight}, {place}, kiln_pack_bytes(&weight, &place));
   EXPECT_EQ(bindGguf(model, makeGguf({{"w", {64, 4}, Q8_0, bytes}})), KILN_WEIGHT_VALUE);
-  EXPECT_NE(wordsOf(model.Error).find("tensor \"w\" requires numbers that can be stored as I4, got "),
-            std::string::npos)
+  EXPECT_NE(wordsOf(model.Error).find("tensor \"w\": value does not fit; expected one of I4, got "), std::string::npos)
       << model.Error.message;
 }
 
@@ -160,14 +159,15 @@ TEST(Gguf, RenamesAndPlainTensors) {
   EXPECT_EQ(model.Counter.Alive, 2);
 
   EXPECT_EQ(bindGguf(model, image, {renames[0]}), KILN_WEIGHT_TYPE);
-  EXPECT_EQ(wordsOf(model.Error),
-            "tensor \"rope_freqs.weight\" requires type F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number 999");
+  EXPECT_EQ(
+      wordsOf(model.Error),
+      "tensor \"rope_freqs.weight\": wrong type; expected F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number 999");
   EXPECT_EQ(bindGguf(model, image, {renames[0], renames[2]}), KILN_WEIGHT_MISSING);
   EXPECT_EQ(wordsOf(model.Error),
             "weight file: does not fit model \"stored\"; 1 missing, 1 unexpected: \"norm\" missing, "
             "\"output_norm.weight\" unexpected");
   EXPECT_EQ(bindGguf(model, image, {{"blk.*", "h", 0, 0}, renames[2]}), KILN_FILE_MALFORMED);
-  EXPECT_EQ(wordsOf(model.Error), "GGUF file requires distinct names, got \"h\" twice");
+  EXPECT_EQ(wordsOf(model.Error), "GGUF file: repeated name; expected distinct ones, got \"h\"");
 }
 
 TEST(Gguf, APatternsStarStandsForAnyCharacters) {
@@ -207,7 +207,7 @@ TEST(Gguf, WhatIsLeftOutMayHaveToBeZeros) {
   EXPECT_EQ(bindGguf(model, image(), renames), KILN_OK) << model.Error.message;
   bias[2] = 0.5f;
   EXPECT_EQ(bindGguf(model, image(), renames), KILN_WEIGHT_UNEXPECTED);
-  EXPECT_EQ(wordsOf(model.Error), "tensor \"b\", which is left out, requires zeros, got 0.5 at element 2");
+  EXPECT_EQ(wordsOf(model.Error), "tensor \"b\": left out, not zero; expected zeros, got 0.5 at element 2");
   EXPECT_EQ(bindGguf(model, image(), {{"b", nullptr, 0, 0}}), KILN_OK);
 }
 
@@ -235,8 +235,7 @@ TEST(Gguf, RowsOfRotaryHeadsAreUndone) {
         EXPECT_EQ(model.read("b", row, 1, 1)[0], vector.Values[fileRow[row]]);
       }
       EXPECT_EQ(bindGguf(model, image, {{"*", "*", 5, 0}}), KILN_INVALID_ARGUMENT);
-      EXPECT_EQ(wordsOf(model.Error),
-                "tensor \"q\" requires rows that are pairs of 5 rotary heads, got shape [24, 64]");
+      EXPECT_EQ(wordsOf(model.Error), "tensor \"q\": wrong rows; expected pairs of 5 rotary heads, got shape [24, 64]");
     }
 }
 
@@ -267,13 +266,13 @@ TEST(Gguf, CallsThatMakeNoSense) {
   BoundModel model({{"w", KILN_F32, 1, {2}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 8);
   const kiln_rename_t none = {};
   EXPECT_EQ(kiln_bind_gguf(nullptr, "x", nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_gguf requires a model, got null");
+  EXPECT_STREQ(model.Error.message, "bind_gguf: null given; expected a model");
   EXPECT_EQ(kiln_bind_gguf(model.Model, nullptr, nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_gguf requires a path, got null");
+  EXPECT_STREQ(model.Error.message, "bind_gguf: null given; expected a path");
   EXPECT_EQ(kiln_bind_gguf(model.Model, "x", nullptr, 1, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_gguf requires renames, got null");
+  EXPECT_STREQ(model.Error.message, "bind_gguf: null given; expected renames");
   EXPECT_EQ(kiln_bind_gguf(model.Model, "x", &none, 1, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_gguf requires a name that rename 0 is from, got null");
+  EXPECT_STREQ(model.Error.message, "bind_gguf: null given; expected a name that rename 0 is from");
   EXPECT_EQ(kiln_bind_gguf(model.Model, "/nonexistent.gguf", nullptr, 0, &model.Error), KILN_FILE_ERROR);
   EXPECT_STREQ(model.Error.message, "cannot open weight file \"/nonexistent.gguf\": No such file or directory");
 }

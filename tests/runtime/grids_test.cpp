@@ -128,8 +128,8 @@ void expectFailure(const Grid &grid, const Grid &failing, bool isMissing, kiln_s
 }
 
 TEST(Grids, AFailureIsThatOfAll) {
-  const std::string pieces = ": room for pieces of tensors requires 4194304 bytes, got none from the allocator";
-  const std::string large = ": room for pieces of tensors requires 8388608 bytes, got none from the allocator";
+  const std::string pieces = ": room for pieces of tensors: no memory; expected 4194304 bytes";
+  const std::string large = ": room for pieces of tensors: no memory; expected 8388608 bytes";
   expectFailure({2, 2, 1}, {1, 1, 0}, false, KILN_OUT_OF_MEMORY, "rank 1 of 2, replica 1 of 2" + pieces);
   expectFailure({1, 1, 3}, {0, 0, 1}, false, KILN_OUT_OF_MEMORY, "stage 1 of 3" + large);
   expectFailure({2, 1, 2}, {1, 0, 1}, false, KILN_OUT_OF_MEMORY, "rank 1 of 2, stage 1 of 2" + pieces);

@@ -113,48 +113,50 @@ TEST_F(IndexTest, AnIndexHere) {
 std::string mapOf(const std::string &entries) { return "{\"weight_map\":{" + entries + "}}"; }
 
 TEST_F(IndexTest, MalformedIndexesAreRefused) {
-  const std::string all = "index of weight files requires ", deep(65, '[');
+  const std::string all = "index of weight files: ", deep(65, '[');
   const struct {
     std::string Index, Message;
   } cases[] = {
-      {"[]", "'{' to begin, got '[' at byte 0"},
-      {"{}", "weight_map, got none"},
-      {"{} x", "nothing but white space after its last '}', got 'x' at byte 3"},
-      {"{\"metadata\":{}}", "weight_map, got none"},
-      {"{\"metadata\":{},}", "a name, got '}' at byte 15"},
-      {"{\"weight_map\":[]}", "'{' to begin weight_map, got '[' at byte 14"},
-      {"{\"weight_map\":{},\"weight_map\":{}}", "weight_map only once, got '{' at byte 30"},
-      {"{\"weight_map\":{},\"weight_m\\u0061p\":{}}", "weight_map only once"},
-      {"{\"weight_map\":{}", "',' or '}' after a value, got its end at byte 16"},
-      {mapOf("\"a\""), "':' after a name, got '}' at byte 18"},
-      {mapOf("\"a\":1"), "the name of a file, got '1' at byte 19"},
-      {mapOf("\"a\":null"), "the name of a file, got 'n'"},
-      {mapOf("\"a\":{\"b\":\"c\"}"), "the name of a file, got '{'"},
-      {mapOf("\"a\":\"f\" \"b\":\"f\""), "',' or '}' in weight_map, got '\"'"},
-      {mapOf("\"a\":\"f\","), "the name of a tensor, got '}'"},
-      {mapOf("\"\x80\":\"f\""), "a well-formed string, got 0x80"},
-      {mapOf("\"a\":\"f\",\"\\u0061\":\"f\""), "distinct names, got \"a\" twice"},
-      {mapOf("\"a\":\"\""), "names of files beside it, got \"\" for tensor \"a\""},
-      {mapOf("\"a\":\".\""), "names of files beside it, got \".\" for tensor \"a\""},
-      {mapOf("\"a\":\"..\""), "names of files beside it, got \"..\" for tensor \"a\""},
-      {mapOf("\"a\":\"../secret\""), "names of files beside it, got \"../secret\" for tensor \"a\""},
-      {mapOf("\"a\":\"/etc/passwd\""), "names of files beside it, got \"/etc/passwd\" for tensor \"a\""},
-      {mapOf("\"a\":\"x\\/y\""), "names of files beside it, got \"x/y\" for tensor \"a\""},
-      {mapOf("\"a\":\"one.safetensors\\u0000\""), "names of files beside it, got \"one.safetensors\" for tensor"},
-      {mapOf("\"a\":\"" + std::string(256, 'f') + "\""), "names of files beside it, got \"" + std::string(80, 'f')},
-      {"{\"x\":" + deep, "values that nest at most 64 deep"},
-      {"{\"x\":[1,]}", "a value, got ']' at byte 8"},
-      {"{\"x\":[1}", "',' or ']' after a value, got '}' at byte 7"},
-      {"{\"x\":{\"y\":1]", "',' or '}' after a value, got ']' at byte 11"},
-      {"{\"x\":{\"y\"}", "':' after a name, got '}' at byte 9"},
-      {"{\"x\":{1:2}}", "a name, got '1' at byte 6"},
-      {"{\"x\":01}", "',' or '}' after a value, got '1' at byte 6"},
-      {"{\"x\":1.}", "a value, got '}' at byte 7"},
-      {"{\"x\":1e+}", "a value, got '}' at byte 8"},
-      {"{\"x\":-}", "a value, got '}' at byte 6"},
-      {"{\"x\":+1}", "a value, got '+' at byte 5"},
-      {"{\"x\":tru}", "a value, got 't' at byte 5"},
-      {"{\"x\":\"\\q\"}", "a well-formed string, got 'q'"},
+      {"[]", "malformed JSON; expected '{' to begin, got '[' at byte 0"},
+      {"{}", "no weight_map; expected one"},
+      {"{} x", "malformed JSON; expected nothing but white space after its last '}', got 'x' at byte 3"},
+      {"{\"metadata\":{}}", "no weight_map; expected one"},
+      {"{\"metadata\":{},}", "malformed JSON; expected a name, got '}' at byte 15"},
+      {"{\"weight_map\":[]}", "malformed JSON; expected '{' to begin weight_map, got '[' at byte 14"},
+      {"{\"weight_map\":{},\"weight_map\":{}}", "malformed JSON; expected weight_map only once, got '{' at byte 30"},
+      {"{\"weight_map\":{},\"weight_m\\u0061p\":{}}", "malformed JSON; expected weight_map only once"},
+      {"{\"weight_map\":{}", "malformed JSON; expected ',' or '}' after a value, got its end at byte 16"},
+      {mapOf("\"a\""), "malformed JSON; expected ':' after a name, got '}' at byte 18"},
+      {mapOf("\"a\":1"), "malformed JSON; expected the name of a file, got '1' at byte 19"},
+      {mapOf("\"a\":null"), "malformed JSON; expected the name of a file, got 'n'"},
+      {mapOf("\"a\":{\"b\":\"c\"}"), "malformed JSON; expected the name of a file, got '{'"},
+      {mapOf("\"a\":\"f\" \"b\":\"f\""), "malformed JSON; expected ',' or '}' in weight_map, got '\"'"},
+      {mapOf("\"a\":\"f\","), "malformed JSON; expected the name of a tensor, got '}'"},
+      {mapOf("\"\x80\":\"f\""), "malformed JSON; expected a well-formed string, got 0x80"},
+      {mapOf("\"a\":\"f\",\"\\u0061\":\"f\""), "repeated name; expected distinct ones, got \"a\""},
+      {mapOf("\"a\":\"\""), "wrong file; expected one in its folder, got \"\" for tensor \"a\""},
+      {mapOf("\"a\":\".\""), "wrong file; expected one in its folder, got \".\" for tensor \"a\""},
+      {mapOf("\"a\":\"..\""), "wrong file; expected one in its folder, got \"..\" for tensor \"a\""},
+      {mapOf("\"a\":\"../secret\""), "wrong file; expected one in its folder, got \"../secret\" for tensor \"a\""},
+      {mapOf("\"a\":\"/etc/passwd\""), "wrong file; expected one in its folder, got \"/etc/passwd\" for tensor \"a\""},
+      {mapOf("\"a\":\"x\\/y\""), "wrong file; expected one in its folder, got \"x/y\" for tensor \"a\""},
+      {mapOf("\"a\":\"one.safetensors\\u0000\""),
+       "wrong file; expected one in its folder, got \"one.safetensors\" for tensor"},
+      {mapOf("\"a\":\"" + std::string(256, 'f') + "\""),
+       "wrong file; expected one in its folder, got \"" + std::string(80, 'f')},
+      {"{\"x\":" + deep, "malformed JSON; expected values that nest at most 64 deep"},
+      {"{\"x\":[1,]}", "malformed JSON; expected a value, got ']' at byte 8"},
+      {"{\"x\":[1}", "malformed JSON; expected ',' or ']' after a value, got '}' at byte 7"},
+      {"{\"x\":{\"y\":1]", "malformed JSON; expected ',' or '}' after a value, got ']' at byte 11"},
+      {"{\"x\":{\"y\"}", "malformed JSON; expected ':' after a name, got '}' at byte 9"},
+      {"{\"x\":{1:2}}", "malformed JSON; expected a name, got '1' at byte 6"},
+      {"{\"x\":01}", "malformed JSON; expected ',' or '}' after a value, got '1' at byte 6"},
+      {"{\"x\":1.}", "malformed JSON; expected a value, got '}' at byte 7"},
+      {"{\"x\":1e+}", "malformed JSON; expected a value, got '}' at byte 8"},
+      {"{\"x\":-}", "malformed JSON; expected a value, got '}' at byte 6"},
+      {"{\"x\":+1}", "malformed JSON; expected a value, got '+' at byte 5"},
+      {"{\"x\":tru}", "malformed JSON; expected a value, got 't' at byte 5"},
+      {"{\"x\":\"\\q\"}", "malformed JSON; expected a well-formed string, got 'q'"},
   };
   for (const auto &test : cases) {
     EXPECT_EQ(bind(test.Index), KILN_FILE_MALFORMED) << test.Index;
@@ -181,22 +183,24 @@ TEST_F(IndexTest, FilesThatDoNotFitAreRefusedByName) {
       {[](Files &files, std::string &) { files.erase("two.safetensors"); }, KILN_FILE_ERROR,
        "two.safetensors\": No such file or directory"},
       {[](Files &files, std::string &) { files["one.safetensors"].clear(); }, KILN_FILE_MALFORMED,
-       "index of weight files requires tensor \"layers.0.weight\" in \"one.safetensors\", got none there"},
+       "index of weight files: tensor not found; expected \"layers.0.weight\" in \"one.safetensors\""},
       {[](Files &files, std::string &) { files["two.safetensors"].pop_back(); }, KILN_FILE_MALFORMED,
-       "index of weight files requires tensor \"table\" in \"two.safetensors\", got none there"},
+       "index of weight files: tensor not found; expected \"table\" in \"two.safetensors\""},
       {[](Files &files, std::string &) { files["one.safetensors"].push_back(testWeights()[2]); }, KILN_FILE_MALFORMED,
-       "index of weight files requires tensor \"table\" in \"two.safetensors\" alone, got it in \"one.safetensors\""},
+       "index of weight files: tensor in another file; expected \"table\" in \"two.safetensors\", got "
+       "\"one.safetensors\""},
       {[](Files &files, std::string &) { std::swap(files["one.safetensors"], files["two.safetensors"]); },
        KILN_FILE_MALFORMED,
-       "index of weight files requires tensor \"layers.1.weight\" in \"two.safetensors\" alone, got it in "
+       "index of weight files: tensor in another file; expected \"layers.1.weight\" in \"two.safetensors\", got "
        "\"one.safetensors\""},
       {[](Files &files, std::string &) { files["two.safetensors"].push_back({"extra", "F32", {1}, "1234"}); },
        KILN_FILE_MALFORMED,
-       "index of weight files requires a place of tensor \"extra\", which is in \"two.safetensors\", got none"},
+       "index of weight files: no entry for a tensor; expected one for \"extra\", which is in \"two.safetensors\""},
       {[](Files &files, std::string &) { files["two.safetensors"][1].bytes += "1234"; }, KILN_FILE_MALFORMED,
-       "file \"two.safetensors\": tensor \"table\" of shape [5, 3] requires 4 bytes an element, got offsets [36, 100]"},
+       "file \"two.safetensors\": tensor \"table\" of shape [5, 3]: wrong size; expected 4 bytes an element, got "
+       "offsets [36, 100]"},
       {[](Files &files, std::string &) { files["two.safetensors"][1].shape = {3, 5}; }, KILN_WEIGHT_SHAPE,
-       "tensor \"table\" requires shape [5, 3], got [3, 5]"},
+       "tensor \"table\": wrong shape; expected [5, 3], got [3, 5]"},
       {[](Files &, std::string &index) { index = mapOf(""); }, KILN_WEIGHT_MISSING, "\"table\" missing"},
       {[](Files &files, std::string &index) {
          files["three"] = {{"other", "F32", {1}, "1234"}};
@@ -243,7 +247,7 @@ TEST_F(IndexTest, HugeIndexesAreRefused) {
   Checkpoint.write(Name, "{");
   fs::resize_file(Checkpoint.at(Name), 100000001); // a sparse file
   EXPECT_EQ(kiln_bind_weights(Model, Checkpoint.at(Name).c_str(), &Error), KILN_FILE_MALFORMED);
-  EXPECT_STREQ(Error.message, "index of weight files requires at most 100000000 bytes, got 100000001");
+  EXPECT_STREQ(Error.message, "index of weight files: too large; expected at most 100000000 bytes, got 100000001");
 }
 
 TEST_F(IndexTest, OutOfMemoryAtEveryAllocationLeavesTheModelAsItWas) {
@@ -313,7 +317,7 @@ TEST_F(IndexTest, MutatedIndexesNeverCrash) {
     std::memset(Model->packed, 0xA5, Wanted.size());
     const kiln_status_t status = bind(index);
     passed += status == KILN_OK;
-    opened += status != KILN_OK && std::string(Error.message).rfind("index of weight files requires tensor", 0) == 0;
+    opened += status != KILN_OK && std::string(Error.message).rfind("index of weight files: tensor ", 0) == 0;
     ASSERT_TRUE(status == KILN_OK || status == KILN_FILE_MALFORMED || status == KILN_FILE_ERROR ||
                 status == KILN_WEIGHT_MISSING)
         << status << ": " << index;

@@ -173,10 +173,9 @@ TEST_F(Packed, FilesThatDoNotFitAreRefused) {
   kiln_model_t *model = createBound();
   ASSERT_EQ(save(model), KILN_OK);
   const std::string whole = readFile(Path), before = packedBytes(model);
-  const std::string sizes = "packed file requires " + std::to_string(whole.size()) + " bytes, got ";
+  const std::string sizes = "packed file: wrong size; expected " + std::to_string(whole.size()) + " bytes, got ";
   const std::string layout =
-      "packed file requires weights that are stored as this library of \"tiny\" stores them, got "
-      "those of another one";
+      "packed file: built for another library; expected weights as this library of \"tiny\" stores them";
   const struct {
     std::function<void(std::string &)> Change;
     kiln_status_t Status;
@@ -190,22 +189,22 @@ TEST_F(Packed, FilesThatDoNotFitAreRefused) {
       {[](std::string &f) { f.pop_back(); }, KILN_FILE_MALFORMED, sizes + std::to_string(whole.size() - 1)},
       {[](std::string &f) { f.push_back(0); }, KILN_FILE_MALFORMED, sizes + std::to_string(whole.size() + 1)},
       {[](std::string &f) { f[0] = 'K'; }, KILN_FILE_MALFORMED,
-       "packed file requires to begin with \"kiln packed\", got something else"},
+       "packed file: wrong first bytes; expected \"kiln packed\""},
       {[](std::string &f) { f = makeImage({{"a", "F32", {2000}, std::string(8000, 'a')}}); }, KILN_FILE_MALFORMED,
        "weight file: of another kind; expected a packed file, got a safetensors file, which bind_weights reads"},
-      {[](std::string &f) { f[16] = 2; }, KILN_FILE_MISMATCH, "packed file requires version 1, got 2"},
+      {[](std::string &f) { f[16] = 2; }, KILN_FILE_MISMATCH, "packed file: wrong version; expected 1, got 2"},
       {[](std::string &f) { f[20] = 1; }, KILN_FILE_MISMATCH, layout},
       {[](std::string &f) { f[24] ^= 1; }, KILN_FILE_MISMATCH, layout},
       {[](std::string &f) { f[32] ^= 1; }, KILN_FILE_MISMATCH, layout},
       {[](std::string &f) { f[63] ^= 0x80; }, KILN_FILE_MISMATCH, layout},
       {[](std::string &f) { f.replace(64, 9, "x86-64-v4"); }, KILN_FILE_MISMATCH,
-       "packed file requires to be for target x86-64-v2, got x86-64-v4"},
+       "packed file: built for another target; expected x86-64-v2, got x86-64-v4"},
       {[](std::string &f) { f.replace(64, 64, std::string(64, 't')); }, KILN_FILE_MISMATCH,
-       "packed file requires to be for target x86-64-v2, got " + std::string(64, 't')},
+       "packed file: built for another target; expected x86-64-v2, got " + std::string(64, 't')},
       {[](std::string &f) { f.replace(128, 4, "tall"); }, KILN_FILE_MISMATCH,
-       "packed file requires to be of model \"tiny\", got \"tall\""},
+       "packed file: built for another model; expected \"tiny\", got \"tall\""},
       {[](std::string &f) { f.replace(128, 384, std::string(384, 'n')); }, KILN_FILE_MISMATCH,
-       "packed file requires to be of model \"tiny\", got \"" + std::string(80, 'n') + "\""},
+       "packed file: built for another model; expected \"tiny\", got \"" + std::string(80, 'n') + "\""},
   };
   for (const auto &test : cases) {
     std::string file = whole;
@@ -229,14 +228,14 @@ TEST_F(Packed, FilesOfOtherLibrariesAreRefused) {
   Variant = own;
   Variant.target = "x86-64-v3";
   EXPECT_EQ(bind(create()), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(Error.message, "packed file requires to be for target x86-64-v3, got x86-64-v2");
+  EXPECT_STREQ(Error.message, "packed file: built for another target; expected x86-64-v3, got x86-64-v2");
   Variant = own;
   Variant.packed_bytes += 64;
   EXPECT_EQ(bind(create()), KILN_FILE_MISMATCH);
   Variant = own;
   Descriptor.name = "tinier";
   EXPECT_EQ(bind(create()), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(Error.message, "packed file requires to be of model \"tinier\", got \"tiny\"");
+  EXPECT_STREQ(Error.message, "packed file: built for another model; expected \"tinier\", got \"tiny\"");
   // A name of any length; the digest covers the truncated part.
   const std::string longer(1000, 'n');
   Descriptor.name = longer.c_str();
@@ -329,13 +328,13 @@ TEST_F(Packed, AFullDiskLeavesTheOldFile) {
 TEST_F(Packed, WhatMakesNoSenseIsRefused) {
   kiln_model_t *model = create();
   EXPECT_EQ(save(model), KILN_WEIGHTS_NOT_BOUND);
-  EXPECT_STREQ(Error.message, "save_packed requires bound weights, got none");
+  EXPECT_STREQ(Error.message, "save_packed: no weights; expected bound ones");
   EXPECT_EQ(kiln_save_packed(nullptr, "x", &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "save_packed requires a model, got null");
+  EXPECT_STREQ(Error.message, "save_packed: null given; expected a model");
   EXPECT_EQ(kiln_save_packed(model, nullptr, &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "save_packed requires a path, got null");
+  EXPECT_STREQ(Error.message, "save_packed: null given; expected a path");
   EXPECT_EQ(kiln_bind_packed(nullptr, "x", &Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(Error.message, "bind_packed requires a model, got null");
+  EXPECT_STREQ(Error.message, "bind_packed: null given; expected a model");
   EXPECT_EQ(kiln_bind_packed(model, nullptr, nullptr), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(kiln_target(model), "x86-64-v2");
   EXPECT_STREQ(kiln_target(nullptr), "");

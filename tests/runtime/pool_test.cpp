@@ -197,9 +197,9 @@ TEST(Pool, RefusalsHaveReasons) {
   kiln_pool_t *pool = reinterpret_cast<kiln_pool_t *>(1);
   kiln_error_t error;
   EXPECT_EQ(kiln_pool_create(2, nullptr, &error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "pool_create requires a place for the pool, got null");
+  EXPECT_STREQ(error.message, "pool_create: null given; expected a place for the pool");
   EXPECT_EQ(kiln_pool_create(0, &pool, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "pool_create requires at least 1 thread, got 0");
+  EXPECT_STREQ(error.message, "pool_create: no threads; expected at least 1");
   EXPECT_EQ(pool, nullptr);
 }
 
@@ -210,7 +210,7 @@ TEST(Pool, FailsCleanlyWhenThreadsDoNotStart) {
     ThreadsThatStart = started;
     EXPECT_EQ(kiln_pool_create(5, &pool, &error), KILN_THREAD_ERROR);
     ThreadsThatStart = -1;
-    EXPECT_EQ(error.message, "a pool of 5 threads requires 4 to start, got " + std::to_string(started));
+    EXPECT_EQ(error.message, "pool of 5 threads: too few started; expected 4, got " + std::to_string(started));
     EXPECT_EQ(pool, nullptr);
   }
 }

@@ -159,10 +159,10 @@ TEST(Quantized, RenamesBiasesAndPlainTensors) {
 
   tensors[9].bytes[5] = 1;
   EXPECT_EQ(bindImage(model, makeImage(tensors), KILN_GPTQ, renames), KILN_WEIGHT_UNEXPECTED);
-  EXPECT_NE(std::string(model.Error.message)
-                .find("tensor \"layers.0.q_proj.bias\", which is left out, requires zeros, got 1.52587891e-05 at "
-                      "element 2"),
-            std::string::npos)
+  EXPECT_NE(
+      std::string(model.Error.message)
+          .find("tensor \"layers.0.q_proj.bias\": left out, not zero; expected zeros, got 1.52587891e-05 at element 2"),
+      std::string::npos)
       << model.Error.message;
 }
 
@@ -191,7 +191,7 @@ TEST(Quantized, OfSeveralFiles) {
   write("two.safetensors", makeImage(wrong));
   EXPECT_EQ(kiln_bind_quantized(model.Model, index.c_str(), KILN_GPTQ, nullptr, 0, &model.Error), KILN_WEIGHT_TYPE);
   EXPECT_STREQ(model.Error.message,
-               "file \"two.safetensors\": tensor \"m.scales\" requires type F32, F16 or BF16, got I16");
+               "file \"two.safetensors\": tensor \"m.scales\": wrong type; expected F32, F16 or BF16, got I16");
   std::filesystem::remove_all(folder);
 }
 
@@ -216,45 +216,47 @@ TEST(Quantized, PartsThatDoNotBelongTogetherAreRefused) {
     std::string Words;
   } cases[] = {
       {KILN_GPTQ, changed(gptq, "m.scales", "", {}, ""), KILN_WEIGHT_MISSING,
-       "tensor \"m.qweight\" requires scales and qzeros beside it, got no scales"},
+       "tensor \"m.qweight\": part missing; expected scales and qzeros, got no scales"},
       {KILN_AWQ, changed(awq, "m.qzeros", "", {}, ""), KILN_WEIGHT_MISSING,
-       "tensor \"m.qweight\" requires scales and qzeros beside it, got no qzeros"},
+       "tensor \"m.qweight\": part missing; expected scales and qzeros, got no qzeros"},
       {KILN_GPTQ, changed(gptq, "m.qweight", "", {}, ""), KILN_WEIGHT_MISSING, "\"m.weight\" missing"},
       {KILN_GPTQ, changed(gptq, "m.qweight", "F32", {8, 16}, std::string(512, 'q')), KILN_WEIGHT_TYPE,
-       "tensor \"m.qweight\" requires type I32, got F32"},
+       "tensor \"m.qweight\": wrong type; expected I32, got F32"},
       {KILN_GPTQ, changed(gptq, "m.qzeros", "F32", {2, 2}, std::string(16, 'q')), KILN_WEIGHT_TYPE,
-       "tensor \"m.qzeros\" requires type I32, got F32"},
+       "tensor \"m.qzeros\": wrong type; expected I32, got F32"},
       {KILN_GPTQ, changed(gptq, "m.g_idx", "I64", {64}, std::string(512, 'q')), KILN_WEIGHT_TYPE,
-       "tensor \"m.g_idx\" requires type I32, got I64"},
+       "tensor \"m.g_idx\": wrong type; expected I32, got I64"},
       {KILN_GPTQ, changed(gptq, "m.qweight", "I32", {128}, std::string(512, 'q')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.qweight\" requires a matrix whose columns are a multiple of 8, got [128]"},
+       "tensor \"m.qweight\": wrong shape; expected a matrix whose columns are a multiple of 8, got [128]"},
       {KILN_GPTQ, changed(gptq, "m.qweight", "I32", {32, 4}, std::string(512, 'q')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.qweight\" requires a matrix whose columns are a multiple of 8, got [32, 4]"},
-      {KILN_GPTQ, changed(gptq, "m.qweight", "I32", {0, 16}, ""), KILN_WEIGHT_SHAPE, "requires a matrix whose columns"},
-      {KILN_AWQ, changed(awq, "m.qweight", "I32", {64, 0}, ""), KILN_WEIGHT_SHAPE, "requires a matrix, got [64, 0]"},
+       "tensor \"m.qweight\": wrong shape; expected a matrix whose columns are a multiple of 8, got [32, 4]"},
+      {KILN_GPTQ, changed(gptq, "m.qweight", "I32", {0, 16}, ""), KILN_WEIGHT_SHAPE,
+       "wrong shape; expected a matrix whose columns"},
+      {KILN_AWQ, changed(awq, "m.qweight", "I32", {64, 0}, ""), KILN_WEIGHT_SHAPE,
+       "wrong shape; expected a matrix, got [64, 0]"},
       {KILN_GPTQ, changed(gptq, "m.scales", "F16", {32}, std::string(64, '\0')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.scales\" requires a row for each group of inputs, got [32]"},
+       "tensor \"m.scales\": wrong shape; expected a row for each group of inputs, got [32]"},
       {KILN_GPTQ, changed(gptq, "m.scales", "F16", {0, 16}, ""), KILN_WEIGHT_SHAPE, "for each group of inputs, got [0"},
       {KILN_AWQ, changed(awq, "m.scales", "F16", {3, 16}, std::string(96, '\0')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.scales\" requires a row for each group of inputs, got [3, 16]"},
+       "tensor \"m.scales\": wrong shape; expected a row for each group of inputs, got [3, 16]"},
       {KILN_AWQ, changed(awq, "m.scales", "F16", {2, 8}, std::string(32, '\0')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.scales\" requires shape [2, 16], got [2, 8]"},
+       "tensor \"m.scales\": wrong shape; expected [2, 16], got [2, 8]"},
       {KILN_GPTQ, changed(gptq, "m.qzeros", "I32", {2, 16}, std::string(128, 'z')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.qzeros\" requires shape [2, 2], got [2, 16]"},
+       "tensor \"m.qzeros\": wrong shape; expected [2, 2], got [2, 16]"},
       {KILN_GPTQ, changed(gptq, "m.g_idx", "I32", {32}, std::string(128, '\0')), KILN_WEIGHT_SHAPE,
-       "tensor \"m.g_idx\" requires shape [64], got [32]"},
+       "tensor \"m.g_idx\": wrong shape; expected [64], got [32]"},
       {KILN_GPTQ, changed(gptq, "m.g_idx", "I32", {64}, wrongGroup), KILN_FILE_MALFORMED,
-       "tensor \"m.g_idx\" requires groups that scales has rows for, got another"},
+       "tensor \"m.g_idx\": unknown group; expected one of scales, got another"},
       {KILN_GPTQ, changed(gptq, "m.g_idx", "I32", {64}, bytesOf(groups)), KILN_FILE_MALFORMED,
-       "tensor \"m.g_idx\" requires groups that scales has rows for, got another"},
-      {KILN_AWQ, gptq, KILN_WEIGHT_SHAPE, "tensor \"m.scales\" requires shape [2, 128], got [2, 16]"},
-      {KILN_GPTQ, awq, KILN_WEIGHT_SHAPE, "tensor \"m.qweight\" requires a matrix whose columns"},
+       "tensor \"m.g_idx\": unknown group; expected one of scales, got another"},
+      {KILN_AWQ, gptq, KILN_WEIGHT_SHAPE, "tensor \"m.scales\": wrong shape; expected [2, 128], got [2, 16]"},
+      {KILN_GPTQ, awq, KILN_WEIGHT_SHAPE, "tensor \"m.qweight\": wrong shape; expected a matrix whose columns"},
       {KILN_GPTQ, changed(gptq, "m.weight", "F32", {1}, "full"), KILN_FILE_MALFORMED,
-       "checkpoint requires distinct names, got \"m.weight\" twice"},
+       "checkpoint: repeated name; expected distinct ones, got \"m.weight\""},
       {KILN_AWQ, changed(awq, "m.g_idx", "I32", {64}, std::string(256, '\0')), KILN_WEIGHT_UNEXPECTED,
        "has no tensor \"m.g_idx\""},
       {KILN_GPTQ, Int4Matrix(16, 96, 32, 1).gptq("m"), KILN_WEIGHT_SHAPE,
-       "tensor \"m.weight\" requires shape [16, 64], got [16, 96]"},
+       "tensor \"m.weight\": wrong shape; expected [16, 64], got [16, 96]"},
   };
   for (const auto &test : cases) {
     BoundModel model = modelOf(matrix, groupPlacement(16, 64, 16, 32, true));
@@ -271,13 +273,14 @@ TEST(Quantized, CallsThatMakeNoSense) {
   BoundModel model = modelOf(matrix, groupPlacement(16, 64, 16, 32, true));
   const kiln_rename_t turned = {"m.*", "n.*", 4, 0};
   EXPECT_EQ(kiln_bind_quantized(model.Model, nullptr, KILN_AWQ, nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_quantized requires a path, got null");
+  EXPECT_STREQ(model.Error.message, "bind_quantized: null given; expected a path");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, nullptr, 2, &model.Error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", static_cast<kiln_quantization_t>(0), nullptr, 0, &model.Error),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_quantized requires KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got 0");
+  EXPECT_STREQ(model.Error.message,
+               "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got 0");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, &turned, 1, &model.Error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_quantized requires renames without rotary heads, got 4 of \"m.*\"");
+  EXPECT_STREQ(model.Error.message, "bind_quantized: rename with rotary heads; expected none, got 4 of \"m.*\"");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "/nonexistent", KILN_AWQ, nullptr, 0, &model.Error), KILN_FILE_ERROR);
   for (int limit : {1, 2, 3, 4}) { // the index, a buffer for names, the joined index, the packed copy
     model.Counter.Limit = model.Counter.Made + limit - 1;

@@ -243,7 +243,7 @@ TEST(Collect, FailuresEndTheCall) {
     return 7;
   };
   EXPECT_EQ(model.run(&communicator), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(model.Error.message, "forward of model \"ranked\" requires a result of 0, got 7");
+  EXPECT_STREQ(model.Error.message, "forward of model \"ranked\": wrong result; expected 0, got 7");
 }
 
 TEST(Collect, CallsWithoutTheirCommunicatorAreRefused) {
@@ -253,7 +253,7 @@ TEST(Collect, CallsWithoutTheirCommunicatorAreRefused) {
   Failing failing;
   const kiln_communicator_t good = failing.get(1, 3);
   kiln_communicator_t bad = good;
-  const char *missing = "forward requires a communicator of ranks with begin and finish, got null";
+  const char *missing = "forward: null given; expected a communicator of ranks with begin and finish";
   EXPECT_EQ(model.run(nullptr), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(model.Error.message, missing);
   bad.begin = nullptr;
@@ -266,13 +266,13 @@ TEST(Collect, CallsWithoutTheirCommunicatorAreRefused) {
   bad = good;
   bad.rank = 0;
   EXPECT_EQ(model.run(&bad), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "forward requires a communicator of rank 1 of 3, as its model is, got rank 0");
+  EXPECT_STREQ(model.Error.message, "forward: wrong communicator; expected rank 1 of 3, as its model, got rank 0");
   bad.rank = 1;
   bad.size = 4;
   EXPECT_EQ(model.run(&bad), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "forward requires a communicator of 3 ranks, got rank 1 of 4");
+  EXPECT_STREQ(model.Error.message, "forward: wrong communicator; expected one of 3 ranks, got rank 1 of 4");
   EXPECT_EQ(single.run(&good), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(single.Error.message, "forward requires null communicators, got another");
+  EXPECT_STREQ(single.Error.message, "forward: communicator set; expected null ones");
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(model.run(&good), KILN_OK) << model.Error.message;
   EXPECT_EQ(single.run(nullptr), KILN_OK) << single.Error.message;
@@ -292,11 +292,11 @@ TEST(Ranks, CreateWantsOneOfThem) {
     kiln_options_t Options;
     const char *Words;
   } const cases[] = {
-      {{}, "model \"ranked\" requires create_on with a rank and 3 ranks, got none"},
-      {{.rank = 1}, "model \"ranked\" requires create_on with a rank and 3 ranks, got none"},
-      {{.rank = 0, .ranks = 1}, "model \"ranked\" requires 3 ranks, got 1"},
-      {{.rank = 0, .ranks = 4}, "model \"ranked\" requires 3 ranks, got 4"},
-      {{.rank = 3, .ranks = 3}, "model \"ranked\" requires a rank below 3, got 3"},
+      {{}, "model \"ranked\": no rank given; expected create_on with one and 3 ranks"},
+      {{.rank = 1}, "model \"ranked\": no rank given; expected create_on with one and 3 ranks"},
+      {{.rank = 0, .ranks = 1}, "model \"ranked\": wrong group size; expected 3 ranks, got 1"},
+      {{.rank = 0, .ranks = 4}, "model \"ranked\": wrong group size; expected 3 ranks, got 4"},
+      {{.rank = 3, .ranks = 3}, "model \"ranked\": rank too large; expected below 3, got 3"},
   };
   for (const auto &test : cases) {
     CountingAllocator counter;
@@ -318,10 +318,10 @@ TEST(Ranks, OneIsNotAskedFor) {
   kiln_error_t error = {};
   kiln_options_t options = {.rank = 1, .ranks = 2};
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires rank 0 of a library that is not for several ranks, got rank 1 of 2");
+  EXPECT_STREQ(error.message, "create_on: library is not for several ranks; expected rank 0, got rank 1 of 2");
   options = {.rank = 1};
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires rank 0 of a library that is not for several ranks, got rank 1 of 0");
+  EXPECT_STREQ(error.message, "create_on: library is not for several ranks; expected rank 0, got rank 1 of 0");
   options = {.rank = 0, .ranks = 1};
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_OK) << error.message;
   kiln_destroy(model);
@@ -336,8 +336,7 @@ TEST(Ranks, ImpossibleSlicesAreInternalErrors) {
     model.Descriptor.shards = &shard;
     model.Descriptor.weight_count = 1;
     EXPECT_EQ(model.create({.rank = 3, .ranks = 4}), KILN_INTERNAL_ERROR);
-    EXPECT_STREQ(model.Error.message,
-                 "tensor \"w\" requires sections that are all of it for 4 ranks together, got others");
+    EXPECT_STREQ(model.Error.message, "tensor \"w\": wrong sections; expected all of it for 4 ranks");
   };
   refuse(equalParts(2, 4, 2));                         // no such dimension
   refuse(equalParts(0, 4, 2, 0));                      // groups without ranks

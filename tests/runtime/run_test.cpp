@@ -124,70 +124,70 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
     std::string Message;
   } cases[] = {
       {"no arena", [](Call &c) { c.Options.arena = nullptr; }, KILN_NULL_ARGUMENT,
-       "forward requires an arena, got null"},
+       "forward: null given; expected an arena"},
       {"no extents", [](Call &c) { c.ExtentsGiven = nullptr; }, KILN_NULL_ARGUMENT,
-       "forward requires extents, got null"},
+       "forward: null given; expected extents"},
       {"no arguments", [](Call &c) { c.ArgumentsGiven = nullptr; }, KILN_NULL_ARGUMENT,
-       "forward requires arguments, got null"},
+       "forward: null given; expected arguments"},
       {"no input", [](Call &c) { c.Arguments[0] = nullptr; }, KILN_NULL_ARGUMENT,
-       "forward requires input \"ids\", got null"},
+       "forward: null given; expected input \"ids\""},
       {"no output", [](Call &c) { c.Arguments[1] = nullptr; }, KILN_NULL_ARGUMENT,
-       "forward requires output \"rows\", got null"},
+       "forward: null given; expected output \"rows\""},
       {"no parallel_for", [](Call &c) { c.Options.executor = &NoLoop; }, KILN_NULL_ARGUMENT,
-       "forward requires an executor with parallel_for, got null"},
+       "forward: null given; expected an executor with parallel_for"},
       {"no workers", [](Call &c) { c.Options.executor = &NoWorkers; }, KILN_INVALID_ARGUMENT,
-       "forward requires an executor of at least 1 worker, got 0"},
+       "forward: executor without workers; expected at least 1"},
       {"extent 0", [](Call &c) { c.Extents[0] = 0; }, KILN_EXTENT_OUT_OF_RANGE,
-       "forward requires tokens in [1, 16], got 0"},
+       "forward: tokens out of range; expected [1, 16], got 0"},
       {"extent -1", [](Call &c) { c.Extents[0] = -1; }, KILN_EXTENT_OUT_OF_RANGE,
-       "forward requires tokens in [1, 16], got -1"},
+       "forward: tokens out of range; expected [1, 16], got -1"},
       {"extent above", [](Call &c) { c.Extents[0] = 17; }, KILN_EXTENT_OUT_OF_RANGE,
-       "forward requires tokens in [1, 16], got 17"},
+       "forward: tokens out of range; expected [1, 16], got 17"},
       {"extent huge", [](Call &c) { c.Extents[0] = INT64_MAX; }, KILN_EXTENT_OUT_OF_RANGE,
-       "forward requires tokens in [1, 16], got 9223372036854775807"},
+       "forward: tokens out of range; expected [1, 16], got 9223372036854775807"},
       {"arena misaligned", [](Call &c) { c.Options.arena = c.Arena.data() - 8; }, KILN_ARENA_MISALIGNED,
-       "forward requires an arena aligned to 64 bytes, got 56 past it"},
+       "forward: arena misaligned; expected alignment 64, got 56 past it"},
       {"arena too small", [](Call &c) { --c.Options.arena_bytes; }, KILN_ARENA_TOO_SMALL,
-       "forward requires an arena of 384 bytes for 1 workers, got 383"},
+       "forward: arena too small; expected 384 bytes for 1 workers, got 383"},
       {"arena empty", [](Call &c) { c.Options.arena_bytes = 0; }, KILN_ARENA_TOO_SMALL,
-       "forward requires an arena of 384 bytes for 1 workers, got 0"},
+       "forward: arena too small; expected 384 bytes for 1 workers, got 0"},
       {"arena for fewer workers", [](Call &c) { c.Options.executor = &TwoWorkers; }, KILN_ARENA_TOO_SMALL,
-       "forward requires an arena of 576 bytes for 2 workers, got 384"},
+       "forward: arena too small; expected 576 bytes for 2 workers, got 384"},
       {"index below", [](Call &c) { c.Ids[0] = -1; }, KILN_INDEX_OUT_OF_RANGE,
-       "forward requires \"ids\" in [0, 4], got -1 at element 0"},
+       "forward: \"ids\" out of range; expected [0, 4], got -1 at element 0"},
       {"index above", [](Call &c) { c.Ids[4] = 5; }, KILN_INDEX_OUT_OF_RANGE,
-       "forward requires \"ids\" in [0, 4], got 5 at element 4"},
+       "forward: \"ids\" out of range; expected [0, 4], got 5 at element 4"},
       {"index least", [](Call &c) { c.Ids[2] = INT32_MIN; }, KILN_INDEX_OUT_OF_RANGE,
-       "forward requires \"ids\" in [0, 4], got -2147483648 at element 2"},
+       "forward: \"ids\" out of range; expected [0, 4], got -2147483648 at element 2"},
       {"words of a later version", [](Call &c) { c.Options.reserved[0] = &c; }, KILN_INVALID_ARGUMENT,
-       "forward requires that the call's reserved fields are null, got a pointer in field 0"},
+       "forward: reserved field set; expected null, got a pointer in field 0"},
       {"a stream on a CPU", [](Call &c) { c.Options.stream = reinterpret_cast<void *>(0x10); }, KILN_INVALID_ARGUMENT,
-       "forward requires a null stream and memory 0 on a CPU, got stream 0x10 and memory 0"},
+       "forward: not for a CPU; expected a null stream and memory 0, got 0x10 and 0"},
       {"device pointers on a CPU", [](Call &c) { c.Options.memory = KILN_DEVICE_POINTERS; }, KILN_INVALID_ARGUMENT,
-       "forward requires a null stream and memory 0 on a CPU, got stream (nil) and memory 1"},
+       "forward: not for a CPU; expected a null stream and memory 0, got (nil) and 1"},
       {"no such entry", [](Call &c) { c.Entry = 2; }, KILN_INTERNAL_ERROR,
-       "model \"tiny\" requires an entry below 2, got 2"},
+       "model \"tiny\": no such entry; expected one below 2, got 2"},
       {"body fails", [](Call &c) { c.Entry = 1; }, KILN_INTERNAL_ERROR,
-       "broken of model \"tiny\" requires a result of 0, got 7"},
+       "broken of model \"tiny\": wrong result; expected 0, got 7"},
       {"no model",
        [](Call &c) {
          kiln_destroy(c.Model);
          c.Model = nullptr;
        },
-       KILN_NULL_ARGUMENT, "an entry requires a model, got null"},
+       KILN_NULL_ARGUMENT, "entry: null given; expected a model"},
       {"no weights",
        [](Call &c) {
          kiln_destroy(c.Model);
          ASSERT_EQ(kiln_create(nullptr, &c.Model, nullptr), KILN_OK);
        },
-       KILN_WEIGHTS_NOT_BOUND, "forward requires bound weights, got none"},
+       KILN_WEIGHTS_NOT_BOUND, "forward: no weights; expected bound ones"},
       {"weights that failed to bind",
        [](Call &c) {
          kiln_destroy(c.Model);
          ASSERT_EQ(kiln_create(nullptr, &c.Model, nullptr), KILN_OK);
          ASSERT_EQ(kiln_bind_weights_from_memory(c.Model, "", 0, nullptr), KILN_FILE_MALFORMED);
        },
-       KILN_WEIGHTS_NOT_BOUND, "forward requires bound weights, got none"},
+       KILN_WEIGHTS_NOT_BOUND, "forward: no weights; expected bound ones"},
   };
   for (const auto &test : cases) {
     Call call;
@@ -223,11 +223,11 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
   EXPECT_EQ(kiln_run(body.Model, &call, 0, extents, given), KILN_OK) << error.message;
   ids.back() = 3;
   EXPECT_EQ(kiln_run(body.Model, &call, 0, extents, given), KILN_INDEX_OUT_OF_RANGE);
-  EXPECT_STREQ(error.message, "forward requires \"ids\" in [-1, 2], got 3 at element 13");
+  EXPECT_STREQ(error.message, "forward: \"ids\" out of range; expected [-1, 2], got 3 at element 13");
   ids.back() = 2;
   lengths[1] = 4;
   EXPECT_EQ(kiln_run(body.Model, &call, 0, extents, given), KILN_INDEX_OUT_OF_RANGE);
-  EXPECT_STREQ(error.message, "forward requires \"lengths\" in [1, 3], got 4 at element 1");
+  EXPECT_STREQ(error.message, "forward: \"lengths\" out of range; expected [1, 3], got 4 at element 1");
 }
 
 // A dynamic dimension may have another one as its lower bound, which is declared before or after it.
@@ -245,9 +245,9 @@ TEST(Run, ExtentsMayDependOnEachOther) {
   EXPECT_EQ(run(4, 4, 4), KILN_OK) << error.message;
   EXPECT_EQ(run(8, 1, 9), KILN_OK) << error.message;
   EXPECT_EQ(run(3, 4, 9), KILN_EXTENT_OUT_OF_RANGE);
-  EXPECT_STREQ(error.message, "forward requires context of at least tokens, which is 4, got 3");
+  EXPECT_STREQ(error.message, "forward: context too small; expected at least tokens, which is 4, got 3");
   EXPECT_EQ(run(5, 4, 4), KILN_EXTENT_OUT_OF_RANGE);
-  EXPECT_STREQ(error.message, "forward requires window of at least context, which is 5, got 4");
+  EXPECT_STREQ(error.message, "forward: window too small; expected at least context, which is 5, got 4");
 }
 
 // The body fills its planned memory, worker 0's table, and every worker's task scratch; the arena ends at a guard page.

@@ -91,11 +91,11 @@ TEST_F(Save, StoredWeightsAreWrittenAsTheyCount) {
 TEST_F(Save, FilesThatCannotBeWritten) {
   BoundModel model = makeModel();
   EXPECT_EQ(kiln_save_weights(model.Model, path("x").c_str(), &model.Error), KILN_WEIGHTS_NOT_BOUND);
-  EXPECT_STREQ(model.Error.message, "save_weights requires bound weights, got none");
+  EXPECT_STREQ(model.Error.message, "save_weights: no weights; expected bound ones");
   EXPECT_EQ(kiln_save_weights(nullptr, "x", &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "save_weights requires a model, got null");
+  EXPECT_STREQ(model.Error.message, "save_weights: null given; expected a model");
   EXPECT_EQ(kiln_save_weights(model.Model, nullptr, &model.Error), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "save_weights requires a path, got null");
+  EXPECT_STREQ(model.Error.message, "save_weights: null given; expected a path");
   ASSERT_EQ(model.bind(makeTensors()), KILN_OK) << model.Error.message;
   EXPECT_EQ(kiln_save_weights(model.Model, "/no/such/file", &model.Error), KILN_FILE_ERROR);
   std::ofstream(path("x")) << "what was there";

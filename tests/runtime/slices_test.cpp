@@ -296,9 +296,9 @@ TEST(Slices, ErrorsAreOfTheFile) {
   const kiln_placement_t place = makePlacement(0, 0, 2, 0, 0, KILN_F16);
   BoundModel model({weight}, {place}, 8, 1, 3, {shard});
   EXPECT_EQ(model.bind({{"w", "F32", {2, 2}, std::string(16, '\0')}}), KILN_WEIGHT_SHAPE);
-  EXPECT_STREQ(model.Error.message, "tensor \"w\" requires shape [2, 6], got [2, 2]");
+  EXPECT_STREQ(model.Error.message, "tensor \"w\": wrong shape; expected [2, 6], got [2, 2]");
   EXPECT_EQ(model.bind({}), KILN_WEIGHT_MISSING);
-  EXPECT_STREQ(model.Error.message, "model requires tensor \"w\" of shape [2, 6] and type F32, F16 or BF16, got none");
+  EXPECT_STREQ(model.Error.message, "tensor \"w\": not found; expected shape [2, 6] and type F32, F16 or BF16");
   EXPECT_EQ(model.bind({{"w", "I32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_TYPE);
   // 65520 does not fit an f16: in another rank's slice it is ignored, in the rank's own slice the message has its
   // position in the file.
@@ -307,7 +307,7 @@ TEST(Slices, ErrorsAreOfTheFile) {
   EXPECT_EQ(model.bind({{"w", "F32", {2, 6}, bytesOf(values)}}), KILN_OK) << model.Error.message;
   values[6 + 3] = 65520;
   EXPECT_EQ(model.bind({{"w", "F32", {2, 6}, bytesOf(values)}}), KILN_WEIGHT_VALUE);
-  EXPECT_STREQ(model.Error.message, "tensor \"w\" requires numbers that can be stored as F16, got 65520 at [1, 3]");
+  EXPECT_STREQ(model.Error.message, "tensor \"w\": value does not fit; expected one of F16, got 65520 at [1, 3]");
 }
 
 TEST(Slices, MemoryIsThatOfTheLargest) {
@@ -321,7 +321,7 @@ TEST(Slices, MemoryIsThatOfTheLargest) {
   model.Counter.Limit = model.Counter.Made + 2; // the next index and packed copy
   const std::string before = model.packed();
   EXPECT_EQ(model.bind(tensors), KILN_OUT_OF_MEMORY);
-  EXPECT_STREQ(model.Error.message, "a slice of a weight requires 64 bytes, got none from the allocator");
+  EXPECT_STREQ(model.Error.message, "a slice of a weight: no memory; expected 64 bytes");
   EXPECT_EQ(model.packed(), before);
 }
 
@@ -380,17 +380,17 @@ TEST(Slices, RowsAreTheRanks) {
   EXPECT_EQ(kiln_write_weight(model.Model, "w", 1, 1, row, &model.Error), KILN_OK) << model.Error.message;
   EXPECT_EQ(model.read("w", 1, 1, 2), std::vector<float>({8, 9}));
   EXPECT_EQ(kiln_write_weight(model.Model, "w", 3, 1, row, &model.Error), KILN_EXTENT_OUT_OF_RANGE);
-  EXPECT_STREQ(model.Error.message, "weight \"w\" has 3 rows, got 1 from row 3");
+  EXPECT_STREQ(model.Error.message, "weight \"w\": rows out of range; expected 3, got 1 from row 3");
 
   const std::string path = std::filesystem::temp_directory_path() / ("kiln_slices_" + std::to_string(getpid()));
   kiln_training_t training = {};
   char arena[8] = "";
   EXPECT_EQ(kiln_save_weights(model.Model, path.c_str(), &model.Error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "save_weights requires whole weights, got a slice of \"w\"");
+  EXPECT_STREQ(model.Error.message, "save_weights: weights sliced; expected whole ones, got a slice of \"w\"");
   EXPECT_EQ(kiln_save_training(model.Model, arena, &training, path.c_str(), &model.Error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "save_training requires whole weights, got a slice of \"w\"");
+  EXPECT_STREQ(model.Error.message, "save_training: weights sliced; expected whole ones, got a slice of \"w\"");
   EXPECT_EQ(kiln_bind_embedded(model.Model, &model.Error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "bind_embedded requires whole weights, got a slice of \"w\"");
+  EXPECT_STREQ(model.Error.message, "bind_embedded: weights sliced; expected whole ones, got a slice of \"w\"");
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
@@ -409,9 +409,10 @@ TEST(Slices, PackedFilesAreARanks) {
   EXPECT_EQ(one.packed(), elements.substr(24));
   EXPECT_EQ(kiln_bind_packed(zero.Model, file.path(), &zero.Error), KILN_FILE_MISMATCH);
   EXPECT_STREQ(zero.Error.message,
-               "packed file requires to be for target x86-64-v2 (rank 0 of 2), got x86-64-v2 (rank 1 of 2)");
+               "packed file: built for another target; expected x86-64-v2 (rank 0 of 2), got x86-64-v2 (rank 1 of 2)");
   EXPECT_EQ(kiln_bind_packed(none.Model, file.path(), &none.Error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(none.Error.message, "packed file requires to be for target x86-64-v2, got x86-64-v2 (rank 1 of 2)");
+  EXPECT_STREQ(none.Error.message,
+               "packed file: built for another target; expected x86-64-v2, got x86-64-v2 (rank 1 of 2)");
 }
 
 } // namespace

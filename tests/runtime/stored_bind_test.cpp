@@ -145,7 +145,7 @@ TEST(StoredBind, NumbersThatCannotBeStoredLeaveTheModelAsItWas) {
         continue;
       // The message has the first position in the order of the file, whichever is packed first.
       EXPECT_EQ(std::string(model.Error.message),
-                std::string("tensor \"w.1\" requires numbers that can be stored as ") + test.Words + " at [131, 7]");
+                std::string("tensor \"w.1\": value does not fit; expected one of ") + test.Words + " at [131, 7]");
       EXPECT_EQ(model.Model->packed, memory);
       EXPECT_EQ(model.packed(), before);
     }
@@ -159,7 +159,7 @@ TEST(StoredBind, WritingIsRefused) {
   for (uint64_t rows : {1u, 2u}) {
     EXPECT_EQ(kiln_write_weight(model.Model, "w", 0, rows, values.data(), &model.Error), KILN_INVALID_ARGUMENT);
     EXPECT_STREQ(model.Error.message,
-                 "rows of a weight require a variable that is not stored in fewer bits to write, got \"w\"");
+                 "rows of a weight: no access; expected a variable stored in its own type to write, got \"w\"");
   }
   EXPECT_EQ(model.packed(), before);
 }
@@ -170,7 +170,7 @@ TEST(StoredBind, PlacesOutsideOfThePackedCopyAreInternalErrors) {
         makePlacement(0, 0, 2, 0, 0, KILN_I8, 2), makePlacement(60, 0, 2, 0, 0, KILN_F16)}) {
     BoundModel model({{"w", KILN_F32, 2, {2, 2}, 1, 0}}, {placement}, 67);
     EXPECT_EQ(model.bind({{"w", "F32", {2, 2}, std::string(16, '\0')}}), KILN_INTERNAL_ERROR);
-    EXPECT_STREQ(model.Error.message, "weight \"w\" requires a place within 67 packed bytes");
+    EXPECT_STREQ(model.Error.message, "weight \"w\": wrong place; expected one in 67 packed bytes");
   }
 }
 

@@ -67,12 +67,12 @@ TEST(Together, WhatDoesNotFitChangesNothing) {
         {replaced(bytes, "i.wide", "k.wide"), KILN_WEIGHT_MISSING,
          "\"i.wide\"" /* by itself or, without frozen weights, with the unexpected tensor */},
         {replaced(bytes, "[20, 13]", "[10, 26]"), KILN_WEIGHT_SHAPE,
-         "tensor \"i.wide\" requires shape [20, 13], got [10, 26]"},
+         "tensor \"i.wide\": wrong shape; expected [20, 13], got [10, 26]"},
         {replaced(bytes, "[7, 40]", "[40, 7]"), KILN_WEIGHT_SHAPE,
-         "tensor \"c.0.fused\" requires shape [7, 40], got [40, 7]"},
+         "tensor \"c.0.fused\": wrong shape; expected [7, 40], got [40, 7]"},
         {replaced(bytes, "mean:d.shared\":{\"dtype\":\"F32\",\"shape\":[28, 3]",
                   "mean:d.shared\":{\"dtype\":\"F32\",\"shape\":[3, 28]"),
-         KILN_WEIGHT_SHAPE, "tensor \"mean:d.shared\" requires shape [28, 3], got [3, 28]"},
+         KILN_WEIGHT_SHAPE, "tensor \"mean:d.shared\": wrong shape; expected [28, 3], got [3, 28]"},
         {bytes.substr(0, bytes.size() - 4), KILN_FILE_MALFORMED, ""},
     };
     for (const auto &test : cases) {
@@ -112,33 +112,31 @@ TEST(Together, AFailureOfOneIsThatOfAll) {
                 });
   expectFailure(
       2, folder, KILN_NULL_ARGUMENT,
-      "save_training_together failed on rank 0 of 2: save_training_together requires a path on rank 0, got null",
+      "save_training_together failed on rank 0 of 2: save_training_together: null given; expected a path on rank 0",
       [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
         return model.save(ranks.communicator(rank), nullptr, true);
       });
   // The last rank fails its second allocation, which is the transfer buffer: the other ranks get its message.
-  expectFailure(4, folder, KILN_OUT_OF_MEMORY,
-                "save_weights_together failed on rank 3 of 4: room for pieces of tensors requires 4194304 bytes, got "
-                "none from the "
-                "allocator",
-                [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
-                  if (rank == 3)
-                    model.Bound->Counter.Limit = model.Bound->Counter.Made + 1;
-                  return model.save(ranks.communicator(rank), path.c_str(), false);
-                });
   expectFailure(
-      2, folder, KILN_ARENA_TOO_SMALL,
-      "save_training_together failed on rank 1 of 2: save_training_together requires an arena of 11136 bytes, "
-      "got 64",
+      4, folder, KILN_OUT_OF_MEMORY,
+      "save_weights_together failed on rank 3 of 4: room for pieces of tensors: no memory; expected 4194304 bytes",
       [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
-        const kiln_communicator_t own = ranks.communicator(rank);
-        const kiln_call_t call = {.arena = model.arena(),
-                                  .arena_bytes = rank ? 64 : model.arenaBytes(),
-                                  .executor = nullptr,
-                                  .error = &model.Bound->Error,
-                                  .communicator = &own};
-        return kiln_save_training_together(model.Bound->Model, &call, &model.Training, path.c_str());
+        if (rank == 3)
+          model.Bound->Counter.Limit = model.Bound->Counter.Made + 1;
+        return model.save(ranks.communicator(rank), path.c_str(), false);
       });
+  expectFailure(2, folder, KILN_ARENA_TOO_SMALL,
+                "save_training_together failed on rank 1 of 2: save_training_together: arena too small; expected 11136 "
+                "bytes, got 64",
+                [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
+                  const kiln_communicator_t own = ranks.communicator(rank);
+                  const kiln_call_t call = {.arena = model.arena(),
+                                            .arena_bytes = rank ? 64 : model.arenaBytes(),
+                                            .executor = nullptr,
+                                            .error = &model.Bound->Error,
+                                            .communicator = &own};
+                  return kiln_save_training_together(model.Bound->Model, &call, &model.Training, path.c_str());
+                });
 }
 
 // Wherever the rank is lost: before the last message of rank 0 the old file remains; afterwards there is a complete new
@@ -182,22 +180,22 @@ TEST(Together, CallsThatReachNobodyAreRefused) {
   kiln_call_t call = {.arena = nullptr, .arena_bytes = 0, .executor = nullptr, .error = &error};
   kiln_training_t training = {};
   EXPECT_EQ(kiln_save_weights_together(nullptr, &call, "f"), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_weights_together requires a model, got null");
+  EXPECT_STREQ(error.message, "save_weights_together: null given; expected a model");
   EXPECT_EQ(kiln_save_weights_together(ranked.Bound->Model, nullptr, "f"), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, &training, "f"), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(error.message,
-               "save_training_together requires a communicator of ranks with begin and finish, got null");
+               "save_training_together: null given; expected a communicator of ranks with begin and finish");
   EXPECT_EQ(kiln_save_training_together(one.Bound->Model, &call, &training, "f"), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_training_together requires a library for several ranks, got one for one");
+  EXPECT_STREQ(error.message, "save_training_together: library for one rank; expected one for several");
   ThreadRanks ranks(2);
   const kiln_communicator_t other = ranks.communicator(0), own = ranks.communicator(1);
   call.communicator = &other;
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, &training, "f"), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message,
-               "save_training_together requires a communicator of rank 1 of 2, as its model is, got rank 0");
+               "save_training_together: wrong communicator; expected rank 1 of 2, as its model, got rank 0");
   call.communicator = &own;
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, nullptr, "f"), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_training_together requires a step and a seed, got null");
+  EXPECT_STREQ(error.message, "save_training_together: null given; expected a step and a seed");
 }
 
 } // namespace

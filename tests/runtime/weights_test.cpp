@@ -66,18 +66,19 @@ TEST_F(WeightRows, WhatMakesNoSenseIsRefusedAndChangesNothing) {
     EXPECT_STREQ(Error.message, words);
   };
   refused(kiln_write_weight(Model, "table", 0, 1, values, &Error), KILN_INVALID_ARGUMENT,
-          "rows of a weight require a variable to write, got \"table\"");
+          "rows of a weight: no access; expected a variable to write, got \"table\"");
   const std::string width = std::to_string(Width);
-  refused(kiln_write_weight(Model, "layers.0.weight", 1, Width, values, &Error), KILN_EXTENT_OUT_OF_RANGE,
-          ("weight \"layers.0.weight\" has " + width + " rows, got " + width + " from row 1").c_str());
+  refused(
+      kiln_write_weight(Model, "layers.0.weight", 1, Width, values, &Error), KILN_EXTENT_OUT_OF_RANGE,
+      ("weight \"layers.0.weight\": rows out of range; expected " + width + ", got " + width + " from row 1").c_str());
   EXPECT_EQ(kiln_write_weight(Model, "layers.0.weight", UINT64_MAX, 2, values, &Error), KILN_EXTENT_OUT_OF_RANGE);
   for (const char *name :
        {"layers.{}.weight", "layers.2.weight", "layers.0.weigh", "layers.0.weights", "layers.00.weight", ""})
     EXPECT_EQ(kiln_write_weight(Model, name, 0, 1, values, &Error), KILN_WEIGHT_MISSING) << name;
   refused(kiln_read_weight(Model, "tables", 0, 1, values, &Error), KILN_WEIGHT_MISSING,
-          "rows of a weight require a name of the weight table, got \"tables\"");
+          "rows of a weight: no access; expected a name of the weight table, got \"tables\"");
   refused(kiln_read_weight(nullptr, "table", 0, 1, values, &Error), KILN_NULL_ARGUMENT,
-          "rows of a weight require a model, a name and values, got \"table\"");
+          "rows of a weight: no access; expected a model, a name and values, got \"table\"");
   EXPECT_EQ(kiln_read_weight(Model, nullptr, 0, 1, values, &Error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_write_weight(Model, "layers.0.weight", 0, 1, nullptr, &Error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(packed(Model), before);
@@ -88,7 +89,7 @@ TEST_F(WeightRows, UnboundWeightsHaveNoRows) {
   float values[Width];
   ASSERT_EQ(kiln_create(nullptr, &unbound, nullptr), KILN_OK);
   EXPECT_EQ(kiln_read_weight(unbound, "table", 0, 1, values, &Error), KILN_WEIGHTS_NOT_BOUND);
-  EXPECT_STREQ(Error.message, "rows of a weight require bound weights, got \"table\"");
+  EXPECT_STREQ(Error.message, "rows of a weight: no access; expected bound weights, got \"table\"");
   kiln_destroy(unbound);
 }
 

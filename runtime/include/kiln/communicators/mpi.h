@@ -148,14 +148,15 @@ static inline kiln_status_t kiln_mpi_try(kiln_mpi_t *mpi, const kiln_collective_
     return mpi->failed.status;
   if (type == MPI_DATATYPE_NULL)
     return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT,
-                         is_sum ? "MPI sums elements of f32 and i32, got others"
-                                : "MPI moves elements of f32, f16, bf16, i32, i8 and bool, got others");
+                         is_sum ? "MPI: wrong element type; expected f32 or i32 to sum"
+                                : "MPI: wrong element type; expected f32, f16, bf16, i32, i8 or bool");
   if (what->stream)
-    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "kiln/communicators/mpi.h wants buffers of the host, got a GPU's");
+    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "MPI: buffers of a GPU; expected those of the host");
   if (what->elements > INT_MAX)
-    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "MPI wants parts of less than 2^31 elements, got more");
+    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "MPI: too many elements; expected parts of less than 2^31");
   if (mpi->count == KILN_MPI_OUTSTANDING)
-    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "more collectives at a time than KILN_MPI_OUTSTANDING");
+    return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT,
+                         "MPI: too many collectives; expected at most KILN_MPI_OUTSTANDING");
   const kiln_status_t status = kiln_mpi_check(mpi, kiln_mpi_start(mpi, what, type, slot));
   mpi->count += status == KILN_OK;
   return status;
@@ -177,7 +178,7 @@ static inline kiln_status_t kiln_mpi_finish(void *self, kiln_error_t *error) {
   kiln_mpi_t *mpi = (kiln_mpi_t *)self;
   kiln_status_t status = mpi->failed.status;
   if (!status && mpi->count == 0)
-    status = kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "finish wants a collective that was begun, got none");
+    status = kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "finish: no collective; expected one that was begun");
   if (!status && !(status = kiln_mpi_wait(mpi, &mpi->requests[mpi->oldest]))) {
     const kiln_mpi_moved_t *moved = &mpi->moved[mpi->oldest];
     if (moved->bytes > 0)

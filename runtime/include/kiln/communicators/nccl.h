@@ -135,12 +135,11 @@ static inline kiln_status_t kiln_nccl_check_stream(kiln_nccl_t *nccl, void *stre
   enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (!stream)
     return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
-                          "kiln/communicators/nccl.h wants buffers of a GPU and a stream, got the host's");
+                          "NCCL: buffers of the host; expected those of a GPU, and a stream");
   kiln_status_t status = kiln_nccl_check_cuda(nccl, cudaStreamIsCapturing((cudaStream_t)stream, &capture));
   if (status || capture == cudaStreamCaptureStatusNone)
     return status;
-  return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
-                        "kiln/communicators/nccl.h wants a stream that is not captured, got one that is");
+  return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT, "NCCL: stream is captured; expected one that is not");
 }
 
 /* Returns the NCCL type of elements to be summed or moved; ncclNumTypes: there is none. */
@@ -267,8 +266,8 @@ static inline kiln_status_t kiln_nccl_try(kiln_nccl_t *nccl, const kiln_collecti
     return status;
   if (kiln_nccl_type(what->element, is_sum) == ncclNumTypes)
     return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
-                          is_sum ? "NCCL sums elements of f32, f16, bf16, i32 and i8, got others"
-                                 : "NCCL moves elements of f32, f16, bf16, i32, i8 and bool, got others");
+                          is_sum ? "NCCL: wrong element type; expected f32, f16, bf16, i32 or i8 to sum"
+                                 : "NCCL: wrong element type; expected f32, f16, bf16, i32, i8 or bool");
   status = kiln_nccl_check_stream(nccl, what->stream);
   if (!status && (!is_single || nccl->held == KILN_NCCL_OUTSTANDING))
     status = kiln_nccl_hand_over(nccl);
@@ -303,7 +302,7 @@ static inline kiln_status_t kiln_nccl_finish(void *self, kiln_error_t *error) {
   kiln_nccl_t *nccl = (kiln_nccl_t *)self;
   kiln_status_t status = nccl->failed.status;
   if (!status && nccl->unfinished == 0)
-    status = kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT, "finish wants a collective that was begun, got none");
+    status = kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT, "finish: no collective; expected one that was begun");
   if (!status && !(status = kiln_nccl_hand_over(nccl))) {
     --nccl->unfinished;
     status = kiln_nccl_look(nccl);
@@ -344,7 +343,7 @@ static inline kiln_communicator_t kiln_nccl_communicator(kiln_nccl_t *storage, n
   for (uint32_t i = 0; i < KILN_NCCL_OUTSTANDING; ++i)
     storage->items[i].ready = storage->items[i].done = NULL;
   if (!comm)
-    (void)kiln_nccl_fail(storage, KILN_NULL_ARGUMENT, "kiln/communicators/nccl.h wants a communicator of NCCL");
+    (void)kiln_nccl_fail(storage, KILN_NULL_ARGUMENT, "NCCL: null given; expected a communicator of NCCL");
   else if (!kiln_nccl_settle(storage) && !kiln_nccl_check(storage, ncclCommUserRank(comm, &rank)))
     (void)kiln_nccl_check(storage, ncclCommCount(comm, &size));
   storage->size = (uint32_t)size;

@@ -10,7 +10,7 @@
 #define KILN_EXECUTORS_OPENMP_H
 
 #ifndef _OPENMP
-#error "kiln/executors/openmp.h requires OpenMP: compile with -fopenmp"
+#error "kiln/executors/openmp.h: no OpenMP; expected -fopenmp"
 #endif
 #ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"

@@ -14,7 +14,7 @@
 #define KILN_EXECUTORS_WASM_H
 
 #ifndef __wasm_atomics__
-#error "kiln/executors/wasm.h requires atomic instructions of WebAssembly: compile with -matomics"
+#error "kiln/executors/wasm.h: no atomic instructions of WebAssembly; expected -matomics"
 #endif
 #ifndef KILN_RUNTIME_H /* a generated NAME.h that was included before contains this header, too */
 #include "kiln/runtime.h"
