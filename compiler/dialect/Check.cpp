@@ -21,6 +21,17 @@ StringRef getScope(Location location) {
   return scope;
 }
 
+std::string withValues(StringRef rule, const Twine &got, const Twine &expected) {
+  const size_t label = rule.ends_with("]") ? rule.rfind(" [") : StringRef::npos;
+  if (label == StringRef::npos)
+    return (rule + ": got " + got + (expected.isTriviallyEmpty() ? "" : ", expected ") + expected).str();
+  std::string text = rule.substr(0, label).str();
+  if (!expected.isTriviallyEmpty())
+    text += ("; expected " + expected).str();
+  text += StringRef(text).contains(';') ? ", got " : "; got ";
+  return (text + got + rule.substr(label)).str();
+}
+
 Check::Check(std::optional<Location> location, ValueRange values) : location(location) {
   if (!values.empty())
     if (Region *region = values.front().getParentRegion(); region && region->getParentOp()) {
@@ -40,9 +51,7 @@ LogicalResult Check::fail(StringRef rule, const Twine &got, const Twine &expecte
   InFlightDiagnostic diagnostic = emitError(*location);
   if (StringRef scope = getScope(*location); !scope.empty())
     diagnostic << scope << ": ";
-  diagnostic << rule << ": got " << got;
-  if (!expected.isTriviallyEmpty())
-    diagnostic << ", expected " << expected;
+  diagnostic << withValues(rule, got, expected);
   return diagnostic;
 }
 

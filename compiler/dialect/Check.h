@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports violations of the rules of dsl/SPEC.md with the texts of the DSL, as in `h.{}.mlp.c_fc: linear requires the
-// input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope is the name that the frontend stored
-// in the location.
+// Reports violations of the rules of dsl/SPEC.md with the texts of the DSL, as in `h.{}.mlp.c_fc: linear: wrong input
+// width; expected 768, got 512 [linear_c1]`. The scope is the name that the frontend stored in the location.
 #pragma once
 
 #include <optional>
@@ -19,6 +18,9 @@ namespace rules = ::kiln::rules;
 /// Returns the scope that a location names, or an empty string.
 StringRef getScope(Location location);
 
+/// Returns a rule's text with the values that break it: "linear: wrong input width; expected 768, got 512 [linear_c1]".
+std::string withValues(StringRef rule, const Twine &got, const Twine &expected = "");
+
 class Check {
 public:
   /// Without a location nothing is reported. The symbols of extents are named after those of the module that contains
@@ -26,7 +28,7 @@ public:
   Check(std::optional<Location> location, ValueRange values);
   explicit Check(Operation *op);
 
-  /// Reports `scope: rule: got ..., expected ...` and fails.
+  /// Reports `scope: rule; expected ..., got ... [label]` and fails.
   LogicalResult fail(StringRef rule, const Twine &got, const Twine &expected = "") const;
 
   std::string text(AffineExpr extent) const { return describeExtent(extent, symbols); }

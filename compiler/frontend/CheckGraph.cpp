@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "compiler/dialect/Check.h"
 #include "kiln/rules.h"
 #include "kiln/text.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -57,12 +58,12 @@ public:
   }
 
 private:
-  /// Emits a diagnostic "scope: rule: got ...".
+  /// Emits a diagnostic "scope: rule, got ... [label]".
   LogicalResult fail(int scope, const char *rule, const llvm::Twine &got) {
     std::string path = inRange(scope, graph.scopes) && scopesNest ? graph.path(scope) : "";
     llvm::StringRef name = path.empty() ? llvm::StringRef(entryName) : llvm::StringRef(path);
     return mlir::emitError(NameLoc::get(mlir::StringAttr::get(context, name)))
-           << name << ": " << rule << ": got " << got;
+           << name << ": " << mlir::kiln::withValues(rule, got);
   }
 
   LogicalResult checkScopes() {

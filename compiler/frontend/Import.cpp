@@ -47,7 +47,8 @@ public:
 
   LogicalResult importEntry(const Entry &entry) {
     if (module.lookupSymbol(entry.name))
-      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << entry.name << " twice";
+      return mlir::emitError(module.getLoc())
+             << mlir::kiln::withValues(rules::model_c5, llvm::Twine(entry.name) + " twice");
     entryName = entry.name;
     const Region &region = graph.regions[entry.region];
     auto tensors = [&](const std::vector<int> &nodes) {
@@ -368,7 +369,8 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     if (entry.sequences == 0)
       continue;
     if (module.lookupSymbol(batch_name(entry.name)))
-      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << batch_name(entry.name) << " twice";
+      return mlir::emitError(module.getLoc())
+             << mlir::kiln::withValues(rules::model_c5, batch_name(entry.name) + " twice");
     if (failed(batchEntry(function, symbols)))
       return failure();
   }

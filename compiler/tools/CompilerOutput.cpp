@@ -192,37 +192,37 @@ bool isUsers(const std::string &file) {
          !(fs::exists(folder / "rules.h", error) || fs::exists(folder / "generator.h", error));
 }
 
-std::optional<LanguageText> findLanguageText(const Error &error) {
+std::optional<std::string> findLanguageText(const Error &error) {
   const std::string &said = error.said.text;
   const std::size_t quoted = said.find("kiln: the model breaks a rule");
   if (quoted != std::string::npos) {
     for (const Remark &remark : error.around) {
       if (const std::size_t at = remark.text.find("Message<"); at != std::string::npos)
         if (const std::size_t open = remark.text.find("{\"", at); open != std::string::npos)
-          return LanguageText{unescaped(std::string_view(remark.text).substr(open + 2)), true};
+          return unescaped(std::string_view(remark.text).substr(open + 2));
       if (const std::size_t at = remark.text.find("Spelled<"); at != std::string::npos)
-        return LanguageText{spelled(std::string_view(remark.text).substr(at + 8)), true};
+        return spelled(std::string_view(remark.text).substr(at + 8));
     }
     return std::nullopt;
   }
   if (said.find("none<") != std::string::npos || said.find("Message<") != std::string::npos)
     if (const std::size_t at = said.find("\"}>': "); at != std::string::npos)
-      return LanguageText{said.substr(at + 6), true};
+      return said.substr(at + 6);
   if (const std::size_t at = said.find("kiln: "); at != std::string::npos && said.starts_with("static"))
-    return LanguageText{said.substr(at + 6), false};
+    return said.substr(at + 6);
   // Some functions are named after a rule, because calling one makes an expression not constant:
-  // flops_requires_..._flops_c1.
+  // flops_value_missing_or_out_of_bounds_flops_c1.
   if (const std::size_t at = said.find("kiln::error::"); at != std::string::npos) {
     std::size_t end = at + 13;
     while (end < said.size() && (std::isalnum(static_cast<unsigned char>(said[end])) != 0 || said[end] == '_'))
       ++end;
     std::string name = said.substr(at + 13, end - at - 13);
     const std::size_t number = name.rfind("_c"), label = name.rfind('_', number == 0 ? 0 : number - 1);
-    if (name.find("_requires_") != std::string::npos && number != std::string::npos) {
+    if (const std::size_t thing = name.find('_'); number != std::string::npos && thing < label) {
       std::string text = name.substr(0, label) + " [" + name.substr(label + 1) + "]";
       for (std::size_t i = 0; i < label; ++i)
         text[i] = text[i] == '_' ? ' ' : text[i];
-      return LanguageText{text, false};
+      return text.insert(thing, ":");
     }
   }
   return std::nullopt;

@@ -32,16 +32,9 @@ std::vector<Error> readErrors(std::string_view output);
 /// Whether a file is the user's, rather than one of the language's headers, the compiler or its libraries.
 bool isUsers(const std::string &file);
 
-/// The DSL's text of an error.
-struct LanguageText {
-  std::string text;
-  /// Whether the text comes from `Message<42>{"..."}` (g++, clang 22) or `Spelled<'a', 'b'>` (clang before 22), rather
-  /// than being written out.
-  bool isComputed;
-};
-
-/// Returns the DSL's text in an error, or nothing if the error is C++'s own.
-std::optional<LanguageText> findLanguageText(const Error &error);
+/// Returns the DSL's text in an error, or nothing if the error is C++'s own. The text is written out, or comes from
+/// `Message<42>{"..."}` (g++, clang 22) or `Spelled<'a', 'b'>` (clang before 22).
+std::optional<std::string> findLanguageText(const Error &error);
 
 /// Shortens C++'s own text: tensors are written as in the DSL, "f32[batch, 64]", and trailing lists of template
 /// arguments are removed.

@@ -57,7 +57,7 @@ std::optional<Mistake> notConstant(const Error &error) {
   all.insert(all.end(), error.around.begin(), error.around.end());
   if (contains(said, "mutable '") && contains(said, "is not usable in a constant expression"))
     return Mistake{
-        {}, "a model: " + quotedIn(said) + " is mutable; expected members that a call does not change [model_c17]"};
+        {}, "model: " + quotedIn(said) + " is mutable; expected members that a call does not change [model_c17]"};
   const bool isAboutConstants = contains(said, "constant expression") || contains(said, "non-'constexpr' function") ||
                                 contains(said, "called in a constant expression");
   if (!isAboutConstants)
@@ -72,7 +72,7 @@ std::optional<Mistake> notConstant(const Error &error) {
       continue;
     if (isOther)
       return Mistake{isUsers(all[i].place.file) ? all[i].place : usersPlace(error),
-                     "a model: " + shorten(text.substr(text.find(':') == 4 ? 6 : 0)) +
+                     "model: " + shorten(text.substr(text.find(':') == 4 ? 6 : 0)) +
                          "; expected a forward that the compiler can evaluate"};
     const std::size_t quote = text.find("constexpr' function ");
     const std::string name = functionName(quotedIn(text, quote == std::string::npos ? 0 : quote + 19));
@@ -131,10 +131,8 @@ std::string advised(const Place &place, const std::string &text, const std::vect
 
 Mistake explain(const Error &error, const std::vector<Source> &sources) {
   Mistake mistake;
-  if (std::optional<LanguageText> found = findLanguageText(error)) {
-    const std::string &text = found->text;
-    const bool isRefused = text.starts_with("a layer: ") || text.starts_with("an elementwise operation: ");
-    Told told = readTold(text, found->isComputed && !isRefused); // a trace's text begins with a path
+  if (std::optional<std::string> text = findLanguageText(error)) {
+    Told told = readTold(*text);
     const Place given = told.place;
     for (const char *label : {"model_c1", "model_c2", "model_c3", "model_c4", "model_c5"})
       if (told.label == label) // the given line is the last one of the entry
@@ -173,10 +171,10 @@ const Error &chosen(const std::vector<Error> &errors) {
   if (isUsers(errors.front().said.place.file) || findLanguageText(errors.front()) || notConstant(errors.front()))
     return errors.front();
   for (const Error &error : errors)
-    if (std::optional<LanguageText> found = findLanguageText(error)) {
+    if (std::optional<std::string> text = findLanguageText(error)) {
       bool isNext = false;
       for (const char *label : {"[layer_c6]", "[layer_c8]", "[model_c12]", "[model_c17]", "[model_c18]", "[model_c19]"})
-        isNext |= contains(found->text, label);
+        isNext |= contains(*text, label);
       if (!isNext)
         return error;
     }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts the text of a broken rule from the DSL's form to the one that `kiln` prints.
+// Reads the text of a broken rule.
 #pragma once
 
 #include "compiler/tools/CompilerOutput.h"
 
 namespace kiln::diagnose {
 
-/// The parts of "block.down: RULE [label]: got G, expected E (spec.cpp:14)".
+/// The parts of "block.down: linear: wrong input width; expected 768, got 512 [linear_c1] (spec.cpp:14)".
 struct Told {
-  std::string path, rule, label, got, expected;
-  Place place; // the file has no folder
+  std::string rule, label; // `rule`: all before the label
+  std::string got;         // the last part of `rule`
+  Place place;             // the file has no folder
 };
 
-/// Splits a text in its parts. `hasPath`: whether it may begin with a path.
-Told readTold(std::string text, bool hasPath);
+/// Splits a text in its parts.
+Told readTold(std::string text);
 
-/// Returns text such as "block.down: linear: wrong input width; expected 768, got 512 [linear_c1]".
+/// Returns the text without its place.
 std::string textOf(const Told &told);
 
 } // namespace kiln::diagnose

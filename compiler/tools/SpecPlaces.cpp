@@ -116,7 +116,7 @@ Found placeOfModelRule(Told &told, const std::vector<Source> &sources) {
         return entries;
       Found forward = findInModel(sources, "forward", true);
       if (forward && label == "model_c18")
-        told.rule = "a model: " + faultOf(sources, forward);
+        told.rule = "model: " + faultOf(sources, forward);
       return forward;
     }
   return {};

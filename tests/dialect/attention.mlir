@@ -32,7 +32,7 @@ func.func @scores(%q: tensor<2x7x12xf32>, %k: tensor<2x9x6xf32>, %mask: tensor<7
 
 // -----
 func.func @scores_c2(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
-  // expected-error@+1 {{attention requires heads of keys as wide as those of queries [attention_c2]: got 9, expected 12}}
+  // expected-error@+1 {{attention: wrong width of the keys; expected 12, got 9 [attention_c2]}}
   %0 = kiln.attention_scores %q, %k heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<9x9xf32>) -> tensor<4x7x9xf32>
   return
 }
@@ -46,77 +46,77 @@ func.func @scores_result(%q: tensor<7x12xf32>, %k: tensor<9x12xf32>) {
 
 // -----
 func.func @attention_c16(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
-  // expected-error@+1 {{attention requires a number of heads that is a multiple of that of keys and values [attention_c16]: got 4, expected a multiple of 3}}
+  // expected-error@+1 {{attention: number of heads is not divisible by that of keys and values; expected a multiple of 3, got 4 [attention_c16]}}
   %0 = kiln.attention %q, %k, %k heads = 4 key_value_heads = 3 scale = 0.5 : (tensor<7x12xf32>, tensor<9x9xf32>, tensor<9x9xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c1(%q: tensor<7x12xf32>) {
-  // expected-error@+1 {{attention requires the query width to be a multiple of the heads [attention_c1]: got 12, expected a multiple of 5}}
+  // expected-error@+1 {{attention: query width is not divisible by the heads; expected a multiple of 5, got 12 [attention_c1]}}
   %0 = kiln.attention %q, %q, %q heads = 5 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c2(%q: tensor<7x12xf32>, %k: tensor<7x8xf32>) {
-  // expected-error@+1 {{attention requires heads of keys as wide as those of queries [attention_c2]: got 8, expected 12}}
+  // expected-error@+1 {{attention: wrong width of the keys; expected 12, got 8 [attention_c2]}}
   %0 = kiln.attention %q, %k, %q heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x8xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c3(%q: tensor<7x12xf32>, %v: tensor<7x6xf32>) {
-  // expected-error@+1 {{attention requires the value width to be a multiple of the heads [attention_c3]: got 6, expected a multiple of 4}}
+  // expected-error@+1 {{attention: value width is not divisible by the heads; expected a multiple of 4, got 6 [attention_c3]}}
   %0 = kiln.attention %q, %q, %v heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x6xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c4(%q: tensor<7x12xf32>, %v: tensor<9x12xf32>) {
-  // expected-error@+1 {{attention requires as many values as keys [attention_c4]: got 9, expected 7}}
+  // expected-error@+1 {{attention: wrong number of values; expected 7, got 9 [attention_c4]}}
   %0 = kiln.attention %q, %q, %v heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<9x12xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c5(%q: tensor<2x7x12xf32>, %k: tensor<3x7x12xf32>) {
-  // expected-error@+1 {{attention requires queries, keys and values with the same leading extents [attention_c5]: got f32[2, 7, 12], f32[3, 7, 12], f32[3, 7, 12]}}
+  // expected-error@+1 {{attention: different leading dimensions; expected the same for queries, keys and values, got f32[2, 7, 12], f32[3, 7, 12], f32[3, 7, 12] [attention_c5]}}
   %0 = kiln.attention %q, %k, %k heads = 4 scale = 0.5 : (tensor<2x7x12xf32>, tensor<3x7x12xf32>, tensor<3x7x12xf32>) -> tensor<2x7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c6(%q: tensor<12xf32>) {
-  // expected-error@+1 {{attention requires queries, keys and values of rank 2 or more [attention_c6]: got f32[12], f32[12], f32[12]}}
+  // expected-error@+1 {{attention: rank too small; expected 2 or more for queries, keys and values, got f32[12], f32[12], f32[12] [attention_c6]}}
   %0 = kiln.attention %q, %q, %q heads = 4 scale = 0.5 : (tensor<12xf32>, tensor<12xf32>, tensor<12xf32>) -> tensor<12xf32>
   return
 }
 
 // -----
 func.func @attention_c7(%q: tensor<7x12xf32>, %mask: tensor<7x6xf32>) {
-  // expected-error@+1 {{attention requires a mask that broadcasts to [..., queries, keys] [attention_c7]: got f32[7, 6], expected [7, 7]}}
+  // expected-error@+1 {{attention: mask does not broadcast to [..., queries, keys]; expected [7, 7], got f32[7, 6] [attention_c7]}}
   %0 = kiln.attention %q, %q, %q mask %mask heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x6xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c8(%q: tensor<7x12xf32>, %mask: tensor<7x7xf16>) {
-  // expected-error@+1 {{attention requires a mask of the queries' element type [attention_c8]: got f32[7, 12], f16[7, 7]}}
+  // expected-error@+1 {{attention: wrong element type of the mask; got f32[7, 12], f16[7, 7] [attention_c8]}}
   %0 = kiln.attention %q, %q, %q mask %mask heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x7xf16>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c9(%q: tensor<2x7x12xf32>, %lengths: tensor<3xi32>) {
-  // expected-error@+1 {{attention requires i32 lengths of the queries' leading extents [attention_c9]: got i32[3], expected [2]}}
+  // expected-error@+1 {{attention: wrong type or shape of the lengths; expected [2], got i32[3] [attention_c9]}}
   %0 = kiln.attention %q, %q, %q lengths %lengths heads = 4 scale = 0.5 : (tensor<2x7x12xf32>, tensor<2x7x12xf32>, tensor<2x7x12xf32>, tensor<3xi32>) -> tensor<2x7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c10(%q: tensor<7x12xf32>, %k: tensor<6x12xf32>) {
-  // expected-error@+1 {{causal attention requires at least as many keys as queries [attention_c10]: got 7 queries and 6 keys}}
+  // expected-error@+1 {{causal attention: fewer keys than queries; got 7 queries and 6 keys [attention_c10]}}
   %0 = kiln.attention %q, %k, %k heads = 4 scale = 0.5 causal : (tensor<7x12xf32>, tensor<6x12xf32>, tensor<6x12xf32>) -> tensor<7x12xf32>
   return
 }
@@ -127,7 +127,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"past", 1, 8>, #kiln.symbol<"tok
   func.func @attention_c10_symbols(%q: tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, %k: tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>) {
     %0 = kiln.attention %q, %k, %k heads = 4 scale = 0.5 causal
       : (tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>) -> tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>
-    // expected-error@+1 {{causal attention requires at least as many keys as queries [attention_c10]: got s0 + s1 queries and tokens 1..64 keys}}
+    // expected-error@+1 {{causal attention: fewer keys than queries; got s0 + s1 queries and tokens 1..64 keys [attention_c10]}}
     %1 = kiln.attention %k, %q, %q heads = 4 scale = 0.5 causal
       : (tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>) -> tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>
     return
@@ -136,14 +136,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"past", 1, 8>, #kiln.symbol<"tok
 
 // -----
 func.func @attention_c11(%q: tensor<7x12xf32>) {
-  // expected-error@+1 {{attention requires a scale above 0 [attention_c11]: got 0.000000}}
+  // expected-error@+1 {{attention: scale is not positive; expected one above 0, got 0.000000 [attention_c11]}}
   %0 = kiln.attention %q, %q, %q heads = 4 scale = 0.0 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }
 
 // -----
 func.func @attention_c12(%q: tensor<7x12xf32>, %k: tensor<7x12xf16>) {
-  // expected-error@+1 {{attention requires queries, keys and values of one floating-point type [attention_c12]: got f32[7, 12], f16[7, 12], f32[7, 12]}}
+  // expected-error@+1 {{attention: wrong element types; expected one floating-point type for queries, keys and values, got f32[7, 12], f16[7, 12], f32[7, 12] [attention_c12]}}
   %0 = kiln.attention %q, %k, %q heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf16>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }

@@ -110,7 +110,7 @@ func.func @division_by_zero() -> tensor<i32> {
 
 // -----
 func.func @broadcast_c1(%x: tensor<7x2xf32>, %y: tensor<3xf32>) {
-  // expected-error@+1 {{an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got [7, 2] and [3]}}
+  // expected-error@+1 {{elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got [7, 2] and [3] [broadcast_c1]}}
   %0 = kiln.add %x, %y : (tensor<7x2xf32>, tensor<3xf32>) -> tensor<7x2xf32>
   return
 }
@@ -118,7 +118,7 @@ func.func @broadcast_c1(%x: tensor<7x2xf32>, %y: tensor<3xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"tokens", 2, 64>]} {
   func.func @broadcast_c1_symbols(%x: tensor<?xf32, affine_map<()[s0, s1] -> (s0 * s1)>>, %y: tensor<?xf32, affine_map<()[s0, s1] -> (s1 + 1)>>) {
-    // expected-error@+1 {{requires extents that are equal or 1 [broadcast_c1]: got [batch*tokens 2..512] and [tokens+1 3..65]}}
+    // expected-error@+1 {{elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got [batch*tokens 2..512] and [tokens+1 3..65] [broadcast_c1]}}
     %0 = kiln.maximum %x, %y : (tensor<?xf32, affine_map<()[s0, s1] -> (s0 * s1)>>, tensor<?xf32, affine_map<()[s0, s1] -> (s1 + 1)>>) -> tensor<?xf32, affine_map<()[s0, s1] -> (s1)>>
     return
   }
@@ -126,14 +126,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 
 // -----
 func.func @broadcast_c2(%x: tensor<7xf32>, %y: tensor<7xi32>) {
-  // expected-error@+1 {{an elementwise operation requires operands of one element type [broadcast_c2]: got f32[7], i32[7]}}
+  // expected-error@+1 {{elementwise operation: different element types; expected one, got f32[7], i32[7] [broadcast_c2]}}
   %0 = kiln.mul %x, %y : (tensor<7xf32>, tensor<7xi32>) -> tensor<7xf32>
   return
 }
 
 // -----
 func.func @tensor_c1(%x: tensor<0xf32>) {
-  // expected-error@+1 {{a tensor requires every extent to be at least 1 [tensor_c1]: got f32[0]}}
+  // expected-error@+1 {{tensor: empty dimension; expected at least 1, got f32[0] [tensor_c1]}}
   %0 = kiln.div %x, %x : (tensor<0xf32>, tensor<0xf32>) -> tensor<0xf32>
   return
 }

@@ -27,7 +27,7 @@ func.func @symbols(%x: tensor<?xf32, affine_map<()[s0, s1] -> (s0)>>) {
 
 // -----
 func.func @cast_c1(%x: tensor<7xf32>) {
-  // expected-error@+1 {{cast requires a result of f32, f16, bf16, i32 or i8 [cast_c1]: got i4[7]}}
+  // expected-error@+1 {{cast: unsupported result type; expected f32, f16, bf16, i32 or i8, got i4[7] [cast_c1]}}
   %0 = kiln.cast %x : tensor<7xf32> -> tensor<7xi4>
   return
 }

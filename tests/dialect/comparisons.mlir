@@ -21,14 +21,14 @@ func.func @round_trip(%x: tensor<7x1xf32>, %y: tensor<3xf32>, %i: tensor<7x3xi32
 
 // -----
 func.func @broadcast_c1(%x: tensor<7x2xf32>, %y: tensor<3xf32>) {
-  // expected-error@+1 {{an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got [7, 2] and [3]}}
+  // expected-error@+1 {{elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got [7, 2] and [3] [broadcast_c1]}}
   %0 = kiln.equal %x, %y : (tensor<7x2xf32>, tensor<3xf32>) -> tensor<7x2xi1>
   return
 }
 
 // -----
 func.func @broadcast_c2(%x: tensor<7xf32>, %y: tensor<7xi32>) {
-  // expected-error@+1 {{an elementwise operation requires operands of one element type [broadcast_c2]: got f32[7], i32[7]}}
+  // expected-error@+1 {{elementwise operation: different element types; expected one, got f32[7], i32[7] [broadcast_c2]}}
   %0 = kiln.less_equal %x, %y : (tensor<7xf32>, tensor<7xi32>) -> tensor<7xi1>
   return
 }

@@ -24,28 +24,28 @@ func.func @none() {
 
 // -----
 func.func @concat_c1_rank(%x: tensor<2x3xf32>, %y: tensor<3xf32>) {
-  // expected-error@+1 {{concat requires operands of one element type and rank [concat_c1]: got f32[2, 3], f32[3]}}
+  // expected-error@+1 {{concat: different element types or ranks; expected one of each, got f32[2, 3], f32[3] [concat_c1]}}
   %0 = kiln.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
   return
 }
 
 // -----
 func.func @concat_c1_element(%x: tensor<3xf32>, %y: tensor<3xi32>) {
-  // expected-error@+1 {{concat requires operands of one element type and rank [concat_c1]: got f32[3], i32[3]}}
+  // expected-error@+1 {{concat: different element types or ranks; expected one of each, got f32[3], i32[3] [concat_c1]}}
   %0 = kiln.concat %x, %y axis = 0 : (tensor<3xf32>, tensor<3xi32>) -> tensor<6xf32>
   return
 }
 
 // -----
 func.func @concat_c2(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
-  // expected-error@+1 {{concat requires equal extents beside its axis [concat_c2]: got f32[2, 3], f32[2, 4]}}
+  // expected-error@+1 {{concat: different dimensions on other axes; expected equal ones, got f32[2, 3], f32[2, 4] [concat_c2]}}
   %0 = kiln.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
   return
 }
 
 // -----
 func.func @concat_c3(%x: tensor<3xf32>) {
-  // expected-error@+1 {{concat requires an axis within the rank [concat_c3]: got axis 1 of f32[3]}}
+  // expected-error@+1 {{concat: axis out of range; expected one within the rank, got axis 1 of f32[3] [concat_c3]}}
   %0 = kiln.concat %x, %x axis = 1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<6xf32>
   return
 }

@@ -48,49 +48,49 @@ func.func @sparse(%x: tensor<9x11x6xf32>, %w: tensor<5x6x1x1xf32>) -> tensor<5x6
 
 // -----
 func.func @conv2d_c1(%x: tensor<9x6xf32>, %w: tensor<5x6x1x1xf32>) {
-  // expected-error@+1 {{conv2d requires an image [..., height, width, channels] of rank 3 or more [conv2d_c1]: got f32[9, 6]}}
+  // expected-error@+1 {{conv2d: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[9, 6] [conv2d_c1]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x5xf32>
   return
 }
 
 // -----
 func.func @conv2d_c2(%x: tensor<9x9x6xf32>, %w: tensor<5x6xf32>) {
-  // expected-error@+1 {{of fixed extents [conv2d_c2]: got f32[5, 6]}}
+  // expected-error@+1 {{conv2d: invalid weight; expected [outputs, channels / groups, kernel height, kernel width] of static dimensions, got f32[5, 6] [conv2d_c2]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6xf32>) -> tensor<9x9x5xf32>
   return
 }
 
 // -----
 func.func @conv2d_c3(%x: tensor<9x9x6xf32>, %w: tensor<4x6x1x1xf32>) {
-  // expected-error@+1 {{conv2d requires as many channels as the weight's, times the groups [conv2d_c3]: got 6, expected 12}}
+  // expected-error@+1 {{conv2d: wrong number of channels; expected 12, got 6 [conv2d_c3]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 2 : (tensor<9x9x6xf32>, tensor<4x6x1x1xf32>) -> tensor<9x9x4xf32>
   return
 }
 
 // -----
 func.func @conv2d_c4(%x: tensor<9x9x6xf32>, %w: tensor<5x3x1x1xf32>) {
-  // expected-error@+1 {{conv2d requires outputs that are a multiple of the groups [conv2d_c4]: got 5, expected a multiple of 2}}
+  // expected-error@+1 {{conv2d: outputs are not divisible by the groups; expected a multiple of 2, got 5 [conv2d_c4]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 2 : (tensor<9x9x6xf32>, tensor<5x3x1x1xf32>) -> tensor<9x9x5xf32>
   return
 }
 
 // -----
 func.func @conv2d_c5(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>, %b: tensor<6xf32>) {
-  // expected-error@+1 {{conv2d requires a bias of shape [outputs] [conv2d_c5]: got f32[6], expected [5]}}
+  // expected-error@+1 {{conv2d: wrong bias shape; expected [5], got f32[6] [conv2d_c5]}}
   %0 = kiln.conv2d %x, %w, %b stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>, tensor<6xf32>) -> tensor<9x9x5xf32>
   return
 }
 
 // -----
 func.func @conv2d_c6(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf16>) {
-  // expected-error@+1 {{conv2d requires operands of one floating-point type [conv2d_c6]: got f32[9, 9, 6], f16[5, 6, 1, 1]}}
+  // expected-error@+1 {{conv2d: wrong element types; expected one floating-point type, got f32[9, 9, 6], f16[5, 6, 1, 1] [conv2d_c6]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf16>) -> tensor<9x9x5xf32>
   return
 }
 
 // -----
 func.func @window_c1(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
-  // expected-error@+1 {{[window_c1]: got stride 1, dilation 0, padding 0}}
+  // expected-error@+1 {{window: invalid stride, dilation or padding; expected a stride and a dilation of at least 1 and a padding of at least 0, got stride 1, dilation 0, padding 0 [window_c1]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [0, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
   return
 }
@@ -111,14 +111,14 @@ func.func @window_numbers(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
 
 // -----
 func.func @conv2d_c3_overflow(%x: tensor<9x9x6xf32>, %w: tensor<6x6x1x1xf32>) {
-  // expected-error@+1 {{[conv2d_c3]: got 6, expected -1}}
+  // expected-error@+1 {{conv2d: wrong number of channels; expected -1, got 6 [conv2d_c3]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 9223372036854775807 : (tensor<9x9x6xf32>, tensor<6x6x1x1xf32>) -> tensor<9x9x6xf32>
   return
 }
 
 // -----
 func.func @window_c2(%x: tensor<9x3x6xf32>, %w: tensor<5x6x3x5xf32>) {
-  // expected-error@+1 {{a window requires a padded image that holds it [window_c2]: got f32[9, 3, 6]}}
+  // expected-error@+1 {{window: larger than the padded image; expected an image that holds it, got f32[9, 3, 6] [window_c2]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x3x6xf32>, tensor<5x6x3x5xf32>) -> tensor<7x1x5xf32>
   return
 }
@@ -126,7 +126,7 @@ func.func @window_c2(%x: tensor<9x3x6xf32>, %w: tensor<5x6x3x5xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"n", 4, 8>]} {
 func.func @window_c3(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>>, %w: tensor<5x3x3x3xf32>) {
-  // expected-error@+1 {{a window requires an image extent that is fixed or a multiple of its stride [window_c3]: got n 4..8, expected a multiple of 2}}
+  // expected-error@+1 {{window: dynamic image dimension is not divisible by the stride; expected a multiple of 2, got n 4..8 [window_c3]}}
   %0 = kiln.conv2d %x, %w stride = [2, 1] padding = [0, 0] dilation = [1, 1] groups = 1
       : (tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>>, tensor<5x3x3x3xf32>) -> tensor<?x7x5xf32, affine_map<()[s0] -> (s0, 7, 5)>>
   return

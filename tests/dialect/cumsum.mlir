@@ -13,7 +13,7 @@ func.func @round_trip(%x: tensor<7x5xf32>, %n: tensor<7xi32>) -> (tensor<7x5xf32
 
 // -----
 func.func @axis(%x: tensor<7x5xf32>) {
-  // expected-error@+1 {{a reduction requires an axis within the rank [reduction_c1]: got axis 2 of f32[7, 5]}}
+  // expected-error@+1 {{reduction: axis out of range; expected one within the rank, got axis 2 of f32[7, 5] [reduction_c1]}}
   %0 = kiln.cumsum %x axis = 2 : tensor<7x5xf32>
   return
 }

@@ -20,14 +20,14 @@ func.func @folds(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<3x4xf32>) {
 
 // -----
 func.func @expand_c1(%x: tensor<3xf32>) {
-  // expected-error@+1 {{expand requires extents that broadcast to the result's [expand_c1]: got [3] and [4]}}
+  // expected-error@+1 {{expand: shape does not broadcast to the result's; got [3] and [4] [expand_c1]}}
   %0 = kiln.expand %x : tensor<3xf32> -> tensor<4xf32>
   return
 }
 
 // -----
 func.func @narrower(%x: tensor<3xf32>) {
-  // expected-error@+1 {{expand requires extents that broadcast to the result's [expand_c1]: got [3], expected [1]}}
+  // expected-error@+1 {{expand: shape does not broadcast to the result's; expected [1], got [3] [expand_c1]}}
   %0 = kiln.expand %x : tensor<3xf32> -> tensor<1xf32>
   return
 }

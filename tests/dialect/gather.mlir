@@ -24,7 +24,7 @@ func.func @gather_c1(%t: tensor<4xf32>, %i: tensor<2xf32>) {
 
 // -----
 func.func @gather_c2(%t: tensor<4xf32>, %i: tensor<2xi32>) {
-  // expected-error@+1 {{gather requires an axis within the rank [gather_c2]: got axis -1 of f32[4]}}
+  // expected-error@+1 {{gather: axis out of range; expected one within the rank, got axis -1 of f32[4] [gather_c2]}}
   %0 = kiln.gather %t, %i axis = -1 : (tensor<4xf32>, tensor<2xi32>) -> tensor<2xf32>
   return
 }

@@ -34,28 +34,28 @@ func.func @transposed_batch(%a: tensor<2x7x3xf32>, %b: tensor<3x2x5xf32>) -> ten
 
 // -----
 func.func @matmul_c1(%a: tensor<7x3xf32>, %b: tensor<5x3xf32>) {
-  // expected-error@+1 {{matmul requires the inner extents to be equal [matmul_c1]: got 3, expected 5}}
+  // expected-error@+1 {{matmul: wrong inner dimension; expected 5, got 3 [matmul_c1]}}
   %0 = kiln.matmul %a, %b : (tensor<7x3xf32>, tensor<5x3xf32>) -> tensor<7x3xf32>
   return
 }
 
 // -----
 func.func @matmul_c2(%a: tensor<3xf32>, %b: tensor<3x5xf32>) {
-  // expected-error@+1 {{matmul requires operands of rank 2 or more [matmul_c2]: got f32[3], f32[3, 5]}}
+  // expected-error@+1 {{matmul: rank too small; expected 2 or more, got f32[3], f32[3, 5] [matmul_c2]}}
   %0 = kiln.matmul %a, %b : (tensor<3xf32>, tensor<3x5xf32>) -> tensor<5xf32>
   return
 }
 
 // -----
 func.func @matmul_c3(%a: tensor<2x7x3xf32>, %b: tensor<4x3x5xf32>) {
-  // expected-error@+1 {{matmul requires leading extents that are equal or 1 [matmul_c3]: got [2] and [4]}}
+  // expected-error@+1 {{matmul: leading dimensions do not broadcast; expected equal ones or 1, got [2] and [4] [matmul_c3]}}
   %0 = kiln.matmul %a, %b : (tensor<2x7x3xf32>, tensor<4x3x5xf32>) -> tensor<2x7x5xf32>
   return
 }
 
 // -----
 func.func @matmul_c4(%a: tensor<7x3xf32>, %b: tensor<3x5xf16>) {
-  // expected-error@+1 {{matmul requires operands of one floating-point type [matmul_c4]: got f32[7, 3], f16[3, 5]}}
+  // expected-error@+1 {{matmul: wrong element types; expected one floating-point type, got f32[7, 3], f16[3, 5] [matmul_c4]}}
   %0 = kiln.matmul %a, %b : (tensor<7x3xf32>, tensor<3x5xf16>) -> tensor<7x5xf32>
   return
 }

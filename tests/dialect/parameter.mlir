@@ -31,7 +31,7 @@ func.func @run_time_extent() {
 
 // -----
 func.func @empty_extent() {
-  // expected-error@+1 {{a tensor requires every extent to be at least 1 [tensor_c1]: got f32[0]}}
+  // expected-error@+1 {{tensor: empty dimension; expected at least 1, got f32[0] [tensor_c1]}}
   %0 = kiln.parameter {sources = ["w"]} : tensor<0xf32>
   return
 }

@@ -11,21 +11,21 @@ func.func @round_trip(%x: tensor<2x9x11x6xf32>) -> (tensor<2x4x5x6xf32>, tensor<
 
 // -----
 func.func @pool2d_c1(%x: tensor<9x6xf32>) {
-  // expected-error@+1 {{a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]: got f32[9, 6]}}
+  // expected-error@+1 {{pool: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[9, 6] [pool2d_c1]}}
   %0 = kiln.max_pool2d %x kernel = [2, 2] stride = [2, 2] padding = [0, 0] : (tensor<9x6xf32>) -> tensor<4x6xf32>
   return
 }
 
 // -----
 func.func @pool2d_c3(%x: tensor<9x9x6xf32>) {
-  // expected-error@+1 {{a pool requires a padding of at most half its kernel [pool2d_c3]: got 2, expected at most half of 3}}
+  // expected-error@+1 {{pool: padding above half of the kernel; expected at most half of 3, got 2 [pool2d_c3]}}
   %0 = kiln.max_pool2d %x kernel = [3, 3] stride = [1, 1] padding = [2, 1] : (tensor<9x9x6xf32>) -> tensor<11x9x6xf32>
   return
 }
 
 // -----
 func.func @window_c2(%x: tensor<2x9x6xf32>) {
-  // expected-error@+1 {{a window requires a padded image that holds it [window_c2]: got f32[2, 9, 6]}}
+  // expected-error@+1 {{window: larger than the padded image; expected an image that holds it, got f32[2, 9, 6] [window_c2]}}
   %0 = kiln.avg_pool2d %x kernel = [3, 3] stride = [1, 1] padding = [0, 0] : (tensor<2x9x6xf32>) -> tensor<1x7x6xf32>
   return
 }

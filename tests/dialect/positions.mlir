@@ -9,7 +9,7 @@ func.func @round_trip(%x: tensor<2x?xf32, affine_map<()[s0] -> (2, s0)>>) -> ten
 
 // -----
 func.func @positions_c1(%x: tensor<3xf32>) {
-  // expected-error@+1 {{positions requires an axis within the rank [positions_c1]: got axis 1 of f32[3]}}
+  // expected-error@+1 {{positions: axis out of range; expected one within the rank, got axis 1 of f32[3] [positions_c1]}}
   %0 = kiln.positions %x axis = 1 : (tensor<3xf32>) -> tensor<3xi32>
   return
 }

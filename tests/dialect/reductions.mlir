@@ -19,28 +19,28 @@ func.func @round_trip(%x: tensor<7x5xf32>, %i: tensor<7x5xi32>) -> (tensor<7xf32
 
 // -----
 func.func @mean_axis(%x: tensor<7x5xf32>) {
-  // expected-error@+1 {{a reduction requires an axis within the rank [reduction_c1]: got axis 2 of f32[7, 5]}}
+  // expected-error@+1 {{reduction: axis out of range; expected one within the rank, got axis 2 of f32[7, 5] [reduction_c1]}}
   %0 = kiln.mean %x axis = 2 : (tensor<7x5xf32>) -> tensor<7xf32>
   return
 }
 
 // -----
 func.func @max_axis(%x: tensor<7x5xf32>) {
-  // expected-error@+1 {{a reduction requires an axis within the rank [reduction_c1]: got axis -1 of f32[7, 5]}}
+  // expected-error@+1 {{reduction: axis out of range; expected one within the rank, got axis -1 of f32[7, 5] [reduction_c1]}}
   %0 = kiln.max %x axis = -1 : (tensor<7x5xf32>) -> tensor<7xf32>
   return
 }
 
 // -----
 func.func @sum_axis(%x: tensor<f32>) {
-  // expected-error@+1 {{a reduction requires an axis within the rank [reduction_c1]: got axis 0 of f32[]}}
+  // expected-error@+1 {{reduction: axis out of range; expected one within the rank, got axis 0 of f32[] [reduction_c1]}}
   %0 = kiln.sum %x axis = 0 : (tensor<f32>) -> tensor<f32>
   return
 }
 
 // -----
 func.func @argmax_axis(%x: tensor<7xf32>) {
-  // expected-error@+1 {{a reduction requires an axis within the rank [reduction_c1]: got axis 7 of f32[7]}}
+  // expected-error@+1 {{reduction: axis out of range; expected one within the rank, got axis 7 of f32[7] [reduction_c1]}}
   %0 = kiln.argmax %x axis = 7 : (tensor<7xf32>) -> tensor<i32>
   return
 }

@@ -56,7 +56,7 @@ func.func @stacked_type(%x: tensor<4xf32>) {
 
 // -----
 func.func @count(%x: tensor<4xf32>) {
-  // expected-error@+1 {{stack requires at least one layer [stack_c2]: got 0}}
+  // expected-error@+1 {{stack: invalid number of layers; expected at least one, got 0 [stack_c2]}}
   %0 = kiln.repeat 0 (%a = %x : tensor<4xf32>) {
     kiln.yield %a : tensor<4xf32>
   }
@@ -65,7 +65,7 @@ func.func @count(%x: tensor<4xf32>) {
 
 // -----
 func.func @yielded_type(%x: tensor<4xf32>, %y: tensor<5xf32>) {
-  // expected-error@+1 {{stack requires a layer that returns the type of its first argument [stack_c1]: got tensor<5xf32>, expected tensor<4xf32>}}
+  // expected-error@+1 {{stack: layer returns another type than its argument's; expected tensor<4xf32>, got tensor<5xf32> [stack_c1]}}
   %0 = kiln.repeat 2 (%a = %x : tensor<4xf32>) {
     kiln.yield %y : tensor<5xf32>
   }

@@ -23,7 +23,7 @@ func.func @folds(%x: tensor<6xf32>) -> (tensor<6xf32>, tensor<3x2xf32>, tensor<3
 
 // -----
 func.func @reshape_c1(%x: tensor<6xf32>) {
-  // expected-error@+1 {{reshape requires the same number of elements [reshape_c1]: got [6], expected [2, 4]}}
+  // expected-error@+1 {{reshape: another number of elements; expected [2, 4], got [6] [reshape_c1]}}
   %0 = kiln.reshape %x : tensor<6xf32> -> tensor<2x4xf32>
   return
 }
@@ -31,7 +31,7 @@ func.func @reshape_c1(%x: tensor<6xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"tokens", 1, 64>]} {
   func.func @reshape_c1_symbols(%x: tensor<?x6xf32, affine_map<()[s0, s1] -> (s0, 6)>>) {
-    // expected-error@+1 {{reshape requires the same number of elements [reshape_c1]: got [batch 1..8, 6], expected [6, tokens 1..64]}}
+    // expected-error@+1 {{reshape: another number of elements; expected [6, tokens 1..64], got [batch 1..8, 6] [reshape_c1]}}
     %0 = kiln.reshape %x : tensor<?x6xf32, affine_map<()[s0, s1] -> (s0, 6)>> -> tensor<6x?xf32, affine_map<()[s0, s1] -> (6, s1)>>
     return
   }

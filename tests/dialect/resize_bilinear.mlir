@@ -9,7 +9,7 @@ func.func @round_trip(%x: tensor<2x9x11x6xf32>) -> tensor<2x18x5x6xf32> {
 
 // -----
 func.func @resize_bilinear_c1(%x: tensor<9x6xf32>) {
-  // expected-error@+1 {{of rank 3 or more [resize_bilinear_c1]: got f32[9, 6]}}
+  // expected-error@+1 {{resize_bilinear: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[9, 6] [resize_bilinear_c1]}}
   %0 = kiln.resize_bilinear %x : tensor<9x6xf32> -> tensor<9x6xf32>
   return
 }
@@ -17,7 +17,7 @@ func.func @resize_bilinear_c1(%x: tensor<9x6xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"n", 4, 8>]} {
 func.func @resize_bilinear_c2(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>>) {
-  // expected-error@+1 {{resize_bilinear requires fixed image extents [resize_bilinear_c2]: got f32[n 4..8, 9, 3]}}
+  // expected-error@+1 {{resize_bilinear: dynamic dimension of the image; expected static ones, got f32[n 4..8, 9, 3] [resize_bilinear_c2]}}
   %0 = kiln.resize_bilinear %x : tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>> -> tensor<5x9x3xf32>
   return
 }

@@ -52,7 +52,7 @@ func.func @only_state(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> tensor<4xf32>
 
 // -----
 func.func @scan_c1(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>, %ys: tensor<8x4xf32>) {
-  // expected-error@+1 {{scan requires sequences of one first extent [scan_c1]: got tensor<9x4xf32>, tensor<8x4xf32>, expected tensor<4xf32>, tensor<4xf32>}}
+  // expected-error@+1 {{scan: sequences differ in the first dimension; expected tensor<4xf32>, tensor<4xf32>, got tensor<9x4xf32>, tensor<8x4xf32> [scan_c1]}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>, %y = %ys : tensor<8x4xf32>) {
     kiln.yield %x : tensor<4xf32>
   }
@@ -61,7 +61,7 @@ func.func @scan_c1(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>, %ys: tensor<8x4xf32
 
 // -----
 func.func @scan_c2(%h0: tensor<4xf32>, %xs: tensor<9x5xf32>) {
-  // expected-error@+1 {{scan requires a step that keeps the types of the state [scan_c2]: got tensor<5xf32>, expected tensor<4xf32>}}
+  // expected-error@+1 {{scan: step changes the state's type; expected tensor<4xf32>, got tensor<5xf32> [scan_c2]}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x5xf32>) {
     kiln.yield %x : tensor<5xf32>
   }

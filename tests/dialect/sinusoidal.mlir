@@ -11,14 +11,14 @@ func.func @round_trip(%p: tensor<7xi32>) -> tensor<7x6xf32> {
 
 // -----
 func.func @sinusoidal_c1(%p: tensor<2x7xi32>) {
-  // expected-error@+1 {{sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]: got i32[2, 7]}}
+  // expected-error@+1 {{sinusoidal: wrong type or rank of the positions; expected i32 of rank 1, got i32[2, 7] [sinusoidal_c1]}}
   %0 = kiln.sinusoidal %p : (tensor<2x7xi32>) -> tensor<2x7x6xf32>
   return
 }
 
 // -----
 func.func @sinusoidal_c2(%p: tensor<7xi32>) {
-  // expected-error@+1 {{sinusoidal requires an even width [sinusoidal_c2]: got 5}}
+  // expected-error@+1 {{sinusoidal: odd width; expected an even one, got 5 [sinusoidal_c2]}}
   %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<7x5xf32>
   return
 }
@@ -32,7 +32,7 @@ func.func @result(%p: tensor<7xi32>) {
 
 // -----
 func.func @sinusoidal_c3(%p: tensor<7xi32>) {
-  // expected-error@+1 {{sinusoidal requires a base above 1 [sinusoidal_c3]: got 1.000000}}
+  // expected-error@+1 {{sinusoidal: base too small; expected one above 1, got 1.000000 [sinusoidal_c3]}}
   %0 = kiln.sinusoidal %p base = 1.0 : (tensor<7xi32>) -> tensor<7x6xf32>
   return
 }

@@ -35,7 +35,7 @@ func.func @folds(%x: tensor<9x4xf32>) -> (tensor<9x4xf32>, tensor<2x4xf32>, tens
 
 // -----
 func.func @last_c2(%x: tensor<3xf32>) {
-  // expected-error@+1 {{last requires at most as many elements as the operand has [last_c2]: got 4, expected 3}}
+  // expected-error@+1 {{last: more elements than the operand has; expected 3, got 4 [last_c2]}}
   %0 = kiln.slice %x axis = 0 start = 0 at_end : tensor<3xf32> -> tensor<4xf32>
   return
 }
@@ -49,21 +49,21 @@ func.func @start_at_end(%x: tensor<3xf32>) {
 
 // -----
 func.func @slice_c1(%x: tensor<9xf32>) {
-  // expected-error@+1 {{slice requires an axis within the rank [slice_c1]: got axis 1 of f32[9]}}
+  // expected-error@+1 {{slice: axis out of range; expected one within the rank, got axis 1 of f32[9] [slice_c1]}}
   %0 = kiln.slice %x axis = 1 start = 0 : tensor<9xf32> -> tensor<3xf32>
   return
 }
 
 // -----
 func.func @slice_c2(%x: tensor<9xf32>) {
-  // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got 7 + 3, expected 9}}
+  // expected-error@+1 {{slice: range outside the operand's dimension; expected 9, got 7 + 3 [slice_c2]}}
   %0 = kiln.slice %x axis = 0 start = 7 : tensor<9xf32> -> tensor<3xf32>
   return
 }
 
 // -----
 func.func @slice_c2_negative(%x: tensor<9xf32>) {
-  // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got -1 + 3, expected 9}}
+  // expected-error@+1 {{slice: range outside the operand's dimension; expected 9, got -1 + 3 [slice_c2]}}
   %0 = kiln.slice %x axis = 0 start = -1 : tensor<9xf32> -> tensor<3xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @slice_c2_negative(%x: tensor<9xf32>) {
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 3, 64>]} {
   func.func @slice_c2_symbol(%x: tensor<?xf32, affine_map<()[s0] -> (s0)>>) {
     %0 = kiln.slice %x axis = 0 start = 1 : tensor<?xf32, affine_map<()[s0] -> (s0)>> -> tensor<2xf32>
-    // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got 2 + 2, expected tokens 3..64}}
+    // expected-error@+1 {{slice: range outside the operand's dimension; expected tokens 3..64, got 2 + 2 [slice_c2]}}
     %1 = kiln.slice %x axis = 0 start = 2 : tensor<?xf32, affine_map<()[s0] -> (s0)>> -> tensor<2xf32>
     return
   }

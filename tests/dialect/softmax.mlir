@@ -11,14 +11,14 @@ func.func @round_trip(%x: tensor<7x5xf32>) -> tensor<7x5xf32> {
 
 // -----
 func.func @softmax_c1(%x: tensor<7x5xf32>) {
-  // expected-error@+1 {{softmax requires an axis within the rank [softmax_c1]: got axis 2 of f32[7, 5]}}
+  // expected-error@+1 {{softmax: axis out of range; expected one within the rank, got axis 2 of f32[7, 5] [softmax_c1]}}
   %0 = kiln.softmax %x axis = 2 : tensor<7x5xf32>
   return
 }
 
 // -----
 func.func @log_softmax_c1(%x: tensor<f32>) {
-  // expected-error@+1 {{softmax requires an axis within the rank [softmax_c1]: got axis 0 of f32[]}}
+  // expected-error@+1 {{softmax: axis out of range; expected one within the rank, got axis 0 of f32[] [softmax_c1]}}
   %0 = kiln.log_softmax %x axis = 0 : tensor<f32>
   return
 }

@@ -31,14 +31,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>, #kiln.symbol<"
 
 // -----
 func.func @append_c1(%x: tensor<5x12xf32>) {
-  // expected-error@+1 {{append requires rows of the state's element type and shape [append_c1]: got f32[5, 12], f32[5, 9]}}
+  // expected-error@+1 {{append: wrong element type or shape of the rows; got f32[5, 12], f32[5, 9] [append_c1]}}
   %0 = kiln.append %x column = 4 to "keys" rows = 64 : tensor<5x12xf32> -> tensor<5x9xf32>
   return
 }
 
 // -----
 func.func @append_c1_beyond(%x: tensor<5x12xf32>) {
-  // expected-error@+1 {{append requires rows of the state's element type and shape [append_c1]: got f32[5, 12], f32[5, 9]}}
+  // expected-error@+1 {{append: wrong element type or shape of the rows; got f32[5, 12], f32[5, 9] [append_c1]}}
   %0 = kiln.append %x column = 9223372036854775807 to "keys" rows = 64 : tensor<5x12xf32> -> tensor<5x9xf32>
   return
 }
@@ -46,7 +46,7 @@ func.func @append_c1_beyond(%x: tensor<5x12xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>, #kiln.symbol<"context", 1, 64>]} {
   func.func @append_c2(%x: tensor<?x9xf32, affine_map<()[s0, s1] -> (s0, 9)>>) {
-    // expected-error@+1 {{append requires a result of at least as many rows as are appended [append_c2]: got context 1..64, expected tokens 1..64}}
+    // expected-error@+1 {{append: result has fewer rows than are appended; expected tokens 1..64, got context 1..64 [append_c2]}}
     %0 = kiln.append %x to "keys" rows = 64
       : tensor<?x9xf32, affine_map<()[s0, s1] -> (s0, 9)>> -> tensor<?x9xf32, affine_map<()[s0, s1] -> (s1, 9)>>
     return
@@ -55,14 +55,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>, #kiln.symbol<"
 
 // -----
 func.func @append_c3() {
-  // expected-error@+1 {{a state requires room for the rows of its value [append_c3]: got 65, expected 64}}
+  // expected-error@+1 {{state: rows of its value do not fit; expected 64, got 65 [append_c3]}}
   %0 = kiln.state "keys" rows = 64 : tensor<65x9xf32>
   return
 }
 
 // -----
 func.func @store_c1(%x: tensor<3x9xf32>) {
-  // expected-error@+1 {{store requires a value of the state's element type and shape [store_c1]: got f32[3, 9], expected 4 rows}}
+  // expected-error@+1 {{store: wrong element type or shape; expected 4 rows, got f32[3, 9] [store_c1]}}
   kiln.store %x to "hidden" rows = 4 : tensor<3x9xf32>
   return
 }

@@ -38,7 +38,7 @@ func.func @dropout(%x: tensor<4x8xf32>, %seed: tensor<i32>, %step: tensor<i32>) 
 // -----
 
 func.func @dropout_of_all(%x: tensor<4xf32>, %seed: tensor<i32>, %step: tensor<i32>) -> tensor<4xf32> {
-  // expected-error@+1 {{dropout requires a probability in [0, 1) [dropout_c1]: got 1.000000}}
+  // expected-error@+1 {{dropout: probability out of range; expected one in [0, 1), got 1.000000 [dropout_c1]}}
   %0 = kiln.dropout %x, %seed, %step probability = 1.0 stream = 0
       : (tensor<4xf32>, tensor<i32>, tensor<i32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>

@@ -41,14 +41,14 @@ func.func @unit_axes(%x: tensor<1x3x1x4xf32>) -> tensor<3x4x1x1xf32> {
 
 // -----
 func.func @transpose_c1_twice(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{transpose requires a permutation of the axes [transpose_c1]: got f32[2, 3] by <0, 0>}}
+  // expected-error@+1 {{transpose: axes are no permutation; expected each axis once, got f32[2, 3] by <0, 0> [transpose_c1]}}
   %0 = kiln.transpose %x permutation = [0, 0] : (tensor<2x3xf32>) -> tensor<2x2xf32>
   return
 }
 
 // -----
 func.func @transpose_c1_short(%x: tensor<2x3xf32>) {
-  // expected-error@+1 {{transpose requires a permutation of the axes [transpose_c1]: got f32[2, 3] by <0>}}
+  // expected-error@+1 {{transpose: axes are no permutation; expected each axis once, got f32[2, 3] by <0> [transpose_c1]}}
   %0 = kiln.transpose %x permutation = [0] : (tensor<2x3xf32>) -> tensor<2xf32>
   return
 }

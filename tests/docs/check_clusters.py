@@ -43,7 +43,7 @@ class Checker:
 
     def check_ranks(self, path, ranks):
         self.want(path, self.ranks == {ranks},
-                  f"requires as many tasks as RANKS in CMakeLists.txt, {self.ranks}, got {ranks}")
+                  f"tasks: another number than RANKS in CMakeLists.txt; expected {self.ranks}, got {ranks}")
 
     def check_programs(self, path, text):
         for name in re.findall(r"\bcluster_\w+", text):
@@ -57,28 +57,30 @@ class Checker:
             if not line.startswith("#SBATCH"):
                 continue
             found = re.fullmatch(r"#SBATCH --([a-z-]+)(?:=(\S+))?", line)
-            if not self.want(path, found, f'line {number} requires "#SBATCH --option=value", got "{line}"'):
+            if not self.want(path, found,
+                             f'line {number}: wrong form; expected "#SBATCH --option=value", got "{line}"'):
                 continue
             name, value = found.groups()
             if self.want(path, name in SLURM_OPTIONS, f'line {number}: sbatch has no option "--{name}"'):
-                takes = "requires a value" if SLURM_OPTIONS[name] else "takes no value"
-                self.want(path, SLURM_OPTIONS[name] == (value is not None), f'line {number}: "--{name}" {takes}')
+                takes = "missing value; expected one" if SLURM_OPTIONS[name] else "takes no value"
+                self.want(path, SLURM_OPTIONS[name] == (value is not None), f'line {number}: "--{name}": {takes}')
             self.want(path, name not in options, f'line {number}: "--{name}" stands there twice')
             self.want(path, all(l.startswith("#") for l in lines[:number]),
-                      f"line {number}: sbatch reads no options behind the first command")
+                      f"line {number}: sbatch reads no options after the first command")
             options[name] = value
         return options
 
     def number(self, path, options, name):
         value = options.get(name) or ""
         return int(value) if self.want(path, value.isdigit() and int(value) > 0,
-                                       f'requires a number "--{name}", got "{value}"') else 0
+                                       f'"--{name}": no number; expected one above 0, got "{value}"') else 0
 
     def check_script(self, path):
         text = path.read_text()
         lines = text.splitlines()
-        self.want(path, lines[0] == "#!/bin/bash", f'requires "#!/bin/bash" in its first line, got "{lines[0]}"')
-        self.want(path, "set -euo pipefail" in lines, "requires \"set -euo pipefail\"")
+        self.want(path, lines[0] == "#!/bin/bash",
+                  f'first line: wrong interpreter; expected "#!/bin/bash", got "{lines[0]}"')
+        self.want(path, "set -euo pipefail" in lines, 'errors are not fatal; expected "set -euo pipefail"')
         parsed = subprocess.run(["bash", "-n", path], capture_output=True, text=True)
         self.want(path, parsed.returncode == 0, f"bash: {parsed.stderr.strip()}")
         known = ENVIRONMENT | set(re.findall(r"^(\w+)=", text, re.M))
@@ -91,23 +93,23 @@ class Checker:
         lines, text = self.check_script(path)
         options = self.read_options(path, lines)
         limit = options.get("time") or ""
-        self.want(path, TIME.fullmatch(limit), f'requires a limit "--time", got "{limit}"')
+        self.want(path, TIME.fullmatch(limit), f'"--time": no limit; expected D-HH:MM:SS or minutes, got "{limit}"')
         tasks, nodes = self.number(path, options, "ntasks"), self.number(path, options, "nodes")
         if "ntasks-per-node" in options:
             each = self.number(path, options, "ntasks-per-node")
             self.want(path, tasks == nodes * each,
-                      f"requires ntasks = nodes x ntasks-per-node, got {tasks}, {nodes} and {each}")
+                      f"ntasks: another number than nodes x ntasks-per-node; expected {nodes} x {each}, got {tasks}")
         commands = "\n".join(line for line in lines if not line.startswith("#"))
         if "cluster_" in commands:
             self.check_ranks(path, tasks)
             self.want(path, re.search(r"^srun |^mpirun -np \"\$SLURM_NTASKS\" ", commands, re.M),
-                      "requires srun, or mpirun with as many ranks as there are tasks")
+                      "no launcher of the tasks; expected srun, or mpirun with as many ranks as there are tasks")
         if "--part" in commands:
             array = re.fullmatch(r"1-(\d+)", options.get("array") or "")
             self.want(path, array,
-                      f'parts are numbered from 1 on: requires "--array=1-N", got "{options.get("array")}"')
+                      f'"--array": parts are numbered from 1 on; expected 1-N, got "{options.get("array")}"')
             self.want(path, '--part "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"' in commands,
-                      "requires the array's number and count as the part")
+                      "--part: wrong value; expected the array's number and count")
 
     def check_slurm(self):
         for path in sorted((self.folder / "slurm").glob("*.sbatch")):
@@ -123,13 +125,13 @@ class Checker:
         """Checks the containers of a template: each has an image and a command."""
         spec = (template or {}).get("spec") or {}
         containers = spec.get("containers") or []
-        self.want(path, containers, f"{where}.template requires spec.containers")
+        self.want(path, containers, f"{where}.template: no containers; expected spec.containers")
         policy = spec.get("restartPolicy")
-        self.want(path, policy in policies, f"{where} requires a restartPolicy of {policies}, got {policy}")
+        self.want(path, policy in policies, f"{where}: wrong restartPolicy; expected {policies}, got {policy}")
         volumes = {volume.get("name") for volume in spec.get("volumes") or []}
         for container in containers:
             for field in ("name", "image", "command"):
-                self.want(path, container.get(field), f"{where}: a container requires {field}")
+                self.want(path, container.get(field), f"{where}: container: missing {field}; expected one")
             words = (container.get("command") or []) + (container.get("args") or [])
             self.want(path, all(isinstance(word, str) for word in words),
                       f"{where}: words of a command are strings: {words}")
@@ -143,7 +145,7 @@ class Checker:
         spec = document.get("spec") or {}
         replicas = spec.get("mpiReplicaSpecs") or {}
         if not self.want(path, set(replicas) == {"Launcher", "Worker"},
-                         f"an MPIJob requires mpiReplicaSpecs of Launcher and Worker, got {sorted(replicas)}"):
+                         f"MPIJob: wrong mpiReplicaSpecs; expected Launcher and Worker, got {sorted(replicas)}"):
             return
         self.want(path, document["apiVersion"] == "kubeflow.org/v2beta1", f"got apiVersion {document['apiVersion']}")
         known = {"slotsPerWorker", "runPolicy", "mpiReplicaSpecs", "sshAuthMountPath", "mpiImplementation"}
@@ -151,7 +153,8 @@ class Checker:
         self.want(path, not unknown, f"an MPIJob of v2beta1 has no field {sorted(unknown)}")
         words = []
         for name, replica in replicas.items():
-            self.want(path, replica.get("restartPolicy") in ("Never", "OnFailure"), f"{name} requires a restartPolicy")
+            self.want(path, replica.get("restartPolicy") in ("Never", "OnFailure"),
+                      f"{name}: wrong restartPolicy; expected Never or OnFailure")
             containers = self.check_pod(path, name, replica.get("template"), {None})
             if name == "Launcher":
                 self.want(path, replica.get("replicas") == 1, "there is one Launcher")
@@ -159,25 +162,26 @@ class Checker:
         slots = (replicas["Worker"].get("replicas") or 0) * spec.get("slotsPerWorker", 1)
         self.want(path, words[:1] == ["mpirun"] and "-np" in words, "the Launcher runs mpirun -np")
         ranks = str(words[words.index("-np") + 1]) if "-np" in words else ""
-        if self.want(path, ranks.isdigit(), f'mpirun -np requires a number, got "{ranks}"'):
+        if self.want(path, ranks.isdigit(), f'mpirun -np: no number; expected one, got "{ranks}"'):
             self.want(path, int(ranks) == slots, f"mpirun starts {ranks} ranks, workers x slotsPerWorker are {slots}")
             self.check_ranks(path, int(ranks))
 
     def check_job(self, path, document):
         spec = document.get("spec") or {}
         self.want(path, document["apiVersion"] == "batch/v1",
-                  f"a Job requires apiVersion batch/v1, got {document['apiVersion']}")
+                  f"Job: wrong apiVersion; expected batch/v1, got {document['apiVersion']}")
         containers = self.check_pod(path, "the Job", spec.get("template"), {"Never", "OnFailure"})
         text = " ".join(w for c in containers for w in c.get("args") or [])
         if "--part" not in text:
             return
         parts = spec.get("completions")
         self.want(path, spec.get("completionMode") == "Indexed" and isinstance(parts, int),
-                  "parts require completionMode Indexed and completions")
+                  "parts: no numbers; expected completionMode Indexed and completions")
         self.want(path, '--part "$((JOB_COMPLETION_INDEX + 1))/$PARTS"' in text,
-                  "parts are numbered from 1 on, a Job's indices from 0: requires $((JOB_COMPLETION_INDEX + 1))")
+                  "--part: parts are numbered from 1 on, a Job's indices from 0; "
+                  "expected $((JOB_COMPLETION_INDEX + 1))")
         given = {e.get("name"): e.get("value") for c in containers for e in c.get("env") or []}.get("PARTS")
-        self.want(path, given == str(parts), f"PARTS requires the number of completions, {parts}, got {given}")
+        self.want(path, given == str(parts), f"PARTS: another number than completions; expected {parts}, got {given}")
 
     def check_kubernetes(self):
         for path in sorted((self.folder / "kubernetes").glob("*.yaml")):
@@ -190,16 +194,16 @@ class Checker:
             for document in documents:
                 kind = document.get("kind") if isinstance(document, dict) else None
                 checks = {"MPIJob": self.check_mpi_job, "Job": self.check_job}
-                if not self.want(path, kind in checks, f"requires a Job or an MPIJob, got {kind}"):
+                if not self.want(path, kind in checks, f"kind: unknown kind; expected Job or MPIJob, got {kind}"):
                     continue
-                self.want(path, document.get("apiVersion"), "requires an apiVersion")
+                self.want(path, document.get("apiVersion"), "apiVersion: missing; expected one")
                 document.setdefault("apiVersion", "")
-                self.want(path, (document.get("metadata") or {}).get("name"), "requires metadata.name")
+                self.want(path, (document.get("metadata") or {}).get("name"), "metadata.name: missing; expected one")
                 checks[kind](path, document)
 
     def run(self):
         self.want(self.folder / "CMakeLists.txt", len(self.ranks) == 1,
-                  f"requires one number of RANKS, got {self.ranks}")
+                  f"RANKS: several numbers or none; expected one, got {self.ranks}")
         self.check_slurm()
         self.check_kubernetes()
         self.check_programs(self.folder / "Containerfile", (self.folder / "Containerfile").read_text())

@@ -41,11 +41,11 @@ for each in ("Rnn", "Lstm", "Gru"):
 
 
 def read_rules(include):
-    """Returns every labelled text of the DSL, by its label."""
+    """Returns every labelled text of the DSL, without its label, by its label."""
     rules = {}
     for header in sorted(Path(include, "kiln").glob("*.h")):
         joined = re.sub(r'"\s*\n\s*"', "", header.read_text())
-        for text, label in re.findall(r'"([^"\n]*\[([a-z0-9_]+_c\d+)\])', joined):
+        for text, label in re.findall(r'"([^"\n]*) \[([a-z0-9_]+_c\d+)\]', joined):
             rules[label] = text
         # Functions that no constant expression may call, so that a compiler prints their names.
         for function, label in re.findall(r"inline void (\w+?_((?:[a-z]+)_c\d+))\(", joined):
@@ -54,9 +54,11 @@ def read_rules(include):
 
 
 def labels_in(said, rules):
-    """Returns the labels of the rules that a compiler's message quotes completely."""
+    """Returns the labels of the rules that a compiler's message quotes completely, with values before the label or not."""
     said = said.replace("\\'", "'")
-    found = {label for label in re.findall(r"\[([a-z0-9_]+_c\d+)\]", said) if rules.get(label, "\0") in said}
+    values = r"([;,] (expected|got) [^\n]*)?"
+    found = {label for label in re.findall(r"\[([a-z0-9_]+_c\d+)\]", said)
+             if label in rules and re.search(re.escape(rules[label]) + values + re.escape(f" [{label}]"), said)}
     for label, function in rules.items():
         if label.endswith(" by name") and function in said:
             found.add(label.split()[0])

@@ -38,9 +38,9 @@ template <class M1, class L1, class M2, class L2>
 constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptions<M2, L2> &b) {
   using A = AttentionOptions<M1, L1>;
   using B = AttentionOptions<M2, L2>;
-  static_assert(!(A::has_mask && B::has_mask), "kiln: attention requires at most one mask [attention_c13]");
+  static_assert(!(A::has_mask && B::has_mask), "kiln: attention: several masks; expected at most one [attention_c13]");
   static_assert(!(A::has_lengths && B::has_lengths),
-                "kiln: attention requires at most one tensor of lengths [attention_c14]");
+                "kiln: attention: several tensors of lengths; expected at most one [attention_c14]");
   auto either = [](auto x, auto y) {
     if constexpr (std::is_same_v<decltype(x), None>)
       return y;
@@ -67,7 +67,7 @@ constexpr auto masked_shape(const Shape<R> &batch, std::int64_t heads, const Dim
 /// Checks the rules of queries [..., Tq, H*D], keys [..., Tk, G*D] (H a multiple of G) and options, and returns the
 /// attributes.
 template <int Heads, int KeyHeads> struct AttentionRules {
-  static_assert(Heads >= 1 && KeyHeads >= 1, "kiln: attention requires at least one head [attention_c15]");
+  static_assert(Heads >= 1 && KeyHeads >= 1, "kiln: attention: no heads; expected at least one [attention_c15]");
 
   template <tensor Q, tensor K, class Mask, class Lengths>
   static constexpr Attributes check(const Q &q, const K &, const AttentionOptions<Mask, Lengths> &options,

@@ -26,7 +26,7 @@ struct CacheType {
 /// earlier calls, whose keys and values are cached (states `keys` and `values`), then the rows of this call.
 template <Dim Context, CacheType Type = CacheType()> struct Cached {
   static_assert(floating(Type.element) || Type.element == ElementType::i8,
-                "kiln: a cache requires f32, f16, bf16 or int8 [cache_c1]");
+                "kiln: cache: unsupported element type; expected f32, f16, bf16 or int8 [cache_c1]");
 };
 template <Dim Context, CacheType Type = CacheType()> inline constexpr Cached<Context, Type> cached{};
 
@@ -63,7 +63,7 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const Cached<Contex
   if constexpr (Type.element == ElementType::i8) {
     static_assert(Heads % KeyHeads == 0 && detail::last(K::shape).offset % KeyHeads == 0 &&
                       detail::last(V::shape).offset % KeyHeads == 0,
-                  "kiln: a cache of int8 requires heads that divide the width [cache_c2]");
+                  "kiln: cache of int8: width is not divisible by the heads; expected heads that divide it [cache_c2]");
     constexpr int shared = Heads / KeyHeads; // query heads per key/value head
     constexpr Dim count = detail::first(Q::shape), width = detail::last(Q::shape);
     auto keys = detail::kept_in_int8<KeyHeads, Context>("keys", "key_scales", k, site);

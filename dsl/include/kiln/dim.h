@@ -51,7 +51,8 @@ struct Dim {
   constexpr Dim(int extent) : Dim(std::int64_t{extent}) {}
   /// A dynamic dimension `name` in [min, max].
   template <std::size_t N> constexpr Dim(const char (&name)[N], std::int64_t min, std::int64_t max) : factor(1) {
-    static_assert(N > 1 && N <= Symbol::capacity, "kiln: a dimension's name requires 1 to 23 characters [dim_c1]");
+    static_assert(N > 1 && N <= Symbol::capacity,
+                  "kiln: dimension: name too short or too long; expected 1 to 23 characters [dim_c1]");
     for (std::size_t i = 0; i < N; ++i)
       symbols[0].name[i] = name[i];
     symbols[0].min = min;

@@ -51,7 +51,7 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
   if constexpr (tensor<First>)
     return *first.tracer;
   else {
-    static_assert(sizeof...(Rest) > 0, "kiln: a layer requires a tensor among its arguments [layer_c3]");
+    static_assert(sizeof...(Rest) > 0, "kiln: layer: no tensor among its arguments; expected at least one [layer_c3]");
     return tracer_of(rest...);
   }
 }
@@ -60,7 +60,8 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
 /// quantised.
 template <WeightType Weight, Dim... Extents>
 constexpr auto weight(const tensor auto &context, const char *leaf, const Initial &initial, Site site) {
-  static_assert(floating(Weight.element), "kiln: a layer requires weights of a floating-point type [layer_c5]");
+  static_assert(floating(Weight.element),
+                "kiln: layer: wrong element type of the weights; expected a floating-point one [layer_c5]");
   return parameter<Weight, Extents...>(context, leaf, initial, site);
 }
 } // namespace detail
@@ -73,10 +74,9 @@ public:
 
   /// Chosen if a name is passed to a layer that did not inherit the constructor.
   template <std::size_t Size> constexpr Layer(const char (&)[Size]) {
-    static_assert(
-        detail::never<Self, Layer<char[Size]>>,
-        "kiln: a layer: it has no constructor that takes its name; expected `using Layer::Layer;` in it, in a "
-        "template `using kiln::Layer<Self>::Layer;` [layer_c7]");
+    static_assert(detail::never<Self, Layer<char[Size]>>,
+                  "kiln: layer: it has no constructor that takes its name; expected `using Layer::Layer;` in it, in a "
+                  "template `using kiln::Layer<Self>::Layer;` [layer_c7]");
   }
 
   template <class... Arguments> constexpr auto operator()(const Arguments &...arguments) const {

@@ -177,11 +177,12 @@ template <class M, class Owner, class Result, class... Inputs>
 constexpr void trace_entry(Tracer &tracer, const M &model,
                            const EntryPoint<Result (Owner::*)(Inputs...) const> &point) {
   constexpr bool tensors_in = (tensor<std::remove_cvref_t<Inputs>> && ...), tensors_out = is_result<Result>;
-  static_assert(sizeof...(Inputs) > 0, "kiln: an entry requires at least one input [model_c7]");
-  static_assert(tensors_in, "kiln: an entry requires tensors as its parameters [model_c6]");
-  static_assert(tensors_out, "kiln: an entry requires tensors as its results [model_c8]");
-  static_assert(sizeof...(Inputs) <= Names::capacity, "kiln: an entry requires at most 16 inputs [model_c9]");
-  static_assert(result_count<Result> <= Names::capacity, "kiln: an entry requires at most 16 results [model_c13]");
+  static_assert(sizeof...(Inputs) > 0, "kiln: entry: no inputs; expected at least one [model_c7]");
+  static_assert(tensors_in, "kiln: entry: parameter is no tensor; expected tensors [model_c6]");
+  static_assert(tensors_out, "kiln: entry: result is no tensor; expected tensors [model_c8]");
+  static_assert(sizeof...(Inputs) <= Names::capacity, "kiln: entry: too many inputs; expected at most 16 [model_c9]");
+  static_assert(result_count<Result> <= Names::capacity,
+                "kiln: entry: too many results; expected at most 16 [model_c13]");
   constexpr bool named = sizeof...(Inputs) <= Names::capacity && result_count<Result> <= Names::capacity;
   if constexpr (sizeof...(Inputs) > 0 && named && tensors_in && tensors_out) {
     Entry entry;
@@ -261,7 +262,7 @@ concept has_mutable_members = std::is_trivially_destructible_v<M> && std::is_cop
 /// Fallback for an entry that is not a const member function.
 template <class M, class Function> constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
   static_assert(is_entry<Function>,
-                "kiln: an entry requires a const member function of the model that is no template [model_c10]");
+                "kiln: entry: no const member function; expected one of the model that is no template [model_c10]");
 }
 
 template <class M> constexpr void trace_all(Tracer &tracer) {
@@ -270,14 +271,14 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
     auto each = [&](const auto &...entries) { (trace_entry(tracer, model, entries), ...); };
     std::apply(each, M::entries());
   } else if constexpr (names_entries<M>) {
-    static_assert(never<M>, "kiln: a model: its entries cannot be called; expected a public function `static constexpr "
+    static_assert(never<M>, "kiln: model: its entries cannot be called; expected a public function `static constexpr "
                             "auto entries()` [model_c19]");
   } else {
-    static_assert(std::is_base_of_v<Model, M>, "kiln: a model requires kiln::Model as its base [model_c11]");
-    static_assert(has_forward<M> || !lacks_forward<M>, "kiln: a model requires a forward, or entries [model_c12]");
-    static_assert(has_forward<M> || !names_forward<M>,
-                  "kiln: a model: its forward cannot be taken; expected one public "
-                  "function that is no template, or entries [model_c18]");
+    static_assert(std::is_base_of_v<Model, M>, "kiln: model: wrong base class; expected kiln::Model [model_c11]");
+    static_assert(has_forward<M> || !lacks_forward<M>,
+                  "kiln: model: neither forward nor entries; expected one of them [model_c12]");
+    static_assert(has_forward<M> || !names_forward<M>, "kiln: model: its forward cannot be taken; expected one public "
+                                                       "function that is no template, or entries [model_c18]");
     if constexpr (std::is_base_of_v<Model, M> && has_forward<M>)
       trace_entry(tracer, model, entry("forward", &M::forward, M::inputs, M::outputs));
   }
@@ -343,9 +344,9 @@ struct Extent {
 };
 
 namespace error {
-[[noreturn]] inline void flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1(const char *,
-                                                                                              std::int64_t) {
-  throw std::invalid_argument("flops requires a value within bounds for every named extent [flops_c1]");
+[[noreturn]] inline void flops_value_missing_or_out_of_bounds_flops_c1(const char *, std::int64_t) {
+  throw std::invalid_argument(
+      "flops: value missing or out of bounds; expected one within the bounds of each named dimension [flops_c1]");
 }
 } // namespace error
 
@@ -424,7 +425,7 @@ private:
     for (const Extent &extent : extents)
       if (same_text(extent.name, symbol.name) && extent.value >= symbol.min && extent.value <= symbol.max)
         return extent.value;
-    error::flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1(symbol.name, symbol.max);
+    error::flops_value_missing_or_out_of_bounds_flops_c1(symbol.name, symbol.max);
   }
 
   const Graph &graph;

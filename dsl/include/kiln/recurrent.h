@@ -127,9 +127,10 @@ public:
 private:
   static constexpr int directions = Options.bidirectional ? 2 : 1;
   static constexpr std::int64_t passes = std::int64_t{Options.layers} * directions;
-  static_assert(Options.layers >= 1, "kiln: a recurrent layer requires at least one layer [recurrent_c4]");
+  static_assert(Options.layers >= 1, "kiln: recurrent layer: no layers; expected at least one [recurrent_c4]");
   static constexpr int most_layers = 64; // each is a separate loop, traced inside the template of the previous one
-  static_assert(Options.layers <= most_layers, "kiln: a recurrent layer requires at most 64 layers [recurrent_c6]");
+  static_assert(Options.layers <= most_layers,
+                "kiln: recurrent layer: too many layers; expected at most 64 [recurrent_c6]");
 
   /// The shape of the state of one pass.
   template <tensor X> static constexpr auto shape = detail::with_last(detail::without_axis(X::shape, 0), Hidden);

@@ -82,7 +82,7 @@ template <class X> constexpr Text described() {
   else if constexpr (requires { std::tuple_size<X>::value; })
     return text.put(static_cast<int>(std::tuple_size_v<X>)).put(" values");
   else if constexpr (std::is_same_v<X, Dim>)
-    return text.put("an extent");
+    return text.put("a dimension");
   else if constexpr (std::is_base_of_v<Named, X>)
     return text.put("a layer");
   else if constexpr (requires(const X &x) { x.causal; })
@@ -91,15 +91,15 @@ template <class X> constexpr Text described() {
     return text.put("a value of another type");
 }
 
-/// "RULE: got f32[4, 8] and a number", for arguments of these types.
+/// "RULE, got f32[4, 8] and a number [LABEL]", for arguments of these types.
 template <const char *const &Rule, class... Given> constexpr Text refusal_text() {
   Text text;
-  text.put(Rule).put(": got ");
+  text.put(Rule, rules::label_of(Rule)).put(rules::states_expected(Rule) ? ", got " : "; got ");
   if constexpr (sizeof...(Given) == 0)
     text.put("nothing");
   const char *separator = "";
   ((text.put(separator).put(described<Given>().data()), separator = " and "), ...);
-  return text;
+  return text.put(rules::label_of(Rule));
 }
 
 /// Stops the compilation with the rule and the argument types. The error's location is the call that led here.

@@ -72,7 +72,8 @@ template <Direction D = Direction::forward, class State, class Sequences, class 
 constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site site = Site::here()) {
   using detail::as_given, detail::as_tuple, detail::transformed, detail::typed;
   static_assert(detail::tensors<State> && detail::tensors<Sequences> && !std::is_same_v<Sequences, std::tuple<>>,
-                "kiln: scan requires tensors as its state and at least one sequence [scan_c3]");
+                "kiln: scan: no sequence, or a state that is no tensor; expected tensors as its state and at least one "
+                "sequence [scan_c3]");
   auto states = as_tuple(initial);
   auto sequences = as_tuple(xs);
   Tracer *tracer = std::get<0>(sequences).tracer;
@@ -93,8 +94,8 @@ constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site
   auto carried = transformed([](const auto &x) { return detail::state_argument(x); }, states);
   auto slices = transformed([](const auto &x) { return detail::slice_argument(x); }, sequences);
   auto stepped = step(as_given<State>(carried), as_given<Sequences>(slices));
-  static_assert(detail::is_pair<decltype(stepped)>, "kiln: scan requires a step that returns a std::pair of the next "
-                                                    "state and the outputs, tensors or tuples of them [scan_c4]");
+  static_assert(detail::is_pair<decltype(stepped)>, "kiln: scan: wrong result of the step; expected a std::pair of the "
+                                                    "next state and the outputs, tensors or tuples of them [scan_c4]");
   auto next = as_tuple(stepped.first);
   auto outputs = as_tuple(stepped.second);
   if constexpr (!std::is_same_v<decltype(next), decltype(carried)>)

@@ -15,7 +15,7 @@ public:
   constexpr explicit State(const char *name) : name(or_empty(name)) {}
 
   static constexpr Shape<sizeof...(Extents)> shape{{Extents...}};
-  static_assert(sizeof...(Extents) > 0, "kiln: a state requires at least one extent [state_c4]");
+  static_assert(sizeof...(Extents) > 0, "kiln: state: no dimensions; expected at least one [state_c4]");
 
   /// The value at the start of the call; `context` is any tensor of the trace.
   constexpr auto read(const tensor auto &context, Site site = Site::here()) const {

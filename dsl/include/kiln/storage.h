@@ -66,12 +66,13 @@ constexpr bool is_known(const Storage &storage) {
 namespace detail {
 template <ElementType E> constexpr Storage storage_as() {
   static_assert(E == ElementType::f32 || E == ElementType::f16 || E == ElementType::bf16,
-                "kiln: stored requires f32, f16 or bf16; in whole numbers a weight is stored as kiln::int8 or "
-                "kiln::int4 [storage_c1]");
+                "kiln: stored: unsupported element type; expected f32, f16 or bf16, or kiln::int8 or kiln::int4 "
+                "instead for integers [storage_c1]");
   return Storage(E);
 }
 template <int Group, bool HasZero> constexpr Storage storage_in_groups() {
-  static_assert(Group == 32 || Group == 64 || Group == 128, "kiln: int4 requires groups of 32, 64 or 128 [storage_c2]");
+  static_assert(Group == 32 || Group == 64 || Group == 128,
+                "kiln: int4: unsupported size of the groups; expected 32, 64 or 128 [storage_c2]");
   return Storage(ElementType::i4, Group, HasZero);
 }
 } // namespace detail

@@ -74,7 +74,7 @@ template <ElementType E, Dim... Ds> struct Tensor {
 
   // C++ syntax that a trace cannot support: `if (x)`, `!x`, `x && y`, `x ? a : b`, and `x[0]`.
   template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
-    static_assert(detail::never<Bool>, "kiln: a condition: a tensor has no value while the model is traced; expected "
+    static_assert(detail::never<Bool>, "kiln: condition: a tensor has no value while the model is traced; expected "
                                        "kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]");
     return false;
   }

@@ -18,6 +18,12 @@ public:
       put_char(*text);
     return *this;
   }
+  /// Prints the characters of [text, end).
+  constexpr Text &put(const char *text, const char *end) {
+    for (; text != end; ++text)
+      put_char(*text);
+    return *this;
+  }
   constexpr Text &put(std::int64_t number) {
     char digits[20];
     int count = 0;

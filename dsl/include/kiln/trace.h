@@ -75,20 +75,20 @@ public:
   constexpr void at_none() { site = {}; }
   constexpr Site where() const { return site; }
 
-  /// Records the first mistake: "h.{}.attn: RULE: got GOT, expected EXPECTED (gpt2.h:31)".
+  /// Records the first mistake: "h.{}.attn: RULE; expected EXPECTED, got GOT [LABEL] (gpt2.h:31)".
   template <class Got, class Expected> constexpr void fail(const char *rule, const Got &got, const Expected &expected) {
     if (!message.empty())
       return;
     begin(rule);
-    message.put(": got ").put(got).put(", expected ").put(expected);
-    end();
+    message.put("; expected ").put(expected).put(", got ").put(got);
+    end(rule);
   }
   template <class Got> constexpr void fail(const char *rule, const Got &got) {
     if (!message.empty())
       return;
     begin(rule);
-    message.put(": got ").put(got);
-    end();
+    message.put(rules::states_expected(rule) ? ", got " : "; got ").put(got);
+    end(rule);
   }
 
   /// Appends a node to the current region and returns its number.
@@ -422,9 +422,10 @@ private:
 
   constexpr void begin(const char *rule) {
     put_path(message, scope);
-    message.put(message.empty() ? "forward: " : ": ").put(rule);
+    message.put(message.empty() ? "forward: " : ": ").put(rule, rules::label_of(rule));
   }
-  constexpr void end() {
+  constexpr void end(const char *rule) {
+    message.put(rules::label_of(rule));
     if (site.line == 0)
       return;
     const char *base = site.file;

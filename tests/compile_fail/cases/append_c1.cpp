@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of another width.
-// expect: forward: append requires rows of the state's element type and shape [append_c1]: got f32[tokens 1..64, 8], expected f32[tokens 1..64, 4] (append_c1.cpp:8)
+// expect: forward: append: wrong element type or shape of the rows; expected f32[tokens 1..64, 4], got f32[tokens 1..64, 8] [append_c1] (append_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A context that may be shorter than what is appended.
-// expect: forward: append requires a result of at least as many rows as are appended [append_c2]: got source 1..128, expected tokens 1..64 (append_c2.cpp:8)
+// expect: forward: append: result has fewer rows than are appended; expected tokens 1..64, got source 1..128 [append_c2] (append_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A context that may be longer than the state.
-// expect: forward: a state requires room for the rows of its value [append_c3]: got tokens 1..64, expected 32 (append_c3.cpp:8)
+// expect: forward: state: rows of its value do not fit; expected 32, got tokens 1..64 [append_c3] (append_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A width that the heads do not divide.
-// expect: self_attn: attention requires the query width to be a multiple of the heads [attention_c1]: got 8, expected a multiple of 3 (attention_c1.cpp:9)
+// expect: self_attn: attention: query width is not divisible by the heads; expected a multiple of 3, got 8 [attention_c1] (attention_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

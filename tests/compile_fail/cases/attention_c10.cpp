@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Causal with fewer keys than queries.
-// expect: forward: causal attention requires at least as many keys as queries [attention_c10]: got source 1..128, expected tokens 1..64 (attention_c10.cpp:8)
+// expect: forward: causal attention: fewer keys than queries; expected tokens 1..64, got source 1..128 [attention_c10] (attention_c10.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A negative scale.
-// expect: forward: attention requires a scale above 0 [attention_c11]: got -0.500000 (attention_c11.cpp:8)
+// expect: forward: attention: scale is not positive; expected one above 0, got -0.500000 [attention_c11] (attention_c11.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Integers.
-// expect: forward: attention requires queries, keys and values of one floating-point type [attention_c12]: got i32[tokens 1..64, 8] and i32[tokens 1..64, 8] and i32[tokens 1..64, 8] (attention_c12.cpp:8)
+// expect: forward: attention: wrong element types; expected one floating-point type for queries, keys and values, got i32[tokens 1..64, 8] and i32[tokens 1..64, 8] and i32[tokens 1..64, 8] [attention_c12] (attention_c12.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two masks.
-// expect: kiln: attention requires at most one mask [attention_c13]
+// expect: kiln: attention: several masks; expected at most one [attention_c13]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

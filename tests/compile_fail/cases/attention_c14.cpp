@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two tensors of lengths.
-// expect: kiln: attention requires at most one tensor of lengths [attention_c14]
+// expect: kiln: attention: several tensors of lengths; expected at most one [attention_c14]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No head.
-// expect: kiln: attention requires at least one head [attention_c15]
+// expect: kiln: attention: no heads; expected at least one [attention_c15]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Heads of keys that do not divide the heads.
-// expect: forward: attention requires a number of heads that is a multiple of that of keys and values [attention_c16]: got 4, expected a multiple of 3 (attention_c16.cpp:8)
+// expect: forward: attention: number of heads is not divisible by that of keys and values; expected a multiple of 3, got 4 [attention_c16] (attention_c16.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keys of another width.
-// expect: forward: attention requires heads of keys as wide as those of queries [attention_c2]: got 4, expected 8 (attention_c2.cpp:8)
+// expect: forward: attention: wrong width of the keys; expected 8, got 4 [attention_c2] (attention_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

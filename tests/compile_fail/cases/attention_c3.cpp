@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values that the heads do not divide.
-// expect: forward: attention requires the value width to be a multiple of the heads [attention_c3]: got 7, expected a multiple of 2 (attention_c3.cpp:8)
+// expect: forward: attention: value width is not divisible by the heads; expected a multiple of 2, got 7 [attention_c3] (attention_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More values than keys.
-// expect: forward: attention requires as many values as keys [attention_c4]: got source 1..128, expected tokens 1..64 (attention_c4.cpp:8)
+// expect: forward: attention: wrong number of values; expected tokens 1..64, got source 1..128 [attention_c4] (attention_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

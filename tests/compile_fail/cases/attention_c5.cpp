@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A batch on one side only.
-// expect: forward: attention requires queries, keys and values with the same leading extents [attention_c5]: got f32[batch 1..8, tokens 1..64, 8] and f32[tokens 1..64, 8] and f32[tokens 1..64, 8] (attention_c5.cpp:8)
+// expect: forward: attention: different leading dimensions; expected the same for queries, keys and values, got f32[batch 1..8, tokens 1..64, 8] and f32[tokens 1..64, 8] and f32[tokens 1..64, 8] [attention_c5] (attention_c5.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

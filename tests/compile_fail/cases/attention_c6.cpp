@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A vector.
-// expect: forward: attention requires queries, keys and values of rank 2 or more [attention_c6]: got f32[8] and f32[8] and f32[8] (attention_c6.cpp:8)
+// expect: forward: attention: rank too small; expected 2 or more for queries, keys and values, got f32[8] and f32[8] and f32[8] [attention_c6] (attention_c6.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

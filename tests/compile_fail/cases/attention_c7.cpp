@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A mask of the wrong extents.
-// expect: forward: attention requires a mask that broadcasts to [..., queries, keys] [attention_c7]: got [tokens 1..64, 5], expected [tokens 1..64, tokens 1..64] (attention_c7.cpp:8)
+// expect: forward: attention: mask does not broadcast to [..., queries, keys]; expected [tokens 1..64, tokens 1..64], got [tokens 1..64, 5] [attention_c7] (attention_c7.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A boolean mask.
-// expect: forward: attention requires a mask of the queries' element type [attention_c8]: got boolean, expected f32 (attention_c8.cpp:8)
+// expect: forward: attention: wrong element type of the mask; expected f32, got boolean [attention_c8] (attention_c8.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

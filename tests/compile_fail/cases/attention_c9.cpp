@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One length for every token.
-// expect: forward: attention requires i32 lengths of the queries' leading extents [attention_c9]: got i32[tokens 1..64], expected i32[batch 1..8] (attention_c9.cpp:8)
+// expect: forward: attention: wrong type or shape of the lengths; expected i32[batch 1..8], got i32[tokens 1..64] [attention_c9] (attention_c9.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How many sequences a call takes, at most, is out of bounds.
-// expect: a batched entry requires 1 to 256 sequences [batch_c1]: got 257
+// expect: batched entry: number of sequences out of range; expected 1 to 256, got 257 [batch_c1]
 #include "case.h"
 using namespace kiln;
 

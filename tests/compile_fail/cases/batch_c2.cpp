@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two entries of one model take different numbers of sequences.
-// expect: the batched entries of a model require one number of sequences [batch_c2]: got 8, expected 32
+// expect: batched entries: different numbers of sequences; expected 32, got 8 [batch_c2]
 #include "case.h"
 using namespace kiln;
 

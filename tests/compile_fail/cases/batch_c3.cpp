@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A result has no rows that could lie behind those of another sequence.
-// expect: a batched entry requires inputs and results whose first extent is fixed or a named one [batch_c3]: got 2*tokens 2..128
+// expect: batched entry: wrong first dimension of an input or result; expected a static or a named one, got 2*tokens 2..128 [batch_c3]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sequences have rows of two kinds.
-// expect: the batched entries of a model require one named extent as the first of inputs and results [batch_c4]: got tokens 1..64, expected source
+// expect: batched entries: different first dimensions of inputs and results; expected source, got tokens 1..64 [batch_c4]
 #include "case.h"
 using namespace kiln;
 

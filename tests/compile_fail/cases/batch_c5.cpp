@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent has the name of the one that counts the rows of all sequences.
-// expect: a model with batched entries requires other names than rows and sequences for its extents [batch_c5]: got rows
+// expect: batched entry: reserved name of a dimension; expected another than rows and sequences, got rows [batch_c5]
 #include "case.h"
 using namespace kiln;
 

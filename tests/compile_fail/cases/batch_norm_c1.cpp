@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Eight channels for four.
-// expect: norm: batch_norm requires an input whose last extent is its width [batch_norm_c1]: got 8, expected 4 (batch_norm_c1.cpp:9)
+// expect: norm: batch_norm: wrong input width; expected 4, got 8 [batch_norm_c1] (batch_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

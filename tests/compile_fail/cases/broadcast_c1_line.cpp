@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An operator has a line of its own.
-// expect: forward: an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got f32[tokens 1..64, 8] and f32[tokens 1..64, 4] (broadcast_c1_line.cpp:11)
+// expect: forward: elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got f32[tokens 1..64, 8] and f32[tokens 1..64, 4] [broadcast_c1] (broadcast_c1_line.cpp:11)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two element types.
-// expect: forward: an elementwise operation requires operands of one element type [broadcast_c2]: got f32[tokens 1..64] and i32[tokens 1..64]
+// expect: forward: elementwise operation: different element types; expected one, got f32[tokens 1..64] and i32[tokens 1..64] [broadcast_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A sum of what is true.
-// expect: forward: arithmetic and comparison require numbers [broadcast_c3]: got boolean[tokens 1..64] and boolean[tokens 1..64]
+// expect: forward: arithmetic or comparison: boolean operand; expected numbers, got boolean[tokens 1..64] and boolean[tokens 1..64] [broadcast_c3]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent as a number.
-// expect: an elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values [broadcast_c4]: got f32[tokens 1..64, 8] and an extent
+// expect: elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values, got f32[tokens 1..64, 8] and a dimension [broadcast_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

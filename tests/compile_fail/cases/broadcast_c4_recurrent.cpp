@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All that a recurrent layer gives.
-// expect: an elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values [broadcast_c4]: got f32[tokens 1..64, 8] and the outputs and the last state of a recurrent layer
+// expect: elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values, got f32[tokens 1..64, 8] and the outputs and the last state of a recurrent layer [broadcast_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

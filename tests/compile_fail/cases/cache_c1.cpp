@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No cache has groups.
-// expect: kiln: a cache requires f32, f16, bf16 or int8 [cache_c1]
+// expect: kiln: cache: unsupported element type; expected f32, f16, bf16 or int8 [cache_c1]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Three heads in a width of eight.
-// expect: kiln: a cache of int8 requires heads that divide the width [cache_c2]
+// expect: kiln: cache of int8: width is not divisible by the heads; expected heads that divide it [cache_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

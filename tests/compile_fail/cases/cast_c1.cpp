@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // To a boolean.
-// expect: forward: cast requires a result of f32, f16, bf16, i32 or i8 [cast_c1]: got boolean (cast_c1.cpp:8)
+// expect: forward: cast: unsupported result type; expected f32, f16, bf16, i32 or i8, got boolean [cast_c1] (cast_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bounds the other way round.
-// expect: forward: clamp requires bounds in their order [clamp_c1]: got 2.000000, expected 1.000000 (clamp_c1.cpp:8)
+// expect: forward: clamp: lower bound above the upper one; expected 1.000000, got 2.000000 [clamp_c1] (clamp_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

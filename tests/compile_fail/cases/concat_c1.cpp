@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two ranks.
-// expect: forward: concat requires operands of one element type and rank [concat_c1]: got f32[tokens 1..64, 8] and f32[tokens 1..64]
+// expect: forward: concat: different element types or ranks; expected one of each, got f32[tokens 1..64, 8] and f32[tokens 1..64] [concat_c1]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

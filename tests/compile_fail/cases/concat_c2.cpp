@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Other extents that differ.
-// expect: forward: concat requires equal extents beside its axis [concat_c2]: got f32[tokens 1..64, 8] and f32[source 1..128, 8]
+// expect: forward: concat: different dimensions on other axes; expected equal ones, got f32[tokens 1..64, 8] and f32[source 1..128, 8] [concat_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An axis beyond the rank.
-// expect: forward: concat requires an axis within the rank [concat_c3]: got axis 2 of f32[tokens 1..64, 8]
+// expect: forward: concat: axis out of range; expected one within the rank, got axis 2 of f32[tokens 1..64, 8] [concat_c3]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

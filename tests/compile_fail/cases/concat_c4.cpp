@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two run-time extents that have no sum.
-// expect: forward: concat requires extents that have a sum along its axis [concat_c4]: got f32[2, 8] and f32[tokens 1..64, 8] and f32[source 1..128, 8]
+// expect: forward: concat: dimensions of the axis have no sum; expected offset + factor * s0 * s1, got f32[2, 8] and f32[tokens 1..64, 8] and f32[source 1..128, 8] [concat_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

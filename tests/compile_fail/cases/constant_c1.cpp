@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Too few values.
-// expect: forward: constant requires as many values as its shape has elements [constant_c1]: got 3, expected 8 (constant_c1.cpp:8)
+// expect: forward: constant: wrong number of values; expected 8, got 3 [constant_c1] (constant_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Half a row of whole numbers.
-// expect: forward: constant requires values that its element type holds [constant_c2]: got 0.500000, expected i32 (constant_c2.cpp:8)
+// expect: forward: constant: value does not fit the element type; expected i32, got 0.500000 [constant_c2] (constant_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weight of an image.
-// expect: forward: conv1d requires a signal [..., steps, channels] and a weight [outputs, channels / groups, kernel] [conv1d_c1]: got f32[tokens 1..64, 6] and f32[6, 6, 1, 3] (conv1d_c1.cpp:8)
+// expect: forward: conv1d: wrong rank of the signal or the weight; expected [..., steps, channels] and [outputs, channels / groups, kernel], got f32[tokens 1..64, 6] and f32[6, 6, 1, 3] [conv1d_c1] (conv1d_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

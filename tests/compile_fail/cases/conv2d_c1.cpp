@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An image without channels.
-// expect: forward: conv2d requires an image [..., height, width, channels] of rank 3 or more [conv2d_c1]: got f32[8, 8] (conv2d_c1.cpp:8)
+// expect: forward: conv2d: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[8, 8] [conv2d_c1] (conv2d_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

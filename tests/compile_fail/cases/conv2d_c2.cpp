@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A weight of rank 2.
-// expect: forward: conv2d requires a weight [outputs, channels / groups, kernel height, kernel width] of fixed extents [conv2d_c2]: got f32[4, 3] (conv2d_c2.cpp:8)
+// expect: forward: conv2d: invalid weight; expected [outputs, channels / groups, kernel height, kernel width] of static dimensions, got f32[4, 3] [conv2d_c2] (conv2d_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Channels first.
-// expect: forward: conv2d requires as many channels as the weight's, times the groups [conv2d_c3]: got 8, expected 3 (conv2d_c3.cpp:8)
+// expect: forward: conv2d: wrong number of channels; expected 3, got 8 [conv2d_c3] (conv2d_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two groups of five outputs.
-// expect: forward: conv2d requires outputs that are a multiple of the groups [conv2d_c4]: got 5, expected a multiple of 2 (conv2d_c4.cpp:9)
+// expect: forward: conv2d: outputs are not divisible by the groups; expected a multiple of 2, got 5 [conv2d_c4] (conv2d_c4.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

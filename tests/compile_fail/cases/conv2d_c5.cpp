@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bias of the channels.
-// expect: forward: conv2d requires a bias of shape [outputs] [conv2d_c5]: got [3], expected [4] (conv2d_c5.cpp:9)
+// expect: forward: conv2d: wrong bias shape; expected [4], got [3] [conv2d_c5] (conv2d_c5.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

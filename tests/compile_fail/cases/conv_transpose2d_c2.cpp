@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An output padding of a whole stride.
-// expect: forward: conv_transpose2d requires a padding below the dilated kernel and an output padding below the stride [conv_transpose2d_c2]: got f32[4, 4, 6] and f32[6, 8, 3, 3] (conv_transpose2d_c2.cpp:9)
+// expect: forward: conv_transpose2d: padding too large; expected a padding below the dilated kernel and an output padding below the stride, got f32[4, 4, 6] and f32[6, 8, 3, 3] [conv_transpose2d_c2] (conv_transpose2d_c2.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

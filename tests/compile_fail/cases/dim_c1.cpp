@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A name too long.
-// expect: kiln: a dimension's name requires 1 to 23 characters [dim_c1]
+// expect: kiln: dimension: name too short or too long; expected 1 to 23 characters [dim_c1]
 #include "case.h"
 using namespace kiln;
 constexpr Dim long_name{"a_name_of_24_characters_", 1, 2};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bounds the wrong way round.
-// expect: forward: a dimension requires bounds 1 <= min <= max [dim_c2]: got rows 8..1
+// expect: forward: dimension: bounds out of order; expected 1 <= min <= max, got rows 8..1 [dim_c2]
 #include "case.h"
 using namespace kiln;
 constexpr Dim wrong{"rows", 8, 1};

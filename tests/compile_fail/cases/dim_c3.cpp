@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A product of three run-time extents.
-// expect: forward: a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]: got batch and source (dim_c3.cpp:8)
+// expect: forward: product of dimensions: unsupported form; expected offset + factor * s0 * s1, got batch and source [dim_c3] (dim_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A sum of two run-time extents.
-// expect: forward: a sum of dimensions requires the form offset + factor * s0 * s1 [dim_c4]: got tokens and source (dim_c4.cpp:8)
+// expect: forward: sum of dimensions: unsupported form; expected offset + factor * s0 * s1, got tokens and source [dim_c4] (dim_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

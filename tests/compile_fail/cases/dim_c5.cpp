@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One name with two bounds.
-// expect: forward: a named dimension requires the same bounds everywhere in a model [dim_c5]: got tokens 1..32, expected tokens 1..64
+// expect: forward: dimension: other bounds than before; expected tokens 1..64, got tokens 1..32 [dim_c5]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The least of an extent is no named one.
-// expect: forward: a dimension requires a named extent within its bounds as the least [dim_c6]: got context 2..128
+// expect: forward: dimension: invalid least value; expected a named dimension within its bounds, got context 2..128 [dim_c6]
 #include "case.h"
 using namespace kiln;
 constexpr Dim wrong{"context", T + 1, 128};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No tensor has the extent that is the least of another.
-// expect: forward: a dimension requires a named extent within its bounds as the least [dim_c6]: got context from tokens
+// expect: forward: dimension: invalid least value; expected a named dimension within its bounds, got context from tokens [dim_c6]
 #include "case.h"
 using namespace kiln;
 constexpr Dim context{"context", T, 128};

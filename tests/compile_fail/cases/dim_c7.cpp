@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent beyond 32 bits.
-// expect: forward: a dimension requires extents of at most 2147483647 [dim_c7]: got 4294967296
+// expect: forward: dimension: too large; expected at most 2147483647, got 4294967296 [dim_c7]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

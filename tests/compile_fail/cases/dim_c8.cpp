@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent that no C function can have as a parameter.
-// expect: forward: a dimension requires a name that is an identifier in C and C++ [dim_c8]: got my rows
+// expect: forward: dimension: invalid name; expected an identifier in C and C++, got my rows [dim_c8]
 #include "case.h"
 using namespace kiln;
 constexpr Dim rows{"my rows", 1, 8};

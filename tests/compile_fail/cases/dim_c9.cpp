@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A slice of a run-time extent that nothing states.
-// expect: forward: a named extent requires an input or a state that has it [dim_c9]: got rows (dim_c9.cpp:9)
+// expect: forward: named dimension: in no input or state; expected one that has it, got rows [dim_c9] (dim_c9.cpp:9)
 #include "case.h"
 using namespace kiln;
 constexpr Dim rows{"rows", 1, 8};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A probability of 1.
-// expect: forward: dropout requires a probability in [0, 1) [dropout_c1]: got 1.000000 (dropout_c1.cpp:8)
+// expect: forward: dropout: probability out of range; expected one in [0, 1), got 1.000000 [dropout_c1] (dropout_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Indices of the wrong type.
-// expect: table: embedding requires i32 indices [embedding_c1]: got f32[tokens 1..64, 8] (embedding_c1.cpp:9)
+// expect: table: embedding: wrong type of the indices; expected i32, got f32[tokens 1..64, 8] [embedding_c1] (embedding_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

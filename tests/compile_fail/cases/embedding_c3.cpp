@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fewer rows than positions.
-// expect: wpe: embedding requires a row for every position [embedding_c3]: got 32, expected tokens 1..64 (embedding_c3.cpp:9)
+// expect: wpe: embedding: too few rows for the positions; expected tokens 1..64, got 32 [embedding_c3] (embedding_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table of whole numbers.
-// expect: forward: embedding requires a floating-point table [embedding_c4]: got i32[50, 8] (embedding_c4.cpp:8)
+// expect: forward: embedding: wrong element type of the table; expected a floating-point one, got i32[50, 8] [embedding_c4] (embedding_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent that is not 1.
-// expect: forward: expand requires extents that broadcast to the result's [expand_c1]: got [4], expected [tokens 1..64, 8] (expand_c1.cpp:8)
+// expect: forward: expand: shape does not broadcast to the result's; expected [tokens 1..64, 8], got [4] [expand_c1] (expand_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

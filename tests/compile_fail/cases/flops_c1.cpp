@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An extent beyond its bound.
-// expect: flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1
+// expect: flops_value_missing_or_out_of_bounds_flops_c1
 #include "case.h"
 using namespace kiln;
 struct M : Model {

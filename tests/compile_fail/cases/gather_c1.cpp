@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Indices of the wrong type.
-// expect: forward: gather requires i32 indices [gather_c1]: got f32[3] (gather_c1.cpp:8)
+// expect: forward: gather: wrong type of the indices; expected i32, got f32[3] [gather_c1] (gather_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

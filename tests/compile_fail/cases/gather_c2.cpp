@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An axis beyond the rank.
-// expect: forward: gather requires an axis within the rank [gather_c2]: got axis 5 of f32[tokens 1..64, 8] (gather_c2.cpp:8)
+// expect: forward: gather: axis out of range; expected one within the rank, got axis 5 of f32[tokens 1..64, 8] [gather_c2] (gather_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

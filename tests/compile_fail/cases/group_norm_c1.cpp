@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Groups that do not cut the channels.
-// expect: forward: group_norm requires an image [..., height, width, channels] whose channels the groups cut evenly [group_norm_c1]: got f32[4, 4, 6], expected 4 groups of channels (group_norm_c1.cpp:8)
+// expect: forward: group_norm: wrong rank of the image, or channels that the groups do not divide; expected 4 groups of channels, got f32[4, 4, 6] [group_norm_c1] (group_norm_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

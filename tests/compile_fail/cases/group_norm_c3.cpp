@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A weight of another width.
-// expect: forward: group_norm requires a weight and a bias of [channels] [group_norm_c3]: got f32[3] and f32[3], expected [6] (group_norm_c3.cpp:8)
+// expect: forward: group_norm: wrong shape of the weight or the bias; expected [6], got f32[3] and f32[3] [group_norm_c3] (group_norm_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

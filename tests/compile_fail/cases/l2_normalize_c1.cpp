@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No epsilon.
-// expect: forward: l2_normalize requires an epsilon above 0 [l2_normalize_c1]: got 0.000000 (l2_normalize_c1.cpp:8)
+// expect: forward: l2_normalize: epsilon is not positive; expected one above 0, got 0.000000 [l2_normalize_c1] (l2_normalize_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

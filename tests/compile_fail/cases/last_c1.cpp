@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No such axis.
-// expect: forward: last requires an axis within the rank [last_c1]: got axis 2 of f32[tokens 1..64, 8] (last_c1.cpp:8)
+// expect: forward: last: axis out of range; expected one within the rank, got axis 2 of f32[tokens 1..64, 8] [last_c1] (last_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

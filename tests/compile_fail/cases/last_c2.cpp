@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More than there may be.
-// expect: forward: last requires at most as many elements as the operand has [last_c2]: got 2, expected tokens 1..64 (last_c2.cpp:8)
+// expect: forward: last: more elements than the operand has; expected tokens 1..64, got 2 [last_c2] (last_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

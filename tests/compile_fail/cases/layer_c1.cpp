@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two layers of one name.
-// expect: forward: layers of one owner require different names [layer_c1]: got fc (layer_c1.cpp:9)
+// expect: forward: layer: name is used twice; expected different names in one owner, got fc [layer_c1] (layer_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

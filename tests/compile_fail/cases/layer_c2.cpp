@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer without a name.
-// expect: forward: a layer requires a name [layer_c2]: got an empty one
+// expect: forward: layer: missing name; expected a non-empty one, got an empty one [layer_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

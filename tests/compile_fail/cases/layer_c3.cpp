@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer called without a tensor.
-// expect: kiln: a layer requires a tensor among its arguments [layer_c3]
+// expect: kiln: layer: no tensor among its arguments; expected at least one [layer_c3]
 #include "case.h"
 using namespace kiln;
 struct Odd : Layer<Odd> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A name that ends a string of the generated header.
-// expect: forward: names of layers, parameters and states require printable ASCII without quotes, backslashes and braces [layer_c4]: got others
+// expect: forward: layer, parameter or state: invalid character in the name; expected printable ASCII without quotes, backslashes and braces, got others [layer_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer whose weights are whole numbers.
-// expect: kiln: a layer requires weights of a floating-point type [layer_c5]
+// expect: kiln: layer: wrong element type of the weights; expected a floating-point one [layer_c5]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A block hands the type of its weights on to its layers.
-// expect: kiln: a layer requires weights of a floating-point type [layer_c5]
+// expect: kiln: layer: wrong element type of the weights; expected a floating-point one [layer_c5]
 #include "case.h"
 using namespace kiln;
 

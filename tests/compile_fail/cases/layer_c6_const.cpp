@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A forward that may change its layer.
-// expect: a layer: its forward cannot be called with these arguments; expected a public const one that takes them [layer_c6]: got f32[tokens 1..64, 8]
+// expect: layer: its forward cannot be called with these arguments; expected a public const one that takes them, got f32[tokens 1..64, 8] [layer_c6]
 #include "case.h"
 using namespace kiln;
 struct Block : Layer<Block> {

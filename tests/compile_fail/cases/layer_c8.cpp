@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Arguments in the opposite order.
-// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got options of attention and f32[tokens 1..64, 8]
+// expect: layer: it cannot be called with these arguments; expected tensors, then options, got options of attention and f32[tokens 1..64, 8] [layer_c8]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer in place of its result.
-// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got a layer
+// expect: layer: it cannot be called with these arguments; expected tensors, then options, got a layer [layer_c8]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

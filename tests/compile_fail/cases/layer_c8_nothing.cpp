@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nothing.
-// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got nothing
+// expect: layer: it cannot be called with these arguments; expected tensors, then options, got nothing [layer_c8]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All that a recurrent layer gives, in place of its outputs.
-// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got the outputs and the last state of a recurrent layer
+// expect: layer: it cannot be called with these arguments; expected tensors, then options, got the outputs and the last state of a recurrent layer [layer_c8]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stack of a pair.
-// expect: a layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]: got 2 values
+// expect: layer: it cannot be called with these arguments; expected tensors, then options, got 2 values [layer_c8]
 #include "case.h"
 using namespace kiln;
 struct Block {

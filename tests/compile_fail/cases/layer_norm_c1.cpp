@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Another width.
-// expect: ln_f: layer_norm requires the input width to equal the weight's [layer_norm_c1]: got 512, expected 768 (layer_norm_c1.cpp:9)
+// expect: ln_f: layer_norm: wrong input width; expected 768, got 512 [layer_norm_c1] (layer_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fewer channels than are merged.
-// expect: part.norm: layer_norm requires the input width to equal the weight's [layer_norm_c1]: got 28, expected 32 (layer_norm_c1_patch_merging.cpp:10)
+// expect: part.norm: layer_norm: wrong input width; expected 32, got 28 [layer_norm_c1] (layer_norm_c1_patch_merging.cpp:10)
 #include "case.h"
 #include "kiln/windows.h"
 using namespace kiln;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bias of another width.
-// expect: forward: layer_norm requires a bias of the weight's shape [layer_norm_c2]: got [4], expected [8] (layer_norm_c2.cpp:9)
+// expect: forward: layer_norm: wrong bias shape; expected [8], got [4] [layer_norm_c2] (layer_norm_c2.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No epsilon.
-// expect: norm: layer_norm requires an epsilon above 0 [layer_norm_c3]: got 0.000000 (layer_norm_c3.cpp:9)
+// expect: norm: layer_norm: epsilon is not positive; expected one above 0, got 0.000000 [layer_norm_c3] (layer_norm_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer gets another width than its own.
-// expect: h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768 (linear_c1.cpp:9)
+// expect: h.{}.mlp.c_fc: linear: wrong input width; expected 768, got 512 [linear_c1] (linear_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct Block {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A scalar.
-// expect: forward: linear requires an input of rank 1 or more [linear_c2]: got f32[] (linear_c2.cpp:8)
+// expect: forward: linear: input without dimensions; expected rank 1 or more, got f32[] [linear_c2] (linear_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

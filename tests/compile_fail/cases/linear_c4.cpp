@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bias of the input's width.
-// expect: forward: linear requires a bias of shape [output width] [linear_c4]: got [8], expected [4] (linear_c4.cpp:9)
+// expect: forward: linear: wrong bias shape; expected [4], got [8] [linear_c4] (linear_c4.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

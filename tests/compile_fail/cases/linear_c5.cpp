@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Integers.
-// expect: fc: linear requires operands of one floating-point type [linear_c5]: got i32[tokens 1..64, 8] and f32[8] (linear_c5.cpp:9)
+// expect: fc: linear: wrong element types; expected one floating-point type, got i32[tokens 1..64, 8] and f32[8] [linear_c5] (linear_c5.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

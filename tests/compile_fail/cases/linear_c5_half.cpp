@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer of half precision after one of f32: nothing is rounded that no cast says.
-// expect: fc: linear requires operands of one floating-point type [linear_c5]: got f32[tokens 1..64, 8] and bf16[16] (linear_c5_half.cpp:10)
+// expect: fc: linear: wrong element types; expected one floating-point type, got f32[tokens 1..64, 8] and bf16[16] [linear_c5] (linear_c5_half.cpp:10)
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An embedding of another width.
-// expect: forward: logits requires the input width to equal the embedding's [logits_c1]: got 8, expected 4 (logits_c1.cpp:9)
+// expect: forward: logits: wrong input width; expected 4, got 8 [logits_c1] (logits_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

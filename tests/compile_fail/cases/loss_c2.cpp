@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All of the target is spread.
-// expect: cross_entropy requires a label smoothing in [0, 1) [loss_c2]: got 1.000000 (loss_c2.cpp:10)
+// expect: cross_entropy: label smoothing out of range; expected one in [0, 1), got 1.000000 [loss_c2] (loss_c2.cpp:10)
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inner extents that differ.
-// expect: forward: matmul requires the inner extents to be equal [matmul_c1]: got 8, expected 6 (matmul_c1.cpp:8)
+// expect: forward: matmul: wrong inner dimension; expected 6, got 8 [matmul_c1] (matmul_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A vector.
-// expect: forward: matmul requires operands of rank 2 or more [matmul_c2]: got f32[tokens 1..64, 8] and f32[8] (matmul_c2.cpp:8)
+// expect: forward: matmul: rank too small; expected 2 or more, got f32[tokens 1..64, 8] and f32[8] [matmul_c2] (matmul_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

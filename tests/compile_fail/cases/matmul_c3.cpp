@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches that differ.
-// expect: forward: matmul requires leading extents that are equal or 1 [matmul_c3]: got f32[2, tokens 1..64, 8] and f32[3, 8, 4] (matmul_c3.cpp:8)
+// expect: forward: matmul: leading dimensions do not broadcast; expected equal ones or 1, got f32[2, tokens 1..64, 8] and f32[3, 8, 4] [matmul_c3] (matmul_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two element types.
-// expect: forward: matmul requires operands of one floating-point type [matmul_c4]: got f32[tokens 1..64, 8] and f16[8, 4] (matmul_c4.cpp:8)
+// expect: forward: matmul: wrong element types; expected one floating-point type, got f32[tokens 1..64, 8] and f16[8, 4] [matmul_c4] (matmul_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

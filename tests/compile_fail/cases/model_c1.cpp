@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More names than inputs.
-// expect: forward: an entry requires as many input names as inputs, or none [model_c1]: got 2, expected 1 (model_c1.cpp:9)
+// expect: forward: entry: wrong number of input names; expected 1, got 2 [model_c1] (model_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A forward that is not const.
-// expect: kiln: an entry requires a const member function of the model that is no template [model_c10]
+// expect: kiln: entry: no const member function; expected one of the model that is no template [model_c10]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

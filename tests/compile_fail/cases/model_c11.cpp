@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model of no base.
-// expect: kiln: a model requires kiln::Model as its base [model_c11]
+// expect: kiln: model: wrong base class; expected kiln::Model [model_c11]
 #include "case.h"
 using namespace kiln;
 struct M {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A model whose function has another name.
-// expect: kiln: a model requires a forward, or entries [model_c12]
+// expect: kiln: model: neither forward nor entries; expected one of them [model_c12]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

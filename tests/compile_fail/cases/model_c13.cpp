@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More results than an entry has names for.
-// expect: kiln: an entry requires at most 16 results [model_c13]
+// expect: kiln: entry: too many results; expected at most 16 [model_c13]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A pattern of variables that no weight's name matches.
-// expect: variables require patterns that match a parameter each [model_c14]: got head.*; nearest: fc.
+// expect: variables: pattern matches no parameter; expected a parameter for each pattern, got head.*; nearest: fc.weight [model_c14]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

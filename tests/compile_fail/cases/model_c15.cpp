@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More patterns than a list of names holds.
-// expect: variables require at most 16 patterns [model_c15]: got 17
+// expect: variables: too many patterns; expected at most 16, got 17 [model_c15]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A program writes numbers of f32.
-// expect: variables require weights that are stored as they are, f32 [model_c16]: got int8 of head.weight
+// expect: variables: another storage of a weight; expected f32, got int8 of head.weight [model_c16]
 #include "case.h"
 using namespace kiln;
 

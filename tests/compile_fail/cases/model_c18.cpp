@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A forward of any tensor, of which a model would not know the type.
-// expect: kiln: a model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
+// expect: kiln: model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

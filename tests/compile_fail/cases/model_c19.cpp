@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Entries that belong to an object.
-// expect: kiln: a model: its entries cannot be called; expected a public function `static constexpr auto entries()` [model_c19]
+// expect: kiln: model: its entries cannot be called; expected a public function `static constexpr auto entries()` [model_c19]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

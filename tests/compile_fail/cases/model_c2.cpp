@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fewer names than outputs.
-// expect: forward: an entry requires as many output names as outputs, or none [model_c2]: got 1, expected 2 (model_c2.cpp:9)
+// expect: forward: entry: wrong number of output names; expected 2, got 1 [model_c2] (model_c2.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

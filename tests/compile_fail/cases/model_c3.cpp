@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A name that C does not take.
-// expect: forward: an entry requires names that are identifiers in C and C++ [model_c3]: got 2nd (model_c3.cpp:9)
+// expect: forward: entry: invalid name; expected identifiers in C and C++, got 2nd [model_c3] (model_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

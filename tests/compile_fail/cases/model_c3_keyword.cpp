@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A word that C keeps for itself.
-// expect: forward: an entry requires names that are identifiers in C and C++ [model_c3]: got int (model_c3_keyword.cpp:9)
+// expect: forward: entry: invalid name; expected identifiers in C and C++, got int [model_c3] (model_c3_keyword.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

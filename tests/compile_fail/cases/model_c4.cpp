@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One name for input and output.
-// expect: forward: an entry requires different names for its inputs and outputs [model_c4]: got x (model_c4.cpp:9)
+// expect: forward: entry: name is used twice; expected different names for its inputs and outputs, got x [model_c4] (model_c4.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

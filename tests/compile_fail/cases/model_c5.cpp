@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two entries of one name.
-// expect: forward: entries of one model require different names [model_c5]: got run (model_c5.cpp:8)
+// expect: forward: entry: name is used twice; expected different names in one model, got run [model_c5] (model_c5.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A parameter that is no tensor.
-// expect: kiln: an entry requires tensors as its parameters [model_c6]
+// expect: kiln: entry: parameter is no tensor; expected tensors [model_c6]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An entry without input.
-// expect: kiln: an entry requires at least one input [model_c7]
+// expect: kiln: entry: no inputs; expected at least one [model_c7]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

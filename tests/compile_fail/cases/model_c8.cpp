@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A result that is no tensor.
-// expect: kiln: an entry requires tensors as its results [model_c8]
+// expect: kiln: entry: result is no tensor; expected tensors [model_c8]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An entry of 17 inputs.
-// expect: kiln: an entry requires at most 16 inputs [model_c9]
+// expect: kiln: entry: too many inputs; expected at most 16 [model_c9]
 #include "case.h"
 using namespace kiln;
 using X = Tensor<f32, T>;

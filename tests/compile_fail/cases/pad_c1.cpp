@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fewer than none.
-// expect: forward: pad requires an axis within the rank and numbers of at least 0 [pad_c1]: got -1 and 0 of f32[tokens 1..64] (pad_c1.cpp:8)
+// expect: forward: pad: axis out of range, or negative number; expected an axis within the rank and numbers of at least 0, got -1 and 0 of f32[tokens 1..64] [pad_c1] (pad_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One parameter asked for in two shapes.
-// expect: forward: a parameter requires one element type and shape wherever it is used [parameter_c1]: got [1], expected [8] (parameter_c1.cpp:9)
+// expect: forward: parameter: another element type or shape than before; expected [8], got [1] [parameter_c1] (parameter_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer whose first call was in a stack, called again outside it.
-// expect: stack.{}.fc: a parameter of a stack's layer requires a use inside that stack [parameter_c2]: got weight (parameter_c2.cpp:14)
+// expect: stack.{}.fc: parameter of a stack's layer: used outside the stack; expected a use inside it, got weight [parameter_c2] (parameter_c2.cpp:14)
 #include "case.h"
 using namespace kiln;
 struct Lent {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A parameter without a name.
-// expect: forward: parameters and states require a name [parameter_c3]: got an empty one (parameter_c3.cpp:8)
+// expect: forward: parameter or state: missing name; expected a non-empty one, got an empty one [parameter_c3] (parameter_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weights of two layers have one name in the checkpoint.
-// expect: mlp.fc: parameters and states require different names, with those of their layers before them [parameter_c4]: got
+// expect: mlp.fc: parameter or state: full name is used twice; expected different ones, got bias [parameter_c4]
 #include "case.h"
 using namespace kiln;
 struct Mlp1 : Layer<Mlp1> {

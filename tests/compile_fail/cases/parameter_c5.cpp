@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table that is stored in two ways.
-// expect: forward: a parameter requires one storage wherever it is used [parameter_c5]: got f16, expected int8 (parameter_c5.cpp:11)
+// expect: forward: parameter: another storage than before; expected int8, got f16 [parameter_c5] (parameter_c5.cpp:11)
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table whose storage one of its uses leaves to the build.
-// expect: forward: a parameter requires one storage wherever it is used [parameter_c5]: got none, expected int8 (parameter_c5_unstated.cpp:11)
+// expect: forward: parameter: another storage than before; expected int8, got none [parameter_c5] (parameter_c5_unstated.cpp:11)
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A row of numbers in fewer bits.
-// expect: forward: a parameter that is stored in fewer bits requires a rank of 2 or more [parameter_c6]: got [8] (parameter_c6.cpp:9)
+// expect: forward: parameter stored in fewer bits: rank too small; expected 2 or more, got [8] [parameter_c6] (parameter_c6.cpp:9)
 #include "case.h"
 using namespace kiln;
 

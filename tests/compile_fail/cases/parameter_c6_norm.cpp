@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weight of a norm is a row.
-// expect: ln: a parameter that is stored in fewer bits requires a rank of 2 or more [parameter_c6]: got [8] (parameter_c6_norm.cpp:10)
+// expect: ln: parameter stored in fewer bits: rank too small; expected 2 or more, got [8] [parameter_c6] (parameter_c6_norm.cpp:10)
 #include "case.h"
 using namespace kiln;
 

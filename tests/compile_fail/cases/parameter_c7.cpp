@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A convolution in groups has no code that decodes its weight.
-// expect: conv: a parameter that is stored in fewer bits requires linear, matmul, conv2d without groups or embedding to read it, as their weight [parameter_c7]: got weight in conv2d
+// expect: conv: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got weight in conv2d [parameter_c7]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A weight that is given back.
-// expect: forward: a parameter that is stored in fewer bits requires linear, matmul, conv2d without groups or embedding to read it, as their weight [parameter_c7]: got w in result
+// expect: forward: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got w in result [parameter_c7]
 #include "case.h"
 using namespace kiln;
 

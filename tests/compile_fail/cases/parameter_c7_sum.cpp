@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A table that is looked up and, elsewhere, an addend.
-// expect: wpe: a parameter that is stored in fewer bits requires linear, matmul, conv2d without groups or embedding to read it, as their weight [parameter_c7]: got weight in add
+// expect: wpe: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got weight in add [parameter_c7]
 #include "case.h"
 using namespace kiln;
 

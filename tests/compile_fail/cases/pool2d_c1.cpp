@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An image without channels.
-// expect: forward: a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]: got f32[8, 8] (pool2d_c1.cpp:8)
+// expect: forward: pool: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[8, 8] [pool2d_c1] (pool2d_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

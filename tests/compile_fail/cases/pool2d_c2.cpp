@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole numbers.
-// expect: forward: a pool requires a floating-point operand [pool2d_c2]: got i32[8, 8, 3] (pool2d_c2.cpp:8)
+// expect: forward: pool: wrong element type; expected a floating-point one, got i32[8, 8, 3] [pool2d_c2] (pool2d_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A window all of padding.
-// expect: forward: a pool requires a padding of at most half its kernel [pool2d_c3]: got 2, expected at most half of 3 by 3 (pool2d_c3.cpp:8)
+// expect: forward: pool: padding above half of the kernel; expected at most half of 3 by 3, got 2 [pool2d_c3] (pool2d_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step, not a sequence.
-// expect: rnn: a recurrent layer requires a sequence [steps, ..., width] [recurrent_c1]: got f32[8] (recurrent_c1.cpp:9)
+// expect: rnn: recurrent layer: wrong shape of the sequence; expected [steps, ..., width], got f32[8] [recurrent_c1] (recurrent_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

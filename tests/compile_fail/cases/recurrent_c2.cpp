@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The state of one pass for a layer of two.
-// expect: rnn: a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]: got f32[1, batch 1..8, 4] (recurrent_c2.cpp:9)
+// expect: rnn: recurrent layer: wrong shape of the initial states; expected [layers * directions, ..., hidden width], got f32[1, batch 1..8, 4] [recurrent_c2] (recurrent_c2.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A length for each step.
-// expect: rnn: a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]: got i32[tokens 1..64, batch 1..8], expected [batch 1..8] (recurrent_c3.cpp:9)
+// expect: rnn: recurrent layer: lengths are not i32, one a sequence; expected [batch 1..8], got i32[tokens 1..64, batch 1..8] [recurrent_c3] (recurrent_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No layer.
-// expect: kiln: a recurrent layer requires at least one layer [recurrent_c4]
+// expect: kiln: recurrent layer: no layers; expected at least one [recurrent_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One of the two states of an LSTM.
-// expect: cell: a recurrent step requires a state of the input's leading extents and the hidden width, of an LSTM two [recurrent_c5]: got f32[batch 1..8, 4] (recurrent_c5.cpp:9)
+// expect: cell: recurrent step: wrong shape of the state; expected the input's leading dimensions and the hidden width, two of them for an LSTM, got f32[batch 1..8, 4] [recurrent_c5] (recurrent_c5.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

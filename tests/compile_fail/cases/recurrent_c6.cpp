@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A tower of recurrent layers.
-// expect: kiln: a recurrent layer requires at most 64 layers [recurrent_c6]
+// expect: kiln: recurrent layer: too many layers; expected at most 64 [recurrent_c6]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

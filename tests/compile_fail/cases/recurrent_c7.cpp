@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A sequence of half precision, whose layer has weights of f32.
-// expect: rnn: a recurrent layer requires a sequence of its weights' type [recurrent_c7]: got f16[tokens 1..64, 8] (recurrent_c7.cpp:9)
+// expect: rnn: recurrent layer: wrong element type of the sequence; expected that of its weights, got f16[tokens 1..64, 8] [recurrent_c7] (recurrent_c7.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

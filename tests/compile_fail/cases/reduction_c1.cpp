@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An axis beyond the rank.
-// expect: forward: a reduction requires an axis within the rank [reduction_c1]: got axis -3 of f32[tokens 1..64, 8] (reduction_c1.cpp:8)
+// expect: forward: reduction: axis out of range; expected one within the rank, got axis -3 of f32[tokens 1..64, 8] [reduction_c1] (reduction_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

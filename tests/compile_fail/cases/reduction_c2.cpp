@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A mean of integers.
-// expect: forward: mean requires a floating-point operand [reduction_c2]: got i32[tokens 1..64] (reduction_c2.cpp:8)
+// expect: forward: mean: wrong element type; expected a floating-point one, got i32[tokens 1..64] [reduction_c2] (reduction_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A count of what is true.
-// expect: forward: a reduction requires numbers [reduction_c3]: got boolean[tokens 1..64] (reduction_c3.cpp:8)
+// expect: forward: reduction: wrong element type; expected numbers, got boolean[tokens 1..64] [reduction_c3] (reduction_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

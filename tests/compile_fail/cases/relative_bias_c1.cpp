@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A row for each position of a window, not for each difference of two.
-// expect: forward: relative_bias requires a table with a row for each difference of positions [relative_bias_c1]: got f32[16, 3], expected 49 rows (relative_bias_c1.cpp:9)
+// expect: forward: relative_bias: table without a row for each difference of positions; expected 49 rows, got f32[16, 3] [relative_bias_c1] (relative_bias_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
 using namespace kiln;

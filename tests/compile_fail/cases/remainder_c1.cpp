@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Floats.
-// expect: forward: remainder requires i32 operands [remainder_c1]: got f32[tokens 1..64] and f32[] (remainder_c1.cpp:8)
+// expect: forward: remainder: wrong element type; expected i32, got f32[tokens 1..64] and f32[] [remainder_c1] (remainder_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

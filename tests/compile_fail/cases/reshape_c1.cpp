@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Another number of elements.
-// expect: forward: reshape requires the same number of elements [reshape_c1]: got [tokens 1..64, 8], expected [tokens 1..64, 2, 3] (reshape_c1.cpp:8)
+// expect: forward: reshape: another number of elements; expected [tokens 1..64, 2, 3], got [tokens 1..64, 8] [reshape_c1] (reshape_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whole numbers.
-// expect: forward: resize_bilinear requires a floating-point operand [resize_bilinear_c3]: got i32[8, 8, 3] (resize_bilinear_c3.cpp:8)
+// expect: forward: resize_bilinear: wrong element type; expected a floating-point one, got i32[8, 8, 3] [resize_bilinear_c3] (resize_bilinear_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Another width.
-// expect: norm: rms_norm requires the input width to equal the weight's [rms_norm_c1]: got 512, expected 768 (rms_norm_c1.cpp:9)
+// expect: norm: rms_norm: wrong input width; expected 768, got 512 [rms_norm_c1] (rms_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

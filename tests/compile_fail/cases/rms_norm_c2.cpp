@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A negative epsilon.
-// expect: norm: rms_norm requires an epsilon above 0 [rms_norm_c2]: got -1.000000 (rms_norm_c2.cpp:9)
+// expect: norm: rms_norm: epsilon is not positive; expected one above 0, got -1.000000 [rms_norm_c2] (rms_norm_c2.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // F16 activations with f32 weights.
-// expect: norm: rms_norm requires operands of one floating-point type [rms_norm_c3]: got f16[tokens 1..64, 8] and f32[8] (rms_norm_c3.cpp:9)
+// expect: norm: rms_norm: wrong element types; expected one floating-point type, got f16[tokens 1..64, 8] and f32[8] [rms_norm_c3] (rms_norm_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

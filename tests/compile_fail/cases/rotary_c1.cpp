@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Heads of three channels.
-// expect: forward: rotary requires heads of an even width [rotary_c1]: got 6, expected a multiple of 4 (rotary_c1.cpp:8)
+// expect: forward: rotary: width of the heads is not even; expected a multiple of 4, got 6 [rotary_c1] (rotary_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

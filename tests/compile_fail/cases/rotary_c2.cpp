@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Angles for one head of all channels.
-// expect: forward: rotary requires angles of shape [positions, width of a head] [rotary_c2]: got [tokens 1..64, 8], expected [tokens 1..64, 4] (rotary_c2.cpp:8)
+// expect: forward: rotary: wrong shape of the angles; expected [tokens 1..64, 4], got [tokens 1..64, 8] [rotary_c2] (rotary_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

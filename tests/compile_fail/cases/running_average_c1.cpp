@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is kept is no parameter.
-// expect: forward: running_average requires a parameter that is kept [running_average_c1]: got input (running_average_c1.cpp:8)
+// expect: forward: running_average: operand is no kept parameter; expected one, got input [running_average_c1] (running_average_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sequences of different lengths.
-// expect: forward: scan requires sequences of one first extent [scan_c1]: got f32[tokens 1..64, 8] and f32[source 1..128, 8] (scan_c1.cpp:9)
+// expect: forward: scan: sequences differ in the first dimension; got f32[tokens 1..64, 8] and f32[source 1..128, 8] [scan_c1] (scan_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

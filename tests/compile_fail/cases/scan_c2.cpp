@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A step that makes the state wider.
-// expect: forward: scan requires a step that keeps the types of the state [scan_c2]: got f32[16], expected f32[8]
+// expect: forward: scan: step changes the state's type; expected f32[8], got f32[16] [scan_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No sequence, which would say how often.
-// expect: kiln: scan requires tensors as its state and at least one sequence [scan_c3]
+// expect: kiln: scan: no sequence, or a state that is no tensor; expected tensors as its state and at least one sequence [scan_c3]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

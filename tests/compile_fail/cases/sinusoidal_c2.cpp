@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An odd width.
-// expect: forward: sinusoidal requires an even width [sinusoidal_c2]: got 7 (sinusoidal_c2.cpp:8)
+// expect: forward: sinusoidal: odd width; expected an even one, got 7 [sinusoidal_c2] (sinusoidal_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

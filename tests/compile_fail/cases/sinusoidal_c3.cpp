@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A base that makes all waves equal.
-// expect: forward: sinusoidal requires a base above 1 [sinusoidal_c3]: got 1.000000 (sinusoidal_c3.cpp:8)
+// expect: forward: sinusoidal: base too small; expected one above 1, got 1.000000 [sinusoidal_c3] (sinusoidal_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Beyond the end.
-// expect: forward: slice requires start + extent within the operand's extent [slice_c2]: got 6 + 4, expected 8 (slice_c2.cpp:8)
+// expect: forward: slice: range outside the operand's dimension; expected 8, got 6 + 4 [slice_c2] (slice_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A fixed part of an extent that may be shorter.
-// expect: forward: slice requires start + extent within the operand's extent [slice_c2]: got 0 + 2, expected tokens 1..64 (slice_c2_named.cpp:8)
+// expect: forward: slice: range outside the operand's dimension; expected tokens 1..64, got 0 + 2 [slice_c2] (slice_c2_named.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

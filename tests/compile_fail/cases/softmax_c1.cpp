@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An axis beyond the rank.
-// expect: forward: softmax requires an axis within the rank [softmax_c1]: got axis 2 of f32[tokens 1..64, 8] (softmax_c1.cpp:8)
+// expect: forward: softmax: axis out of range; expected one within the rank, got axis 2 of f32[tokens 1..64, 8] [softmax_c1] (softmax_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

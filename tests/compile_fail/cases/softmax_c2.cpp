@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Integers.
-// expect: forward: softmax requires a floating-point operand [softmax_c2]: got i32[tokens 1..64] (softmax_c2.cpp:8)
+// expect: forward: softmax: wrong element type; expected a floating-point one, got i32[tokens 1..64] [softmax_c2] (softmax_c2.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer that gives two values.
-// expect: h.{}: stack requires a layer that returns the type of its first argument [stack_c1]: got 2 values, expected f32[tokens 1..64, 8] (stack_c1_pair.cpp:8)
+// expect: h.{}: stack: layer returns another type than its argument's; expected f32[tokens 1..64, 8], got 2 values [stack_c1] (stack_c1_pair.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct Block {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No layer.
-// expect: h: stack requires at least one layer [stack_c2]: got 0
+// expect: h: stack: invalid number of layers; expected at least one, got 0 [stack_c2]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Two stacks, one in the other, of more layers than there are.
-// expect: h.{}.part.{}: stack requires at most 1048576 layers, with those of the stacks around it [stack_c3]: got 2000
+// expect: h.{}.part.{}: stack: too many layers; expected at most 1048576, with those of the stacks around it, got 2000 [stack_c3]
 #include "case.h"
 using namespace kiln;
 struct Same {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In the loop of a scan.
-// expect: forward: a state requires its uses in the entry or the stack that owns it, outside of loops inside of that [state_c1]: got s (state_c1.cpp:9)
+// expect: forward: state: used outside its owner or in a loop; expected uses in the entry or the stack that owns it, outside of loops inside of that, got s [state_c1] (state_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stack with states is called in the step of a scan.
-// expect: h.{}.keep: a state requires its uses in the entry or the stack that owns it, outside of loops inside of that [state_c1]
+// expect: h.{}.keep: state: used outside its owner or in a loop; expected uses in the entry or the stack that owns it, outside of loops inside of that, got kept [state_c1] (state_c1_stack.cpp:11)
 #include "case.h"
 using namespace kiln;
 struct Block : Layer<Block> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Read, and appended to.
-// expect: forward: a state requires to be appended to at most once in an entry, and not to be read or replaced then [state_c2]: got rows (state_c2.cpp:11)
+// expect: forward: state: appended to and used again; expected at most one append in an entry, and no read or replacement then, got rows [state_c2] (state_c2.cpp:11)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

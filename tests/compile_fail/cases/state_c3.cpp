@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Replaced twice.
-// expect: forward: a state requires to be replaced at most once in an entry [state_c3]: got rows (state_c3.cpp:11)
+// expect: forward: state: replaced twice; expected at most once in an entry, got rows [state_c3] (state_c3.cpp:11)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

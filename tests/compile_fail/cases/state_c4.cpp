@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No extent.
-// expect: kiln: a state requires at least one extent [state_c4]
+// expect: kiln: state: no dimensions; expected at least one [state_c4]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

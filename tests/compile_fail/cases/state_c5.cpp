@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One name, two shapes.
-// expect: forward: a state requires one element type and shape wherever it is used [state_c5]: got [4], expected [8] (state_c5.cpp:9)
+// expect: forward: state: another element type or shape than before; expected [8], got [4] [state_c5] (state_c5.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbers of f32 stored as whole ones without a scale.
-// expect: kiln: stored requires f32, f16 or bf16; in whole numbers a weight is stored as kiln::int8 or kiln::int4 [storage_c1]
+// expect: kiln: stored: unsupported element type; expected f32, f16 or bf16, or kiln::int8 or kiln::int4 instead for integers [storage_c1]
 #include "case.h"
 using namespace kiln;
 

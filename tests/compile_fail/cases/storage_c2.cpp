@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Groups of a size that no kernel has.
-// expect: kiln: int4 requires groups of 32, 64 or 128 [storage_c2]
+// expect: kiln: int4: unsupported size of the groups; expected 32, 64 or 128 [storage_c2]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A value of another shape.
-// expect: forward: store requires a value of the state's element type and shape [store_c1]: got f32[tokens 1..64, 8], expected f32[64, 8] (store_c1.cpp:9)
+// expect: forward: store: wrong element type or shape; expected f32[64, 8], got f32[tokens 1..64, 8] [store_c1] (store_c1.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

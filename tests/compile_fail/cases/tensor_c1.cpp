@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An empty tensor.
-// expect: forward: a tensor requires every extent to be at least 1 [tensor_c1]: got 0
+// expect: forward: tensor: empty dimension; expected at least 1, got 0 [tensor_c1]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A narrower tensor goes to a function of a layer.
-// expect: narrow: an argument requires the parameter's element type and shape [tensor_c2]: got f32[tokens 1..64, 8], expected f32[tokens 1..64, 4]
+// expect: narrow: argument: wrong element type or shape; expected f32[tokens 1..64, 4], got f32[tokens 1..64, 8] [tensor_c2]
 #include "case.h"
 using namespace kiln;
 struct Narrow : Layer<Narrow> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run-time extent does not narrow to a fixed one.
-// expect: fixed: an argument requires the parameter's element type and shape [tensor_c2]: got f32[tokens 1..64, 8], expected f32[64, 8]
+// expect: fixed: argument: wrong element type or shape; expected f32[64, 8], got f32[tokens 1..64, 8] [tensor_c2]
 #include "case.h"
 using namespace kiln;
 struct Fixed : Layer<Fixed> {

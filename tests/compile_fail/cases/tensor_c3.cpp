@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A sum of tensors of rank 7.
-// expect: forward: a tensor requires a rank of at most 6 [tensor_c3]: got [1, 2, 1, 2, 1, 2, 3]
+// expect: forward: tensor: rank too large; expected at most 6, got [1, 2, 1, 2, 1, 2, 3] [tensor_c3]
 #include "case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Windows of an image with two leading extents, which have seven on the way.
-// expect: forward: a tensor requires a rank of at most 6 [tensor_c3]: got [2, 3, 2, 2, 3, 2, 5] (tensor_c3_result.cpp:9)
+// expect: forward: tensor: rank too large; expected at most 6, got [2, 3, 2, 2, 3, 2, 5] [tensor_c3] (tensor_c3_result.cpp:9)
 #include "case.h"
 using namespace kiln;
 #include "kiln/windows.h"

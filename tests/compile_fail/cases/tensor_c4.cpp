@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A product larger than kernels index.
-// expect: forward: a tensor requires at most 2147483647 elements [tensor_c4]: got [65536, 65536] (tensor_c4.cpp:8)
+// expect: forward: tensor: too many elements; expected at most 2147483647, got [65536, 65536] [tensor_c4] (tensor_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

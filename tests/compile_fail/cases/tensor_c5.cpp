@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A parameter of a run-time extent.
-// expect: forward: parameters, constants and states require fixed extents [tensor_c5]: got tokens 1..64 (tensor_c5.cpp:8)
+// expect: forward: parameter, constant or state: dynamic dimension; expected static ones, got tokens 1..64 [tensor_c5] (tensor_c5.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

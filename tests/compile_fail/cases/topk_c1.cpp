@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More than a run-time axis may have.
-// expect: forward: topk requires a count from 1 to the axis's extent [topk_c1]: got 2, expected tokens 1..64 (topk_c1.cpp:8)
+// expect: forward: topk: count is not from 1 to the axis's dimension; expected tokens 1..64, got 2 [topk_c1] (topk_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

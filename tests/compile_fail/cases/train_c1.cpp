@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A weight that is stored in fewer bits.
-// expect: training requires parameters of f32 that are stored as they are, or frozen ones [train_c1]: got head.weight
+// expect: training: unsupported parameter; expected f32 that is stored as it is, or a frozen parameter, got head.weight [train_c1]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The layers of a stack are one name, h.{}; a pattern of one of them matches nothing.
-// expect: frozen and without_decay require patterns that match a parameter each [train_c10]: got h.0.fc.weight; nearest: h.{}.fc.weight
+// expect: frozen or without_decay: pattern matches no parameter; expected a parameter for each pattern, got h.0.fc.weight; nearest: h.{}.fc.weight [train_c10]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A slip of the pen.
-// expect: frozen and without_decay require patterns that match a parameter each [train_c10]: got haed.*; nearest: head.
+// expect: frozen or without_decay: pattern matches no parameter; expected a parameter for each pattern, got haed.*; nearest: head.weight [train_c10]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Momentum that grows.
-// expect: an optimizer requires a momentum and betas in [0, 1) [train_c2]: got 1.000000
+// expect: optimizer: momentum or beta out of range; expected [0, 1), got 1.000000 [train_c2]
 #include "case.h"
 using namespace kiln;
 

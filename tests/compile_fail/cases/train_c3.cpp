@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No epsilon.
-// expect: an optimizer requires an epsilon above 0 [train_c3]: got 0.000000
+// expect: optimizer: epsilon is not positive; expected one above 0, got 0.000000 [train_c3]
 #include "case.h"
 using namespace kiln;
 

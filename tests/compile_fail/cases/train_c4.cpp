@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Weights that grow.
-// expect: an optimizer requires a weight decay of 0 or more [train_c4]: got -0.100000
+// expect: optimizer: negative weight decay; expected 0 or more, got -0.100000 [train_c4]
 #include "case.h"
 using namespace kiln;
 

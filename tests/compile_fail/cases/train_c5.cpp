@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // No gradient would be left.
-// expect: clipping requires a norm above 0 [train_c5]: got -1.000000
+// expect: clipping: norm is not positive; expected one above 0, got -1.000000 [train_c5]
 #include "case.h"
 using namespace kiln;
 

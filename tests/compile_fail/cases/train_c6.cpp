@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nothing is changed that could be averaged.
-// expect: clipped, averaged and without_decay require an entry that trains, frozen, checkpointed, activations and accumulated one of gradients or one that trains [train_c6]: got loss
+// expect: training: option does not fit the entry; expected clipped, averaged and without_decay for one that trains, frozen, checkpointed, activations and accumulated for one of gradients or one that trains, got loss [train_c6]
 #include "case.h"
 using namespace kiln;
 

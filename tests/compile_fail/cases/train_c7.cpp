@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The micro-batches of a call would all read the state that the call before left.
-// expect: accumulated requires 1 or more micro-batches of an entry without states, whose inputs and results have five axes at most [train_c7]: got train
+// expect: accumulated: unsupported entry or number of micro-batches; expected 1 or more, and an entry without states whose inputs and results have five axes at most, got train [train_c7]
 #include "case.h"
 using namespace kiln;
 

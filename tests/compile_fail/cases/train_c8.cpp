@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The average would be what it was at first.
-// expect: averaged requires a decay in (0, 1) [train_c8]: got 1.000000
+// expect: averaged: decay out of range; expected one in (0, 1), got 1.000000 [train_c8]
 #include "case.h"
 using namespace kiln;
 

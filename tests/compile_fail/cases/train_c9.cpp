@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Numbers beyond 65504 would be infinite.
-// expect: activations require a type of f32 or bf16 [train_c9]: got f16
+// expect: activations: unsupported type; expected f32 or bf16, got f16 [train_c9]
 #include "case.h"
 using namespace kiln;
 

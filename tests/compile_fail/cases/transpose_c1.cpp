@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An axis twice.
-// expect: forward: transpose requires a permutation of the axes [transpose_c1]: got f32[tokens 1..64, 8] by <0, 0> (transpose_c1.cpp:8)
+// expect: forward: transpose: axes are no permutation; expected each axis once, got f32[tokens 1..64, 8] by <0, 0> [transpose_c1] (transpose_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

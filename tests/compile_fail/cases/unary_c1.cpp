@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Integers.
-// expect: forward: an elementwise function requires a floating-point operand [unary_c1]: got i32[tokens 1..64] (unary_c1.cpp:8)
+// expect: forward: elementwise function: wrong element type; expected a floating-point one, got i32[tokens 1..64] [unary_c1] (unary_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

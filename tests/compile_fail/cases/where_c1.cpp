@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A condition of numbers.
-// expect: forward: where requires a boolean condition [where_c1]: got f32[tokens 1..64, 8] (where_c1.cpp:8)
+// expect: forward: where: wrong type of the condition; expected booleans, got f32[tokens 1..64, 8] [where_c1] (where_c1.cpp:8)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

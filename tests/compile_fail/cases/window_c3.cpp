@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run-time width that may be odd.
-// expect: forward: a window requires an image extent that is fixed or a multiple of its stride [window_c3]: got tokens 1..64, expected a multiple of 2 (window_c3.cpp:9)
+// expect: forward: window: dynamic image dimension is not divisible by the stride; expected a multiple of 2, got tokens 1..64 [window_c3] (window_c3.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

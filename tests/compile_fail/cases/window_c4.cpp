@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A window without rows.
-// expect: forward: a window requires an extent of at least 1 [window_c4]: got 0 (window_c4.cpp:9)
+// expect: forward: window: empty dimension; expected at least 1, got 0 [window_c4] (window_c4.cpp:9)
 #include "case.h"
 using namespace kiln;
 struct M : Model {

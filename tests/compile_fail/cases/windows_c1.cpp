@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Windows of 4 in 6 rows.
-// expect: forward: windows require an image [..., height, width, channels] that they cut evenly [windows_c1]: got f32[tokens 1..64, 6, 8, 3], expected multiples of 4 (windows_c1.cpp:9)
+// expect: forward: windows: wrong rank of the image, or height or width that they do not divide; expected multiples of 4, got f32[tokens 1..64, 6, 8, 3] [windows_c1] (windows_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
 using namespace kiln;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A correct model: check.sh must not pass it.
-// expect: linear requires the input width to equal the weight's
+// expect: linear: wrong input width
 #include "../cases/case.h"
 using namespace kiln;
 struct M : Model {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An incorrect model that another rule rejects: check.sh must not pass it.
-// expect: softmax requires an axis within the rank
+// expect: softmax: axis out of range; expected one within the rank
 #include "../cases/case.h"
 using namespace kiln;
 struct M : Model {
