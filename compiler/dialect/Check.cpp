@@ -89,6 +89,19 @@ bool Check::atLeast(AffineExpr a, AffineExpr b) const {
          symbols[greater.getPosition()].getLeast() == symbols[less.getPosition()].getName();
 }
 
+LogicalResult Check::report(StringRef problem, const Twine &got, const Twine &expected) const {
+  if (!location)
+    return failure();
+  InFlightDiagnostic diagnostic = emitError(*location);
+  if (StringRef scope = getScope(*location); !scope.empty())
+    diagnostic << scope << ": ";
+  diagnostic << problem;
+  if (!expected.isTriviallyEmpty())
+    diagnostic << "; expected " << expected;
+  diagnostic << ", got " << got;
+  return diagnostic;
+}
+
 LogicalResult Check::extents(TypeRange types) const {
   for (Type type : types) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -97,7 +110,7 @@ LogicalResult Check::extents(TypeRange types) const {
     if (!hasExtents(tensor)) {
       std::string printed;
       llvm::raw_string_ostream(printed) << tensor;
-      return fail("a tensor with run-time extents requires an extents map of its rank", printed);
+      return report("tensor: dynamic dimension without its extent; expected an extents map of its rank", printed);
     }
     if (llvm::is_contained(tensor.getShape(), 0))
       return fail(rules::tensor_c1, text(tensor));
@@ -115,6 +128,12 @@ LogicalResult Check::sameElement(StringRef rule, ArrayRef<RankedTensorType> type
   if (llvm::all_equal(llvm::map_range(types, [](RankedTensorType type) { return type.getElementType(); })))
     return success();
   return fail(rule, text(types));
+}
+
+LogicalResult Check::keepsElement(StringRef op, RankedTensorType operand, RankedTensorType result) const {
+  if (operand.getElementType() == result.getElementType())
+    return success();
+  return report((op + ": element types differ; expected the operand's").str(), text({operand, result}));
 }
 
 FailureOr<SmallVector<AffineExpr>> Check::broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,

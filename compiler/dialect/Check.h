@@ -51,8 +51,13 @@ public:
 
   /// Checks that every extent is positive and, if it is dynamic, given by an extents map.
   LogicalResult extents(TypeRange types) const;
+  /// For what no rule of dsl/SPEC.md covers: reports `scope: problem; expected ..., got ...` and fails. Without
+  /// `expected`, the problem ends with what is expected.
+  LogicalResult report(StringRef problem, const Twine &got, const Twine &expected = "") const;
   LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
   LogicalResult sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const;
+  /// Checks that the result of an operation of this name has its operand's element type.
+  LogicalResult keepsElement(StringRef op, RankedTensorType operand, RankedTensorType result) const;
   /// Returns the shape of `lhs` and `rhs` broadcast together, as NumPy does.
   FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
                                                ArrayRef<AffineExpr> rhs) const;

@@ -245,7 +245,8 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     argument.type = i < carried ? type : tensor ? getSliceType(tensor) : Type();
     if (!argument.type)
-      return parser.emitError(location) << "scan requires sequences that are tensors of rank 1 or more, got " << type;
+      return parser.emitError(location) << "scan: wrong type of a sequence; expected a tensor of rank 1 or more, got "
+                                        << type;
   }
   properties.operandSegmentSizes = {static_cast<int32_t>(carried), static_cast<int32_t>(operands.size() - carried)};
   properties.resultSegmentSizes = {static_cast<int32_t>(carried), static_cast<int32_t>(stacked.size())};

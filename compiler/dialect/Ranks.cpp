@@ -19,11 +19,11 @@ int64_t getNumRanks(Operation *op, Group group) {
 LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, ArrayRef<int64_t> sections,
                                 int64_t group) {
   if (dim < 0)
-    return emitError() << "shard requires a dimension of at least 0, got " << dim;
+    return emitError() << "shard: negative dimension; expected at least 0, got " << dim;
   if (sections.empty() || llvm::any_of(sections, [](int64_t extent) { return extent < 1; }))
-    return emitError() << "shard requires sections of at least 1";
+    return emitError() << "shard: empty section, or no sections; expected sections of at least 1";
   if (group < 1)
-    return emitError() << "shard requires a group of at least 1 rank, got " << group;
+    return emitError() << "shard: empty group; expected at least 1 rank, got " << group;
   return success();
 }
 
@@ -32,15 +32,14 @@ static LogicalResult checkParts(Operation *op, Value part, Value whole, Group gr
   Check check(op);
   auto one = cast<RankedTensorType>(part.getType()), all = cast<RankedTensorType>(whole.getType());
   const std::string name = op->getName().stripDialect().str();
-  if (failed(check.extents({one, all})) ||
-      failed(check.sameElement(name + " requires the operand's element type", {one, all})))
+  if (failed(check.extents({one, all})) || failed(check.keepsElement(name, one, all)))
     return failure();
   const int64_t ranks = getNumRanks(op, group);
   const bool isStacked = all.getRank() == one.getRank() + 1 &&
                          ArrayRef(getExtents(all)).drop_front() == ArrayRef(getExtents(one)) &&
                          (ranks == 1 ? !all.isDynamicDim(0) : all.getDimSize(0) == ranks);
   if (!isStacked)
-    return check.fail(name + " requires one part of each rank", check.text({one, all}));
+    return check.report(name + ": wrong shape; expected one part of each rank", check.text({one, all}));
   return success();
 }
 
@@ -52,11 +51,12 @@ LogicalResult BeginReduceOp::verify() {
   auto type = cast<RankedTensorType>(getX().getType());
   const int64_t ranks = getNumRanks(*this, getOver());
   if (getScattered() && (type.getRank() == 0 || type.isDynamicDim(0) || (ranks > 1 && type.getDimSize(0) != ranks)))
-    return Check(*this).fail("scattered begin_reduce requires one part for each rank", Check(*this).text({type}));
+    return Check(*this).report("scattered begin_reduce: wrong number of parts; expected one for each rank",
+                               Check(*this).text({type}));
   for (Operation *user : getResult().getUsers())
     if (!isa<FinishOp, YieldOp, ReshapeOp>(user))
-      return Check(*this).fail("begin_reduce requires to be finished before it is read",
-                               user->getName().stripDialect());
+      return Check(*this).report("begin_reduce: read too early; expected finish before",
+                                 user->getName().stripDialect());
   return success();
 }
 

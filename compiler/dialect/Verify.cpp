@@ -9,60 +9,63 @@ LogicalResult ParameterOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getType());
   if (!type.hasStaticShape())
-    return check.fail("parameter requires fixed extents", hasExtents(type) ? check.text(type) : "run-time extents");
+    return check.report("parameter: shape is not static; expected fixed dimensions",
+                        hasExtents(type) ? check.text(type) : "dynamic ones");
   if (failed(check.extents(type)))
     return failure();
   if (getSources().empty())
-    return check.fail("parameter requires a source", "none");
+    return check.report("parameter: no source; expected at least one", "none");
   if (std::optional<StorageAttr> storage = getStorage()) {
     if (!type.getElementType().isF32() || type.getEncoding())
-      return check.fail("parameter requires f32 without a layout for a storage", check.text(type));
+      return check.report("parameter: wrong type for a storage; expected f32 without a layout", check.text(type));
     if (storage->getDim() >= type.getRank())
-      return check.fail("parameter requires scales along one of its dimensions",
-                        Twine(storage->getDim()) + " of " + check.text(type));
+      return check.report("parameter: dimension of the scales out of range; expected one of its dimensions",
+                          Twine(storage->getDim()) + " of " + check.text(type));
   }
   uint64_t copies = 1, depth = 0;
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
     if (auto loop = dyn_cast<LoopInterface>(parent); loop && loop.isOverLayers()) {
       auto count = dyn_cast<AffineConstantExpr>(loop.getTripCount());
       if (!count)
-        return check.fail("a loop over layers requires a fixed number of them", describeExtent(loop.getTripCount()));
+        return check.report("loop over layers: dynamic number of layers; expected a fixed one",
+                            describeExtent(loop.getTripCount()));
       copies = llvm::SaturatingMultiply(copies, static_cast<uint64_t>(count.getValue()));
       ++depth;
     }
   if (getCopies() != copies)
-    return check.fail("parameter requires a copy for each layer around it", Twine(getCopies()), Twine(copies));
+    return check.report("parameter: copies differ from the enclosing layers", Twine(getCopies()), Twine(copies));
   for (StringRef source : getSources().getAsValueRange<StringAttr>()) {
     if (source.empty())
-      return check.fail("parameter requires sources with names", "an empty one");
+      return check.report("parameter: unnamed source; expected a name", "an empty one");
     if (source.count("{}") != depth)
-      return check.fail("parameter requires a {} in its name for each loop over layers around it", source,
-                        Twine(depth) + " times {}");
+      return check.report("parameter: {} in its name differ from the enclosing loops over layers", source,
+                          Twine(depth) + " times {}");
   }
   if (getDerived() && (type.getEncoding() || getVariable() || getStorage() || getSources().size() > 1))
-    return check.fail("parameter requires one tensor that is stored as it is to be derived", check.text(type));
+    return check.report("parameter: cannot be derived; expected one constant tensor without layout or storage",
+                        check.text(type));
   int64_t joinDim = getJoinDim();
   if (joinDim != 0 && (joinDim < 0 || joinDim >= type.getRank()))
-    return check.fail("parameter requires a join dimension within the rank",
-                      Twine(joinDim) + " of " + check.text(type));
+    return check.report("parameter: join dimension out of range; expected one within the rank",
+                        Twine(joinDim) + " of " + check.text(type));
   if (!getSourceExtents()) {
     if (getSources().size() > 1)
-      return check.fail("parameter requires the extents of several sources", "none");
+      return check.report("parameter: sizes of the sources are missing; expected one for each", "none");
     return success();
   }
   ArrayRef<int64_t> extents = *getSourceExtents();
   if (extents.size() != getSources().size() || type.getRank() == 0)
-    return check.fail("parameter requires an extent for each source", Twine(extents.size()),
-                      Twine(getSources().size()));
+    return check.report("parameter: number of sizes differs from the sources", Twine(extents.size()),
+                        Twine(getSources().size()));
   int64_t sum = 0;
   for (int64_t extent : extents) {
     if (extent < 1 || extent > type.getDimSize(joinDim) - sum)
-      return check.fail("parameter requires source extents whose sum is the joined extent", check.text(type));
+      return check.report("parameter: sizes of the sources do not add up; expected the joined dimension",
+                          check.text(type));
     sum += extent;
   }
   if (sum != type.getDimSize(joinDim))
-    return check.fail("parameter requires source extents whose sum is the joined extent", Twine(sum),
-                      Twine(type.getDimSize(joinDim)));
+    return check.report("parameter: sizes of the sources do not add up", Twine(sum), Twine(type.getDimSize(joinDim)));
   return success();
 }
 
@@ -77,8 +80,8 @@ static std::string listTypes(TypeRange types) {
 static FailureOr<TypeRange> getYieldedTypes(LoopInterface loop, const Check &check) {
   if (auto yield = dyn_cast<YieldOp>(loop.getYield()))
     return TypeRange(yield.getValues().getTypes());
-  return check.fail((loop->getName().stripDialect() + " requires a body that ends with kiln.yield").str(),
-                    loop.getYield()->getName().getStringRef());
+  return check.report((loop->getName().stripDialect() + ": wrong end of the body; expected kiln.yield").str(),
+                      loop.getYield()->getName().getStringRef());
 }
 
 /// Whether each whole stacks its part along a new first axis of the given length. Without a length, all must have a
@@ -113,8 +116,8 @@ LogicalResult RepeatOp::verify() {
     return failure();
   AffineExpr layers = getTripCount();
   if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), layers))
-    return check.fail("repeat requires results that are its outputs along a first axis of its layers",
-                      listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
+    return check.report("repeat: results do not stack its outputs", listTypes(getStacked().getTypes()),
+                        "for each layer " + listTypes(yielded->drop_front(carried)));
   return success();
 }
 
@@ -126,7 +129,7 @@ LogicalResult ScanOp::verify() {
   TypeRange inits = getInits().getTypes(), arguments = getBody().getArgumentTypes(),
             sequences = getSequences().getTypes();
   if (sequences.empty())
-    return check.fail("scan requires at least one sequence", "none");
+    return check.report("scan: no sequence; expected at least one", "none");
   unsigned carried = inits.size();
   for (TypeRange other : {arguments.take_front(carried), yielded->take_front(carried), TypeRange(getLast().getTypes())})
     if (inits != other)
@@ -136,10 +139,11 @@ LogicalResult ScanOp::verify() {
   if (!areStacked(sequences, arguments.drop_front(carried), length))
     return check.fail(rules::scan_c1, listTypes(sequences), listTypes(arguments.drop_front(carried)));
   if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), length))
-    return check.fail("scan requires results that are its outputs along the sequences' first axis",
-                      listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
+    return check.report("scan: results do not stack its outputs", listTypes(getStacked().getTypes()),
+                        "for each step " + listTypes(yielded->drop_front(carried)));
   if (getAhead() > 0 && (carried > 0 || getReverse() || getLayers() || !isa<AffineConstantExpr>(length)))
-    return check.fail("scan requires to carry nothing, and fixed iterations in their order, to be ahead", "others");
+    return check.report("scan: cannot run ahead; expected no carried values and fixed iterations in their order",
+                        "others");
   return success();
 }
 
@@ -160,18 +164,19 @@ LogicalResult EachSequenceOp::verify() {
   if (failed(yielded) || failed(check.extents(getOperandTypes())) || failed(check.extents(getResultTypes())))
     return failure();
   if (std::optional<ArrayRef<int64_t>> rows = getRows(); rows && rows->size() != 2)
-    return check.fail("each_sequence requires the symbol of all rows and that of a sequence's", Twine(rows->size()));
+    return check.report("each_sequence: wrong number of symbols; expected those of all rows and of a sequence's",
+                        Twine(rows->size()));
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
     if (isa<EachSequenceOp, ScanOp>(parent))
-      return check.fail("each_sequence requires to be outside of loops but kiln.repeat",
-                        parent->getName().getStringRef());
+      return check.report("each_sequence: inside another loop; expected none but kiln.repeat",
+                          parent->getName().getStringRef());
   TypeRange slices = getBody().getArgumentTypes();
   if (!areBatched(getOperandTypes(), slices, getBatchSymbols()))
-    return check.fail("each_sequence requires slices with a sequence's rows", listTypes(slices),
-                      "of " + listTypes(getOperandTypes()));
+    return check.report("each_sequence: wrong types of slices", listTypes(slices),
+                        "a sequence's rows of " + listTypes(getOperandTypes()));
   if (!areBatched(getResultTypes(), *yielded, getBatchSymbols()))
-    return check.fail("each_sequence requires results with all sequences' rows", listTypes(getResultTypes()),
-                      "of " + listTypes(*yielded));
+    return check.report("each_sequence: wrong types of results", listTypes(getResultTypes()),
+                        "all sequences' rows of " + listTypes(*yielded));
   return success();
 }
 
@@ -183,7 +188,8 @@ LogicalResult SinusoidalOp::verify() {
   if (positions.getRank() != 1)
     return check.fail(rules::sinusoidal_c1, check.text(positions));
   if (result.getRank() != 2 || getExtents(result).front() != getExtents(positions).front())
-    return check.fail("sinusoidal requires a result [positions, width]", check.text({positions, result}));
+    return check.report("sinusoidal: wrong shape of the result; expected [positions, width]",
+                        check.text({positions, result}));
   auto width = dyn_cast<AffineConstantExpr>(getExtents(result).back());
   if (!width || width.getValue() % 2 != 0)
     return check.fail(rules::sinusoidal_c2, check.text(getExtents(result).back()));
@@ -209,7 +215,7 @@ LogicalResult DropoutOp::verify() {
   Check check(*this);
   for (Value number : getOperands().drop_front())
     if (auto type = cast<RankedTensorType>(number.getType()); type.getRank() > 0)
-      return check.fail("dropout requires a seed, a step and an iteration without axes", check.text(type));
+      return check.report("dropout: seed, step or iteration is not a scalar; expected rank 0", check.text(type));
   if (const double probability = getProbability().convertToDouble(); !(probability >= 0 && probability < 1))
     return check.fail(rules::dropout_c1, std::to_string(probability));
   return success();
@@ -221,7 +227,7 @@ LogicalResult CastOp::verify() {
   if (failed(check.extents({from, to})))
     return failure();
   if (getExtents(from) != getExtents(to))
-    return check.fail("cast requires the operand's extents", check.text(to), check.text(from));
+    return check.report("cast: shape differs from the operand's", check.text(to), check.text(from));
   if (!isFloatingNumber(to.getElementType()) && !to.getElementType().isInteger(32) && !to.getElementType().isInteger(8))
     return check.fail(rules::cast_c1, check.text(to));
   return success();
@@ -230,8 +236,7 @@ LogicalResult CastOp::verify() {
 LogicalResult ReshapeOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  if (failed(check.extents({from, to})) ||
-      failed(check.sameElement("reshape requires the operand's element type", {from, to})))
+  if (failed(check.extents({from, to})) || failed(check.keepsElement("reshape", from, to)))
     return failure();
   if (getProduct(getExtents(from), getContext()) != getProduct(getExtents(to), getContext()))
     return check.fail(rules::reshape_c1, check.text(getExtents(from)), check.text(getExtents(to)));
@@ -241,8 +246,7 @@ LogicalResult ReshapeOp::verify() {
 LogicalResult ExpandOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  if (failed(check.extents({from, to})) ||
-      failed(check.sameElement("expand requires the operand's element type", {from, to})))
+  if (failed(check.extents({from, to})) || failed(check.keepsElement("expand", from, to)))
     return failure();
   auto both = check.broadcast(rules::expand_c1, getExtents(from), getExtents(to));
   if (failed(both))
@@ -257,16 +261,17 @@ LogicalResult SliceOp::verify() {
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
   int64_t axis = getAxis(), start = getStart();
   if (failed(check.extents({from, to})) || failed(check.axis(rules::slice_c1, axis, from)) ||
-      failed(check.sameElement("slice requires the operand's element type", {from, to})))
+      failed(check.keepsElement("slice", from, to)))
     return failure();
   SmallVector<AffineExpr> whole = getExtents(from), part = getExtents(to);
   bool beside = whole.size() == part.size();
   for (size_t i = 0; beside && i < whole.size(); ++i)
     beside = static_cast<int64_t>(i) == axis || whole[i] == part[i];
   if (!beside)
-    return check.fail("slice requires the operand's extents beside its axis", check.text({from, to}));
+    return check.report("slice: shapes differ; expected the operand's dimensions except along its axis",
+                        check.text({from, to}));
   if (getAtEnd() && start != 0)
-    return check.fail("slice requires a start of 0 at the end", Twine(start));
+    return check.report("slice: start given for a slice at the end; expected 0", Twine(start));
   if (getAtEnd() && !check.atLeast(whole[axis], part[axis]))
     return check.fail(rules::last_c2, check.text(part[axis]), check.text(whole[axis]));
   auto rest = check.bounds(whole[axis] - part[axis] - start);
@@ -282,12 +287,12 @@ static LogicalResult checkState(const Check &check, RankedTensorType type, int64
   if (failed(check.extents(type)))
     return failure();
   if (type.getRank() == 0 || llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic))
-    return check.fail("a state requires fixed extents behind the first", check.text(type));
+    return check.report("state: no rows of fixed size; expected fixed dimensions after the first", check.text(type));
   auto most = check.bounds(getExtents(type).front());
   if (!most || most->max > rows)
     return check.fail(rules::append_c3, check.text(getExtents(type).front()), Twine(rows));
   if (copies < 1)
-    return check.fail("a state requires at least one copy", Twine(copies));
+    return check.report("state: no copies; expected at least one", Twine(copies));
   return success();
 }
 
@@ -305,12 +310,11 @@ LogicalResult SlideOp::verify() {
   if (!expected.empty())
     expected.front() = canonicalExtent(expected.front() + rows);
   if (expected != getExtents(type) || added.getElementType() != type.getElementType())
-    return check.fail("slide requires a result of the state's rows and the operand's", check.text(added),
-                      check.text(type));
+    return check.report("slide: result is not the state's rows and the operand's", check.text(added), check.text(type));
   auto most = check.bounds(getExtents(type).front());
   if (!most || most->max + rows > room)
-    return check.fail("slide requires room for the result's rows and the state's", check.text(getExtents(type).front()),
-                      Twine(room));
+    return check.report("slide: rows of the result and the state exceed the room", check.text(getExtents(type).front()),
+                        Twine(room));
   return success();
 }
 
@@ -328,8 +332,8 @@ LogicalResult AssignOp::verify() {
   Check check(*this);
   auto parameter = getParameter().getDefiningOp<ParameterOp>();
   if (!parameter || !(parameter.getVariable() || parameter.getDerived()))
-    return check.fail("assign requires a parameter that is variable or derived",
-                      parameter ? "one that is not" : "another value");
+    return check.report("assign: wrong target; expected a parameter that is variable or derived",
+                        parameter ? "one that is not" : "another value");
   return success();
 }
 
@@ -341,8 +345,8 @@ LogicalResult ScatterAddOp::verify() {
     return failure();
   if (indices.getRank() != 1 || rows.getRank() != 2 || table.getRank() != 2 ||
       getExtents(rows).front() != getExtents(indices).front() || getExtents(rows).back() != getExtents(table).back())
-    return check.fail("scatter_add requires indices [R], rows [R, D] and a result [V, D]",
-                      check.text({indices, rows, table}));
+    return check.report("scatter_add: shapes do not match; expected indices [R], rows [R, D] and a result [V, D]",
+                        check.text({indices, rows, table}));
   return success();
 }
 
@@ -350,7 +354,7 @@ LogicalResult RequireFiniteOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getX().getType());
   if (type.getRank() != 0)
-    return check.fail("require_finite requires a number without axes", check.text(type));
+    return check.report("require_finite: operand is not a scalar; expected rank 0", check.text(type));
   return success();
 }
 
@@ -374,8 +378,7 @@ LogicalResult AppendOp::verify() {
 LogicalResult ResizeBilinearOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  if (failed(check.extents({from, to})) ||
-      failed(check.sameElement("resize_bilinear requires the operand's element type", {from, to})))
+  if (failed(check.extents({from, to})) || failed(check.keepsElement("resize_bilinear", from, to)))
     return failure();
   if (from.getRank() < 3)
     return check.fail(rules::resize_bilinear_c1, check.text(from));
@@ -384,7 +387,8 @@ LogicalResult ResizeBilinearOp::verify() {
   for (size_t i = 0, rank = before.size(); isBeside && i < rank; ++i)
     isBeside = i + 3 == rank || i + 2 == rank || before[i] == after[i];
   if (!isBeside)
-    return check.fail("resize_bilinear requires the operand's extents beside height and width", check.text({from, to}));
+    return check.report("resize_bilinear: shapes differ; expected the operand's dimensions except height and width",
+                        check.text({from, to}));
   for (RankedTensorType type : {from, to})
     for (int64_t extent : type.getShape().take_back(3).drop_back())
       if (ShapedType::isDynamic(extent))

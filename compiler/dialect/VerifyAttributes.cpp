@@ -15,9 +15,9 @@ namespace mlir::kiln {
 LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min, int64_t max,
                                  StringRef) {
   if (name.empty())
-    return emitError() << "symbol requires a name";
+    return emitError() << "symbol: empty name; expected at least one character";
   if (min < 1 || min > max)
-    return emitError() << "symbol \"" << name << "\" requires bounds with 1 <= minimum <= maximum, got " << min
+    return emitError() << "symbol \"" << name << "\": wrong bounds; expected 1 <= minimum <= maximum, got " << min
                        << " and " << max;
   return success();
 }
@@ -26,40 +26,41 @@ LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
                                   int64_t group, bool zero) {
   const bool isGrouped = element.isSignlessInteger(4);
   if (!isShortFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
-    return emitError() << "storage requires elements of type f16, bf16, i8 or i4, got " << element;
+    return emitError() << "storage: unsupported element type; expected f16, bf16, i8 or i4, got " << element;
   if (dim < 0)
-    return emitError() << "storage requires a dimension of at least 0, got " << dim;
+    return emitError() << "storage: negative dimension; expected at least 0, got " << dim;
   if (isGrouped && group != 32 && group != 64 && group != 128)
-    return emitError() << "storage of i4 requires groups of 32, 64 or 128, got " << group;
+    return emitError() << "storage of i4: unsupported group size; expected 32, 64 or 128, got " << group;
   if (!isGrouped && (group || zero))
-    return emitError() << "storage requires i4 for groups, got " << element;
+    return emitError() << "storage: groups of another type; expected i4, got " << element;
   return success();
 }
 
 LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size,
                                 int64_t interleave, StorageAttr storage) {
   if (dim < 0)
-    return emitError() << "tiled requires a dimension of at least 0, got " << dim;
+    return emitError() << "tiled: negative dimension; expected at least 0, got " << dim;
   if (size < 1)
-    return emitError() << "tiled requires a size of at least 1, got " << size;
+    return emitError() << "tiled: wrong size; expected at least 1, got " << size;
   if (interleave < 1)
-    return emitError() << "tiled requires an interleave of at least 1, got " << interleave;
+    return emitError() << "tiled: wrong interleave; expected at least 1, got " << interleave;
   if (storage && storage.hasScales() && storage.getDim() != dim)
-    return emitError() << "tiled requires scales along its dimension " << dim << ", got " << storage;
+    return emitError() << "tiled: scales along another dimension; expected " << dim << ", got " << storage;
   return success();
 }
 
 LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                                         function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() < 2 || ShapedType::isDynamicShape(shape))
-    return emitError() << "tiled requires a rank of 2 or more and fixed extents";
+    return emitError() << "tiled: unsupported shape; expected rank 2 or more and fixed dimensions";
   if (getDim() >= static_cast<int64_t>(shape.size()))
-    return emitError() << "tiled requires a dimension within the rank, got " << getDim() << " of " << shape.size();
+    return emitError() << "tiled: dimension out of range; expected one within the rank, got " << getDim() << " of "
+                       << shape.size();
   if (getStorage() && !element.isF32())
-    return emitError() << "storage requires a weight of f32, got " << element;
+    return emitError() << "storage: wrong element type of the weight; expected f32, got " << element;
   if (getStorage() && getStorage().isGrouped() && depthOf(shape) % getStorage().getGroup())
-    return emitError() << "storage requires a depth of whole groups of " << getStorage().getGroup() << ", got "
-                       << depthOf(shape);
+    return emitError() << "storage: depth is not divisible by the group; expected a multiple of "
+                       << getStorage().getGroup() << ", got " << depthOf(shape);
   return success();
 }
 
@@ -88,27 +89,28 @@ LogicalResult KilnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == symbolsAttrName) {
     auto symbols = dyn_cast<ArrayAttr>(attribute.getValue());
     if (!isa<ModuleOp>(op) || !symbols || !llvm::all_of(symbols, llvm::IsaPred<SymbolAttr>))
-      return op->emitError() << name << " requires a module and an array of symbols";
+      return op->emitError() << name << ": wrong owner or value; expected a module and an array of symbols";
     llvm::StringSet<> names;
     for (auto symbol : symbols.getAsRange<SymbolAttr>())
       if (!names.insert(symbol.getName()).second)
-        return op->emitError() << name << " requires different names, got \"" << symbol.getName() << "\" twice";
+        return op->emitError() << name << ": repeated name; expected different ones, got \"" << symbol.getName()
+                               << "\" twice";
     return success();
   }
   if (name == entryAttrName || name == kernelAttrName) {
     if (!isa<FunctionOpInterface>(op) || !isa<UnitAttr>(attribute.getValue()))
-      return op->emitError() << name << " requires a function and no value";
+      return op->emitError() << name << ": wrong owner or value; expected a function and no value";
     return success();
   }
   if (name == boundsAttrName) {
     auto function = dyn_cast<FunctionOpInterface>(op);
     auto bounds = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
     if (!function || !bounds)
-      return op->emitError() << name << " requires a function and an array of 64-bit integers";
+      return op->emitError() << name << ": wrong owner or value; expected a function and an array of 64-bit integers";
     int64_t symbols = llvm::count_if(function.getArgumentTypes(), llvm::IsaPred<IndexType>);
     if (bounds.size() != 2 * symbols)
-      return op->emitError() << name << " requires two bounds for each of " << symbols << " index arguments, got "
-                             << bounds.size();
+      return op->emitError() << name << ": wrong number of bounds; expected two for each of " << symbols
+                             << " index arguments, got " << bounds.size();
   }
   return success();
 }
@@ -121,12 +123,13 @@ LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
     return success();
   auto text = dyn_cast<StringAttr>(attribute.getValue());
   if (!text)
-    return op->emitError() << name << " requires a string";
+    return op->emitError() << name << ": wrong value; expected a string";
   if (name == symbolAttrName) {
     SmallVector<SymbolAttr> symbols = getSymbols(op);
     if (argument >= symbols.size() || symbols[argument].getName() != text.getValue() ||
         !isa<IndexType>(function.getArgumentTypes()[argument]))
-      return op->emitError() << name << " requires an index argument at the place of the module's symbol, got \""
+      return op->emitError() << name
+                             << ": wrong argument; expected an index at the place of the module's symbol, got \""
                              << text.getValue() << "\" at " << argument;
   }
   return success();
@@ -134,7 +137,7 @@ LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 
 LogicalResult KilnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
   if (attribute.getName() == nameAttrName && !isa<StringAttr>(attribute.getValue()))
-    return op->emitError() << nameAttrName << " requires a string";
+    return op->emitError() << nameAttrName << ": wrong value; expected a string";
   return success();
 }
 

@@ -17,23 +17,23 @@ static bool agree(Type actual, Type formal) {
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
   if (!kernel || !kernel->hasAttr(kernelAttrName))
-    return emitOpError() << "requires a kernel function, got " << getCalleeAttr();
+    return emitOpError() << "callee is no kernel; expected a kernel function, got " << getCalleeAttr();
   Check check(*this);
   if (failed(check.extents(getOperandTypes())) || failed(check.extents(getResultTypes())))
     return failure();
   FunctionType type = kernel.getFunctionType();
   size_t indices = llvm::count_if(type.getInputs(), [](Type input) { return input.isIndex(); });
   if (getExtents().size() != indices)
-    return emitOpError() << "requires " << indices << " extents, got " << getExtents().size();
+    return emitOpError() << "wrong number of extents; expected " << indices << ", got " << getExtents().size();
   if (getArguments().size() != type.getNumInputs() - indices || getNumResults() != type.getNumResults())
-    return emitOpError() << "requires " << type.getNumInputs() - indices << " tensors and " << type.getNumResults()
-                         << " results, got " << getArguments().size() << " and " << getNumResults();
+    return emitOpError() << "wrong number of tensors or results; expected " << type.getNumInputs() - indices << " and "
+                         << type.getNumResults() << ", got " << getArguments().size() << " and " << getNumResults();
   for (auto [actual, formal] : llvm::zip_equal(getArguments().getTypes(), type.getInputs().drop_front(indices)))
     if (!agree(actual, formal))
-      return emitOpError() << "requires an argument of type " << formal << ", got " << actual;
+      return emitOpError() << "wrong type of an argument; expected " << formal << ", got " << actual;
   for (auto [actual, formal] : llvm::zip_equal(getResultTypes(), type.getResults()))
     if (!agree(actual, formal))
-      return emitOpError() << "requires a result of type " << formal << ", got " << actual;
+      return emitOpError() << "wrong type of a result; expected " << formal << ", got " << actual;
   return success();
 }
 
@@ -44,10 +44,10 @@ LogicalResult SinusoidOp::verify() {
   if (failed(check.extents({positions, table, result})))
     return failure();
   if (table.getRank() != 2 || table.getDimSize(0) != 3)
-    return check.fail("sinusoid requires a table [3, width]", check.text(table));
+    return check.report("sinusoid: wrong shape of the table; expected [3, width]", check.text(table));
   SmallVector<AffineExpr> extents = getExtents(positions);
   extents.push_back(getExtents(table).back());
   if (getExtents(result) != extents)
-    return check.fail("sinusoid requires a result [positions, width]", check.text(result), check.text(extents));
+    return check.report("sinusoid: wrong shape of the result", check.text(result), check.text(extents));
   return success();
 }

@@ -113,8 +113,9 @@ Value EntryBatcher::toWhole(Value value) {
   if (wholes.contains(value))
     return mapping.lookup(value);
   if (!symbols.getWhole(typeOf(value))) {
-    emitError(value.getLoc()) << "a batched entry requires values that all sequences' rows can be of, got "
-                              << value.getType();
+    emitError(value.getLoc())
+        << "batched entry: value cannot be batched; expected a type that all sequences' rows can have, got "
+        << value.getType();
     return {};
   }
   // A shared value is the same for each sequence.
@@ -151,8 +152,9 @@ FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   }
   const bool isReplaced = isa_and_nonnull<kd::StateOp>(source) && isWritten(source->getAttr("name"));
   if (!source || source->getNumRegions() > 0 || !isPure(source) || isReplaced)
-    return emitError(value.getLoc()) << "a batched entry requires a value of type " << value.getType()
-                                     << " to be used before its rows meet those of other sequences";
+    return emitError(value.getLoc())
+           << "batched entry: value of type " << value.getType()
+           << " is used too late; expected a use before its rows meet those of other sequences";
   for (Value operand : source->getOperands()) {
     FailureOr<Value> computed = compute(operand, inside);
     if (failed(computed))
@@ -338,7 +340,7 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
   auto inputs = wholeTypes(entry.getArgumentTypes()), results = wholeTypes(entry.getResultTypes());
   if (llvm::is_contained(inputs, Type()) || llvm::is_contained(results, Type()))
     return entry.emitError()
-           << "a batched entry requires inputs and results whose extents but the first are fixed, got "
+           << "batched entry: dynamic dimension after the first; expected fixed ones in inputs and results, got "
            << entry.getFunctionType();
   auto function = func::FuncOp::create(builder, entry.getLoc(), batch_name(entry.getName().str()),
                                        builder.getFunctionType(inputs, results));

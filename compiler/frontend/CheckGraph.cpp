@@ -58,12 +58,23 @@ public:
   }
 
 private:
-  /// Emits a diagnostic "scope: rule, got ... [label]".
-  LogicalResult fail(int scope, const char *rule, const llvm::Twine &got) {
+  /// Begins a diagnostic "scope: ".
+  mlir::InFlightDiagnostic emit(int scope) {
     std::string path = inRange(scope, graph.scopes) && scopesNest ? graph.path(scope) : "";
     llvm::StringRef name = path.empty() ? llvm::StringRef(entryName) : llvm::StringRef(path);
-    return mlir::emitError(NameLoc::get(mlir::StringAttr::get(context, name)))
-           << name << ": " << mlir::kiln::withValues(rule, got);
+    mlir::InFlightDiagnostic diagnostic = mlir::emitError(NameLoc::get(mlir::StringAttr::get(context, name)));
+    diagnostic << name << ": ";
+    return diagnostic;
+  }
+
+  /// Emits a diagnostic "scope: rule, got ... [label]".
+  LogicalResult fail(int scope, const char *rule, const llvm::Twine &got) {
+    return emit(scope) << mlir::kiln::withValues(rule, got);
+  }
+
+  /// Emits a diagnostic without a labelled rule: "scope: problem; expected ..., got ...".
+  LogicalResult report(int scope, const char *problem, const llvm::Twine &got) {
+    return emit(scope) << problem << ", got " << got;
   }
 
   LogicalResult checkScopes() {
@@ -71,10 +82,10 @@ private:
     for (std::size_t i = 0; i < graph.scopes.size(); ++i) {
       const Scope &scope = graph.scopes[i];
       if (!scope.name || scope.parent < -1 || scope.parent >= static_cast<int>(i) || (scope.parent == -1) != (i == 0))
-        return fail(-1, "a graph requires scopes with names below earlier scopes",
-                    llvm::Twine(scope.parent) + " above " + llvm::Twine(i));
+        return report(-1, "graph: wrong scope; expected a name and an earlier scope around it",
+                      llvm::Twine(scope.parent) + " above " + llvm::Twine(i));
       if (scope.copies < 0 || scope.copies > maxElements)
-        return fail(-1, "a graph requires a number of layers that 32 bits hold", llvm::Twine(scope.copies));
+        return report(-1, "graph: wrong number of layers; expected one that 32 bits hold", llvm::Twine(scope.copies));
     }
     scopesNest = true;
     return success();
@@ -83,13 +94,14 @@ private:
   LogicalResult checkParameters() {
     for (const Parameter &parameter : graph.parameters) {
       if (!inRange(parameter.scope, graph.scopes) || !parameter.leaf || !*parameter.leaf)
-        return fail(parameter.scope, "a graph requires parameters with a scope and a name",
-                    llvm::Twine(parameter.scope));
-      if (failed(checkElement(parameter.scope, "a parameter requires a known element type", parameter.element)))
+        return report(parameter.scope, "graph: incomplete parameter; expected a scope and a name",
+                      llvm::Twine(parameter.scope));
+      if (failed(checkElement(parameter.scope, "parameter: unknown element type; expected one of the language",
+                              parameter.element)))
         return failure();
       if (!is_known(parameter.storage))
-        return fail(parameter.scope, "a parameter requires a storage of f32, f16, bf16, int8 or int4",
-                    llvm::Twine(static_cast<int>(parameter.storage.element)));
+        return report(parameter.scope, "parameter: unknown storage; expected f32, f16, bf16, int8 or int4",
+                      llvm::Twine(static_cast<int>(parameter.storage.element)));
       std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
       if (failed(checkShape(parameter.scope, shape)))
         return failure();
@@ -100,8 +112,8 @@ private:
   LogicalResult checkStates() {
     for (const StateTensor &state : graph.states) {
       if (!inRange(state.scope, graph.scopes) || state.shape.empty())
-        return fail(state.scope, "a graph requires states with a scope and a shape", llvm::Twine(state.scope));
-      if (failed(checkElement(state.scope, "a state requires a known element type", state.element)))
+        return report(state.scope, "graph: incomplete state; expected a scope and a shape", llvm::Twine(state.scope));
+      if (failed(checkElement(state.scope, "state: unknown element type; expected one of the language", state.element)))
         return failure();
       std::vector<Dim> shape(state.shape.begin(), state.shape.end());
       if (failed(checkShape(state.scope, shape)))
@@ -148,7 +160,7 @@ private:
       return fail(-1, rules::model_c3, "no name");
     entryName = entry.name;
     if (!inRange(entry.region, graph.regions))
-      return fail(-1, "an entry requires a region", llvm::Twine(entry.region));
+      return report(-1, "entry: unknown region; expected one of the graph", llvm::Twine(entry.region));
     const Region &region = graph.regions[entry.region];
     if (entry.input_names.size() != region.arguments.size())
       return fail(-1, rules::model_c1,
@@ -161,7 +173,7 @@ private:
         return fail(-1, rules::model_c3, "no name");
     for (int argument : region.arguments) {
       if (!inRange(argument, graph.nodes))
-        return fail(-1, "a region requires arguments that are nodes", llvm::Twine(argument));
+        return report(-1, "region: unknown argument; expected a node", llvm::Twine(argument));
       if (failed(checkShape(-1, graph.nodes[argument].shape)) ||
           failed(addSymbols(-1, graph.nodes[argument].shape, true)))
         return failure();
@@ -210,12 +222,13 @@ private:
   /// `stacks`: the scopes of the enclosing stacks.
   LogicalResult checkRegion(int number, int scope, std::vector<int> stacks) {
     if (entered[number]++)
-      return fail(scope, "a region requires to be the body of one entry or loop", llvm::Twine(number));
+      return report(scope, "region: used twice; expected the body of one entry or loop", llvm::Twine(number));
     const Region &region = graph.regions[number];
     std::vector<int> own;
     for (int argument : region.arguments) {
       if (!inRange(argument, graph.nodes) || graph.nodes[argument].op != Op::input || visible[argument])
-        return fail(scope, "a region requires arguments of its own", llvm::Twine(argument));
+        return report(scope, "region: wrong argument; expected an input that no other region has",
+                      llvm::Twine(argument));
       if (failed(checkValue(argument)))
         return failure();
       visible[argument] = true;
@@ -223,7 +236,7 @@ private:
     }
     for (int node : region.nodes) {
       if (!inRange(node, graph.nodes) || visible[node])
-        return fail(scope, "a region requires nodes that stand in it once", llvm::Twine(node));
+        return report(scope, "region: unknown or repeated node; expected each of its nodes once", llvm::Twine(node));
       if (failed(checkNode(node, stacks)))
         return failure();
       visible[node] = true;
@@ -231,11 +244,11 @@ private:
     }
     for (int result : region.results)
       if (!inRange(result, graph.nodes) || !visible[result] || graph.nodes[result].op == Op::scan)
-        return fail(scope, "a region requires results that are computed in it", llvm::Twine(result));
+        return report(scope, "region: wrong result; expected one that is computed in it", llvm::Twine(result));
     for (int effect : region.effects)
       if (!llvm::is_contained(region.nodes, effect) ||
           (graph.nodes[effect].op != Op::append && graph.nodes[effect].op != Op::store))
-        return fail(scope, "a region requires effects that are its nodes", llvm::Twine(effect));
+        return report(scope, "region: wrong effect; expected an append or store among its nodes", llvm::Twine(effect));
     for (int node : own)
       visible[node] = false;
     return success();
@@ -243,19 +256,18 @@ private:
 
   LogicalResult checkElement(int scope, const char *what, ElementType element) {
     if (!is_known(element))
-      return fail(scope, what, llvm::Twine(static_cast<int>(element)));
+      return report(scope, what, llvm::Twine(static_cast<int>(element)));
     if (info(element).bits < 8)
-      return fail(scope, "a tensor requires elements of at least a byte, since no others are generated yet",
-                  name_of(element));
+      return report(scope, "tensor: unsupported element type; expected one of at least a byte", name_of(element));
     return success();
   }
 
   LogicalResult checkValue(int number) {
     const Node &node = graph.nodes[number];
-    if (failed(checkElement(node.scope, "a node requires a known element type", node.element)))
+    if (failed(checkElement(node.scope, "node: unknown element type; expected one of the language", node.element)))
       return failure();
     if (node.scope != -1 && !inRange(node.scope, graph.scopes))
-      return fail(-1, "a node requires a known scope", llvm::Twine(node.scope));
+      return report(-1, "node: unknown scope; expected one of the graph", llvm::Twine(node.scope));
     if (failed(checkShape(node.scope, node.shape)))
       return failure();
     return addSymbols(node.scope, node.shape, false);
@@ -266,16 +278,18 @@ private:
     if (failed(checkValue(number)))
       return failure();
     if (!is_known(node.op) || node.op == Op::input)
-      return fail(node.scope, "a node requires a known operation", llvm::Twine(static_cast<int>(node.op)));
+      return report(node.scope, "node: unknown operation; expected one of the language",
+                    llvm::Twine(static_cast<int>(node.op)));
     for (int operand : node.operands)
       if (!inRange(operand, graph.nodes) || !visible[operand])
-        return fail(node.scope, "a node requires operands that stand before it", llvm::Twine(operand));
+        return report(node.scope, "node: wrong operand; expected an earlier node", llvm::Twine(operand));
       else if (graph.nodes[operand].op == Op::scan && node.op != Op::result)
-        return fail(node.scope, "a scan requires that its results are used, and only they", llvm::Twine(operand));
+        return report(node.scope, "scan: used directly; expected uses of its results", llvm::Twine(operand));
       else if (node.op == Op::result && !has_body(graph.nodes[operand]))
-        return fail(node.scope, "a result requires a scan or a stack", llvm::Twine(operand));
+        return report(node.scope, "result: wrong operand; expected a scan or a stack", llvm::Twine(operand));
     if (node.op == Op::result && node.operands.size() != 1)
-      return fail(node.scope, "a result requires one scan", llvm::Twine(node.operands.size()));
+      return report(node.scope, "result: wrong number of operands; expected one scan",
+                    llvm::Twine(node.operands.size()));
     if (node.op == Op::parameter)
       return checkParameter(node, stacks);
     if (uses_state(node))
@@ -289,7 +303,8 @@ private:
 
   LogicalResult checkParameter(const Node &node, llvm::ArrayRef<int> stacks) {
     if (!inRange(node.attributes.index, graph.parameters))
-      return fail(node.scope, "a node requires a known parameter", llvm::Twine(node.attributes.index));
+      return report(node.scope, "node: unknown parameter; expected one of the graph",
+                    llvm::Twine(node.attributes.index));
     const Parameter &parameter = graph.parameters[node.attributes.index];
     std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
     if (parameter.element != node.element || shape != node.shape)
@@ -309,10 +324,10 @@ private:
 
   LogicalResult checkState(const Node &node, llvm::ArrayRef<int> stacks) {
     if (!inRange(node.attributes.index, graph.states))
-      return fail(node.scope, "a node requires a known state", llvm::Twine(node.attributes.index));
+      return report(node.scope, "node: unknown state; expected one of the graph", llvm::Twine(node.attributes.index));
     if (node.operands.size() != (node.op != Op::state))
-      return fail(node.scope, "a state requires one value to write and none to read",
-                  llvm::Twine(node.operands.size()));
+      return report(node.scope, "state: wrong number of operands; expected one to write and none to read",
+                    llvm::Twine(node.operands.size()));
     const StateTensor &state = graph.states[node.attributes.index];
     if (scans > 0 || stacks != llvm::ArrayRef(stacksAround(state.scope)))
       return fail(state.scope, rules::state_c1, graph.name(state));
@@ -328,7 +343,7 @@ private:
 
   LogicalResult checkStack(const Node &node, std::vector<int> &stacks) {
     if (!inRange(node.attributes.index, graph.regions))
-      return fail(node.scope, "a stack requires a body", llvm::Twine(node.attributes.index));
+      return report(node.scope, "stack: no body; expected a region of the graph", llvm::Twine(node.attributes.index));
     const Region &body = graph.regions[node.attributes.index];
     if (!inRange(body.scope, graph.scopes) || graph.scopes[body.scope].copies != body.count)
       return fail(node.scope, rules::stack_c2, llvm::Twine(body.count));
@@ -344,12 +359,12 @@ private:
 
   LogicalResult checkScan(const Node &node, std::vector<int> &stacks) {
     if (!inRange(node.attributes.index, graph.regions))
-      return fail(node.scope, "a scan requires a body", llvm::Twine(node.attributes.index));
+      return report(node.scope, "scan: no body; expected a region of the graph", llvm::Twine(node.attributes.index));
     const Region &body = graph.regions[node.attributes.index];
     int states = node.attributes.states;
     if (states < 0 || states >= static_cast<int>(node.operands.size()))
-      return fail(node.scope, "a scan requires a sequence behind its states",
-                  llvm::Twine(states) + " of " + llvm::Twine(node.operands.size()) + " operands");
+      return report(node.scope, "scan: no sequence; expected one after its states",
+                    llvm::Twine(states) + " of " + llvm::Twine(node.operands.size()) + " operands");
     if (body.arguments.size() != node.operands.size() || body.results.size() < std::max<std::size_t>(states, 1))
       return fail(node.scope, rules::scan_c2,
                   llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +

@@ -184,8 +184,8 @@ private:
     mlir::Location location = locationOf(node.scope);
     if (operands.size() != 1 || operands[0].getType() != type)
       return mlir::kiln::Check(location, operands)
-          .fail(std::string(name_of(node.op)) + " requires one operand of its own type",
-                llvm::Twine(operands.size()) + " operands");
+          .report(std::string(name_of(node.op)) + ": wrong operands; expected one of the result's type",
+                  llvm::Twine(operands.size()) + " operands");
     if (!isTraining)
       return operands[0];
     if (node.op == Op::dropout)
@@ -267,12 +267,12 @@ private:
     mlir::ValueRange results = scan.getDefiningOp()->getResults();
     mlir::kiln::Check check(locationOf(node.scope), results);
     if (node.attributes.index < 0 || node.attributes.index >= static_cast<int>(results.size()))
-      return check.fail("result requires the number of one of the loop's results", llvm::Twine(node.attributes.index),
-                        "below " + llvm::Twine(results.size()));
+      return check.report("result: number of the loop's result out of range", llvm::Twine(node.attributes.index),
+                          "below " + llvm::Twine(results.size()));
     mlir::Value result = results[node.attributes.index];
     if (result.getType() != type)
-      return check.fail("result requires the type of the loop's result", check.text(type),
-                        check.text(mlir::cast<mlir::RankedTensorType>(result.getType())));
+      return check.report("result: type differs from the loop's result", check.text(type),
+                          check.text(mlir::cast<mlir::RankedTensorType>(result.getType())));
     return result;
   }
 
@@ -377,8 +377,8 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
   if (ranks.sumParts > 0 && failed(sumInParts(module)))
     return failure();
   if (ranks.sharesStates && !sharesOut(module))
-    return module.emitError() << "shard-optimizer requires a trained weight that is large and that " << ranks.replicas
-                              << " replicas divide, got none";
+    return module.emitError() << "--shard-optimizer: nothing to shard; expected a large trained weight that "
+                              << ranks.replicas << " replicas divide, got none";
   return ranks.stages > 1 ? cutOthers(module, ranks.stages) : mlir::verify(module);
 }
 

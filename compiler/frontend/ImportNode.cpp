@@ -35,7 +35,8 @@ mlir::FailureOr<mlir::DenseElementsAttr> importValues(const std::vector<double> 
   llvm::SmallVector<llvm::APInt> stored;
   for (double value : given) {
     if (!(value >= least && value <= most && value == std::trunc(value)))
-      return check.fail("constant requires values that its element type holds", std::to_string(value));
+      return check.report("constant: value does not fit the element type; expected one that it holds",
+                          std::to_string(value));
     stored.emplace_back(width, static_cast<int64_t>(value), /*isSigned=*/true, /*implicitTrunc=*/true);
   }
   return mlir::DenseElementsAttr::get(type, stored);
@@ -97,7 +98,7 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
   mlir::kiln::Check check(location, operands);
   if (node.op == Op::constant) {
     if (!type.hasStaticShape())
-      return check.fail("constant requires fixed extents", check.text(type));
+      return check.report("constant: dynamic dimension; expected a static shape", check.text(type));
     auto values = importValues(node.attributes.values, type, check);
     if (failed(values))
       return failure();
@@ -107,8 +108,8 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
   if (op.has(Fields::heads))
     fewest = most = fewest + node.attributes.has_mask + node.attributes.has_lengths;
   if (operands.size() < fewest || operands.size() > most)
-    return check.fail((llvm::Twine(op.name) + " requires its operands").str(), llvm::Twine(operands.size()),
-                      most == OpInfo::any ? "at least " + llvm::Twine(fewest) : llvm::Twine(fewest));
+    return check.report((llvm::Twine(op.name) + ": wrong number of operands").str(), llvm::Twine(operands.size()),
+                        most == OpInfo::any ? "at least " + llvm::Twine(fewest) : llvm::Twine(fewest));
   mlir::OperationState state(location, (llvm::Twine("kiln.") + op.name).str());
   state.addOperands(operands);
   state.addTypes(type);

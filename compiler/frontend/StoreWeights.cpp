@@ -22,11 +22,11 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
   llvm::SplitString(text, words, " ,");
   StorageChoices choices;
   if (words.empty()) {
-    error = "weights require a type f32, f16, bf16, int8 or int4, got nothing";
+    error = "no type; expected f32, f16, bf16, int8 or int4, got nothing";
     return std::nullopt;
   }
   if (words.size() == 2 || (words.size() > 2 && words[1] != "except")) {
-    error = fmt::format("weights require \"TYPE except PATTERN=TYPE ...\", got \"{}\"", text);
+    error = fmt::format("wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"{}\"", text);
     return std::nullopt;
   }
   for (auto [number, word] : llvm::enumerate(words)) {
@@ -35,8 +35,9 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     auto [pattern, type] = number == 0 ? std::pair(StringRef(), word) : word.rsplit('=');
     const Storage storage = find_storage(type);
     if (!storage.is_stated || (number > 0 && pattern.empty())) {
-      error = fmt::format("weights require {} f32, f16, bf16, int8 or int4, got \"{}\"",
-                          number == 0 ? "a type" : "PATTERN=TYPE behind except, of a type", word);
+      error = fmt::format("{} f32, f16, bf16, int8 or int4, got \"{}\"",
+                          number == 0 ? "unknown type; expected" : "wrong exception; expected PATTERN=TYPE with a type",
+                          word);
       return std::nullopt;
     }
     if (number == 0)
@@ -57,7 +58,7 @@ std::string toString(const StorageChoices &choices) {
 std::optional<bool> parseActivations(StringRef text, std::string &error) {
   if (text == "f32" || text == "int8")
     return text == "int8";
-  error = fmt::format("activations require a type f32 or int8, got \"{}\"", text);
+  error = fmt::format("unknown type; expected f32 or int8, got \"{}\"", text);
   return std::nullopt;
 }
 
@@ -151,7 +152,7 @@ LogicalResult quantizeRows(ModuleOp module) {
   });
   if (linears.empty())
     return module.emitError()
-           << "activations of int8 require weights stored as int8 or int4 that linear reads, got none";
+           << "activations of int8: no quantised weights; expected some of int8 or int4 that linear reads, got none";
   for (mlir::kiln::LinearOp linear : linears) {
     OpBuilder builder(linear);
     Value x = linear.getX(), scales = mlir::kiln::RowScalesOp::create(builder, linear.getLoc(), x);

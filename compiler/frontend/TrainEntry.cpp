@@ -28,7 +28,8 @@ LogicalResult checkNames(func::FuncOp function, ArrayRef<std::string> more) {
   for (const std::string &name : more)
     if (!add(name))
       return function.emitError() << "entry " << function.getName()
-                                  << " requires different names for its inputs and outputs, got " << name << " twice";
+                                  << ": repeated name; expected different ones for its inputs and outputs, got " << name
+                                  << " twice";
   return success();
 }
 

@@ -47,8 +47,8 @@ LogicalResult checkUpdates(ModuleOp module) {
       for (auto reader : module.getOps<func::FuncOp>()) {
         auto own = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entryOf(trained), roleOf(reader)));
         if (findParameters(reader).contains(name) && !findAssigned(own).contains(name))
-          return reader.emitError() << "stages require a weight that " << entryOf(trained)
-                                    << " trains on each stage that has it, got " << name << ", which "
+          return reader.emitError() << "--stages: weight is trained elsewhere; expected " << entryOf(trained)
+                                    << " to train it on each stage that has it, got " << name << ", which "
                                     << entryOf(reader) << " reads on the " << roleOf(reader) << " one";
       }
   return success();

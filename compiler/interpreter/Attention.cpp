@@ -49,11 +49,11 @@ Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0]
   call.requireFloating();
   for (std::size_t i = 0; i < tensors; ++i) {
     call.requireRank(i, 2);
-    call.require(call[i].element == call[0].element, "one element type");
+    call.require(call[i].element == call[0].element, "element types differ; expected one");
     const TensorShape axes(call[i].shape.begin(), call[i].shape.end() - 2);
     if (i == 0)
       leading = axes;
-    call.require(axes == leading, "the same leading extents");
+    call.require(axes == leading, "leading dimensions differ; expected the same");
   }
   if (attributes.has_mask)
     mask = call.operands[tensors];
@@ -65,16 +65,18 @@ Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0]
   keys = k[k.size() - 2];
   heads = attributes.heads;
   keyHeads = attributes.key_value_heads;
-  call.require(heads >= 1 && keyHeads >= 1 && heads % keyHeads == 0, "heads that are a multiple of those of the keys");
-  call.require(q.back() % heads == 0, "a width of the queries that is a multiple of the heads");
+  call.require(heads >= 1 && keyHeads >= 1 && heads % keyHeads == 0,
+               "heads are not divisible; expected a multiple of those of the keys");
+  call.require(q.back() % heads == 0, "query width is not divisible by the heads; expected a multiple");
   depth = q.back() / heads;
-  call.require(k.back() == depth * keyHeads, "heads of the keys as wide as those of the queries");
+  call.require(k.back() == depth * keyHeads, "widths of the heads differ; expected keys as wide as queries");
   checkOptions();
 }
 
 void Heads::checkOptions() {
-  call.require(call.attributes().scale > 0, "a scale above 0");
-  call.require(!call.attributes().causal || keys >= queries, "as many keys as queries or more if it is causal");
+  call.require(call.attributes().scale > 0, "wrong scale; expected one above 0");
+  call.require(!call.attributes().causal || keys >= queries,
+               "too few keys for causal attention; expected as many as queries or more");
   if (mask) {
     isMaskByHead = mask->rank() == call[0].rank() + 1;
     TensorShape scores = leading, both;
@@ -84,10 +86,11 @@ void Heads::checkOptions() {
     scores.push_back(keys);
     call.require(mask->element == call[0].element && mask->shape.size() <= scores.size() &&
                      broadcast(mask->shape, scores, both) && both == scores,
-                 "a mask of its type that broadcasts to the scores");
+                 "wrong mask; expected one of its type that broadcasts to the scores");
   }
   if (lengths)
-    call.require(lengths->element == ElementType::i32 && lengths->shape == leading, "lengths of i32 for each sequence");
+    call.require(lengths->element == ElementType::i32 && lengths->shape == leading,
+                 "wrong lengths; expected one of i32 for each sequence");
 }
 
 bool Heads::counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const {
@@ -204,8 +207,8 @@ private:
 Tensor evaluateWeighted(const Heads &heads) {
   const OpCall &call = heads.call;
   const Tensor &v = call[2];
-  call.require(v.shape[v.rank() - 2] == heads.keys, "as many values as keys");
-  call.require(v.shape.back() % heads.keyHeads == 0, "a width of the values that is a multiple of their heads");
+  call.require(v.shape[v.rank() - 2] == heads.keys, "number of values differs; expected as many as keys");
+  call.require(v.shape.back() % heads.keyHeads == 0, "value width is not divisible by the heads; expected a multiple");
   const std::int64_t depth = v.shape.back() / heads.keyHeads;
   TensorShape shape = call[0].shape;
   shape.back() = depth * heads.heads;

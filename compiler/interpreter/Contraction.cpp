@@ -13,11 +13,11 @@ Tensor evaluateLinear(const OpCall &call) {
   call.requireSameElements();
   call.requireRank(0, 1);
   const Tensor &x = call[0], &weight = call[1];
-  call.require(weight.rank() == 2, "a weight of rank 2");
+  call.require(weight.rank() == 2, "wrong rank of the weight; expected 2");
   const bool isInOut = call.attributes().weight_order == WeightOrder::in_out;
   const std::int64_t inputs = weight.shape[isInOut ? 0 : 1], outputs = weight.shape[isInOut ? 1 : 0];
-  call.require(x.shape.back() == inputs, "the last extent of x to be the weight's input width");
-  call.require(call.count() == 2 || call[2].shape == TensorShape{outputs}, "a bias of [out]");
+  call.require(x.shape.back() == inputs, "wrong width of x; expected the weight's input width");
+  call.require(call.count() == 2 || call[2].shape == TensorShape{outputs}, "wrong shape of the bias; expected [out]");
   TensorShape shape = x.shape;
   shape.back() = outputs;
   Tensor result = call.result(shape, x.element);
@@ -42,10 +42,10 @@ Tensor evaluateMatmul(const OpCall &call) {
   call.requireRank(1, 2);
   const Tensor &a = call[0], &b = call[1];
   const std::int64_t rows = a.shape[a.rank() - 2], inner = a.shape.back(), columns = b.shape.back();
-  call.require(b.shape[b.rank() - 2] == inner, "inner extents that are equal");
+  call.require(b.shape[b.rank() - 2] == inner, "inner dimensions differ; expected equal ones");
   const TensorShape left(a.shape.begin(), a.shape.end() - 2), right(b.shape.begin(), b.shape.end() - 2);
   TensorShape batch;
-  call.require(broadcast(left, right, batch), "leading extents that are equal or 1");
+  call.require(broadcast(left, right, batch), "leading dimensions differ; expected equal ones or 1");
   TensorShape shape = batch;
   shape.push_back(rows);
   shape.push_back(columns);

@@ -17,9 +17,9 @@ std::int64_t windowCount(const OpCall &call, std::int64_t extent, std::int64_t k
                          int dilation) {
   call.require(kernel >= 1 && stride >= 1 && dilation >= 1 && padding >= 0 && padding < (1 << 20) &&
                    dilation < (1 << 20) && kernel < (1 << 20),
-               "stride, dilation and kernel of at least 1 and padding of at least 0");
+               "wrong window; expected stride, dilation and kernel of at least 1 and padding of at least 0");
   const std::int64_t room = extent + 2 * std::int64_t{padding} - dilation * (kernel - 1) - 1;
-  call.require(room >= 0, "an image that has a window");
+  call.require(room >= 0, "image is too small; expected one that has a window");
   return room / stride + 1;
 }
 
@@ -153,12 +153,13 @@ Tensor evaluateConv2d(const OpCall &call) {
   call.requireFloating();
   call.requireSameElements();
   call.requireRank(0, 3);
-  call.require(call[1].rank() == 4, "a weight of rank 4");
+  call.require(call[1].rank() == 4, "wrong rank of the weight; expected 4");
   const Convolution c(call);
   const std::int64_t groups = call.attributes().groups;
-  call.require(groups >= 1 && c.channels == c.each * groups, "channels that are the weight's times the groups");
-  call.require(c.outputs % groups == 0, "outputs that are a multiple of the groups");
-  call.require(call.count() == 2 || call[2].shape == TensorShape{c.outputs}, "a bias of [out]");
+  call.require(groups >= 1 && c.channels == c.each * groups,
+               "wrong number of channels; expected the weight's times the groups");
+  call.require(c.outputs % groups == 0, "outputs are not divisible; expected a multiple of the groups");
+  call.require(call.count() == 2 || call[2].shape == TensorShape{c.outputs}, "wrong shape of the bias; expected [out]");
   const Window &w = c.window;
   TensorShape shape = c.x.shape;
   const std::int64_t rows = shape[shape.size() - 3] =

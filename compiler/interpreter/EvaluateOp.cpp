@@ -9,8 +9,7 @@
 namespace kiln::interpreter {
 
 [[noreturn]] static void refuse(Op op) {
-  throw std::runtime_error(std::string("an op that is evaluated alone requires no region and no state: got ") +
-                           name_of(op));
+  throw std::runtime_error(std::string("operation: has a region or a state; expected neither, got ") + name_of(op));
 }
 
 static Tensor evaluateUnrounded(const OpCall &call) {
@@ -55,7 +54,8 @@ Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, con
     refuse(node.op);
   for (const Tensor *operand : operands)
     if (!operand || operand->values.size() != operand->errors.size() || elementCount(operand->shape) != operand->size())
-      throw std::runtime_error(std::string(name_of(node.op)) + " requires operands with a value for each element");
+      throw std::runtime_error(std::string(name_of(node.op)) +
+                               ": values of an operand are missing; expected one for each element");
   Tensor result = evaluateUnrounded(OpCall(node, operands, shape));
   const Family family = family_of(node.op);
   const bool isChosen = family == Family::movement || family == Family::lookup || family == Family::selection;

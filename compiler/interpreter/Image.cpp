@@ -42,7 +42,7 @@ Tensor evaluatePool(const OpCall &call) {
   shape[shape.size() - 3] = windowCount(call, from.height, w.kernel.height, w.stride.height, w.padding.height, 1);
   shape[shape.size() - 2] = windowCount(call, from.width, w.kernel.width, w.stride.width, w.padding.width, 1);
   call.require(2 * w.padding.height <= w.kernel.height && 2 * w.padding.width <= w.kernel.width,
-               "padding of at most half the kernel"); // so each window has a pixel
+               "padding is too large; expected at most half the kernel"); // so each window has a pixel
   Tensor result = call.result(shape, x.element);
   const Image to(shape);
   const Arithmetic arithmetic(x.element);
@@ -96,7 +96,7 @@ Value meanOfFour(const Arithmetic &arithmetic, const Value (&x)[4], const double
 Tensor evaluateResize(const OpCall &call) {
   const Tensor &x = call[0];
   TensorShape shape = x.shape;
-  call.require(call.shape.size() == shape.size(), "a result of the same rank");
+  call.require(call.shape.size() == shape.size(), "wrong rank of the result; expected the same");
   for (std::size_t axis = shape.size() - 3; axis < shape.size() - 1; ++axis)
     shape[axis] = call.shape[axis];
   Tensor result = call.result(shape, x.element);

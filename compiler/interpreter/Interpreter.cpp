@@ -19,7 +19,7 @@ static void require(bool holds, const std::string &rule) {
 /// Returns the element, or throws if there is none.
 template <class List> static const auto &elementOf(const List &list, std::int64_t number, const char *what) {
   require(number >= 0 && number < static_cast<std::int64_t>(list.size()),
-          std::string("a graph requires a known ") + what + ": got " + std::to_string(number));
+          std::string("graph: unknown ") + what + "; expected one of the graph, got " + std::to_string(number));
   return list[static_cast<std::size_t>(number)];
 }
 
@@ -27,15 +27,15 @@ Interpreter::Interpreter(Graph given, WeightSource weights) : graph(std::move(gi
   for (std::size_t i = 0; i < graph.scopes.size(); ++i) {
     const Scope &scope = graph.scopes[i];
     require(scope.name && scope.copies >= 0 && scope.parent >= -1 && scope.parent < static_cast<int>(i),
-            "a graph requires scopes with names below earlier scopes");
+            "graph: wrong scope; expected a name and an earlier scope around it");
   }
   for (const Parameter &parameter : graph.parameters) {
     elementOf(graph.scopes, parameter.scope, "scope of a parameter");
-    require(parameter.leaf, "a graph requires parameters with names");
+    require(parameter.leaf, "graph: unnamed parameter; expected a name");
   }
   for (const StateTensor &state : graph.states) {
     elementOf(graph.scopes, state.scope, "scope of a state");
-    require(state.leaf && !state.shape.empty(), "a graph requires states with names and shapes");
+    require(state.leaf && !state.shape.empty(), "graph: incomplete state; expected a name and a shape");
   }
 }
 
@@ -64,7 +64,8 @@ private:
 
   Shared valueOf(int number) const {
     const Shared &value = elementOf(values, number, "operand");
-    require(value != nullptr, "a graph requires operands that are computed: got node " + std::to_string(number));
+    require(value != nullptr,
+            "graph: operand is not computed; expected an earlier node, got node " + std::to_string(number));
     return value;
   }
   std::vector<Shared> operandsOf(const Node &node) const {
@@ -76,9 +77,9 @@ private:
   std::string nameOf(int scope, std::string name) const;
   void requireType(const Node &node, const Tensor &value, const char *what) const {
     const TensorShape shape = evaluate(node.shape, extents);
-    require(value.element == node.element && value.shape == shape,
-            std::string(what) + " requires the type of its place: got " + describe(value) + ", expected " +
-                name_of(node.element) + describe(shape));
+    require(value.element == node.element && value.shape == shape, std::string(what) + ": wrong type; expected " +
+                                                                       name_of(node.element) + describe(shape) +
+                                                                       ", got " + describe(value));
   }
 
   struct Layer {
@@ -98,15 +99,15 @@ private:
 
 std::vector<Shared> Interpreter::Run::runRegion(int number, const std::vector<Shared> &arguments) {
   const Region &region = elementOf(graph.regions, number, "region");
-  require(!isEntered[number], "a region requires to be no part of itself");
-  require(region.arguments.size() == arguments.size(), "a region requires as many arguments as it is given: got " +
-                                                           std::to_string(arguments.size()) + ", expected " +
-                                                           std::to_string(region.arguments.size()));
+  require(!isEntered[number], "region: part of itself; expected no recursion");
+  require(region.arguments.size() == arguments.size(), "region: wrong number of arguments; expected " +
+                                                           std::to_string(region.arguments.size()) + ", got " +
+                                                           std::to_string(arguments.size()));
   isEntered[number] = true;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Node &node = elementOf(graph.nodes, region.arguments[i], "argument");
-    require(node.op == Op::input, "a region requires arguments that are inputs");
-    requireType(node, *arguments[i], "an argument");
+    require(node.op == Op::input, "region: wrong argument; expected an input");
+    requireType(node, *arguments[i], "argument");
     values[region.arguments[i]] = arguments[i];
   }
   for (int node : region.nodes)
@@ -183,7 +184,7 @@ std::string Interpreter::Run::nameOf(int scope, std::string name) const {
     auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) { return layer.scope == stack; });
     require(layer != layers.end(), name + " is used outside of its stack");
     const std::size_t hole = name.find("{}", from);
-    require(hole != std::string::npos, name + " requires a place for each stack around it");
+    require(hole != std::string::npos, name + ": too few {} in the name; expected one for each stack around it");
     const std::string digits = std::to_string(layer->number);
     name.replace(hole, 2, digits);
     from = hole + digits.size();
@@ -198,14 +199,14 @@ Shared Interpreter::Run::evaluateParameter(const Node &node) {
   if (!known) {
     Tensor weight = owner.weights(name);
     require(weight.element == parameter.element && weight.shape == parameter.shape,
-            "the weight " + name + " requires its type: got " + describe(weight) + ", expected " +
-                name_of(parameter.element) + describe(parameter.shape));
+            "weight " + name + ": wrong type; expected " + name_of(parameter.element) + describe(parameter.shape) +
+                ", got " + describe(weight));
     Tensor rounded = Tensor::of(weight.element, weight.shape, std::move(weight.values));
     for (std::size_t i = 0; i < weight.errors.size(); ++i)
       rounded.errors[i] = std::max(rounded.errors[i], weight.errors[i]);
     known = std::make_shared<Tensor>(std::move(rounded));
   }
-  requireType(node, *known, "a parameter");
+  requireType(node, *known, "parameter");
   return known;
 }
 
@@ -232,7 +233,7 @@ Shared Interpreter::Run::evaluateStack(const Node &node, int number) {
   const Region &body = elementOf(graph.regions, node.attributes.index, "body of a stack");
   elementOf(graph.scopes, body.scope, "scope of a stack");
   require(node.operands.size() == 1 && !body.results.empty() && body.count >= 1,
-          "a stack requires one operand, a result and at least one layer");
+          "stack: incomplete; expected one operand, a result and at least one layer");
   Shared carried = valueOf(node.operands[0]);
   std::vector<std::vector<Shared>> outputs(body.results.size() - 1);
   for (std::int64_t layer = 0; layer < body.count; ++layer) {
@@ -243,7 +244,7 @@ Shared Interpreter::Run::evaluateStack(const Node &node, int number) {
     for (std::size_t output = 0; output < outputs.size(); ++output)
       outputs[output].push_back(results[1 + output]);
   }
-  requireType(node, *carried, "the result of a stack");
+  requireType(node, *carried, "result of a stack");
   loops[number] = {carried};
   for (const std::vector<Shared> &output : outputs)
     loops[number].push_back(stackOf(output));
@@ -253,10 +254,11 @@ Shared Interpreter::Run::evaluateStack(const Node &node, int number) {
 void Interpreter::Run::evaluateScan(const Node &node, int number) {
   const std::vector<Shared> operands = operandsOf(node);
   const int states = node.attributes.states;
-  require(states >= 0 && states < static_cast<int>(operands.size()), "a scan requires a sequence behind its states");
+  require(states >= 0 && states < static_cast<int>(operands.size()),
+          "scan: no sequence; expected one after its states");
   for (std::size_t i = states; i < operands.size(); ++i)
     require(operands[i]->rank() >= 1 && operands[i]->shape[0] == operands[states]->shape[0],
-            "a scan requires sequences with one first extent");
+            "scan: lengths of the sequences differ; expected one");
   const std::int64_t steps = operands[states]->shape[0];
   std::vector<Shared> carried(operands.begin(), operands.begin() + states);
   std::vector<std::vector<Shared>> outputs;
@@ -266,7 +268,7 @@ void Interpreter::Run::evaluateScan(const Node &node, int number) {
     for (std::size_t sequence = states; sequence < operands.size(); ++sequence)
       arguments.push_back(sliceOf(*operands[sequence], step));
     const std::vector<Shared> results = runRegion(node.attributes.index, arguments);
-    require(results.size() >= carried.size(), "a scan requires a step that gives the next states");
+    require(results.size() >= carried.size(), "scan: too few results of the step; expected the next states");
     outputs.resize(results.size() - carried.size(), std::vector<Shared>(static_cast<std::size_t>(steps)));
     std::copy_n(results.begin(), carried.size(), carried.begin());
     for (std::size_t output = 0; output < outputs.size(); ++output)
@@ -278,10 +280,10 @@ void Interpreter::Run::evaluateScan(const Node &node, int number) {
 }
 
 Shared Interpreter::Run::evaluateResult(const Node &node) {
-  require(node.operands.size() == 1, "a result requires one scan");
+  require(node.operands.size() == 1, "result: wrong number of operands; expected one scan");
   const std::vector<Shared> &results = elementOf(loops, node.operands[0], "scan");
   const Shared &result = elementOf(results, node.attributes.index, "result of a loop");
-  requireType(node, *result, "a result");
+  requireType(node, *result, "result");
   return result;
 }
 
@@ -293,28 +295,31 @@ Shared Interpreter::Run::evaluateState(const Node &node) {
   Tensor now = found == owner.states.end() ? Tensor::zeros(state.element, state.shape) : found->second;
   require(now.element == state.element && now.shape == state.shape && now.errors.size() == now.values.size() &&
               now.size() == elementCount(now.shape),
-          "the state " + name + " requires its type: got " + describe(now));
-  require(node.operands.size() == (node.op != Op::state), "a state requires one value to write and none to read");
-  require(node.op == Op::state || !written.count(name), "a state requires one change in an entry: got more of " + name);
+          "state " + name + ": wrong type; expected that of the graph, got " + describe(now));
+  require(node.operands.size() == (node.op != Op::state),
+          "state: wrong number of operands; expected one to write and none to read");
+  require(node.op == Op::state || !written.count(name),
+          "state: several changes in an entry; expected one, got more of " + name);
   if (node.op == Op::store) {
     const Tensor &value = *valueOf(node.operands[0]);
     require(value.element == now.element && value.shape == now.shape,
-            "store requires the type of the state " + name + ": got " + describe(value));
+            "store: wrong type; expected that of the state " + name + ", got " + describe(value));
     written[name] = flushed(value);
     return nullptr;
   }
   const TensorShape shape = evaluate(node.shape, extents);
   TensorShape rows = state.shape;
-  require(!shape.empty() && shape[0] <= rows[0], "the state " + name + " requires room for the rows");
+  require(!shape.empty() && shape[0] <= rows[0], "state " + name + ": too many rows; expected at most its own number");
   const std::int64_t width = now.size() / rows[0];
   rows[0] = shape[0];
-  require(shape == rows && node.element == state.element, "the state " + name + " requires rows of its type");
+  require(shape == rows && node.element == state.element,
+          "state " + name + ": wrong type of the rows; expected its own");
   if (node.op == Op::append) {
     const Tensor &added = *valueOf(node.operands[0]);
-    require(added.rank() >= 1 && added.shape[0] <= rows[0], "append requires as many rows or more in all");
+    require(added.rank() >= 1 && added.shape[0] <= rows[0], "append: too few rows; expected as many in all or more");
     rows[0] = added.shape[0];
     require(added.element == now.element && added.shape == rows,
-            "append requires rows of the state " + name + ": got " + describe(added));
+            "append: wrong type; expected rows of the state " + name + ", got " + describe(added));
     for (std::int64_t i = 0; i < added.size(); ++i)
       now.set((shape[0] - added.shape[0]) * width + i, added.at(i));
     written[name] = now;
@@ -328,14 +333,15 @@ Shared Interpreter::Run::evaluateState(const Node &node) {
 std::vector<Tensor> Interpreter::run(std::size_t entry, const Extents &extents, const std::vector<Tensor> &inputs) {
   const Region &region = elementOf(
       graph.regions, elementOf(graph.entries, static_cast<std::int64_t>(entry), "entry").region, "region of an entry");
-  require(region.arguments.size() == inputs.size(), "an entry requires its inputs: got " +
-                                                        std::to_string(inputs.size()) + ", expected " +
-                                                        std::to_string(region.arguments.size()));
+  require(region.arguments.size() == inputs.size(), "entry: wrong number of inputs; expected " +
+                                                        std::to_string(region.arguments.size()) + ", got " +
+                                                        std::to_string(inputs.size()));
   std::vector<Shared> arguments;
   for (const Tensor &input : inputs) {
     Tensor rounded = Tensor::of(input.element, input.shape, input.values);
     if (!input.errors.empty()) {
-      require(input.errors.size() == input.values.size(), "an input requires an error for each value, or none");
+      require(input.errors.size() == input.values.size(),
+              "input: wrong number of errors; expected one for each value, or none");
       rounded.errors = input.errors;
     }
     arguments.push_back(std::make_shared<Tensor>(std::move(rounded)));

@@ -28,9 +28,11 @@ Tensor evaluateSinusoidal(const OpCall &call) {
   call.requireOperands(1, 1);
   call.requireIntegers(0);
   const Tensor &positions = call[0];
-  call.require(positions.rank() == 1 && call.shape.size() == 2, "positions of rank 1 and a result of rank 2");
+  call.require(positions.rank() == 1 && call.shape.size() == 2,
+               "wrong ranks; expected positions of rank 1 and a result of rank 2");
   const std::int64_t width = call.shape[1];
-  call.require(width % 2 == 0 && call.attributes().base > 1, "an even width and a base above 1");
+  call.require(width % 2 == 0 && call.attributes().base > 1,
+               "wrong width or base; expected an even width and a base above 1");
   Tensor result = call.result({positions.shape[0], width}, ElementType::f32);
   for (std::int64_t t = 0; t < positions.size(); ++t)
     for (std::int64_t d = 0; d < width; ++d) {
@@ -68,7 +70,7 @@ Tensor takeRows(const OpCall &call, const Tensor &table, const Tensor &indices, 
 Tensor evaluateEmbedding(const OpCall &call) {
   call.requireOperands(2, 2);
   call.requireIntegers(0);
-  call.require(call[1].rank() == 2, "a table of rank 2");
+  call.require(call[1].rank() == 2, "wrong rank of the table; expected 2");
   return takeRows(call, call[1], call[0], 0);
 }
 

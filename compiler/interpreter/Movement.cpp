@@ -11,7 +11,7 @@ namespace {
 
 Tensor evaluateReshape(const OpCall &call) {
   const Tensor &x = call[0];
-  call.require(elementCount(call.shape) == x.size(), "as many elements as before");
+  call.require(elementCount(call.shape) == x.size(), "number of elements differs; expected as many as before");
   Tensor result = call.result(call.shape, x.element);
   result.values = x.values;
   result.errors = x.errors;
@@ -21,7 +21,8 @@ Tensor evaluateReshape(const OpCall &call) {
 Tensor evaluateExpand(const OpCall &call) {
   const Tensor &x = call[0];
   TensorShape shape;
-  call.require(broadcast(x.shape, call.shape, shape) && shape == call.shape, "extents to which it broadcasts");
+  call.require(broadcast(x.shape, call.shape, shape) && shape == call.shape,
+               "wrong shape; expected one to which it broadcasts");
   Tensor result = call.result(shape, x.element);
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, x.at(broadcastOffset(x.shape, shape, i)));
@@ -37,7 +38,7 @@ Tensor evaluateTranspose(const OpCall &call) {
   bool isPermutation = static_cast<int>(sorted.size()) == x.rank();
   for (int i = 0; isPermutation && i < x.rank(); ++i)
     isPermutation = sorted[i] == i;
-  call.require(isPermutation, "a permutation of the axes");
+  call.require(isPermutation, "wrong permutation; expected one of the axes");
   TensorShape shape;
   for (int axis : permutation)
     shape.push_back(x.shape[axis]);
@@ -52,16 +53,16 @@ Tensor evaluateTranspose(const OpCall &call) {
 }
 
 Tensor evaluateConcat(const OpCall &call) {
-  call.require(call.count() >= 1, "at least one operand");
+  call.require(call.count() >= 1, "no operand; expected at least one");
   call.requireSameElements();
   const int axis = call.axis();
   TensorShape shape = call[0].shape;
   shape[axis] = 0;
   for (const Tensor *part : call.operands) {
     TensorShape others = part->shape;
-    call.require(part->rank() == call[0].rank(), "one rank");
+    call.require(part->rank() == call[0].rank(), "ranks differ; expected one");
     others[axis] = call[0].shape[axis];
-    call.require(others == call[0].shape, "equal extents beside the axis");
+    call.require(others == call[0].shape, "dimensions differ; expected equal ones except along the axis");
     shape[axis] += part->shape[axis];
   }
   Tensor result = call.result(shape, call[0].element);
@@ -82,11 +83,12 @@ Tensor evaluateConcat(const OpCall &call) {
 Tensor evaluateSlice(const OpCall &call) {
   const Tensor &x = call[0];
   const int axis = call.axis();
-  call.require(call.shape.size() == x.shape.size(), "a result of the same rank");
+  call.require(call.shape.size() == x.shape.size(), "wrong rank of the result; expected the same");
   TensorShape shape = x.shape;
   shape[axis] = call.shape[axis];
   const std::int64_t start = call.attributes().at_end ? x.shape[axis] - shape[axis] : call.attributes().start;
-  call.require(start >= 0 && start <= x.shape[axis] && shape[axis] <= x.shape[axis] - start, "elements that exist");
+  call.require(start >= 0 && start <= x.shape[axis] && shape[axis] <= x.shape[axis] - start,
+               "range leaves the operand; expected elements that exist");
   Tensor result = call.result(shape, x.element);
   const Lines from(x.shape, axis), to(shape, axis);
   for (std::int64_t o = 0; o < to.outer; ++o)

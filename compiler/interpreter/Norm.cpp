@@ -102,9 +102,9 @@ Tensor evaluateRowNorm(const OpCall &call) {
   const Tensor &x = call[0];
   const std::int64_t width = x.shape.back();
   for (std::size_t i = 1; i < call.count(); ++i)
-    call.require(call[i].shape == TensorShape{width}, "weights of the last extent");
+    call.require(call[i].shape == TensorShape{width}, "wrong shape of the weights; expected the last dimension");
   const double epsilon = call.attributes().epsilon;
-  call.require(epsilon > 0, "an epsilon above 0");
+  call.require(epsilon > 0, "wrong epsilon; expected one above 0");
   Tensor result = call.result(x.shape, x.element);
   const Arithmetic arithmetic(x.element);
   std::vector<Value> row(static_cast<std::size_t>(width));

@@ -7,39 +7,40 @@ namespace kiln::interpreter {
 
 Tensor OpCall::result(const TensorShape &implied, ElementType element) const {
   if (implied != shape || element != node.element)
-    fail(std::string("a result of ") + name_of(element) + describe(implied));
+    fail(std::string("wrong result; expected ") + name_of(element) + describe(implied));
   return Tensor::zeros(element, implied);
 }
 
-void OpCall::fail(const std::string &rule) const {
+void OpCall::fail(const std::string &problem) const {
   std::string got;
   for (const Tensor *operand : operands)
     got += (got.empty() ? "" : " and ") + describe(*operand);
-  throw std::runtime_error(std::string(name_of(node.op)) + " requires " + rule + ": got " +
+  throw std::runtime_error(std::string(name_of(node.op)) + ": " + problem + ", got " +
                            (got.empty() ? "no operand" : got) + " for " + name_of(node.element) + describe(shape));
 }
 
 void OpCall::requireOperands(std::size_t fewest, std::size_t most) const {
   if (count() < fewest || count() > most)
-    fail(std::to_string(fewest) + (most == fewest ? "" : " to " + std::to_string(most)) + " operands");
+    fail("wrong number of operands; expected " + std::to_string(fewest) +
+         (most == fewest ? "" : " to " + std::to_string(most)));
 }
 void OpCall::requireSameElements(std::size_t first) const {
   for (std::size_t i = first; i < count(); ++i)
-    require(operands[i]->element == operands[first]->element, "one element type");
+    require(operands[i]->element == operands[first]->element, "element types differ; expected one");
 }
 void OpCall::requireFloating(std::size_t operand) const {
-  require(floating(operands[operand]->element), "floating-point operands");
+  require(floating(operands[operand]->element), "wrong element type; expected floating-point operands");
 }
 void OpCall::requireRank(std::size_t operand, int least) const {
   if (operands[operand]->rank() < least)
-    fail("operands of rank " + std::to_string(least) + " or more");
+    fail("wrong rank; expected " + std::to_string(least) + " or more");
 }
 void OpCall::requireIntegers(std::size_t operand) const {
-  require(operands[operand]->element == ElementType::i32, "indices and lengths of i32");
+  require(operands[operand]->element == ElementType::i32, "wrong element type; expected indices and lengths of i32");
 }
 int OpCall::axis(std::size_t operand) const {
   const int axis = attributes().axis;
-  require(axis >= 0 && axis < operands[operand]->rank(), "an axis within the rank");
+  require(axis >= 0 && axis < operands[operand]->rank(), "axis out of range; expected one within the rank");
   return axis;
 }
 

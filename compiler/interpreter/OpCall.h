@@ -23,11 +23,12 @@ public:
   /// Returns zeros of the implied dimensions and type; the dimensions must be those that the graph states.
   Tensor result(const TensorShape &implied, ElementType element) const;
 
-  /// Throws std::runtime_error: "matmul requires RULE: got f32[2, 3] and f32[4, 5] for f32[2, 5]".
-  [[noreturn]] void fail(const std::string &rule) const;
-  void require(bool holds, const char *rule) const {
+  /// Throws std::runtime_error: "matmul: PROBLEM, got f32[2, 3] and f32[4, 5] for f32[2, 5]". The problem ends with
+  /// what is expected: "inner dimensions differ; expected equal ones".
+  [[noreturn]] void fail(const std::string &problem) const;
+  void require(bool holds, const char *problem) const {
     if (!holds)
-      fail(rule);
+      fail(problem);
   }
   /// Checks the number of operands, and that operands from `first` on have one element type.
   void requireOperands(std::size_t fewest, std::size_t most) const;

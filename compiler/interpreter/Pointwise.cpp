@@ -118,7 +118,7 @@ Tensor evaluateCast(const OpCall &call) {
   call.requireOperands(1, 1);
   const ElementType to = call.node.element;
   call.require(floating(to) || to == ElementType::i32 || to == ElementType::i8,
-               "a result of f32, f16, bf16, i32 or i8");
+               "wrong element type of the result; expected f32, f16, bf16, i32 or i8");
   Tensor result = call.result(call[0].shape, to);
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, convert(to, call[0].at(i)));
@@ -146,9 +146,10 @@ Tensor evaluateBinary(const OpCall &call) {
   call.requireSameElements();
   const Tensor &a = call[0], &b = call[1];
   const Family family = family_of(call.node.op);
-  call.require((a.element == ElementType::boolean) == (family == Family::logic), "numbers, or for logic booleans");
+  call.require((a.element == ElementType::boolean) == (family == Family::logic),
+               "wrong element types; expected numbers, or for logic booleans");
   TensorShape shape;
-  call.require(broadcast(a.shape, b.shape, shape), "extents that are equal or 1");
+  call.require(broadcast(a.shape, b.shape, shape), "dimensions differ; expected equal ones or 1");
   const bool floats = floating(a.element);
   const Arithmetic arithmetic(a.element);
   Tensor result = call.result(shape, family == Family::comparison ? ElementType::boolean : a.element);
@@ -166,10 +167,10 @@ Tensor evaluateWhere(const OpCall &call) {
   call.requireOperands(3, 3);
   call.requireSameElements(1);
   const Tensor &condition = call[0], &a = call[1], &b = call[2];
-  call.require(condition.element == ElementType::boolean, "a boolean condition");
+  call.require(condition.element == ElementType::boolean, "wrong element type; expected a boolean condition");
   TensorShape both, shape;
   call.require(broadcast(a.shape, b.shape, both) && broadcast(condition.shape, both, shape),
-               "extents that are equal or 1");
+               "dimensions differ; expected equal ones or 1");
   Tensor result = call.result(shape, a.element);
   for (std::int64_t i = 0; i < result.size(); ++i) {
     Value chosen = choose(condition.at(broadcastOffset(condition.shape, shape, i)),

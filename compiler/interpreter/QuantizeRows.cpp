@@ -20,7 +20,7 @@ static double whole(double x, double scale) {
 
 static std::int64_t widthOf(const Tensor &x) {
   if (x.rank() < 1 || x.element != ElementType::f32)
-    throw std::runtime_error("rows of int8 require rows of f32: got " + describe(x));
+    throw std::runtime_error("rows of int8: wrong operand; expected rows of f32, got " + describe(x));
   return x.shape.back();
 }
 
@@ -52,7 +52,8 @@ Tensor rowScales(const Tensor &x) {
 Tensor quantizeRows(const Tensor &x, const Tensor &scales) {
   const std::int64_t width = widthOf(x);
   if (scales.shape != TensorShape(x.shape.begin(), x.shape.end() - 1))
-    throw std::runtime_error("rows of int8 require a scale each: got " + describe(x) + " and " + describe(scales));
+    throw std::runtime_error("rows of int8: wrong number of scales; expected one for each, got " + describe(x) +
+                             " and " + describe(scales));
   Tensor result = Tensor::zeros(ElementType::i8, x.shape);
   for (std::int64_t i = 0; i < x.size(); ++i) {
     const Value from = x.at(i), scale = scales.at(i / width);

@@ -88,7 +88,7 @@ Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line)
 Tensor evaluateCumsum(const OpCall &call) {
   call.requireOperands(1, 1);
   const Tensor &x = call[0];
-  call.require(x.element != ElementType::boolean, "numbers as operands");
+  call.require(x.element != ElementType::boolean, "wrong element type; expected numbers as operands");
   const Lines lines(x.shape, call.axis());
   Tensor result = call.result(x.shape, x.element);
   const Arithmetic arithmetic(x.element);
@@ -106,7 +106,7 @@ Tensor evaluateCumsum(const OpCall &call) {
 Tensor evaluateReduction(const OpCall &call) {
   call.requireOperands(1, 1);
   const Tensor &x = call[0];
-  call.require(x.element != ElementType::boolean, "numbers as operands");
+  call.require(x.element != ElementType::boolean, "wrong element type; expected numbers as operands");
   if (call.node.op == Op::mean)
     call.requireFloating();
   const int axis = call.axis();

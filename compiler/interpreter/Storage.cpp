@@ -6,8 +6,8 @@
 
 namespace kiln::interpreter {
 
-static std::runtime_error refused(const std::string &rule) {
-  return std::runtime_error("a stored weight requires " + rule);
+static std::runtime_error refused(const std::string &problem) {
+  return std::runtime_error("stored weight: " + problem);
 }
 
 /// Rounds a quotient or product of two f32 numbers again: f64 has enough digits that the result is that of f32
@@ -18,7 +18,8 @@ static void roundToShort(std::vector<double> &values, ElementType element) {
   for (double &value : values) {
     const double rounded = roundTo(element, value);
     if (!std::isfinite(rounded))
-      throw refused(std::string("numbers within ") + name_of(element) + ": got " + std::to_string(value));
+      throw refused(std::string("number out of range; expected one within ") + name_of(element) + ", got " +
+                    std::to_string(value));
     value = rounded;
   }
 }
@@ -33,7 +34,7 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
   std::vector<double> scales(extent);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!(std::abs(values[i]) <= 0x1p127))
-      throw refused("numbers within 2^127: got " + std::to_string(values[i]));
+      throw refused("number out of range; expected one within 2^127, got " + std::to_string(values[i]));
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
   const double most = 127;
@@ -52,7 +53,7 @@ static void roundGroup(std::vector<double> &values, const std::vector<std::size_
   for (std::size_t place : places) {
     const double value = values[place];
     if (!(std::abs(value) <= 0x1p18))
-      throw refused("numbers within 2^18: got " + std::to_string(value));
+      throw refused("number out of range; expected one within 2^18, got " + std::to_string(value));
     least = std::min(least, value);
     most = std::max(most, value);
     if (std::abs(value) > std::abs(largest))
@@ -75,7 +76,8 @@ static void roundToGrouped(std::vector<double> &values, const TensorShape &shape
   const auto extent = static_cast<std::size_t>(shape[dim]);
   const std::size_t depth = extent ? values.size() / extent : 0;
   if (group == 0 || depth % group)
-    throw refused("a depth of whole groups of " + std::to_string(group) + ": got " + std::to_string(depth));
+    throw refused("depth is not divisible by the group; expected a multiple of " + std::to_string(group) + ", got " +
+                  std::to_string(depth));
   for (std::size_t n = 0; n < extent; ++n)
     for (std::size_t first = 0; first < depth; first += group) {
       std::vector<std::size_t> places;
@@ -88,13 +90,14 @@ static void roundToGrouped(std::vector<double> &values, const TensorShape &shape
 void roundToStored(std::vector<double> &values, const TensorShape &shape, const Storage &storage) {
   const ElementType element = storage.element;
   if (static_cast<std::int64_t>(values.size()) != elementCount(shape))
-    throw refused("as many numbers as elements");
+    throw refused("wrong number of values; expected one for each element");
   if (short_float(element))
     return roundToShort(values, element);
   if (element != ElementType::i8 && element != ElementType::i4)
-    throw refused(std::string("f16, bf16, i8 or i4: got ") + name_of(element));
+    throw refused(std::string("unsupported element type; expected f16, bf16, i8 or i4, got ") + name_of(element));
   if (storage.dim < 0 || storage.dim >= static_cast<std::int64_t>(shape.size()))
-    throw refused("scales along one of its dimensions: got " + std::to_string(storage.dim) + " of " + describe(shape));
+    throw refused("dimension of the scales out of range; expected one of the weight, got " +
+                  std::to_string(storage.dim) + " of " + describe(shape));
   if (element == ElementType::i8)
     roundToScaled(values, shape, static_cast<std::size_t>(storage.dim));
   else

@@ -21,10 +21,10 @@ std::int64_t elementCount(const TensorShape &shape) {
   std::int64_t count = 1;
   for (std::int64_t extent : shape) {
     if (extent < 1)
-      throw std::runtime_error("a tensor requires extents of at least 1: got " + describe(shape));
+      throw std::runtime_error("tensor: dimension out of range; expected at least 1, got " + describe(shape));
     if (extent > maxElements / count)
-      throw std::runtime_error("the interpreter requires tensors of at most " + std::to_string(maxElements) +
-                               " elements: got " + describe(shape));
+      throw std::runtime_error("tensor: too many elements for the interpreter; expected at most " +
+                               std::to_string(maxElements) + ", got " + describe(shape));
     count *= extent;
   }
   return count;
@@ -38,8 +38,8 @@ Tensor Tensor::zeros(ElementType element, TensorShape shape) {
 Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> values) {
   const std::int64_t count = elementCount(shape);
   if (static_cast<std::int64_t>(values.size()) != count)
-    throw std::runtime_error("a tensor requires as many values as elements: got " + std::to_string(values.size()) +
-                             " for " + describe(shape));
+    throw std::runtime_error("tensor: wrong number of values; expected one for each element, got " +
+                             std::to_string(values.size()) + " for " + describe(shape));
   std::vector<double> errors;
   // Subnormal numbers of f16 are normal ones of f32, in which they are computed.
   const double least = floating(element) ? std::ldexp(1.0, info(ElementType::f32).least_exponent()) : 0;
@@ -62,14 +62,14 @@ static double roundToBits(double value, int bits, int least) {
 
 static double whole(ElementType element, double value, double least, double most) {
   if (!(value >= least && value <= most && value == std::trunc(value)))
-    throw std::runtime_error(std::string(name_of(element)) + " requires whole numbers from " + std::to_string(least) +
-                             " to " + std::to_string(most) + ": got " + std::to_string(value));
+    throw std::runtime_error(std::string(name_of(element)) + ": number out of range; expected an integer from " +
+                             std::to_string(least) + " to " + std::to_string(most) + ", got " + std::to_string(value));
   return value;
 }
 
 double roundTo(ElementType element, double value) {
   if (!is_known(element))
-    throw std::runtime_error("a tensor requires a known element type: got " +
+    throw std::runtime_error("tensor: unknown element type; expected one of the language, got " +
                              std::to_string(static_cast<int>(element)));
   const ElementInfo &type = info(element);
   return floating(element) ? roundToBits(value, type.digits, type.least_exponent())
@@ -89,16 +89,15 @@ static std::int64_t valueOf(const Symbol &symbol, const Extents &extents) {
   const std::string name(symbol.name, strnlen(symbol.name, Symbol::capacity));
   auto found = extents.find(name);
   if (found == extents.end())
-    throw std::runtime_error("a call requires a value for every named extent: got none for " + name);
+    throw std::runtime_error("call: dimension without a value; expected one for every name, got none for " + name);
   const std::int64_t value = found->second;
   if (value < symbol.min || value > symbol.max)
-    throw std::runtime_error("a call requires extents within their bounds: got " + name + " = " +
-                             std::to_string(value) + ", expected " + std::to_string(symbol.min) + " to " +
-                             std::to_string(symbol.max));
+    throw std::runtime_error("call: dimension out of bounds; expected " + std::to_string(symbol.min) + " to " +
+                             std::to_string(symbol.max) + ", got " + name + " = " + std::to_string(value));
   auto least = extents.find(std::string(symbol.least, strnlen(symbol.least, Symbol::capacity)));
   if (symbol.least[0] && least != extents.end() && value < least->second)
-    throw std::runtime_error("a call requires extents within their bounds: got " + name + " = " +
-                             std::to_string(value) + ", expected at least " + std::to_string(least->second));
+    throw std::runtime_error("call: dimension out of bounds; expected at least " + std::to_string(least->second) +
+                             ", got " + name + " = " + std::to_string(value));
   return value;
 }
 
@@ -108,12 +107,12 @@ std::int64_t evaluate(const Dim &dim, const Extents &extents) {
   for (const Symbol &symbol : dim.symbols)
     if (!dim.fixed() && symbol.present()) {
       if (product > std::numeric_limits<std::int64_t>::max() || product < std::numeric_limits<std::int64_t>::min())
-        throw std::runtime_error("a tensor requires extents that 64 bits hold");
+        throw std::runtime_error("tensor: dimension is too large; expected one that 64 bits hold");
       product *= valueOf(symbol, extents);
     }
   const Wide result = dim.offset + product;
   if (result < 1 || result > maxElements)
-    throw std::runtime_error("a tensor requires extents of at least 1 that memory holds");
+    throw std::runtime_error("tensor: dimension out of range; expected at least 1, and one that memory holds");
   return static_cast<std::int64_t>(result);
 }
 

@@ -51,19 +51,20 @@ std::set<int64_t> findMiddles(ModuleOp module, int64_t stages) {
 LoopInterface findStack(func::FuncOp entry, int64_t stages) {
   const SmallVector<LoopInterface> stacks = findStacks(entry);
   if (stacks.size() != 1) {
-    entry.emitError() << stages << " stages require one stack in each entry, got " << stacks.size() << " in "
-                      << entry.getName();
+    entry.emitError() << "--stages " << stages << ": wrong number of stacks; expected one in each entry, got "
+                      << stacks.size() << " in " << entry.getName();
     return {};
   }
   LoopInterface stack = stacks.front();
   if (const int64_t count = getCount(stack); count < stages) {
-    stack.emitError() << stages << " stages require a stack of as many layers or more, got " << count << " in "
-                      << entry.getName();
+    stack.emitError() << "--stages " << stages << ": too few layers; expected a stack of as many or more, got " << count
+                      << " in " << entry.getName();
     return {};
   }
   if (!stack.getStacked().empty()) {
-    stack.emitError() << "stages require a stack of which the last layer alone is read, got all of them in "
-                      << entry.getName();
+    stack.emitError()
+        << "--stages: several layers of the stack are read; expected only the last one, got all of them in "
+        << entry.getName();
     return {};
   }
   return stack;
@@ -74,13 +75,14 @@ LogicalResult checkLayers(func::FuncOp entry, LoopInterface stack) {
   WalkResult result = entry.walk([&](Operation *op) {
     auto loop = dyn_cast<LoopInterface>(op);
     if (loop && loop.isOverLayers() && op != stack) {
-      op->emitError() << "stages require layers without stacks in them, and no other loop over layers, got one in "
-                      << entry.getName();
+      op->emitError()
+          << "--stages: another loop over layers; expected one stack without stacks in its layers, got one in "
+          << entry.getName();
       return WalkResult::interrupt();
     }
     if (isa<StateOp, AppendOp, StoreOp>(op) && !stack->isProperAncestor(op)) {
-      op->emitError() << "stages require states of the stack's layers, got "
-                      << op->getAttrOfType<StringAttr>("name").getValue() << " outside of it in " << entry.getName();
+      op->emitError() << "--stages: state outside of the layers; expected states of the stack's layers, got "
+                      << op->getAttrOfType<StringAttr>("name").getValue() << " in " << entry.getName();
       return WalkResult::interrupt();
     }
     return WalkResult::advance();
@@ -211,7 +213,8 @@ FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry) {
   for (const StageRole &role : getStageRoles(module)) {
     const std::string name = getRoleName(entry.getName(), role.name);
     if (module.lookupSymbol(name))
-      return entry.emitError() << "stages require the name " << name << " for what they compute, got an entry";
+      return entry.emitError() << "--stages: name " << name
+                               << " is taken; expected it for what they compute, got an entry";
     roles.push_back(makeRole(entry, role));
   }
   entry.erase();

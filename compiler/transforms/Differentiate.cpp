@@ -136,7 +136,7 @@ static Operation *seed(func::FuncOp entry, OpBuilder &builder, Reverse &reverse)
   }
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext()))) {
-    entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
+    entry.emitError() << "gradients: first result is no loss; expected a scalar of f32, got " << loss.getType();
     return nullptr;
   }
   Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1);
@@ -161,8 +161,9 @@ FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::st
   for (const std::string &name : parameters) {
     gradients.push_back(reverse.parameters.lookup(builder.getStringAttr(name)));
     if (!gradients.back())
-      return entry.emitError() << "gradients require a loss that depends on each parameter of the entry, got \"" << name
-                               << "\", on which it does not depend";
+      return entry.emitError()
+             << "gradients: loss does not depend on a parameter; expected that it depends on each of the entry, got \""
+             << name << "\"";
   }
   return gradients;
 }

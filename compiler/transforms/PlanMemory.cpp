@@ -11,8 +11,8 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
   BufferSharing sharing(entry);
   if (!sharing.getConflicts().empty()) {
     OpOperand *operand = sharing.getConflicts().front();
-    return operand->getOwner()->emitError()
-           << "requires a copy of operand " << operand->getOperandNumber() << ", which kiln-plan-memory inserts";
+    return operand->getOwner()->emitError() << "memory plan: copy of operand " << operand->getOperandNumber()
+                                            << " is missing; expected that kiln-plan-memory inserts it";
   }
 
   MemoryPlan plan;
@@ -51,7 +51,8 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
     for (unsigned member : members) {
       const BufferSharing::Node &node = sharing.getNodes()[member];
       if (node.bytes == 0)
-        return entry.emitError() << "requires bounds on the extents of " << node.value.getType();
+        return entry.emitError() << "memory plan: dynamic dimension without bounds; expected bounds on all of "
+                                 << node.value.getType();
       buffer.bytes = node.bytes;
       buffer.first = std::min(buffer.first, node.first);
       buffer.last = std::max(buffer.last, node.last);

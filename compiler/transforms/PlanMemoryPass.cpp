@@ -50,7 +50,7 @@ private:
         continue;
       ScanOp follower = getFollower(ahead);
       if (!follower || follower.getTripCount() != ahead.getTripCount())
-        return ahead.emitError() << "a scan that is ahead requires one of as many iterations behind it";
+        return ahead.emitError() << "scan that is ahead: no scan follows; expected one of as many iterations";
       for (Operation *op = ahead->getNextNode(); op != follower;) {
         Operation *next = op->getNextNode();
         const bool dependsOnIt = llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -58,7 +58,7 @@ private:
           return maker && maker->getBlock() == ahead->getBlock() && !maker->isBeforeInBlock(ahead);
         });
         if (dependsOnIt && !isa<ReshapeOp>(op))
-          return op->emitError() << "stands between a scan that is ahead and the one behind it";
+          return op->emitError() << "operation: between a scan that is ahead and the next; expected it after both";
         if (!dependsOnIt)
           op->moveBefore(ahead);
         op = next;

@@ -273,8 +273,9 @@ void Sharding::markWhole() {
 LogicalResult Sharding::run() {
   const auto &splits = found.getSplits();
   if (splits.empty())
-    return module.emitError() << "ranks require layers that can be split among " << std::max(ranks, parts)
-                              << " of them: two linear layers with an extent between them that it divides, or heads";
+    return module.emitError()
+           << "ranks: no layers can be split among " << std::max(ranks, parts)
+           << " of them; expected heads, or two linear layers with a dimension between them that it divides";
   markWhole();
   SmallVector<NamedAttribute> shards;
   llvm::SmallSetVector<Operation *, 32> ops;
@@ -287,7 +288,7 @@ LogicalResult Sharding::run() {
   SmallVector<LinearOp> summed = found.getSummed();
   for (LinearOp linear : summed)
     if (parts && linear.getWeight().getDefiningOp<ParameterOp>().getStorage())
-      return linear.emitError() << "a sum in parts requires a weight that is stored as it is";
+      return linear.emitError() << "--sum-parts: quantised weight; expected one that is stored as it is";
   if (ranks > 1) {
     for (auto [value, split] : splits)
       value.setType(partOf(tensorTypeOf(value), split.axis, groupOf(split)));

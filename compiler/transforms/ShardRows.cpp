@@ -307,8 +307,9 @@ struct ShardRows : impl::ShardRowsBase<ShardRows> {
       else
         whole.push_back(function);
     if (!isSplit) {
-      getOperation().emitError() << "sequence-parallel requires an entry with rows of a fixed extent that " << ranks
-                                 << " ranks divide, got none";
+      getOperation().emitError()
+          << "--sequence-parallel: no rows can be split; expected an entry with a fixed number of them that " << ranks
+          << " ranks divide, got none";
       return signalPassFailure();
     }
     for (func::FuncOp function : whole)

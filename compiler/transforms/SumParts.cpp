@@ -144,9 +144,10 @@ LogicalResult SumInParts::run() {
   Value stacked = partsOf(sum.getX());
   if (!stacked) {
     Operation *term = sum.getX().getDefiningOp();
-    return sum.emitError() << "sums in parts require gradients of what all ranks have alike to be those of linear "
-                              "layers, got one that "
-                           << (term ? term->getName().stripDialect() : "a loop") << " makes";
+    return sum.emitError()
+           << "--sum-parts: unsupported gradient; expected gradients of replicated values to come from linear layers, "
+              "got one from "
+           << (term ? term->getName().stripDialect() : "a loop");
   }
   sum.getResult().replaceAllUsesWith(parts.add(b, unstack(b, stacked)));
   sum.erase();

@@ -30,9 +30,10 @@ LogicalResult verifyExtents(Operation *op, TypeRange types) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     auto tiled = tensor ? dyn_cast_if_present<TiledAttr>(tensor.getEncoding()) : TiledAttr();
     if (tensor && !tiled && !hasExtents(tensor))
-      return op->emitError() << "requires every run-time extent stated, got " << type;
+      return op->emitError() << "operation: dynamic dimension without its extent; expected every one stated, got "
+                             << type;
     if (tiled && !tiled.isGenerated())
-      return op->emitError() << "requires weights without interleave, which no code is generated for, got " << tiled;
+      return op->emitError() << "weight: interleave has no generated code; expected none, got " << tiled;
   }
   return success();
 }
@@ -42,8 +43,8 @@ LogicalResult verifyEntryOp(Operation *op) {
     return failure();
   if (op->hasTrait<HostOp>() || isa<ConstantOp, func::ReturnOp>(op) || isIndexArithmetic(op) || isRowsInPlace(op))
     return success();
-  return op->emitError()
-         << "requires a kernel: only calls, parameters, constants, states, reshapes, rows and loops stay in an entry";
+  return op->emitError() << "operation: outside of a kernel; expected only calls, parameters, constants, states, "
+                            "reshapes, rows and loops in an entry";
 }
 
 /// MLIR itself does not check that a map's expressions only use its own dimensions.
@@ -56,7 +57,8 @@ LogicalResult verifyMaps(linalg::LinalgOp op) {
         return isKnown ? WalkResult::advance() : WalkResult::interrupt();
       });
       if (walked.wasInterrupted())
-        return op->emitError() << "requires indexing maps over its loops, got " << AffineMapAttr::get(map);
+        return op->emitError() << "operation: wrong indexing map; expected one over its loops, got "
+                               << AffineMapAttr::get(map);
     }
   return success();
 }
@@ -72,17 +74,17 @@ LogicalResult verifyLoweredOp(Operation *op) {
              isIndexArithmetic(op)) {
     return success();
   }
-  return op->emitError() << "requires a decomposition: it is no op that a lowered kernel may hold";
+  return op->emitError() << "operation: not allowed in a lowered kernel; expected a decomposition";
 }
 
 LogicalResult verifyKernel(func::FuncOp kernel, bool isLowered) {
   size_t indices = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
   auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName);
   if (!bounds || bounds.size() != 2 * static_cast<int64_t>(indices))
-    return kernel.emitError() << "requires bounds for each of " << indices << " symbols";
+    return kernel.emitError() << "kernel: wrong number of bounds; expected two for each of " << indices << " symbols";
   for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes()))
     if (type.isIndex() != (i < indices))
-      return kernel.emitError() << "requires its index arguments first";
+      return kernel.emitError() << "kernel: wrong order of arguments; expected index arguments first";
   if (failed(verifyExtents(kernel, kernel.getArgumentTypes())) || !isLowered)
     return success(!isLowered);
   WalkResult result = kernel.getBody().walk([](Operation *op) {
@@ -95,7 +97,7 @@ LogicalResult verifyKernel(func::FuncOp kernel, bool isLowered) {
     return failure();
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
     if (!isa_and_nonnull<linalg::LinalgOp>(value.getDefiningOp()))
-      return kernel.emitError() << "requires results that linalg ops produce";
+      return kernel.emitError() << "kernel: wrong result; expected one that a linalg op produces";
   return success();
 }
 

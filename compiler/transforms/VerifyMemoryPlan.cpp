@@ -93,8 +93,8 @@ private:
       return success();
     if (llvm::is_contained(pieces, std::pair(whole, rangeOf(tensor))))
       return success();
-    return op->emitError() << "memory plan requires to keep a value of type " << tensor.getType()
-                           << " until it is read here";
+    return op->emitError() << "memory plan: overwritten value of type " << tensor.getType()
+                           << "; expected it to be kept until it is read here";
   }
 
   /// Two values that must be one piece of memory: the later value takes over the earlier one's.
@@ -102,8 +102,8 @@ private:
     if (failed(read(op, from)))
       return failure();
     if (rangeOf(from) != rangeOf(to))
-      return op->emitError() << "memory plan requires a carried value of type " << to.getType()
-                             << " where the loop expects it";
+      return op->emitError() << "memory plan: misplaced carried value of type " << to.getType()
+                             << "; expected it where the loop reads it";
     return success();
   }
 
@@ -150,7 +150,7 @@ private:
       if (failed(read(call, argument)))
         return failure();
       if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>(); parameter && isStored(parameter))
-        return call.emitError() << "memory plan requires a weight to be read before it is replaced";
+        return call.emitError() << "memory plan: weight is read after it is replaced; expected the read first";
     }
     for (auto [number, result] : llvm::enumerate(call.getResults())) {
       for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
@@ -159,12 +159,12 @@ private:
         const bool isAllowed = inPlace && llvm::is_contained(inPlace.asArrayRef(), static_cast<int64_t>(i)) &&
                                type.getInput(call.getExtents().size() + i) == type.getResult(number);
         if (!isAllowed || rangeOf(result).begin != rangeOf(argument).begin)
-          return call.emitError() << "memory plan requires result " << number << " apart from argument " << i
-                                  << ", which the kernel reads elsewhere";
+          return call.emitError() << "memory plan: result " << number << " overlaps argument " << i
+                                  << "; expected separate memory, since the kernel reads it elsewhere";
       }
       for (Value other : call.getResults().take_front(number))
         if (rangeOf(result).overlaps(rangeOf(other)))
-          return call.emitError() << "memory plan requires results apart from each other";
+          return call.emitError() << "memory plan: results overlap; expected separate memory";
     }
     for (Value result : call.getResults()) {
       write(result);
@@ -179,7 +179,8 @@ private:
       if (failed(read(concat, part)))
         return failure();
       if (rangeOf(part).overlaps(rangeOf(concat.getResult())))
-        return concat.emitError() << "memory plan requires rows apart from what they are put together in";
+        return concat.emitError()
+               << "memory plan: rows overlap what they are put together in; expected separate memory";
     }
     write(concat.getResult());
     return success();
@@ -190,7 +191,7 @@ private:
       if (failed(read(scatter, operand)))
         return failure();
       if (rangeOf(scatter.getResult()).overlaps(rangeOf(operand)))
-        return scatter.emitError() << "memory plan requires sums apart from the rows that are added up";
+        return scatter.emitError() << "memory plan: sums overlap the rows that are added up; expected separate memory";
     }
     write(scatter.getResult());
     return success();
@@ -223,7 +224,7 @@ private:
         return failure();
     for (auto [i, stacked] : llvm::enumerate(stackedOf(loop)))
       if (getViewed(yield->getOperand(loop.getNumCarried() + i)) != getViewed(stacked) || failed(read(yield, stacked)))
-        return yield->emitError() << "memory plan requires an output to be written where it is stacked";
+        return yield->emitError() << "memory plan: misplaced output; expected it where it is stacked";
     for (Value carried : loop.getCarried())
       write(carried);
     return success();
@@ -268,14 +269,15 @@ private:
     const bool isRight =
         isa<AllReduceOp>(op) ? rangeOf(part) == rangeOf(whole) : !rangeOf(part).overlaps(rangeOf(whole));
     if (!isRight)
-      return op->emitError() << "memory plan requires what ranks have together where each has its part, or apart";
+      return op->emitError() << "memory plan: misplaced result of a collective; expected its operand's memory for a "
+                                "sum, else separate memory";
     write(whole);
     return success();
   }
 
   LogicalResult readState(Operation *state) {
     if (stored.contains(state->getAttr("name")))
-      return state->emitError() << "memory plan requires a state to be read before it is replaced";
+      return state->emitError() << "memory plan: state is read after it is replaced; expected the read first";
     pieces.emplace_back(state->getResult(0), rangeOf(state->getResult(0))); // in addition to other reads of it
     return success();
   }
@@ -289,7 +291,7 @@ private:
     ByteRange added = whole;
     added.begin = whole.end - bytesOf(slide.getX());
     if (plan.homeOf(slide.getX()) == slide && rangeOf(slide.getX()) != added)
-      return slide.emitError() << "memory plan requires rows right after those of the state";
+      return slide.emitError() << "memory plan: misplaced rows; expected them right after those of the state";
     if (plan.homeOf(slide.getX()) != slide)
       llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.overlaps(added); });
     pieces.emplace_back(slide.getResult(), whole);
@@ -303,7 +305,8 @@ private:
     const bool isThere = plan.homeOf(op->getOperand(0)) == op;
     auto store = dyn_cast<StoreOp>(op);
     if (store && getViewed(store.getX()).getDefiningOp<SlideOp>() && !getSlide(store))
-      return op->emitError() << "memory plan requires a copy of what slides into a state that is stored elsewhere";
+      return op->emitError()
+             << "memory plan: copy is missing; expected one of what slides into a state that is stored elsewhere";
     if (isThere && isa<AppendOp>(op))
       pieces.emplace_back(op->getResult(0), rangeOf(op->getResult(0))); // its last rows are the operand
     else if (isa<AppendOp>(op))
@@ -326,7 +329,7 @@ private:
         return failure();
       if (rangeOf(value).kind != MemoryPlacement::Kind::Argument ||
           rangeOf(value).argument != inputs + static_cast<int64_t>(i))
-        return op->emitError() << "memory plan requires result " << i << " in the caller's memory";
+        return op->emitError() << "memory plan: misplaced result " << i << "; expected it in the caller's memory";
     }
     return success();
   }

@@ -9,7 +9,7 @@ namespace kiln::verify {
 
 static std::int64_t elementOf(ArrayRef<std::int64_t> values, unsigned position) {
   if (position >= values.size())
-    throw std::runtime_error("an affine expression requires a value for each of its dimensions and symbols");
+    throw std::runtime_error("affine expression: value is missing; expected one for each dimension and symbol");
   return values[position];
 }
 
@@ -27,7 +27,7 @@ std::int64_t valueOf(AffineExpr expr, ArrayRef<std::int64_t> dims, ArrayRef<std:
   if (expr.getKind() == AffineExprKind::Mul)
     return a * b;
   if (b <= 0 || a < 0)
-    throw std::runtime_error("an affine expression requires division of numbers that are not negative");
+    throw std::runtime_error("affine expression: negative dividend, or divisor below 1; expected neither");
   switch (expr.getKind()) {
   case AffineExprKind::Mod:
     return a % b;

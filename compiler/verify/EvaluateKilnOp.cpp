@@ -80,7 +80,7 @@ static Tensor transposeLast(const Tensor &x) {
     attributes.permutation.push_back(axis);
   TensorShape shape = x.shape;
   if (x.rank() < 2)
-    throw std::runtime_error("matmul requires operands of rank 2 or more");
+    throw std::runtime_error("matmul: wrong rank; expected operands of rank 2 or more");
   std::swap(attributes.permutation.end()[-1], attributes.permutation.end()[-2]);
   std::swap(shape.end()[-1], shape.end()[-2]);
   return evaluate(Op::transpose, x.element, &x, shape, std::move(attributes));
@@ -107,7 +107,7 @@ static std::vector<Tensor> evaluatePanels(kd::PanelMomentsOp op, const Tensor &x
 static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
   if (positions.rank() != 1 || table.rank() != 2 || table.shape[0] != 3 ||
       shape != TensorShape{positions.shape[0], table.shape[1]})
-    throw std::runtime_error("sinusoid requires positions of rank 1 and a table of three rows");
+    throw std::runtime_error("sinusoid: wrong shapes; expected positions of rank 1 and a table of three rows");
   const std::int64_t width = table.shape[1];
   Tensor result = Tensor::zeros(ElementType::f32, shape);
   for (std::int64_t t = 0; t < positions.size(); ++t)
@@ -250,7 +250,7 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
 Tensor tensorOf(ElementsAttr values) {
   auto dense = dyn_cast<DenseElementsAttr>(values);
   if (!dense)
-    throw std::runtime_error("a constant requires its elements");
+    throw std::runtime_error("constant: no elements; expected them in the attribute");
   auto type = cast<RankedTensorType>(dense.getType());
   const ElementType element = elementTypeOf(type.getElementType());
   std::vector<double> numbers;

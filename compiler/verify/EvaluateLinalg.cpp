@@ -98,7 +98,9 @@ public:
   }
 
 private:
-  static void fail() { throw std::runtime_error("linalg.generic requires maps within its operands"); }
+  static void fail() {
+    throw std::runtime_error("linalg.generic: map leaves an operand; expected elements that exist");
+  }
 
   static void check(const Linear &coordinate, std::int64_t extent, ArrayRef<std::int64_t> loops) {
     std::int64_t low = coordinate.offset, high = coordinate.offset;
@@ -118,18 +120,18 @@ Loops extentsOf(ArrayRef<AffineMap> maps, ArrayRef<const Tensor *> operands, uns
   Loops extents(count, 0);
   for (auto [map, operand] : llvm::zip_equal(maps, operands)) {
     if (static_cast<int>(map.getNumResults()) != operand->rank() || map.getNumSymbols() != 0)
-      throw std::runtime_error("linalg.generic requires a coordinate for each axis");
+      throw std::runtime_error("linalg.generic: wrong results of a map; expected a coordinate for each axis");
     for (auto [expr, extent] : llvm::zip_equal(map.getResults(), operand->shape))
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
         std::int64_t &loop = extents[dim.getPosition()];
         if (loop != 0 && loop != extent)
-          throw std::runtime_error("linalg.generic requires one extent for each loop: got " + std::to_string(loop) +
+          throw std::runtime_error("linalg.generic: sizes of a loop differ; expected one, got " + std::to_string(loop) +
                                    " and " + std::to_string(extent));
         loop = extent;
       }
   }
   if (llvm::is_contained(extents, 0))
-    throw std::runtime_error("linalg.generic requires an operand with the extent of each loop");
+    throw std::runtime_error("linalg.generic: unknown size of a loop; expected an operand that has it");
   return extents;
 }
 

@@ -76,7 +76,8 @@ private:
 
 TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  require(tensor.hasStaticShape() || kd::hasExtents(tensor), "a tensor requires its extents stated");
+  require(tensor.hasStaticShape() || kd::hasExtents(tensor),
+          "tensor: dynamic dimension without its extent; expected all stated");
   if (tensor.hasStaticShape())
     return {tensor.getShape().begin(), tensor.getShape().end()};
   TensorShape shape;
@@ -88,21 +89,21 @@ TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
 void ModuleInterpreter::Frame::set(Value to, SharedTensor tensor) {
   const TensorShape shape = shapeOf(to.getType());
   const ElementType element = elementTypeOf(getElementTypeOrSelf(to.getType()));
-  require(tensor->shape == shape && tensor->element == element, "a value requires the type that is stated: got " +
-                                                                    interpreter::describe(*tensor) + ", expected " +
-                                                                    name_of(element) + interpreter::describe(shape));
+  require(tensor->shape == shape && tensor->element == element,
+          "value: wrong type; expected " + std::string(name_of(element)) + interpreter::describe(shape) + ", got " +
+              interpreter::describe(*tensor));
   tensors[to] = std::move(tensor);
 }
 
 const SharedTensor &ModuleInterpreter::Frame::get(Value value) {
   const SharedTensor &tensor = tensors[value];
-  require(tensor != nullptr, "an operand requires a value");
+  require(tensor != nullptr, "operand: not computed; expected a value");
   return tensor;
 }
 
 Cell ModuleInterpreter::Frame::scalar(Value value) {
   auto found = scalars.find(value);
-  require(found != scalars.end(), "a scalar requires a value");
+  require(found != scalars.end(), "scalar: not computed; expected a value");
   return found->second;
 }
 
@@ -116,19 +117,20 @@ std::string ModuleInterpreter::Frame::nameOf(StringRef pattern) const {
 }
 
 std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, ArrayRef<SharedTensor> arguments) {
-  require(!function.isExternal(), "a call requires a function with a body");
+  require(!function.isExternal(), "call: callee has no body; expected a function with one");
   std::size_t indices = 0;
   for (BlockArgument argument : function.getArguments()) {
     if (argument.getType().isIndex()) {
-      require(indices < extents.size(), "a function requires its extents");
+      require(indices < extents.size(), "function: too few extents; expected one for each index argument");
       scalars[argument].integer = extents[indices++];
     } else {
-      require(!arguments.empty(), "a function requires its arguments");
+      require(!arguments.empty(), "function: too few arguments; expected one for each tensor");
       set(argument, arguments.front());
       arguments = arguments.drop_front();
     }
   }
-  require(indices == extents.size() && arguments.empty(), "a function requires no more than its arguments");
+  require(indices == extents.size() && arguments.empty(),
+          "function: too many extents or arguments; expected no more than its own");
   std::vector<SharedTensor> results = runBlock(function.getBody().front());
   llvm::append_range(results, sent);
   return results;
@@ -168,7 +170,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](kd::StoreOp store) {
         const SharedTensor &value = get(store.getX());
         require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
-                "store requires all rows of the state");
+                "store: wrong number of rows; expected all of the state");
         stateOf(store.getName()) = store.getFlushed() ? std::make_shared<Tensor>(flushed(*value)) : value;
       })
       .Case([&](kd::AssignOp assign) {
@@ -178,7 +180,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
             get(assign.getX());
       })
       .Case([&](kd::RequireFiniteOp required) {
-        require(std::isfinite(get(required.getX())->values[0]), "a loss requires a finite value");
+        require(std::isfinite(get(required.getX())->values[0]), "loss: not finite; expected a finite value");
       })
       .Case([&](kd::SendOp send) {
         for (Value value : send.getValues())
@@ -212,7 +214,7 @@ void ModuleInterpreter::Frame::readDerived(kd::ParameterOp parameter) {
   const std::string name = nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue());
   if (!owner.derived.contains(name)) {
     auto function = parameter->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(kd::derivesFunctionName);
-    require(function, "a derived weight requires a function that derives it");
+    require(function, "derived weight: no function derives it; expected one");
     owner.run(function, {}, {});
   }
   set(parameter.getResult(), owner.derived.at(name));
@@ -264,7 +266,7 @@ void ModuleInterpreter::Frame::runIndex(Operation &op) {
 
 void ModuleInterpreter::Frame::runCall(kd::CallOp call) {
   auto kernel = call->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(call.getCallee());
-  require(kernel, "a call requires a kernel: got " + call.getCallee().str());
+  require(kernel, "call: callee is no kernel; expected one, got " + call.getCallee().str());
   SmallVector<std::int64_t> values;
   for (Value extent : call.getExtents())
     values.push_back(scalar(extent).integer);
@@ -292,7 +294,8 @@ void ModuleInterpreter::Frame::runRepeat(kd::RepeatOp repeat) {
     for (auto [argument, value] : llvm::zip_equal(body.getArguments(), carried))
       set(argument, value);
     const std::vector<SharedTensor> yielded = runBlock(body);
-    require(yielded.size() == carried.size() + outputs.size(), "a repeat requires what its layer yields");
+    require(yielded.size() == carried.size() + outputs.size(),
+            "repeat: wrong number of results of its layer; expected carried values and outputs");
     std::copy_n(yielded.begin(), carried.size(), carried.begin());
     for (std::size_t output = 0; output < outputs.size(); ++output)
       outputs[output].push_back(yielded[carried.size() + output]);
@@ -313,7 +316,7 @@ void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
   Block &body = scan.getBody().front();
   const std::int64_t steps = valueOf(scan.getTripCount(), {}, extents);
   for (const SharedTensor &sequence : sequences)
-    require(sequence->rank() > 0 && sequence->shape[0] == steps, "a scan requires sequences with one first extent");
+    require(sequence->rank() > 0 && sequence->shape[0] == steps, "scan: lengths of the sequences differ; expected one");
   std::vector<std::vector<SharedTensor>> outputs(scan.getStacked().size(), std::vector<SharedTensor>(steps));
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t step = scan.getReverse() ? steps - 1 - i : i;
@@ -324,7 +327,8 @@ void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
     for (auto [argument, sequence] : llvm::zip_equal(scan.getSlices(), sequences))
       set(argument, takeStep(*sequence, step));
     const std::vector<SharedTensor> yielded = runBlock(body);
-    require(yielded.size() == carried.size() + outputs.size(), "a scan requires what its step yields");
+    require(yielded.size() == carried.size() + outputs.size(),
+            "scan: wrong number of results of its step; expected carried values and outputs");
     if (scan.getLayers())
       layers.pop_back();
     std::copy_n(yielded.begin(), carried.size(), carried.begin());
@@ -342,7 +346,7 @@ void ModuleInterpreter::Frame::runEachSequence(kd::EachSequenceOp loop) {
   const kd::BatchSymbols symbols = loop.getBatchSymbols();
   const std::int64_t count = extents[symbols.count];
   require(symbols.own < 0 || extents[symbols.rows] == count * extents[symbols.own],
-          "each_sequence requires as many rows of each sequence");
+          "each_sequence: rows of the sequences differ; expected as many of each");
   std::vector<std::vector<SharedTensor>> outputs(loop.getNumResults());
   for (std::int64_t number = 0; number < count; ++number) {
     for (auto [slice, whole] : llvm::zip_equal(loop.getBody().getArguments(), loop.getWholes())) {
@@ -362,11 +366,11 @@ SharedTensor ModuleInterpreter::Frame::stateOf(StringRef pattern, RankedTensorTy
   SharedTensor &state = stateOf(pattern);
   if (!state) {
     TensorShape shape = shapeOf(rows);
-    require(!shape.empty(), "a state requires an extent");
+    require(!shape.empty(), "state: rank 0; expected rank 1 or more");
     shape[0] = count;
     state = share(Tensor::zeros(elementTypeOf(rows.getElementType()), shape));
   }
-  require(state->shape[0] == count, "a state requires one number of rows");
+  require(state->shape[0] == count, "state: numbers of rows differ; expected one");
   return state;
 }
 
@@ -379,7 +383,8 @@ Tensor ModuleInterpreter::Frame::append(kd::AppendOp op) {
     rows = takeRange(rows, rows.rank() - 1, op.getColumn(), shape.back());
   TensorShape expected = shape;
   expected[0] = rows.shape.empty() ? 0 : rows.shape[0];
-  require(rows.shape == expected && rows.shape[0] <= shape[0], "append requires rows of the state, and room for them");
+  require(rows.shape == expected && rows.shape[0] <= shape[0],
+          "append: wrong rows; expected those of the state, and room for them");
   const std::int64_t width = whole.size() / whole.shape[0], first = shape[0] - rows.shape[0];
   for (std::int64_t i = 0; i < rows.size(); ++i)
     whole.set(first * width + i, rows.at(i));
@@ -392,7 +397,8 @@ Tensor ModuleInterpreter::Frame::slide(kd::SlideOp op) {
   const SharedTensor state = stateOf(op.getName(), type, op.getRows());
   const Tensor &rows = *get(op.getX());
   Tensor result = Tensor::zeros(elementTypeOf(type.getElementType()), shapeOf(type));
-  require(state->size() + rows.size() == result.size(), "slide requires the state's rows and others");
+  require(state->size() + rows.size() == result.size(),
+          "slide: wrong number of rows; expected the state's and the operand's");
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, i < state->size() ? state->at(i) : rows.at(i - state->size()));
   return result;

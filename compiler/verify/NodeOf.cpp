@@ -14,7 +14,7 @@ namespace kiln::verify {
 ElementType elementTypeOf(Type type) {
   if (auto element = kd::toElementType(type))
     return *element;
-  throw std::runtime_error("a tensor requires elements of a type of the language");
+  throw std::runtime_error("tensor: unknown element type; expected one of the language");
 }
 
 /// Whether the op is evaluated from its operands. The caller handles sources such as constants, loops and states.

@@ -231,7 +231,7 @@ SharedTensor RandomWeights::get(const std::string &pattern, const std::string &n
     return weight;
   auto form = forms.find(pattern);
   if (form == forms.end())
-    throw std::runtime_error("a parameter requires a weight of the model: got " + pattern);
+    throw std::runtime_error("parameter: unknown weight; expected one of the model, got " + pattern);
   const TensorShape &shape = form->second.shape;
   Random random(seed ^ llvm::xxh3_64bits(name));
   // Vectors are positive, since they may be variances or scales of rows. Matrices keep the magnitude of values.

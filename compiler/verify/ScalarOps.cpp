@@ -271,7 +271,7 @@ Cell cellOf(TypedAttr value) {
   if (auto integer = dyn_cast<IntegerAttr>(value))
     return ofInteger(integer.getType().isInteger(1) ? static_cast<std::int64_t>(!integer.getValue().isZero())
                                                     : integer.getValue().getSExtValue());
-  throw std::runtime_error("a constant of a kernel requires a float or an integer");
+  throw std::runtime_error("constant of a kernel: wrong type; expected a float or an integer");
 }
 
 Cell evaluateScalar(Operation *op, ArrayRef<Cell> operands) {

@@ -63,7 +63,7 @@ void ScalarProgram::addStep(Operation &op, const Outside &outside) {
     for (Value index : extract.getIndices())
       step.indices.push_back(registerOf(index, outside));
     if (static_cast<int>(step.indices.size()) != step.table->rank())
-      throw std::runtime_error("tensor.extract requires an index for each axis");
+      throw std::runtime_error("tensor.extract: wrong number of indices; expected one for each axis");
   } else {
     step.function = functionOf(&op);
     step.unused = unusedBits(op.getResult(0).getType());

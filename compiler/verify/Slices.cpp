@@ -19,8 +19,8 @@ Tensor takeRange(const Tensor &x, int axis, std::int64_t start, std::int64_t ext
 
 Tensor reshaped(const Tensor &x, const TensorShape &shape) {
   if (interpreter::elementCount(shape) != x.size())
-    throw std::runtime_error("a view requires as many elements: got " + interpreter::describe(x) + " for " +
-                             interpreter::describe(shape));
+    throw std::runtime_error("view: number of elements differs; expected as many, got " + interpreter::describe(x) +
+                             " for " + interpreter::describe(shape));
   return {x.element, shape, x.values, x.errors};
 }
 

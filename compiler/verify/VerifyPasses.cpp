@@ -40,7 +40,7 @@ static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, veri
     for (const Parameter &parameter : graph.parameters)
       if (const std::string pattern = graph.name(parameter); fits(pattern, name))
         return *verifier.weight(pattern, name);
-    throw std::runtime_error("a graph requires its parameters by name: got " + name);
+    throw std::runtime_error("graph: unknown parameter; expected one of the graph, got " + name);
   };
 }
 

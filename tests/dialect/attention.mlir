@@ -39,7 +39,7 @@ func.func @scores_c2(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
 
 // -----
 func.func @scores_result(%q: tensor<7x12xf32>, %k: tensor<9x12xf32>) {
-  // expected-error@+1 {{attention_scores requires the result that follows from its operands: got f32[7, 9], expected f32[4, 7, 9]}}
+  // expected-error@+1 {{attention_scores: result does not follow from the operands; expected f32[4, 7, 9], got f32[7, 9]}}
   %0 = kiln.attention_scores %q, %k heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<9x12xf32>) -> tensor<7x9xf32>
   return
 }

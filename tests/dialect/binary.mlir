@@ -140,14 +140,14 @@ func.func @tensor_c1(%x: tensor<0xf32>) {
 
 // -----
 func.func @no_extents_map(%x: tensor<?xf32>) {
-  // expected-error@+1 {{a tensor with run-time extents requires an extents map of its rank: got tensor<?xf32>}}
+  // expected-error@+1 {{tensor: dynamic dimension without its extent; expected an extents map of its rank, got tensor<?xf32>}}
   %0 = kiln.sub %x, %x : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
   return
 }
 
 // -----
 func.func @result(%x: tensor<7xf32>) {
-  // expected-error@+1 {{add requires the result that follows from its operands: got f32[8], expected f32[7]}}
+  // expected-error@+1 {{add: result does not follow from the operands; expected f32[7], got f32[8]}}
   %0 = kiln.add %x, %x : (tensor<7xf32>, tensor<7xf32>) -> tensor<8xf32>
   return
 }

@@ -15,7 +15,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 // -----
 func.func private @function(tensor<4xf32>) -> tensor<4xf32>
 func.func @callee(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires a kernel function, got @function}}
+  // expected-error@+1 {{'kiln.call' op callee is no kernel; expected a kernel function, got @function}}
   %0 = kiln.call @function(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -23,7 +23,7 @@ func.func @callee(%x: tensor<4xf32>) {
 // -----
 func.func private @kernel(index, tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
 func.func @extents(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires 1 extents, got 0}}
+  // expected-error@+1 {{'kiln.call' op wrong number of extents; expected 1, got 0}}
   %0 = kiln.call @kernel(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -31,7 +31,7 @@ func.func @extents(%x: tensor<4xf32>) {
 // -----
 func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
 func.func @arguments(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires 1 tensors and 1 results, got 2 and 1}}
+  // expected-error@+1 {{'kiln.call' op wrong number of tensors or results; expected 1 and 1, got 2 and 1}}
   %0 = kiln.call @kernel(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return
 }
@@ -39,7 +39,7 @@ func.func @arguments(%x: tensor<4xf32>) {
 // -----
 func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
 func.func @argument_type(%x: tensor<5xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires an argument of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  // expected-error@+1 {{'kiln.call' op wrong type of an argument; expected 'tensor<4xf32>', got 'tensor<5xf32>'}}
   %0 = kiln.call @kernel(%x) : (tensor<5xf32>) -> tensor<4xf32>
   return
 }
@@ -47,7 +47,7 @@ func.func @argument_type(%x: tensor<5xf32>) {
 // -----
 func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
 func.func @result_type(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires a result of type 'tensor<4xf32>', got 'tensor<4xi32>'}}
+  // expected-error@+1 {{'kiln.call' op wrong type of a result; expected 'tensor<4xf32>', got 'tensor<4xi32>'}}
   %0 = kiln.call @kernel(%x) : (tensor<4xf32>) -> tensor<4xi32>
   return
 }
@@ -55,21 +55,21 @@ func.func @result_type(%x: tensor<4xf32>) {
 // -----
 func.func private @kernel(tensor<8x4xf32, #kiln.tiled<0, 4>>) -> tensor<4xf32> attributes {kiln.kernel}
 func.func @layout(%x: tensor<8x4xf32>) {
-  // expected-error@+1 {{'kiln.call' op requires an argument of type 'tensor<8x4xf32, #kiln.tiled<0, 4>>', got 'tensor<8x4xf32>'}}
+  // expected-error@+1 {{'kiln.call' op wrong type of an argument; expected 'tensor<8x4xf32, #kiln.tiled<0, 4>>', got 'tensor<8x4xf32>'}}
   %0 = kiln.call @kernel(%x) : (tensor<8x4xf32>) -> tensor<4xf32>
   return
 }
 
 // -----
 func.func @sinusoid_table(%p: tensor<7xi32>, %t: tensor<2x6xi32>) {
-  // expected-error@+1 {{sinusoid requires a table [3, width]: got i32[2, 6]}}
+  // expected-error@+1 {{sinusoid: wrong shape of the table; expected [3, width], got i32[2, 6]}}
   %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<2x6xi32>) -> tensor<7x6xf32>
   return
 }
 
 // -----
 func.func @sinusoid_result(%p: tensor<7xi32>, %t: tensor<3x6xi32>) {
-  // expected-error@+1 {{sinusoid requires a result [positions, width]: got f32[7, 5], expected [7, 6]}}
+  // expected-error@+1 {{sinusoid: wrong shape of the result; expected [7, 6], got f32[7, 5]}}
   %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<3x6xi32>) -> tensor<7x5xf32>
   return
 }

@@ -49,7 +49,7 @@ func.func @logic_c1(%x: tensor<7xf32>) {
 
 // -----
 func.func @result(%x: tensor<7xf32>) {
-  // expected-error@+1 {{less requires the result that follows from its operands: got boolean[8], expected boolean[7]}}
+  // expected-error@+1 {{less: result does not follow from the operands; expected boolean[7], got boolean[8]}}
   %0 = kiln.less %x, %x : (tensor<7xf32>, tensor<7xf32>) -> tensor<8xi1>
   return
 }

@@ -17,7 +17,7 @@ func.func @single(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // -----
 func.func @none() {
-  // expected-error@+1 {{concat requires at least one operand: got none}}
+  // expected-error@+1 {{concat: no operand; expected at least one, got none}}
   %0 = "kiln.concat"() <{axis = 0 : i64}> : () -> tensor<2xf32>
   return
 }

@@ -97,14 +97,14 @@ func.func @window_c1(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
 
 // -----
 func.func @window_pairs(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
-  // expected-error@+1 {{a window requires two numbers for each of its properties: got 1}}
+  // expected-error@+1 {{window: wrong number of sizes; expected two for each property, got 1}}
   %0 = kiln.conv2d %x, %w stride = [1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
   return
 }
 
 // -----
 func.func @window_numbers(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
-  // expected-error@+1 {{a window requires numbers of at most 2147483647: got 9223372036854775807}}
+  // expected-error@+1 {{window: number is too large; expected at most 2147483647, got 9223372036854775807}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 9223372036854775807] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
   return
 }

@@ -40,7 +40,7 @@ func.func @unused(%y: tensor<?x4xf32, #pairs>) -> tensor<?x4xf32, #pairs> {
 // -----
 #pairs = affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>
 func.func @slice(%y: tensor<?x4xf32, #pairs>) {
-  // expected-error@+1 {{each_sequence requires slices with a sequence's rows: got tensor<3x4xf32>, expected of tensor<?x4xf32, affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>>}}
+  // expected-error@+1 {{each_sequence: wrong types of slices; expected a sequence's rows of tensor<?x4xf32, affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>>, got tensor<3x4xf32>}}
   kiln.each_sequence 1 (%b = %y : tensor<?x4xf32, #pairs> in tensor<3x4xf32>) {
     kiln.yield
   }
@@ -50,7 +50,7 @@ func.func @slice(%y: tensor<?x4xf32, #pairs>) {
 // -----
 #pairs = affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>
 func.func @result(%y: tensor<?x4xf32, #pairs>) {
-  // expected-error@+1 {{each_sequence requires results with all sequences' rows: got tensor<?x4xf32, affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>>, expected of tensor<4xf32>}}
+  // expected-error@+1 {{each_sequence: wrong types of results; expected all sequences' rows of tensor<4xf32>, got tensor<?x4xf32, affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>>}}
   %0 = kiln.each_sequence 1 (%b = %y : tensor<?x4xf32, #pairs> in tensor<2x4xf32>) -> (tensor<?x4xf32, #pairs>) {
     %s = kiln.slice %b axis = 0 start = 0 : tensor<2x4xf32> -> tensor<1x4xf32>
     %r = kiln.reshape %s : tensor<1x4xf32> -> tensor<4xf32>
@@ -64,7 +64,7 @@ func.func @result(%y: tensor<?x4xf32, #pairs>) {
 #long = affine_map<()[s0, s1, s2] -> (9, s1 * 2, 4)>
 func.func @nested(%h: tensor<4xf32>, %y: tensor<?x4xf32, #pairs>, %xs: tensor<9x4xf32>) {
   %0 = kiln.scan (%a = %h : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) {
-    // expected-error@+1 {{each_sequence requires to be outside of loops but kiln.repeat: got kiln.scan}}
+    // expected-error@+1 {{each_sequence: inside another loop; expected none but kiln.repeat, got kiln.scan}}
     kiln.each_sequence 1 (%b = %y : tensor<?x4xf32, #pairs> in tensor<2x4xf32>) {
       kiln.yield
     }
@@ -75,7 +75,7 @@ func.func @nested(%h: tensor<4xf32>, %y: tensor<?x4xf32, #pairs>, %xs: tensor<9x
 
 // -----
 func.func @rows(%y: tensor<2x4xf32>) {
-  // expected-error@+1 {{each_sequence requires the symbol of all rows and that of a sequence's: got 1}}
+  // expected-error@+1 {{each_sequence: wrong number of symbols; expected those of all rows and of a sequence's, got 1}}
   kiln.each_sequence 1 rows = [2] () {
     kiln.yield
   }

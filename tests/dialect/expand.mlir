@@ -34,7 +34,7 @@ func.func @narrower(%x: tensor<3xf32>) {
 
 // -----
 func.func @element(%x: tensor<4xf32>) {
-  // expected-error@+1 {{expand requires the operand's element type: got f32[4], i32[4]}}
+  // expected-error@+1 {{expand: element types differ; expected the operand's, got f32[4], i32[4]}}
   %0 = kiln.expand %x : tensor<4xf32> -> tensor<4xi32>
   return
 }

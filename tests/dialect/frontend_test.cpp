@@ -125,15 +125,15 @@ TEST_P(BadGraph, GetsADiagnostic) {
 
 const Case cases[] = {
     {"ScopeAboveItself", [](Graph &g) { g.scopes[1].parent = 1; },
-     "forward: a graph requires scopes with names below earlier scopes: got 1 above 1"},
+     "forward: graph: wrong scope; expected a name and an earlier scope around it, got 1 above 1"},
     {"ScopeWithoutName", [](Graph &g) { g.scopes[1].name = nullptr; },
-     "forward: a graph requires scopes with names below earlier scopes: got 0 above 1"},
+     "forward: graph: wrong scope; expected a name and an earlier scope around it, got 0 above 1"},
     {"NegativeCopies", [](Graph &g) { g.scopes[1].copies = -1; },
-     "forward: a graph requires a number of layers that 32 bits hold: got -1"},
+     "forward: graph: wrong number of layers; expected one that 32 bits hold, got -1"},
     {"ParameterWithoutScope", [](Graph &g) { g.parameters[0].scope = 9; },
-     "forward: a graph requires parameters with a scope and a name: got 9"},
+     "forward: graph: incomplete parameter; expected a scope and a name, got 9"},
     {"ParameterWithoutName", [](Graph &g) { g.parameters[0].leaf = ""; },
-     "h.{}: a graph requires parameters with a scope and a name: got 1"},
+     "h.{}: graph: incomplete parameter; expected a scope and a name, got 1"},
     {"ParameterOfNoExtent", [](Graph &g) { g.parameters[0].shape = {0}; },
      "h.{}: tensor: empty dimension; expected at least 1, got [0] [tensor_c1]"},
     {"ParameterTooLarge", [](Graph &g) { g.parameters[0].shape = {1 << 16, 1 << 16}; },
@@ -154,10 +154,11 @@ const Case cases[] = {
      "h.{}: parameter of a stack's layer: used outside the stack; expected a use inside it, got h.{}.bias "
      "[parameter_c2]"},
     {"UnknownParameter", [](Graph &g) { g.nodes[2].attributes.index = 1; },
-     "h.{}: a node requires a known parameter: got 1"},
+     "h.{}: node: unknown parameter; expected one of the graph, got 1"},
     {"EntryWithoutName", [](Graph &g) { g.entries[0].name = ""; },
      "forward: entry: invalid name; expected identifiers in C and C++, got no name [model_c3]"},
-    {"EntryWithoutRegion", [](Graph &g) { g.entries[0].region = 2; }, "forward: an entry requires a region: got 2"},
+    {"EntryWithoutRegion", [](Graph &g) { g.entries[0].region = 2; },
+     "forward: entry: unknown region; expected one of the graph, got 2"},
     {"TooFewInputNames", [](Graph &g) { g.entries[0].input_names.clear(); },
      "forward: entry: wrong number of input names; got 0 names of 1 [model_c1]"},
     {"TooManyOutputNames", [](Graph &g) { g.entries[0].output_names.push_back("z"); },
@@ -178,38 +179,40 @@ const Case cases[] = {
        g.entries.push_back(g.entries[0]);
        g.entries[1].name = "again";
      },
-     "again: a region requires to be the body of one entry or loop: got 0"},
+     "again: region: used twice; expected the body of one entry or loop, got 0"},
     {"StackInsideItself", [](Graph &g) { g.nodes[5].attributes.index = 0; },
      "forward: stack: invalid number of layers; expected at least one, got 1 [stack_c2]"},
     {"ArgumentIsNoInput", [](Graph &g) { g.nodes[1].op = Op::exp; },
-     "h.{}: a region requires arguments of its own: got 1"},
+     "h.{}: region: wrong argument; expected an input that no other region has, got 1"},
     {"ArgumentUnknown", [](Graph &g) { g.regions[0].arguments[0] = -1; },
-     "forward: a region requires arguments that are nodes: got -1"},
+     "forward: region: unknown argument; expected a node, got -1"},
     {"NodeTwice", [](Graph &g) { g.regions[1].nodes.push_back(3); },
-     "h.{}: a region requires nodes that stand in it once: got 3"},
+     "h.{}: region: unknown or repeated node; expected each of its nodes once, got 3"},
     {"OperandLater", [](Graph &g) { g.nodes[3].operands[1] = 4; },
-     "h.{}: a node requires operands that stand before it: got 4"},
+     "h.{}: node: wrong operand; expected an earlier node, got 4"},
     {"OperandOfAnotherRegion",
      [](Graph &g) {
        g.regions[0].nodes = {5, 4};
        g.regions[1].nodes = {2, 3};
        g.regions[1].results = {3};
      },
-     "h.{}: a node requires operands that stand before it: got 3"},
+     "h.{}: node: wrong operand; expected an earlier node, got 3"},
     {"ResultUnknown", [](Graph &g) { g.regions[0].results[0] = 99; },
-     "forward: a region requires results that are computed in it: got 99"},
+     "forward: region: wrong result; expected one that is computed in it, got 99"},
     {"OperationUnknown", [](Graph &g) { g.nodes[4].op = static_cast<Op>(200); },
-     "h.{}: a node requires a known operation: got 200"},
-    {"InputAmongNodes", [](Graph &g) { g.nodes[4].op = Op::input; }, "h.{}: a node requires a known operation: got 0"},
+     "h.{}: node: unknown operation; expected one of the language, got 200"},
+    {"InputAmongNodes", [](Graph &g) { g.nodes[4].op = Op::input; },
+     "h.{}: node: unknown operation; expected one of the language, got 0"},
     {"ElementUnknown", [](Graph &g) { g.nodes[4].element = static_cast<ElementType>(77); },
-     "h.{}: a node requires a known element type: got 77"},
+     "h.{}: node: unknown element type; expected one of the language, got 77"},
     {"ElementOfAParameterUnknown", [](Graph &g) { g.parameters[0].element = static_cast<ElementType>(77); },
-     "h.{}: a parameter requires a known element type: got 77"},
+     "h.{}: parameter: unknown element type; expected one of the language, got 77"},
     {"ElementBelowAByte", [](Graph &g) { g.nodes[0].element = ElementType::i4; },
-     "forward: a tensor requires elements of at least a byte, since no others are generated yet: got i4"},
+     "forward: tensor: unsupported element type; expected one of at least a byte, got i4"},
     {"ElementOfAParameterBelowAByte", [](Graph &g) { g.parameters[0].element = ElementType::i4; },
-     "h.{}: a tensor requires elements of at least a byte, since no others are generated yet: got i4"},
-    {"ScopeUnknown", [](Graph &g) { g.nodes[4].scope = 5; }, "forward: a node requires a known scope: got 5"},
+     "h.{}: tensor: unsupported element type; expected one of at least a byte, got i4"},
+    {"ScopeUnknown", [](Graph &g) { g.nodes[4].scope = 5; },
+     "forward: node: unknown scope; expected one of the graph, got 5"},
     {"BoundsCrossed", [](Graph &g) { g.nodes[0].shape[0].symbols[0].min = 17; },
      "forward: dimension: bounds out of order; expected 1 <= min <= max, got tokens 17..16 [dim_c2]"},
     {"BoundsDiffer", [](Graph &g) { g.nodes[4].shape[0].symbols[0].max = 8; },
@@ -226,7 +229,7 @@ const Case cases[] = {
     {"CountsDiffer", [](Graph &g) { g.regions[1].count = 4; },
      "forward: stack: invalid number of layers; expected at least one, got 4 [stack_c2]"},
     {"OperandsMissing", [](Graph &g) { g.nodes[3].operands = {1}; },
-     "h.{}: add requires its operands: got 1, expected 2"},
+     "h.{}: add: wrong number of operands; expected 2, got 1"},
     {"ConstantValuesMissing",
      [](Graph &g) {
        g.nodes[2].op = Op::constant;
@@ -239,13 +242,13 @@ const Case cases[] = {
        g.nodes[2].element = ElementType::i8;
        g.nodes[2].attributes.values = {1, 2, 3, 128};
      },
-     "h.{}: constant requires values that its element type holds: got 128.000000"},
+     "h.{}: constant: value does not fit the element type; expected one that it holds, got 128.000000"},
     {"DropoutChangesType",
      [](Graph &g) {
        g.nodes[4].op = Op::dropout;
        g.nodes[4].element = ElementType::f16;
      },
-     "h.{}: dropout requires one operand of its own type: got 1 operands"},
+     "h.{}: dropout: wrong operands; expected one of the result's type, got 1 operands"},
     {"ShapesDoNotBroadcast",
      [](Graph &g) {
        g.parameters[0].shape = {3};
@@ -254,8 +257,8 @@ const Case cases[] = {
      "h.{}: elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got [tokens "
      "1..16, 4] and [3] [broadcast_c1]"},
     {"ResultOfOtherShape", [](Graph &g) { g.nodes[3].shape[1] = 5; },
-     "h.{}: add requires the result that follows from its operands: got f32[tokens 1..16, 5], expected f32[tokens "
-     "1..16, 4]"},
+     "h.{}: add: result does not follow from the operands; expected f32[tokens 1..16, 4], got f32[tokens "
+     "1..16, 5]"},
     {"AxisOutOfRange",
      [](Graph &g) {
        g.nodes[4].op = Op::softmax;
@@ -311,9 +314,10 @@ TEST_P(BadScan, GetsADiagnostic) {
 }
 
 const Case scanCases[] = {
-    {"NoBody", [](Graph &g) { g.nodes[2].attributes.index = 9; }, "forward: a scan requires a body: got 9"},
+    {"NoBody", [](Graph &g) { g.nodes[2].attributes.index = 9; },
+     "forward: scan: no body; expected a region of the graph, got 9"},
     {"NoSequence", [](Graph &g) { g.nodes[2].attributes.states = 2; },
-     "forward: a scan requires a sequence behind its states: got 2 of 2 operands"},
+     "forward: scan: no sequence; expected one after its states, got 2 of 2 operands"},
     {"ArgumentMissing", [](Graph &g) { g.regions[1].arguments = {3}; },
      "forward: scan: step changes the state's type; got 1 arguments and 2 results [scan_c2]"},
     {"StateOfAnotherType",
@@ -327,16 +331,17 @@ const Case scanCases[] = {
     {"ScalarSequence", [](Graph &g) { g.nodes[0].shape = {}, g.nodes[7].shape = {4}; },
      "forward: scan: sequences differ in the first dimension; got f32[] [scan_c1]"},
     {"ScanAsValue", [](Graph &g) { g.regions[0].results = {2, 7}; },
-     "forward: a region requires results that are computed in it: got 2"},
+     "forward: region: wrong result; expected one that is computed in it, got 2"},
     {"ScanAsOperand", [](Graph &g) { g.nodes[6].op = Op::exp; },
-     "forward: a scan requires that its results are used, and only they: got 2"},
+     "forward: scan: used directly; expected uses of its results, got 2"},
     {"ResultOfAnInput", [](Graph &g) { g.nodes[6].operands = {1}; },
-     "forward: a result requires a scan or a stack: got 1"},
-    {"ResultOfTwo", [](Graph &g) { g.nodes[6].operands = {2, 2}; }, "forward: a result requires one scan: got 2"},
+     "forward: result: wrong operand; expected a scan or a stack, got 1"},
+    {"ResultOfTwo", [](Graph &g) { g.nodes[6].operands = {2, 2}; },
+     "forward: result: wrong number of operands; expected one scan, got 2"},
     {"ResultOutOfRange", [](Graph &g) { g.nodes[7].attributes.index = 2; },
-     "forward: result requires the number of one of the loop's results: got 2, expected below 2"},
+     "forward: result: number of the loop's result out of range; expected below 2, got 2"},
     {"ResultOfOtherShape", [](Graph &g) { g.nodes[7].shape = {5, 4}; },
-     "forward: result requires the type of the loop's result: got f32[5, 4], expected f32[tokens 1..16, 4]"},
+     "forward: result: type differs from the loop's result; expected f32[tokens 1..16, 4], got f32[5, 4]"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Frontend, BadScan, testing::ValuesIn(scanCases),

@@ -79,14 +79,14 @@ func.func @no_scales(%x: tensor<7x3xi8>, %w: tensor<5x3xf32>) {
 
 // -----
 func.func @scales_of_floats(%x: tensor<7x3xf32>, %s: tensor<7xf32>, %w: tensor<5x3xf32>) {
-  // expected-error@+1 {{linear with scales requires an input of i8 and a scale for each of its rows: got f32[7, 3], f32[7]}}
+  // expected-error@+1 {{linear with scales: wrong input or scales; expected i8 and a scale for each row, got f32[7, 3], f32[7]}}
   %0 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<7x3xf32>, tensor<5x3xf32>, tensor<7xf32>) -> tensor<7x5xf32>
   return
 }
 
 // -----
 func.func @scales_of_other_rows(%x: tensor<7x3xi8>, %s: tensor<6xf32>, %w: tensor<5x3xf32>) {
-  // expected-error@+1 {{linear with scales requires an input of i8 and a scale for each of its rows: got i8[7, 3], f32[6]}}
+  // expected-error@+1 {{linear with scales: wrong input or scales; expected i8 and a scale for each row, got i8[7, 3], f32[6]}}
   %0 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<7x3xi8>, tensor<5x3xf32>, tensor<6xf32>) -> tensor<7x5xf32>
   return
 }

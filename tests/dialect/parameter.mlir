@@ -24,7 +24,7 @@ func.func @round_trip() -> (tensor<4x8xf32>, tensor<6x8xf32, #kiln.tiled<0, 4>>)
 
 // -----
 func.func @run_time_extent() {
-  // expected-error@+1 {{parameter requires fixed extents: got run-time extents}}
+  // expected-error@+1 {{parameter: shape is not static; expected fixed dimensions, got dynamic ones}}
   %0 = kiln.parameter {sources = ["w"]} : tensor<?xf32>
   return
 }
@@ -38,28 +38,28 @@ func.func @empty_extent() {
 
 // -----
 func.func @no_source() {
-  // expected-error@+1 {{parameter requires a source: got none}}
+  // expected-error@+1 {{parameter: no source; expected at least one, got none}}
   %0 = kiln.parameter {sources = []} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @no_name() {
-  // expected-error@+1 {{parameter requires sources with names: got an empty one}}
+  // expected-error@+1 {{parameter: unnamed source; expected a name, got an empty one}}
   %0 = kiln.parameter {sources = [""]} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @copies_outside() {
-  // expected-error@+1 {{parameter requires a copy for each layer around it: got 3, expected 1}}
+  // expected-error@+1 {{parameter: copies differ from the enclosing layers; expected 1, got 3}}
   %0 = kiln.parameter {sources = ["w"], copies = 3} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @braces_outside() {
-  // expected-error@+1 {{parameter requires a {} in its name for each loop over layers around it: got h.{}.w, expected 0 times {}}}
+  // expected-error@+1 {{parameter: {} in its name differ from the enclosing loops over layers; expected 0 times {}, got h.{}.w}}
   %0 = kiln.parameter {sources = ["h.{}.w"]} : tensor<4xf32>
   return
 }
@@ -68,7 +68,7 @@ func.func @braces_outside() {
 func.func @copies_nested(%x: tensor<4xf32>) {
   %0 = kiln.repeat 2 (%a = %x : tensor<4xf32>) {
     %1 = kiln.repeat 3 (%b = %a : tensor<4xf32>) {
-      // expected-error@+1 {{parameter requires a copy for each layer around it: got 3, expected 6}}
+      // expected-error@+1 {{parameter: copies differ from the enclosing layers; expected 6, got 3}}
       %w = kiln.parameter {sources = ["h.{}.g.{}.w"], copies = 3} : tensor<4xf32>
       kiln.yield %w : tensor<4xf32>
     }
@@ -79,49 +79,49 @@ func.func @copies_nested(%x: tensor<4xf32>) {
 
 // -----
 func.func @join_dim() {
-  // expected-error@+1 {{parameter requires a join dimension within the rank: got 2 of f32[4, 4]}}
+  // expected-error@+1 {{parameter: join dimension out of range; expected one within the rank, got 2 of f32[4, 4]}}
   %0 = kiln.parameter {sources = ["w"], join_dim = 2} : tensor<4x4xf32>
   return
 }
 
 // -----
 func.func @several_without_extents() {
-  // expected-error@+1 {{parameter requires the extents of several sources: got none}}
+  // expected-error@+1 {{parameter: sizes of the sources are missing; expected one for each, got none}}
   %0 = kiln.parameter {sources = ["a", "b"]} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @too_few_extents() {
-  // expected-error@+1 {{parameter requires an extent for each source: got 1, expected 2}}
+  // expected-error@+1 {{parameter: number of sizes differs from the sources; expected 2, got 1}}
   %0 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 4>} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @sum_too_large() {
-  // expected-error@+1 {{parameter requires source extents whose sum is the joined extent: got f32[4]}}
+  // expected-error@+1 {{parameter: sizes of the sources do not add up; expected the joined dimension, got f32[4]}}
   %0 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 3, 2>} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @sum_too_small() {
-  // expected-error@+1 {{parameter requires source extents whose sum is the joined extent: got 3, expected 4}}
+  // expected-error@+1 {{parameter: sizes of the sources do not add up; expected 4, got 3}}
   %0 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 1, 2>} : tensor<4xf32>
   return
 }
 
 // -----
 func.func @stored_integers() {
-  // expected-error@+1 {{parameter requires f32 without a layout for a storage: got i32[4, 8]}}
+  // expected-error@+1 {{parameter: wrong type for a storage; expected f32 without a layout, got i32[4, 8]}}
   %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8>} : tensor<4x8xi32>
   return
 }
 
 // -----
 func.func @scales_elsewhere() {
-  // expected-error@+1 {{parameter requires scales along one of its dimensions: got 2 of f32[4, 8]}}
+  // expected-error@+1 {{parameter: dimension of the scales out of range; expected one of its dimensions, got 2 of f32[4, 8]}}
   %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8, dim = 2>} : tensor<4x8xf32>
   return
 }

@@ -11,21 +11,21 @@ func.func @round_trip(%x: tensor<2x7x3xf32>) -> tensor<2x7x3xi8> {
 
 // -----
 func.func @no_rows(%x: tensor<f32>) {
-  // expected-error@+1 {{row_scales requires rows: a rank of 1 or more: got f32[]}}
+  // expected-error@+1 {{row_scales: operand has no rows; expected rank 1 or more, got f32[]}}
   %0 = kiln.row_scales %x : (tensor<f32>) -> tensor<f32>
   return
 }
 
 // -----
 func.func @scales_with_columns(%x: tensor<7x3xf32>) {
-  // expected-error@+1 {{row_scales requires the result that follows from its operands: got f32[3], expected f32[7]}}
+  // expected-error@+1 {{row_scales: result does not follow from the operands; expected f32[7], got f32[3]}}
   %0 = kiln.row_scales %x : (tensor<7x3xf32>) -> tensor<3xf32>
   return
 }
 
 // -----
 func.func @other_rows(%x: tensor<7x3xf32>, %s: tensor<6xf32>) {
-  // expected-error@+1 {{quantize_rows requires a scale for each row: got f32[7, 3], f32[6]}}
+  // expected-error@+1 {{quantize_rows: wrong shape of the scales; expected one for each row, got f32[7, 3], f32[6]}}
   %0 = kiln.quantize_rows %x, %s : (tensor<7x3xf32>, tensor<6xf32>) -> tensor<7x3xi8>
   return
 }

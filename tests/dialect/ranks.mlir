@@ -44,7 +44,7 @@ module attributes {kiln.stages = 3 : i64} {
 
 module attributes {kiln.ranks = 2 : i64} {
   func.func @parts_of_other_ranks(%x: tensor<7x8xf32>) -> tensor<3x7x8xf32> {
-    // expected-error @+1 {{all_gather requires one part of each rank: got}}
+    // expected-error @+1 {{all_gather: wrong shape; expected one part of each rank, got}}
     %0 = kiln.all_gather %x : tensor<7x8xf32> -> tensor<3x7x8xf32>
     return %0 : tensor<3x7x8xf32>
   }
@@ -54,7 +54,7 @@ module attributes {kiln.ranks = 2 : i64} {
 
 module attributes {kiln.ranks = 2 : i64} {
   func.func @scattered_unevenly(%x: tensor<2x7x8xf32>) -> tensor<7x4xf32> {
-    // expected-error @+1 {{reduce_scatter requires one part of each rank: got}}
+    // expected-error @+1 {{reduce_scatter: wrong shape; expected one part of each rank, got}}
     %0 = kiln.reduce_scatter %x : tensor<2x7x8xf32> -> tensor<7x4xf32>
     return %0 : tensor<7x4xf32>
   }
@@ -64,7 +64,7 @@ module attributes {kiln.ranks = 2 : i64} {
 
 module attributes {kiln.replicas = 2 : i64} {
   func.func @read_too_early(%x: tensor<7x8xf32>) -> tensor<7x8xf32> {
-    // expected-error @+1 {{begin_reduce requires to be finished before it is read: got add}}
+    // expected-error @+1 {{begin_reduce: read too early; expected finish before, got add}}
     %0 = kiln.begin_reduce %x over replicas : tensor<7x8xf32>
     %1 = kiln.add %0, %x : (tensor<7x8xf32>, tensor<7x8xf32>) -> tensor<7x8xf32>
     return %1 : tensor<7x8xf32>
@@ -75,7 +75,7 @@ module attributes {kiln.replicas = 2 : i64} {
 
 module attributes {kiln.replicas = 2 : i64} {
   func.func @parts_of_others(%x: tensor<7x8xf32>) {
-    // expected-error @+1 {{scattered begin_reduce requires one part for each rank: got f32[7, 8]}}
+    // expected-error @+1 {{scattered begin_reduce: wrong number of parts; expected one for each rank, got f32[7, 8]}}
     %0 = kiln.begin_reduce %x over replicas scattered : tensor<7x8xf32>
     return
   }

@@ -47,7 +47,7 @@ func.func @argmax_axis(%x: tensor<7xf32>) {
 
 // -----
 func.func @argmax_result(%x: tensor<7xf32>) {
-  // expected-error@+1 {{argmax requires the result that follows from its operands: got i32[1], expected i32[]}}
+  // expected-error@+1 {{argmax: result does not follow from the operands; expected i32[], got i32[1]}}
   %0 = kiln.argmax %x axis = 0 : (tensor<7xf32>) -> tensor<1xi32>
   return
 }

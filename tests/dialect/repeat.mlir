@@ -47,7 +47,7 @@ func.func @stacked(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<12x4xf32>) {
 
 // -----
 func.func @stacked_type(%x: tensor<4xf32>) {
-  // expected-error@+1 {{repeat requires results that are its outputs along a first axis of its layers: got tensor<3x4xf32>, expected tensor<4xf32>}}
+  // expected-error@+1 {{repeat: results do not stack its outputs; expected for each layer tensor<4xf32>, got tensor<3x4xf32>}}
   %0:2 = kiln.repeat 2 (%a = %x : tensor<4xf32>) -> (tensor<3x4xf32>) {
     kiln.yield %a, %a : tensor<4xf32>, tensor<4xf32>
   }
@@ -74,7 +74,7 @@ func.func @yielded_type(%x: tensor<4xf32>, %y: tensor<5xf32>) {
 
 // -----
 func.func @no_yield(%x: tensor<4xf32>) {
-  // expected-error@+1 {{repeat requires a body that ends with kiln.yield: got func.return}}
+  // expected-error@+1 {{repeat: wrong end of the body; expected kiln.yield, got func.return}}
   %0 = "kiln.repeat"(%x) <{count = 2 : i64}> ({
   ^bb0(%a: tensor<4xf32>):
     func.return

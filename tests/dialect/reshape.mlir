@@ -39,7 +39,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 
 // -----
 func.func @element(%x: tensor<6xf32>) {
-  // expected-error@+1 {{reshape requires the operand's element type: got f32[6], i32[6]}}
+  // expected-error@+1 {{reshape: element types differ; expected the operand's, got f32[6], i32[6]}}
   %0 = kiln.reshape %x : tensor<6xf32> -> tensor<6xi32>
   return
 }

@@ -25,7 +25,7 @@ func.func @resize_bilinear_c2(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9,
 
 // -----
 func.func @channels(%x: tensor<9x9x6xf32>) {
-  // expected-error@+1 {{resize_bilinear requires the operand's extents beside height and width: got f32[9, 9, 6], f32[9, 9, 5]}}
+  // expected-error@+1 {{resize_bilinear: shapes differ; expected the operand's dimensions except height and width, got f32[9, 9, 6], f32[9, 9, 5]}}
   %0 = kiln.resize_bilinear %x : tensor<9x9x6xf32> -> tensor<9x9x5xf32>
   return
 }

@@ -70,7 +70,7 @@ func.func @scan_c2(%h0: tensor<4xf32>, %xs: tensor<9x5xf32>) {
 
 // -----
 func.func @output(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
-  // expected-error@+1 {{scan requires results that are its outputs along the sequences' first axis: got tensor<8x4xf32>, expected tensor<4xf32>}}
+  // expected-error@+1 {{scan: results do not stack its outputs; expected for each step tensor<4xf32>, got tensor<8x4xf32>}}
   %0:2 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) -> (tensor<8x4xf32>) {
     kiln.yield %x, %x : tensor<4xf32>, tensor<4xf32>
   }
@@ -79,7 +79,7 @@ func.func @output(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
 
 // -----
 func.func @no_sequence(%h0: tensor<4xf32>) {
-  // expected-error@+1 {{scan requires at least one sequence: got none}}
+  // expected-error@+1 {{scan: no sequence; expected at least one, got none}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over () {
     kiln.yield %h : tensor<4xf32>
   }
@@ -88,7 +88,7 @@ func.func @no_sequence(%h0: tensor<4xf32>) {
 
 // -----
 func.func @no_axis(%h0: tensor<4xf32>, %xs: tensor<f32>) {
-  // expected-error@+1 {{scan requires sequences that are tensors of rank 1 or more, got 'tensor<f32>'}}
+  // expected-error@+1 {{scan: wrong type of a sequence; expected a tensor of rank 1 or more, got 'tensor<f32>'}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<f32>) {
     kiln.yield %h : tensor<4xf32>
   }
@@ -97,7 +97,7 @@ func.func @no_axis(%h0: tensor<4xf32>, %xs: tensor<f32>) {
 
 // -----
 func.func @ahead_with_a_sum(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
-  // expected-error@+1 {{scan requires to carry nothing, and fixed iterations in their order, to be ahead: got others}}
+  // expected-error@+1 {{scan: cannot run ahead; expected no carried values and fixed iterations in their order, got others}}
   %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) ahead 2 {
     kiln.yield %h : tensor<4xf32>
   }

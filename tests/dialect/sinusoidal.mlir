@@ -25,7 +25,7 @@ func.func @sinusoidal_c2(%p: tensor<7xi32>) {
 
 // -----
 func.func @result(%p: tensor<7xi32>) {
-  // expected-error@+1 {{sinusoidal requires a result [positions, width]: got i32[7], f32[8, 6]}}
+  // expected-error@+1 {{sinusoidal: wrong shape of the result; expected [positions, width], got i32[7], f32[8, 6]}}
   %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<8x6xf32>
   return
 }

@@ -42,7 +42,7 @@ func.func @last_c2(%x: tensor<3xf32>) {
 
 // -----
 func.func @start_at_end(%x: tensor<3xf32>) {
-  // expected-error@+1 {{slice requires a start of 0 at the end: got 1}}
+  // expected-error@+1 {{slice: start given for a slice at the end; expected 0, got 1}}
   %0 = kiln.slice %x axis = 0 start = 1 at_end : tensor<3xf32> -> tensor<2xf32>
   return
 }
@@ -81,14 +81,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 3, 64>]} {
 
 // -----
 func.func @beside(%x: tensor<9x4xf32>) {
-  // expected-error@+1 {{slice requires the operand's extents beside its axis: got f32[9, 4], f32[9, 3]}}
+  // expected-error@+1 {{slice: shapes differ; expected the operand's dimensions except along its axis, got f32[9, 4], f32[9, 3]}}
   %0 = kiln.slice %x axis = 0 start = 0 : tensor<9x4xf32> -> tensor<9x3xf32>
   return
 }
 
 // -----
 func.func @element(%x: tensor<9xf32>) {
-  // expected-error@+1 {{slice requires the operand's element type: got f32[9], i32[3]}}
+  // expected-error@+1 {{slice: element types differ; expected the operand's, got f32[9], i32[3]}}
   %0 = kiln.slice %x axis = 0 start = 0 : tensor<9xf32> -> tensor<3xi32>
   return
 }

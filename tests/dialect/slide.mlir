@@ -15,14 +15,14 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 func.func @rows(%x: tensor<3x8xf32>) {
-  // expected-error@+1 {{slide requires a result of the state's rows and the operand's: got f32[3, 8], expected f32[6, 8]}}
+  // expected-error@+1 {{slide: result is not the state's rows and the operand's; expected f32[6, 8], got f32[3, 8]}}
   %0 = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<3x8xf32> -> tensor<6x8xf32>
   return
 }
 
 // -----
 func.func @element(%x: tensor<3x8xf32>) {
-  // expected-error@+1 {{slide requires a result of the state's rows and the operand's: got f32[3, 8], expected bf16[5, 8]}}
+  // expected-error@+1 {{slide: result is not the state's rows and the operand's; expected bf16[5, 8], got f32[3, 8]}}
   %0 = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<3x8xf32> -> tensor<5x8xbf16>
   return
 }
@@ -30,7 +30,7 @@ func.func @element(%x: tensor<3x8xf32>) {
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
   func.func @room(%x: tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) {
-    // expected-error@+1 {{slide requires room for the result's rows and the state's: got frames+2 3..11, expected 12}}
+    // expected-error@+1 {{slide: rows of the result and the state exceed the room; expected 12, got frames+2 3..11}}
     %0 = kiln.slide %x after "heard" rows = 2 room = 12
       : tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>> -> tensor<?x8xf32, affine_map<()[s0] -> (s0 + 2, 8)>>
     return
@@ -39,7 +39,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 func.func @copies(%x: tensor<3x8xf32>) {
-  // expected-error@+1 {{a state requires at least one copy}}
+  // expected-error@+1 {{state: no copies; expected at least one}}
   %0 = kiln.slide %x after "heard" copies = 0 rows = 2 room = 13 : tensor<3x8xf32> -> tensor<5x8xf32>
   return
 }

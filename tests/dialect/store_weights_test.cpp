@@ -35,15 +35,15 @@ TEST(StorageChoices, AreWhatTheTextSays) {
 }
 
 TEST(StorageChoices, MistakesAreSaid) {
-  EXPECT_EQ(mistakeIn(""), "weights require a type f32, f16, bf16, int8 or int4, got nothing");
-  EXPECT_EQ(mistakeIn("int4<48>"), "weights require a type f32, f16, bf16, int8 or int4, got \"int4<48>\"");
-  EXPECT_EQ(mistakeIn("int9"), "weights require a type f32, f16, bf16, int8 or int4, got \"int9\"");
-  EXPECT_EQ(mistakeIn("int8 a=f16"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
-  EXPECT_EQ(mistakeIn("int8 except"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
+  EXPECT_EQ(mistakeIn(""), "no type; expected f32, f16, bf16, int8 or int4, got nothing");
+  EXPECT_EQ(mistakeIn("int4<48>"), "unknown type; expected f32, f16, bf16, int8 or int4, got \"int4<48>\"");
+  EXPECT_EQ(mistakeIn("int9"), "unknown type; expected f32, f16, bf16, int8 or int4, got \"int9\"");
+  EXPECT_EQ(mistakeIn("int8 a=f16"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
+  EXPECT_EQ(mistakeIn("int8 except"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
   EXPECT_EQ(mistakeIn("int8 except =f16"),
-            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16, int8 or int4, got \"=f16\"");
+            "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8 or int4, got \"=f16\"");
   EXPECT_EQ(mistakeIn("int8 except a=i4"),
-            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16, int8 or int4, got \"a=i4\"");
+            "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8 or int4, got \"a=i4\"");
 }
 
 /// Weights of each kind: tied, a matrix of either order, an addend, one that may be written, and no matrix.
@@ -182,7 +182,7 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   EXPECT_EQ(refusal("bias", "f32", stored<f32>), "");
   EXPECT_EQ(refusal("bias", "int8 except b*=f32"), "");
   EXPECT_EQ(refusal("tied", "f32", Storage(i32)),
-            "forward: a parameter requires a storage of f32, f16, bf16, int8 or int4: got 3");
+            "forward: parameter: unknown storage; expected f32, f16, bf16, int8 or int4, got 3");
 }
 
 /// Two GEMMs with one activation, one with another, and a weight that no linear uses.
@@ -220,7 +220,9 @@ TEST(Activations, RowsAreInt8WhereLinearReadsInt8) {
   EXPECT_EQ(said, "");
   for (const char *none : {"f32", "f16", "f32 except matmul=int8"}) {
     rowsOf(none, said);
-    EXPECT_EQ(said, "activations of int8 require weights stored as int8 or int4 that linear reads, got none") << none;
+    EXPECT_EQ(said,
+              "activations of int8: no quantised weights; expected some of int8 or int4 that linear reads, got none")
+        << none;
     said.clear();
   }
 }
@@ -231,7 +233,7 @@ TEST(Activations, MistakesAreSaid) {
   EXPECT_EQ(parseActivations("f32", error), false);
   EXPECT_EQ(error, "");
   EXPECT_EQ(parseActivations("int4", error), std::nullopt);
-  EXPECT_EQ(error, "activations require a type f32 or int8, got \"int4\"");
+  EXPECT_EQ(error, "unknown type; expected f32 or int8, got \"int4\"");
 }
 
 } // namespace

@@ -47,7 +47,7 @@ func.func @dropout_of_all(%x: tensor<4xf32>, %seed: tensor<i32>, %step: tensor<i
 // -----
 
 func.func @dropout_of_seeds(%x: tensor<4xf32>, %seeds: tensor<2xi32>, %step: tensor<i32>) -> tensor<4xf32> {
-  // expected-error@+1 {{dropout requires a seed, a step and an iteration without axes: got i32[2]}}
+  // expected-error@+1 {{dropout: seed, step or iteration is not a scalar; expected rank 0, got i32[2]}}
   %0 = kiln.dropout %x, %seeds, %step probability = 0.5 stream = 0
       : (tensor<4xf32>, tensor<2xi32>, tensor<i32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -57,7 +57,7 @@ func.func @dropout_of_seeds(%x: tensor<4xf32>, %seeds: tensor<2xi32>, %step: ten
 
 func.func @constant_parameter(%x: tensor<4xf32>) {
   %w = kiln.parameter {sources = ["w"]} : tensor<4xf32>
-  // expected-error@+1 {{assign requires a parameter that is variable or derived: got one that is not}}
+  // expected-error@+1 {{assign: wrong target; expected a parameter that is variable or derived, got one that is not}}
   kiln.assign %x to %w : tensor<4xf32>
   return
 }
@@ -65,7 +65,7 @@ func.func @constant_parameter(%x: tensor<4xf32>) {
 // -----
 
 func.func @no_parameter(%x: tensor<4xf32>) {
-  // expected-error@+1 {{assign requires a parameter that is variable or derived: got another value}}
+  // expected-error@+1 {{assign: wrong target; expected a parameter that is variable or derived, got another value}}
   kiln.assign %x to %x : tensor<4xf32>
   return
 }
@@ -73,7 +73,7 @@ func.func @no_parameter(%x: tensor<4xf32>) {
 // -----
 
 func.func @not_a_number(%x: tensor<1xf32>) {
-  // expected-error@+1 {{require_finite requires a number without axes: got f32[1]}}
+  // expected-error@+1 {{require_finite: operand is not a scalar; expected rank 0, got f32[1]}}
   kiln.require_finite %x : tensor<1xf32>
   return
 }
@@ -83,7 +83,7 @@ func.func @not_a_number(%x: tensor<1xf32>) {
 module attributes {kiln.symbols = [#kiln.symbol<"steps", 1, 8>]} {
   func.func @layers_without_number(%x: tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) {
     kiln.scan () over (%g = %x : tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) layers {
-      // expected-error@+1 {{a loop over layers requires a fixed number of them: got s0}}
+      // expected-error@+1 {{loop over layers: dynamic number of layers; expected a fixed one, got s0}}
       %b = kiln.parameter {sources = ["h.{}.b"]} : tensor<8xf32>
       kiln.yield
     }

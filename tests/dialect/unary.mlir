@@ -98,7 +98,7 @@ func.func @type(%x: tensor<4xf32>) {
 
 // -----
 func.func @no_extents_map(%x: tensor<?xf32>) {
-  // expected-error@+1 {{a tensor with run-time extents requires an extents map of its rank: got tensor<?xf32>}}
+  // expected-error@+1 {{tensor: dynamic dimension without its extent; expected an extents map of its rank, got tensor<?xf32>}}
   %0 = kiln.tanh %x : tensor<?xf32>
   return
 }

@@ -413,8 +413,8 @@ static bool isAbout(const std::string &words, const char *reason) { return words
 
 /// Whether the model cannot be split among that number of processes.
 static bool cannotBeSplit(const std::string &words) {
-  return isAbout(words, "ranks require layers that can be split") || isAbout(words, "sequence-parallel requires") ||
-         isAbout(words, "stages require");
+  return isAbout(words, "ranks: no layers can be split") || isAbout(words, "--sequence-parallel: ") ||
+         isAbout(words, "--stages");
 }
 
 bool canBeSplit(const Graph &graph, const RankChoices &ranks) {
@@ -473,7 +473,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
       sum.words = llvm::toString(compiled.takeError());
       if (options.isSplit() && cannotBeSplit(sum.words))
         return {Verdict::Kind::PassedOver, sum.words};
-      if (!options.isBatched || !isAbout(sum.words, "a batched entry requires"))
+      if (!options.isBatched || !isAbout(sum.words, "batched entry: "))
         return sum;
       // Not every entry can be batched. Without batching the model must compile.
       TrialOptions single = options;

@@ -123,24 +123,25 @@ void complete(Command &command) {
 /// Returns an empty string, or why the targets do not support the options.
 std::string problemOf(const CampaignOptions &options) {
   if (options.trial.isSplit() && !options.trial.weights.empty())
-    return "--weights requires one process, of which the numbers are known that stored weights stand for";
+    return "--weights: several processes; expected one, for which the values of quantised weights are known";
   if (options.trial.isSplit() && llvm::is_contained(options.targets, "cuda"))
-    return "several ranks or stages require targets that are CPUs, got cuda";
+    return "--target: no CPU with several ranks or stages; expected CPUs, got cuda";
   const bool isEmulated = !options.trial.emulator.empty();
   if (isEmulated && (options.trial.isSplit() || options.trial.isBatched))
-    return "--emulator requires calls of one process for one sequence";
+    return "--emulator: several processes or sequences; expected one of each";
   std::vector<std::string> here = kiln::testing::runnableLevels();
   here.push_back("cuda");
   for (const std::string &name : options.targets)
     if (isEmulated && llvm::is_contained(here, name))
-      return fmt::format("--emulator requires targets of other CPUs, got {}", name);
+      return fmt::format("--emulator: target needs no emulator; expected other CPUs, got {}", name);
     else if (!isEmulated && !llvm::is_contained(here, name))
-      return fmt::format("--target {} requires --emulator, or to be one of {}", name, llvm::join(here, ", "));
+      return fmt::format("--target {}: not supported here; expected --emulator, or one of {}", name,
+                         llvm::join(here, ", "));
     else if (const kiln::Target *target = kiln::findTarget(name);
              !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
-      return fmt::format("--weights requires a target that has stored weights, got {}", name);
+      return fmt::format("--weights: target has no quantised weights; expected another, got {}", name);
     else if ((options.trial.isOrdered || options.trial.isBatched) && target && !target->info().hasOrder)
-      return fmt::format("{} requires a target that has ordered kernels, got {}",
+      return fmt::format("{}: target has no ordered kernels; expected another, got {}",
                          options.trial.isOrdered ? "--ordered" : "--batched", name);
   return "";
 }

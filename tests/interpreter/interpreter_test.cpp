@@ -145,43 +145,49 @@ Node &nodeOf(Graph &graph, Op op) {
 
 TEST(Interpreter, ThrowsOnMalformedGraphs) {
   expectMalformed<Nested>("nothing", [](Graph &) {});
-  expectMalformed<Nested>("known operand", [](Graph &g) { nodeOf(g, Op::add).operands[0] = 1 << 20; });
-  expectMalformed<Nested>("known operand", [](Graph &g) { nodeOf(g, Op::add).operands[1] = -1; });
-  expectMalformed<Nested>("are computed", [](Graph &g) {
+  expectMalformed<Nested>("unknown operand", [](Graph &g) { nodeOf(g, Op::add).operands[0] = 1 << 20; });
+  expectMalformed<Nested>("unknown operand", [](Graph &g) { nodeOf(g, Op::add).operands[1] = -1; });
+  expectMalformed<Nested>("operand is not computed", [](Graph &g) {
     nodeOf(g, Op::add).operands[0] = static_cast<int>(&nodeOf(g, Op::mul) - g.nodes.data());
   });
-  expectMalformed<Nested>("no part of itself", [](Graph &g) {
+  expectMalformed<Nested>("region: part of itself", [](Graph &g) {
     for (Node &node : g.nodes)
       if (node.op == Op::stack)
         node.attributes.index = 1;
   });
-  expectMalformed<Nested>("known body", [](Graph &g) { nodeOf(g, Op::stack).attributes.index = 99; });
-  expectMalformed<Nested>("known parameter", [](Graph &g) { nodeOf(g, Op::parameter).attributes.index = 5; });
-  expectMalformed<Nested>("known region", [](Graph &g) { g.entries[0].region = -1; });
-  expectMalformed<Nested>("known node", [](Graph &g) { g.regions[0].nodes[0] = -7; });
-  expectMalformed<Nested>("known operand", [](Graph &g) { g.regions[0].results[0] = 999; });
-  expectMalformed<Nested>("below earlier scopes", [](Graph &g) { g.scopes[1].parent = 1; });
+  expectMalformed<Nested>("unknown body", [](Graph &g) { nodeOf(g, Op::stack).attributes.index = 99; });
+  expectMalformed<Nested>("unknown parameter", [](Graph &g) { nodeOf(g, Op::parameter).attributes.index = 5; });
+  expectMalformed<Nested>("unknown region", [](Graph &g) { g.entries[0].region = -1; });
+  expectMalformed<Nested>("unknown node", [](Graph &g) { g.regions[0].nodes[0] = -7; });
+  expectMalformed<Nested>("unknown operand", [](Graph &g) { g.regions[0].results[0] = 999; });
+  expectMalformed<Nested>("earlier scope around it", [](Graph &g) { g.scopes[1].parent = 1; });
   expectMalformed<Nested>("scope of a parameter", [](Graph &g) { g.parameters[0].scope = 77; });
   expectMalformed<Nested>("outside of its stack", [](Graph &g) { g.regions[1].scope = 0; });
-  expectMalformed<Nested>("2 operands", [](Graph &g) { nodeOf(g, Op::add).operands.pop_back(); });
-  expectMalformed<Nested>("a result of f32[1]", [](Graph &g) { nodeOf(g, Op::add).shape = {2}; });
-  expectMalformed<Nested>("extents of at least 1", [](Graph &g) { nodeOf(g, Op::add).shape = {0}; });
-  expectMalformed<Nested>("268435456 elements", [](Graph &g) {
+  expectMalformed<Nested>("wrong number of operands; expected 2",
+                          [](Graph &g) { nodeOf(g, Op::add).operands.pop_back(); });
+  expectMalformed<Nested>("wrong result; expected f32[1]", [](Graph &g) { nodeOf(g, Op::add).shape = {2}; });
+  expectMalformed<Nested>("dimension out of range; expected at least 1",
+                          [](Graph &g) { nodeOf(g, Op::add).shape = {0}; });
+  expectMalformed<Nested>("too many elements for the interpreter; expected at most 268435456", [](Graph &g) {
     nodeOf(g, Op::add).op = Op::expand;
     nodeOf(g, Op::expand).operands.pop_back();
     nodeOf(g, Op::expand).shape = {Dim(1 << 27), Dim(1 << 27), Dim(1)};
   });
   expectMalformed<Nested>("got unknown", [](Graph &g) { nodeOf(g, Op::add).op = static_cast<Op>(200); });
-  expectMalformed<Nested>("no region and no state", [](Graph &g) { nodeOf(g, Op::add).op = Op::input; });
-  expectMalformed<Loop>("sequence behind its states", [](Graph &g) { nodeOf(g, Op::scan).attributes.states = 9; });
-  expectMalformed<Loop>("known result", [](Graph &g) { nodeOf(g, Op::result).attributes.index = 4; });
-  expectMalformed<Loop>("as many arguments", [](Graph &g) { nodeOf(g, Op::scan).operands.pop_back(); });
-  expectMalformed<Loop>("known scan", [](Graph &g) { nodeOf(g, Op::result).operands[0] = -3; });
-  expectMalformed<Loop>("within the rank", [](Graph &g) { nodeOf(g, Op::positions).attributes.axis = 2; });
-  expectMalformed<Remembering>("known state", [](Graph &g) { nodeOf(g, Op::append).attributes.index = 2; });
-  expectMalformed<Remembering>("one value to write", [](Graph &g) { nodeOf(g, Op::append).operands.clear(); });
-  expectMalformed<Remembering>("requires", [](Graph &g) { nodeOf(g, Op::append).attributes.index = 1; });
-  expectMalformed<Remembering>("one change", [](Graph &g) {
+  expectMalformed<Nested>("has a region or a state; expected neither",
+                          [](Graph &g) { nodeOf(g, Op::add).op = Op::input; });
+  expectMalformed<Loop>("scan: no sequence; expected one after its states",
+                        [](Graph &g) { nodeOf(g, Op::scan).attributes.states = 9; });
+  expectMalformed<Loop>("unknown result", [](Graph &g) { nodeOf(g, Op::result).attributes.index = 4; });
+  expectMalformed<Loop>("region: wrong number of arguments", [](Graph &g) { nodeOf(g, Op::scan).operands.pop_back(); });
+  expectMalformed<Loop>("unknown scan", [](Graph &g) { nodeOf(g, Op::result).operands[0] = -3; });
+  expectMalformed<Loop>("axis out of range; expected one within the rank",
+                        [](Graph &g) { nodeOf(g, Op::positions).attributes.axis = 2; });
+  expectMalformed<Remembering>("unknown state", [](Graph &g) { nodeOf(g, Op::append).attributes.index = 2; });
+  expectMalformed<Remembering>("expected one to write and none to read",
+                               [](Graph &g) { nodeOf(g, Op::append).operands.clear(); });
+  expectMalformed<Remembering>("; expected ", [](Graph &g) { nodeOf(g, Op::append).attributes.index = 1; });
+  expectMalformed<Remembering>("state: several changes in an entry; expected one", [](Graph &g) {
     g.regions[0].nodes.push_back(static_cast<int>(&nodeOf(g, Op::append) - g.nodes.data()));
   });
 }

@@ -62,7 +62,8 @@ TEST(StoredShortFloats, SubnormalNumbersAreKept) {
 TEST(StoredShortFloats, TheLargestIsStoredAndNothingBeyond) {
   EXPECT_EQ(stored(f16, {65504, -65504, 65519}), (Values{65504, -65504, 65504}));
   EXPECT_EQ(stored(bf16, {0x1.fep127, 0x1.fefffep127}), (Values{0x1.fep127, 0x1.fep127}));
-  EXPECT_EQ(errorOf(f16, {65520}, {1, 1}), "a stored weight requires numbers within f16: got 65520.000000");
+  EXPECT_EQ(errorOf(f16, {65520}, {1, 1}),
+            "stored weight: number out of range; expected one within f16, got 65520.000000");
   EXPECT_NE(errorOf(bf16, {0x1.ffp127}, {1, 1}), "");
 }
 
@@ -173,10 +174,11 @@ TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
   for (ElementType element : {f16, bf16, i8})
     for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
-  EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}), "a stored weight requires f16, bf16, i8 or i4: got i32");
+  EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}),
+            "stored weight: unsupported element type; expected f16, bf16, i8 or i4, got i32");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
-            "a stored weight requires scales along one of its dimensions: got 2 of [1, 2]");
-  EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "a stored weight requires as many numbers as elements");
+            "stored weight: dimension of the scales out of range; expected one of the weight, got 2 of [1, 2]");
+  EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "stored weight: wrong number of values; expected one for each element");
 }
 
 Values grouped(Values values, TensorShape shape, std::int64_t group, bool zero = false, std::int64_t dim = 0) {
@@ -239,10 +241,11 @@ TEST(StoredGroups, WhatCannotBeIsSaid) {
     }
     return "";
   };
-  EXPECT_EQ(errorOf(Values(48), {1, 48}, 32), "a stored weight requires a depth of whole groups of 32: got 48");
+  EXPECT_EQ(errorOf(Values(48), {1, 48}, 32),
+            "stored weight: depth is not divisible by the group; expected a multiple of 32, got 48");
   EXPECT_EQ(errorOf(ofGroup({0x1p18}), {1, 32}, 32), "");
   EXPECT_EQ(errorOf(ofGroup({0x1.000002p18}), {1, 32}, 32),
-            "a stored weight requires numbers within 2^18: got 262144.031250");
+            "stored weight: number out of range; expected one within 2^18, got 262144.031250");
   EXPECT_NE(errorOf(ofGroup({std::nan("")}), {1, 32}, 32), "");
 }
 

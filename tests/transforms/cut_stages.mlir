@@ -54,7 +54,7 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{3 stages require one stack in each entry, got 0 in forward}}
+  // expected-error @+1 {{--stages 3: wrong number of stacks; expected one in each entry, got 0 in forward}}
   func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.entry} {
     %y = kiln.tanh %x : tensor<8xf32>
     return %y : tensor<8xf32>
@@ -64,7 +64,7 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{3 stages require one stack in each entry, got 2 in forward}}
+  // expected-error @+1 {{--stages 3: wrong number of stacks; expected one in each entry, got 2 in forward}}
   func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.entry} {
     %y = kiln.repeat 3 (%h = %x : tensor<8xf32>) {
       %z = kiln.tanh %h : tensor<8xf32>
@@ -82,7 +82,7 @@ module {
 
 module {
   func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.entry} {
-    // expected-error @+1 {{3 stages require a stack of as many layers or more, got 2 in forward}}
+    // expected-error @+1 {{--stages 3: too few layers; expected a stack of as many or more, got 2 in forward}}
     %y = kiln.repeat 2 (%h = %x : tensor<8xf32>) {
       %z = kiln.tanh %h : tensor<8xf32>
       kiln.yield %z : tensor<8xf32>
@@ -95,7 +95,7 @@ module {
 
 module {
   func.func @forward(%x: tensor<8xf32>) -> tensor<3x8xf32> attributes {kiln.entry} {
-    // expected-error @+1 {{stages require a stack of which the last layer alone is read, got all of them in forward}}
+    // expected-error @+1 {{--stages: several layers of the stack are read; expected only the last one, got all of them in forward}}
     %y, %all = kiln.repeat 3 (%h = %x : tensor<8xf32>) -> (tensor<3x8xf32>) {
       %z = kiln.tanh %h : tensor<8xf32>
       kiln.yield %z, %z : tensor<8xf32>, tensor<8xf32>
@@ -109,7 +109,7 @@ module {
 module {
   func.func @forward(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.entry} {
     %y = kiln.repeat 3 (%h = %x : tensor<8xf32>) {
-      // expected-error @+1 {{stages require layers without stacks in them, and no other loop over layers, got one in forward}}
+      // expected-error @+1 {{--stages: another loop over layers; expected one stack without stacks in its layers, got one in forward}}
       %z = kiln.repeat 2 (%i = %h : tensor<8xf32>) {
         %w = kiln.tanh %i : tensor<8xf32>
         kiln.yield %w : tensor<8xf32>
@@ -128,7 +128,7 @@ module {
       %z = kiln.tanh %h : tensor<4x8xf32>
       kiln.yield %z : tensor<4x8xf32>
     }
-    // expected-error @+1 {{stages require states of the stack's layers, got hidden outside of it in forward}}
+    // expected-error @+1 {{--stages: state outside of the layers; expected states of the stack's layers, got hidden in forward}}
     kiln.store %y to "hidden" rows = 4 : tensor<4x8xf32>
     return %y : tensor<4x8xf32>
   }

@@ -117,7 +117,8 @@ TEST(MemoryPlan, VerifierKnowsWhatKernelsMayOverwrite) {
   for (auto kernel : planned.module->getOps<func::FuncOp>())
     if (kernel->hasAttr(kd::inplaceAttrName))
       kernel->setAttr(kd::inplaceAttrName, DenseI64ArrayAttr::get(kernel.getContext(), {}));
-  EXPECT_NE(verdict(planned.entry(), *memory).find("which the kernel reads elsewhere"), std::string::npos);
+  EXPECT_NE(verdict(planned.entry(), *memory).find("expected separate memory, since the kernel reads it elsewhere"),
+            std::string::npos);
 }
 
 // Moves each call of a loop's body to its end: some value has been overwritten by then, or is not yet computed.

@@ -96,7 +96,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
 
 // -----
 
-// expected-error @below {{sequence-parallel requires an entry with rows of a fixed extent that 2 ranks divide, got none}}
+// expected-error @below {{--sequence-parallel: no rows can be split; expected an entry with a fixed number of them that 2 ranks divide, got none}}
 module attributes {kiln.ranks = 2 : i64} {
   func.func @odd(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
     %w = kiln.parameter {sources = ["odd"]} : tensor<8x8xf32>

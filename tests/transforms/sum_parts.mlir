@@ -35,7 +35,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards =
 module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards = {}} {
   func.func @number(%x: tensor<8xf32>) -> tensor<f32> {
     %0 = kiln.sum %x axis = 0 : (tensor<8xf32>) -> tensor<f32>
-    // expected-error @+1 {{sums in parts require gradients of what all ranks have alike to be those of linear layers, got one that sum makes}}
+    // expected-error @+1 {{--sum-parts: unsupported gradient; expected gradients of replicated values to come from linear layers, got one from sum}}
     %1 = kiln.all_reduce %0 : tensor<f32>
     return %1 : tensor<f32>
   }

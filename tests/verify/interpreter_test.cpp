@@ -157,7 +157,8 @@ TEST(Linalg, KeepsWithinItsOperands) {
   EXPECT_THAT(Function(copyThrough("d0 + 1"))({x})[0]->values, ElementsAre(2, 3, 4, 5));
   EXPECT_THAT(Function(copyThrough("d0 mod 2 + (d0 floordiv 2) * 2"))({x})[0]->values, ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Function(copyThrough("(d0 mod 2) * 3")).errorOf({x}), "");
-  EXPECT_THAT(Function(copyThrough("(d0 mod 3) * 4")).errorOf({x}), HasSubstr("requires maps within its operands"));
+  EXPECT_THAT(Function(copyThrough("(d0 mod 3) * 4")).errorOf({x}),
+              HasSubstr("map leaves an operand; expected elements that exist"));
 }
 
 TEST(Linalg, ClampsWhatIsLookedUp) {

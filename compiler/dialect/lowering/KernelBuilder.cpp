@@ -27,10 +27,11 @@ LogicalResult KernelBuilder::run() {
   SmallVector<Operation *> sources;
   for (Operation &op : body.without_terminator()) {
     if (!isa<KernelOpInterface>(op))
-      return op.emitError("requires a decomposition to linalg");
+      return op.emitError("operation: cannot be lowered; expected a decomposition to linalg");
     for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getOperands()), SmallVector<Value>(op.getResults())))
       if (Type element = getElementTypeOrSelf(value.getType()); !element.isIndex() && !isSupportedElement(element))
-        return op.emitError() << "requires elements of type f32, f16, bf16, i32, i8 or i1, got " << element;
+        return op.emitError() << "operation: unsupported element type; expected f32, f16, bf16, i32, i8 or i1, got "
+                              << element;
     sources.push_back(&op);
   }
   for (BlockArgument argument : body.getArguments())

@@ -34,8 +34,8 @@ LogicalResult verifyInferredTypes(Operation *op) {
     if (failed(check.extents(given)))
       return failure();
     if (given.getElementType() != expected.getElementType() || getExtents(given) != getExtents(expected))
-      return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
-                        check.text(given), check.text(expected));
+      return check.report((op->getName().stripDialect() + ": result does not follow from the operands").str(),
+                          check.text(given), check.text(expected));
   }
   return success();
 }

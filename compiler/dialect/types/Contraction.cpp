@@ -21,8 +21,8 @@ KILN_INFER(LinearOp) {
     return check.fail(rules::linear_c1, check.text(extents.back()), check.text(weights[1]));
   RankedTensorType floats = op.getScales() ? tensorType(op.getScales()) : x;
   if (op.getScales() && (!x.getElementType().isInteger(8) || getExtents(floats) != ArrayRef(extents).drop_back()))
-    return check.fail("linear with scales requires an input of i8 and a scale for each of its rows",
-                      check.text({x, floats}));
+    return check.report("linear with scales: wrong input or scales; expected i8 and a scale for each row",
+                        check.text({x, floats}));
   if (failed(check.sameElement(rules::linear_c5, {floats, weight})))
     return failure();
   if (op.getBias()) {
@@ -43,7 +43,7 @@ KILN_INFER(RowScalesOp) {
   if (failed(checkOperands(op, check)))
     return failure();
   if (x.getRank() < 1)
-    return check.fail("row_scales requires rows: a rank of 1 or more", check.text(x));
+    return check.report("row_scales: operand has no rows; expected rank 1 or more", check.text(x));
   types.push_back(resultType(op, ArrayRef(getExtents(x)).drop_back(), x.getElementType()));
   return success();
 }
@@ -54,7 +54,7 @@ KILN_INFER(QuantizeRowsOp) {
   if (failed(checkOperands(op, check)))
     return failure();
   if (x.getRank() < 1 || getExtents(scales) != ArrayRef(getExtents(x)).drop_back())
-    return check.fail("quantize_rows requires a scale for each row", check.text({x, scales}));
+    return check.report("quantize_rows: wrong shape of the scales; expected one for each row", check.text({x, scales}));
   types.push_back(resultType(op, getExtents(x), IntegerType::get(context, 8)));
   return success();
 }

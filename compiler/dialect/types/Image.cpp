@@ -10,7 +10,7 @@ static LogicalResult appendWindows(const Check &check, RankedTensorType image, A
                                    ArrayRef<int64_t> stride, ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation,
                                    SmallVectorImpl<AffineExpr> &result) {
   if (stride.size() != 2 || padding.size() != 2 || dilation.size() != 2 || kernel.size() != 2)
-    return check.fail("a window requires two numbers for each of its properties", Twine(stride.size()));
+    return check.report("window: wrong number of sizes; expected two for each property", Twine(stride.size()));
   auto least = [](ArrayRef<int64_t> pair) { return std::min(pair[0], pair[1]); };
   if (least(kernel) < 1)
     return check.fail(rules::window_c4, Twine(least(kernel)));
@@ -21,7 +21,7 @@ static LogicalResult appendWindows(const Check &check, RankedTensorType image, A
   for (ArrayRef<int64_t> pair : {kernel, stride, padding, dilation})
     for (int64_t number : pair)
       if (!llvm::isInt<32>(number))
-        return check.fail("a window requires numbers of at most 2147483647", Twine(number));
+        return check.report("window: number is too large; expected at most 2147483647", Twine(number));
   SmallVector<AffineExpr> extents = getExtents(image);
   for (unsigned axis = 0; axis < 2; ++axis) {
     AffineExpr extent = extents[extents.size() - 3 + axis];

@@ -34,7 +34,7 @@ template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &che
       ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
     return success();
   types.insert(types.begin(), x);
-  return check.fail("a norm requires two moments, each [rows of x, panels of its columns]", check.text(types));
+  return check.report("norm: wrong moments; expected two, each [rows of x, panels of its columns]", check.text(types));
 }
 
 } // namespace
@@ -83,8 +83,8 @@ KILN_INFER(PanelMomentsOp) {
     return failure();
   const auto width = int64_t(op.getWidth());
   if (x.getRank() < 1 || width < 1 || ShapedType::isDynamic(x.getShape().back()) || x.getShape().back() % width != 0)
-    return check.fail("panel_moments requires panels of columns of a width that divides their number",
-                      check.text(x) + ", width " + std::to_string(width));
+    return check.report("panel_moments: columns are not divisible into panels; expected a multiple of the width",
+                        check.text(x) + ", width " + std::to_string(width));
   SmallVector<AffineExpr> extents = getExtents(x);
   extents.back() = getAffineConstantExpr(x.getShape().back() / width, context);
   types.append(2, resultType(op, extents, x.getElementType()));

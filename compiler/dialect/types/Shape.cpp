@@ -28,7 +28,7 @@ KILN_INFER(TransposeOp) {
 KILN_INFER(ConcatOp) {
   Check check(location, op.getOperands());
   if (op.getInputs().empty())
-    return check.fail("concat requires at least one operand", "none");
+    return check.report("concat: no operand; expected at least one", "none");
   SmallVector<RankedTensorType> inputs = llvm::map_to_vector(op.getInputs(), tensorType);
   if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::concat_c1, inputs)))
     return failure();
