@@ -46,6 +46,26 @@ long=$(git ls-files -- '*.md' | LC_ALL=C xargs awk '
   !inside && length($0) > 120 { print FILENAME ":" FNR }')
 [ -z "$long" ] || fail "documents: lines of at most 120 characters: $long"
 
+# Retired words (docs/glossary.md) in comments and documents, except in quotes, code and link targets; comments that are
+# fragments; headings that are clauses.
+retired='(^|[^a-z_-])(beside|behind|by lot)([^a-z_-]|$)'
+said=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.hpp' '*.td' '*.def' '*.ll' '*.mjs' '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' dev .ci/run |
+  grep -v '^cmake/lint\.sh$' | LC_ALL=C xargs awk -v retired="$retired" '
+  {
+    gsub(/`[^`]*`/, ""); gsub(/"([^"\\]|\\.)*"/, "")
+    if (!match($0, /\/\/|\/\*|^ *\* |^ *#|^ *;/)) next
+    comment = substr($0, RSTART)
+    if (tolower(comment) ~ retired || comment ~ /^(\/\/+[!<]*|\/\*+!?|#|;) *Of [a-z]/) print FILENAME ":" FNR
+  }')
+[ -z "$said" ] || fail "comments: retired words, or fragments that begin with \"Of\": $said"
+said=$(git ls-files -- '*.md' ':!docs/decisions' ':!docs/measurements' ':!tests/docs' | LC_ALL=C xargs awk -v retired="$retired" '
+  FNR == 1 { inside = 0 }
+  /^ *```/ { inside = !inside; next }
+  inside { next }
+  { gsub(/`[^`]*`/, ""); gsub(/\]\([^)]*\)/, "]"); gsub(/"[^"]*"/, "") }
+  tolower($0) ~ retired || /^#+ (What|How|Where|When|Why|Who) / { print FILENAME ":" FNR }')
+[ -z "$said" ] || fail "documents: retired words, or headings that are clauses: $said"
+
 # Each cited measurement must be a row of docs/measurements, and each row must have a unique ID.
 rows=$(git grep -hoE '^\| M-[0-9]{4} \|' -- docs/measurements | grep -oE 'M-[0-9]{4}' | sort)
 twice=$(uniq -d <<<"$rows")
