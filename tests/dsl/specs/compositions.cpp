@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compositions of "Coming from PyTorch" in dsl/SPEC.md: functions of PyTorch that have no operation of their own.
+#include <kiln/generator.h>
+
+inline constexpr kiln::Dim T{"rows", 1, 16};
+
+/// torch.nn.ConvTranspose1d(In, Out, Kernel, Stride, Padding) with its parameters, of one signal [T, In].
+template <std::int64_t In, std::int64_t Out, std::int64_t Kernel, int Stride, int Padding>
+struct ConvTranspose1d : kiln::Layer<ConvTranspose1d<In, Out, Kernel, Stride, Padding>> {
+  using kiln::Layer<ConvTranspose1d<In, Out, Kernel, Stride, Padding>>::Layer;
+  static constexpr kiln::ConvTranspose2dOptions options{.stride = {1, Stride}, .padding = {0, Padding}};
+
+  constexpr auto forward(const kiln::tensor auto &x) const { // the signal is an image of one row
+    auto weight = kiln::reshape<In, Out, 1, Kernel>(kiln::parameter<kiln::f32, In, Out, Kernel>(x, "weight"));
+    auto y = kiln::conv_transpose2d<options>(kiln::reshape<1, T, In>(x), weight);
+    return kiln::reshape<Stride * T + (Kernel - Stride - 2 * Padding), Out>(y) +
+           kiln::parameter<kiln::f32, Out>(x, "bias");
+  }
+};
+
+struct Compositions : kiln::Model {
+  static constexpr kiln::Names inputs{"pairs", "i"};
+  ConvTranspose1d<8, 6, 4, 2, 1> up{"up"};
+
+  constexpr auto forward(kiln::Tensor<kiln::f32, 2 * T, 8> pairs, kiln::Tensor<kiln::i32, T> i) const {
+    // x = pairs[::2]
+    auto x = kiln::slice<1, 0, 8>(kiln::reshape<T, 16>(pairs));
+    // F.one_hot(i, 8).float(), x.gather(1, i[:, None])[:, 0]
+    auto is_picked = kiln::reshape<T, 1>(i) == kiln::arange<8>(i);
+    auto one_hot = kiln::cast<kiln::f32>(is_picked);
+    auto picked = kiln::sum(kiln::where(is_picked, x, 0));
+    // x.masked_fill(x > 0, -1)
+    auto filled = kiln::where(x > 0, -1, x);
+    // x.var(-1, unbiased=False)
+    auto off = x - kiln::reshape<T, 1>(kiln::mean(x));
+    auto variance = kiln::mean(off * off);
+    // x.logsumexp(-1)
+    auto most = kiln::max(x);
+    auto logsumexp = most + kiln::log(kiln::sum(kiln::exp(x - kiln::reshape<T, 1>(most))));
+    // F.glu(x), F.hardswish(x)
+    auto gated = kiln::slice<1, 0, 4>(x) * kiln::sigmoid(kiln::slice<1, 4, 4>(x));
+    auto swished = x * kiln::clamp(x + 3, 0, 6) / 6;
+    // torch.stack((x, swished), 1)
+    auto stacked = kiln::concat<1>(kiln::reshape<T, 1, 8>(x), kiln::reshape<T, 1, 8>(swished));
+    // nn.MaxPool1d(2) of a signal
+    auto pooled = kiln::max_pool2d<kiln::Pair(1, 2)>(kiln::reshape<1, 2 * T, 8>(pairs));
+    // x.repeat_interleave(2, 0), nn.Upsample(scale_factor=2) of a signal
+    auto twice = kiln::reshape<2 * T, 8>(kiln::expand<T, 2, 8>(kiln::reshape<T, 1, 8>(x)));
+    // F.pad(x, (0, 0, 2, 1))
+    auto padded = kiln::pad<0, 2, 1>(x);
+    // torch.einsum("tc,sc->ts", x, x)
+    auto products = kiln::linear(x, x);
+    // Attention with a boolean mask, which is true where a query attends.
+    auto place = kiln::positions<0>(x);
+    auto is_near = kiln::abs(kiln::reshape<T, 1>(place) - place) < 3;
+    auto near = kiln::attention<2>(x, x, x, kiln::mask((kiln::cast<kiln::f32>(is_near) - 1) * 1e30));
+    // torch.remainder(i, 3), whose sign is that of the divisor
+    auto modulo = kiln::remainder(kiln::remainder(i, 3) + 3, 3);
+    return kiln::outputs(one_hot, picked, filled, variance, logsumexp, gated, stacked, pooled, twice, padded, products,
+                         near, modulo, up(x));
+  }
+};
+
+KILN_MODEL(compositions, Compositions)
