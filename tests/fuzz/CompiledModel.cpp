@@ -129,7 +129,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   auto report = compileModel(graph, options, errors);
   if (mlir::failed(report)) {
     words += captured.text();
-    return llvm::createStringError(words.empty() ? "compiling failed without words" : words);
+    return llvm::createStringError(words.empty() ? "compiling failed without a message" : words);
   }
   CompiledModel model(std::move(*report));
   model.drawn = drawn;

@@ -72,7 +72,7 @@ public:
         return failed;
     for (size_t i = 0; i < all.size(); ++i)
       if ((i < before || i >= before + count) && all[i] != static_cast<char>(around))
-        return llvm::createStringError("something was written beside a tensor");
+        return llvm::createStringError("memory next to a tensor was written");
     return std::vector<char>(all.begin() + static_cast<std::ptrdiff_t>(before),
                              all.end() - static_cast<std::ptrdiff_t>(tail));
   }

@@ -60,7 +60,7 @@ CompiledModel::Session::callEmulated(size_t entry, const interpreter::Extents &e
   for (size_t i = inputs.size(); i < interface.arguments.size(); ++i)
     outputs.push_back(messages.bytes());
   if (!messages.isAlive())
-    return llvm::createStringError("the emulated program said less than it had to");
+    return llvm::createStringError("emulated program: truncated output");
   return outputs;
 }
 

@@ -169,7 +169,7 @@ private:
       calls = makeCalls(extents);
     } catch (const std::exception &error) {
       verdict.kind = Verdict::Kind::Broken;
-      verdict.words = fmt::format("the interpreter says: {};{}", error.what(), at);
+      verdict.words = fmt::format("interpreter: {};{}", error.what(), at);
       return false;
     }
     std::vector<std::vector<Bytes>> first;
@@ -188,7 +188,7 @@ private:
           first.push_back(std::move(*outputs));
         } else if (first[i] != *outputs) {
           verdict.kind = Verdict::Kind::Unlike;
-          verdict.words = fmt::format("{} gives other results with {} workers, order {}, poison {:#x}, tensors {};{}",
+          verdict.words = fmt::format("{}: results differ with {} workers, order {}, poison {:#x}, tensors {};{}",
                                       model.graph.entries[calls[i].entry].name, style.workers,
                                       static_cast<int>(style.order), style.poison, static_cast<int>(style.tensors), at);
           return false;
@@ -237,7 +237,7 @@ private:
     CompiledModel::Session session(compiled, style);
     std::vector<Sequence> sequences;
     for (const interpreter::Extents &extents : drawSequences(seed)) {
-      std::string at = " as a sequence of several:";
+      std::string at = " as one of several sequences:";
       for (const auto &[name, value] : extents)
         at += fmt::format(" {}={}", name, value);
       sequences.push_back({{std::vector<char>(compiled.interface().stateBytes), extents, {}},
@@ -278,9 +278,9 @@ private:
           return false;
         if (isToTheBit() && (alone != got || after.states != sequence.alone->states())) {
           verdict.kind = Verdict::Kind::Unlike;
-          verdict.words =
-              fmt::format("{} of {} sequences gives other {} than of one;{}", model.graph.entries[entry].name,
-                          sequences.size(), alone != got ? describeDifference(alone, got) : "states", sequence.at);
+          verdict.words = fmt::format("{} for {} sequences: differs from a call for one in its {};{}",
+                                      model.graph.entries[entry].name, sequences.size(),
+                                      alone != got ? describeDifference(alone, got) : "states", sequence.at);
           return false;
         }
       }
@@ -297,7 +297,7 @@ private:
     for (size_t i = 0; i < alone.size(); ++i)
       for (size_t at = 0; at < alone[i].size(); ++at)
         if (alone[i][at] != got[i][at])
-          return fmt::format("results, first at byte {} of output {} ({:#04x}, alone {:#04x}),", at, i,
+          return fmt::format("results, first at byte {} of output {} ({:#04x}, for one {:#04x}),", at, i,
                              static_cast<unsigned char>(got[i][at]), static_cast<unsigned char>(alone[i][at]));
     return "results";
   }
@@ -336,8 +336,9 @@ private:
     if (inOrder->at(numCalls++) == outputs)
       return true;
     verdict.kind = Verdict::Kind::Unlike;
-    verdict.words = fmt::format("{} gives other results with other {};{}", model.graph.entries[call.entry].name,
-                                compiled.isOfProcesses() ? "numbers of processes" : "schedules of ordered kernels", at);
+    verdict.words =
+        fmt::format("{}: results differ with other {};{}", model.graph.entries[call.entry].name,
+                    compiled.isOfProcesses() ? "numbers of processes" : "schedules of batch-invariant kernels", at);
     return false;
   }
 

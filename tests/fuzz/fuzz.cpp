@@ -47,26 +47,25 @@ std::string isStorage(const std::string &text) {
 
 void addOptions(CLI::App &app, Command &command) {
   CampaignOptions &options = command.options;
-  app.add_option("--graphs", options.count, "how many models")->capture_default_str();
-  app.add_option("--seed", command.seed, "of the first model; the others follow; KILN_SEED sets it, too")
+  app.add_option("--graphs", options.count, "number of models")->capture_default_str();
+  app.add_option("--seed", command.seed, "seed of the first model; the others follow; KILN_SEED sets it, too")
       ->envname("KILN_SEED");
-  app.add_option(
-         "--target", options.targets,
-         "instruction sets, in turn; all that this CPU has unless named, but for v4-vnni. cuda: on the driver that "
-         "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
+  app.add_option("--target", options.targets,
+                 "instruction sets, used in turn; default: all of this CPU except v4-vnni. cuda: the driver in "
+                 "KILN_CUDA_DRIVER, otherwise an interpreter of PTX")
       ->check(CLI::IsMember(kiln::targetNames()));
   app.add_option("--emulator", options.trial.emulator,
-                 "for targets of other CPUs: a script that links and runs programs, as tests/cross makes them")
+                 "for targets of other CPUs: a script that links and runs programs, as tests/cross writes them")
       ->check(CLI::ExistingFile);
-  app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
-  app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
-  app.add_option(
-         "--weights", options.trial.weights,
-         "how weights are stored: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; unless said, one model in ten "
-         "has a choice that is drawn")
+  app.add_option("-j,--jobs", options.jobs, "number of models that are tested at a time; 0: the number of CPUs")
+      ->capture_default_str();
+  app.add_option("--nodes", options.models.nodes, "maximum number of nodes of most models")->capture_default_str();
+  app.add_option("--weights", options.trial.weights,
+                 "storage formats of weights: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; default: random "
+                 "ones for one model in ten")
       ->check(isStorage);
   app.add_option("--floats", command.floats,
-                 "the type of floats: f32, f16 or bf16; unless said, one model in ten has one of the short ones")
+                 "element type of floats: f32, f16 or bf16; default: 16-bit floats for one model in ten")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   app.add_option(
          "--activations",
@@ -75,29 +74,32 @@ void addOptions(CLI::App &app, Command &command) {
            command.options.trial.int8Rows = kiln::parseActivations(texts.front(), error).value_or(false);
            return error.empty();
          },
-         "int8: weights of int8 are multiplied by rows of int8; drawn if --weights is")
+         "int8: int8 weights are multiplied by rows that are quantised to int8; random if --weights is")
       ->type_name("TEXT");
   app.add_option("--schedules", options.trial.schedules,
-                 "so often each model is compiled with schedules that are drawn")
+                 "number of times that each model is compiled with random schedules")
       ->capture_default_str();
-  app.add_flag("--ordered", options.trial.isOrdered, "ordered kernels: the same bits with each of the schedules");
-  app.add_flag("--batched", options.trial.isBatched,
-               "entries are called for several sequences, too, where they may be; these give the bits of each alone");
+  app.add_flag("--ordered", options.trial.isOrdered, "batch-invariant kernels: all schedules must give the same bits");
+  app.add_flag(
+      "--batched", options.trial.isBatched,
+      "also call entries for several sequences, where they can be batched; compare with calls for each sequence");
   app.add_option("--ranks", options.trial.ranks.ranks,
-                 "so many ranks, threads, each with a part of the weights; models are drawn until one can be split")
+                 "number of tensor-parallel ranks (threads); models are generated until one can be split")
       ->check(CLI::Range(1, 64));
-  app.add_option("--stages", options.trial.ranks.stages, "so many stages, each with a part of the one stack, likewise")
+  app.add_option("--stages", options.trial.ranks.stages,
+                 "number of pipeline stages, each with a share of the one stack; likewise")
       ->check(CLI::Range(1, 8));
-  app.add_flag("--sequence-parallel", options.trial.ranks.rows, "ranks share the rows between split layers, too");
+  app.add_flag("--sequence-parallel", options.trial.ranks.rows,
+               "sequence parallelism: ranks also share the rows between split layers");
   app.add_option("--sum-parts", options.trial.ranks.sumParts,
-                 "sums over ranks are of so many parts: the same bits of one rank, of two, and so on up to --ranks");
-  app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
+                 "number of parts of sums over ranks: 1, 2 .. --ranks ranks must give the same bits");
+  app.add_flag("--check-memory", options.trial.checksMemory, "also check the memory accesses of each kernel");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among constants and inputs");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
-  app.add_option("--folder", options.folder, "for the specs of failures");
-  app.add_option("--seconds", options.secondsLimit, "for one trial")->capture_default_str();
-  app.add_flag("--show", command.showsSpec, "print the spec of the first model, and try nothing");
-  app.add_flag("--here", command.isHere, "try the first model in this process, for a debugger");
+  app.add_option("--folder", options.folder, "folder for the specs of failures");
+  app.add_option("--seconds", options.secondsLimit, "time limit of one model in seconds")->capture_default_str();
+  app.add_flag("--show", command.showsSpec, "print the spec of the first model, then exit");
+  app.add_flag("--here", command.isHere, "test the first model in this process, for a debugger");
 }
 
 void complete(Command &command) {
@@ -141,7 +143,7 @@ std::string problemOf(const CampaignOptions &options) {
              !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
       return fmt::format("--weights: target has no quantised weights; expected another, got {}", name);
     else if ((options.trial.isOrdered || options.trial.isBatched) && target && !target->info().hasOrder)
-      return fmt::format("{}: target has no ordered kernels; expected another, got {}",
+      return fmt::format("{}: target has no batch-invariant kernels; expected another, got {}",
                          options.trial.isOrdered ? "--ordered" : "--batched", name);
   return "";
 }
@@ -189,7 +191,7 @@ int tryAll(const CampaignOptions &options) {
   };
   const Summary summary = runCampaign(options, progress, onFailure);
   fmt::print("{}{} models: {}; {} elements compared, {:.1f} % of them with a tight bound, {:.1f} % not determined; "
-             "{} schedules drawn{}\n",
+             "{} random schedules{}\n",
              isTerminal ? "\n" : "", options.count, describe(summary), summary.elements,
              percent(summary.tight, summary.elements), percent(summary.undetermined, summary.elements),
              summary.schedules,

@@ -129,7 +129,7 @@ private:
         words += "an input was written to";
     for (const Buffer &buffer : buffers)
       if (!buffer.isIntact())
-        words += "something was written beside a tensor or the arena";
+        words += "memory next to a tensor or the arena was written";
     say(words);
     if (!words.empty())
       return;
