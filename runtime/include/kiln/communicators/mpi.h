@@ -57,7 +57,7 @@ static inline kiln_status_t kiln_mpi_fail(kiln_mpi_t *mpi, kiln_status_t status,
 
 /* Returns KILN_RANK_LOST with MPI's message unless the result is a success. */
 static inline kiln_status_t kiln_mpi_check(kiln_mpi_t *mpi, int result) {
-  char words[MPI_MAX_ERROR_STRING] = "an error of MPI without words";
+  char words[MPI_MAX_ERROR_STRING] = "unknown MPI error";
   int length;
   if (result == MPI_SUCCESS)
     return KILN_OK;
