@@ -22,8 +22,10 @@ int main(int argc, char **argv) {
       if (options.json = std::fopen(value, "w"); !options.json)
         return std::fprintf(stderr, "error: cannot write \"%s\"\n", value), 1;
     } else {
-      return std::fprintf(stderr, "error: %s requires --filter, --rounds, --turn or --json with a value, got \"%s\"\n",
-                          argv[0], argv[i]),
+      return std::fprintf(
+                 stderr,
+                 "error: %s: unknown option, or no value; expected --filter, --rounds, --turn or --json, got \"%s\"\n",
+                 argv[0], argv[i]),
              2;
     }
   }

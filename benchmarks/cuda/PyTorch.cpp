@@ -78,7 +78,7 @@ std::vector<float> GpuPyTorch::output(std::size_t count) {
   std::vector<float> values(count);
   command("output");
   if (std::fread(values.data(), sizeof(float), count, answers) != count) {
-    std::fprintf(stderr, "error: an output of PyTorch's ends early\n");
+    std::fprintf(stderr, "error: PyTorch's process: an output is truncated\n");
     std::exit(1);
   }
   return values;

@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
   float *data = malloc(smallest << (SIZES - 1));
   uint64_t *read = malloc(READ_BYTES), sum = 0;
   if (!data || !read)
-    stop("there is no memory");
+    stop("no memory");
   memset(data, 0, smallest << (SIZES - 1));
   memset(read, 1, READ_BYTES);
   for (int round = -1; round < rounds; ++round) { /* the first one is a warm-up */

@@ -117,7 +117,7 @@ int main(int argc, char **argv) {
   const uint32_t count = argc > 2 ? static_cast<uint32_t>(std::atoi(argv[1])) : 0;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 9;
   if (count < 2 || 2048 % count != 0 || rounds < 1) {
-    std::fprintf(stderr, "bench_ranks_files RANKS FILE [ROUNDS] requires 2, 4, 8 .. ranks\n");
+    std::fprintf(stderr, "bench_ranks_files RANKS FILE [ROUNDS]: wrong number of ranks; expected 2, 4, 8 .. 2048\n");
     return 2;
   }
   const std::string path = argv[2];

@@ -176,7 +176,7 @@ int main(int argc, char **argv) {
   if (benchmark::ReportUnrecognizedArguments(count, others.data()))
     return 1;
   if (!kiln::bench::probeIsa())
-    return std::fprintf(stderr, "error: the benchmarks require a CPU with AVX2 and FMA\n"), 1;
+    return std::fprintf(stderr, "error: CPU is not supported; expected one with AVX2 and FMA\n"), 1;
   kiln::bench::registerAll();
   kiln::bench::TableReporter reporter(table, json);
   benchmark::RunSpecifiedBenchmarks(&reporter);

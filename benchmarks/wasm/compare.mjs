@@ -60,7 +60,7 @@ for (const [model, rows] of shapes)
     for (const one of ours) {
       one.run();
       one.output().forEach((value, i) => {
-        if (!(Math.abs(value - wanted[i]) <= 1e-3)) throw new Error(`${entry}: element ${i} is ${value}, not ${wanted[i]}`);
+        if (!(Math.abs(value - wanted[i]) <= 1e-3)) throw new Error(`${entry}: element ${i}: wrong; expected ${wanted[i]}, got ${value}`);
       });
     }
     const times = [[], [], []];

@@ -46,7 +46,7 @@ for (const [model, rows] of shapes)
         times[i].push((performance.now() - begin) / 5);
       });
     const [wanted, got] = ours.map(({ output }) => output());
-    if (!wanted.every((value, i) => Object.is(value, got[i]))) throw new Error(`${entry}: two threads say something else`);
+    if (!wanted.every((value, i) => Object.is(value, got[i]))) throw new Error(`${entry}: two threads return other results`);
     const ratio = median(times[0].map((time, round) => time / times[1][round]));
     console.log(`| ${model}: ${entry} | ${rows} | ${times.map(list => median(list).toFixed(2)).join(' | ')} | ${ratio.toFixed(2)} |`);
   }

@@ -166,7 +166,7 @@ int main(int argc, char **argv) try {
     else if (option == "--at")
       at = std::strtoul(argv[i + 1], nullptr, 10);
     else
-      support::stop("captions_demo has no option \"" + option + "\"");
+      support::stop("captions_demo: unknown option \"" + option + "\"");
   }
   Captioner<captions_recurrent::Model> recurrent(
       CAPTIONS_FOLDER "/recurrent.safetensors",
@@ -182,7 +182,8 @@ int main(int argc, char **argv) try {
   const std::size_t all = data->labels.size() / 4;
   wanted = std::min(wanted, all);
   if (at >= all)
-    support::stop("there are " + std::to_string(all) + " mosaics");
+    support::stop("--at: no such mosaic; expected a number below " + std::to_string(all) + ", got " +
+                  std::to_string(at));
   const Mosaic shown(*data, at);
   const Caption first = recurrent(shown), second = transformer(shown);
   std::printf("%s\n%s\n", written(first).c_str(), written(second).c_str());
@@ -195,7 +196,8 @@ int main(int argc, char **argv) try {
   const char *models[] = {"recurrent", "transformer"};
   const std::vector<std::string> of_pytorch[] = {sentences_of_pytorch(models[0]), sentences_of_pytorch(models[1])};
   if (of_pytorch[0].size() != all || of_pytorch[1].size() != all)
-    support::stop("PyTorch's sentences require a line for each of " + std::to_string(all) + " mosaics");
+    support::stop("PyTorch's sentences: wrong number of lines; expected one for each of " + std::to_string(all) +
+                  " mosaics");
   Counts counts[2];
   const auto begin = std::chrono::steady_clock::now();
   for (std::size_t number = 0; number < wanted; ++number) {
@@ -225,9 +227,9 @@ int main(int argc, char **argv) try {
               count_hard(CAPTIONS_FOLDER "/recurrent.safetensors", *data, wanted),
               count_hard(CAPTIONS_FOLDER "/hard.safetensors", *data, wanted));
   if (!isEqual)
-    support::stop("PyTorch writes other sentences");
+    support::stop("sentences: different from PyTorch's");
   if (!looksThere)
-    support::stop("a model looks elsewhere than at what it names for more than a tenth of the words");
+    support::stop("attention: not at the named object for more than a tenth of the words");
 } catch (const std::exception &error) {
   support::stop(error.what());
 }

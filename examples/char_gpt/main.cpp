@@ -50,7 +50,7 @@ std::vector<std::int32_t> encode(const std::string &text) {
   for (char c : text) {
     std::size_t token = char_gpt::vocabulary.find(c);
     if (token == std::string_view::npos)
-      stop(std::string("the model has no character '") + c + "'");
+      stop(std::string("prompt: character is not in the vocabulary; got '") + c + "'");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
@@ -104,7 +104,7 @@ private:
 double generate(Generator &generator, const Options &options) {
   std::vector<std::int32_t> tokens = encode(options.prompt);
   if (tokens.empty())
-    stop("the prompt must have at least one character");
+    stop("prompt: empty; expected one character or more");
   support::Sampler sampler(options.sampling);
   std::fputs(options.prompt.c_str(), stdout);
   auto start = std::chrono::steady_clock::now();
@@ -163,7 +163,7 @@ Options parse(int argc, char **argv) {
       std::exit(0);
     }
     if (i + 1 == argc)
-      stop("option \"" + word + "\" is unknown or lacks its value; see --help");
+      stop(word + ": unknown option, or no value; see --help");
     std::string value = argv[++i];
     char *end = nullptr;
     double number = std::strtod(value.c_str(), &end);
@@ -173,7 +173,7 @@ Options parse(int argc, char **argv) {
     else if (word == "--data")
       options.data = value;
     else if (!isNumber)
-      stop("option \"" + word + "\" is unknown, or wants a number; got \"" + value + "\"");
+      stop(word + ": unknown option, or wrong value; expected a number, got \"" + value + "\"");
     else if (word == "--temperature" && number >= 0)
       options.sampling.temperature = number;
     else if (word == "--top-k" && number >= 0 && number <= vocabularySize)
@@ -187,7 +187,7 @@ Options parse(int argc, char **argv) {
     else if (word == "--seed" && number >= 0 && number <= 4294967295.0)
       options.sampling.seed = static_cast<std::uint64_t>(number);
     else
-      stop("option \"" + word + "\" is unknown, or does not take " + value);
+      stop(word + ": unknown option, or value out of range; got " + value);
   }
   return options;
 }

@@ -48,7 +48,7 @@ static void *allocate(size_t bytes) {
   void *memory =
       aligned_alloc(KILN_ARENA_ALIGNMENT, (bytes + KILN_ARENA_ALIGNMENT - 1) & ~(size_t)(KILN_ARENA_ALIGNMENT - 1));
   if (!memory)
-    stop("there is no memory", "");
+    stop("no memory", "");
   return memory;
 }
 static double now(void) {
@@ -125,7 +125,7 @@ static void read_options(int argc, char **argv) {
   for (int i = 1; i < argc; i += 2) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (!value)
-      stop("requires a value, got none for ", argv[i]);
+      stop("no value for ", argv[i]);
     else if (strcmp(argv[i], "--steps") == 0)
       options.steps = atoi(value);
     else if (strcmp(argv[i], "--save") == 0)
@@ -143,10 +143,10 @@ static void read_options(int argc, char **argv) {
     else if (strcmp(argv[i], "--out") == 0)
       options.out = value;
     else
-      stop("has no option ", argv[i]);
+      stop("unknown option ", argv[i]);
   }
   if (options.windows < 1 || options.windows > MOST_WINDOWS || options.threads < 1 || options.steps < 1)
-    stop("requires 1 to 32 windows, and at least one thread and one step", "");
+    stop("option out of range; expected 1 to 32 windows, one thread or more, one step or more", "");
 }
 
 /* Returns OUT with another suffix. */
@@ -183,7 +183,7 @@ int main(int argc, char **argv) {
   kiln_training_t training = {0, options.seed};
   if (access(saved_as, F_OK) == 0) {
     check(char_gpt_train_load_training(model, call.arena, &training, saved_as, &error));
-    printf("going on from step %d of %s\n", training.step, saved_as);
+    printf("resuming from step %d of %s\n", training.step, saved_as);
   } else {
     bind_first_weights(model);
     memset(call.arena, 0, CHAR_GPT_TRAIN_TRAINING_BYTES);

@@ -23,7 +23,7 @@ std::vector<std::int32_t> encode(const std::string &text) {
   for (char c : text) {
     const std::size_t token = char_gpt::vocabulary.find(c);
     if (token == std::string_view::npos)
-      support::stop(std::string("the model has no character '") + c + "'");
+      support::stop(std::string("prompt: character is not in the vocabulary; got '") + c + "'");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
@@ -85,7 +85,7 @@ int main(int argc, char **argv) try {
     else if (option == "--seed")
       sampling.seed = std::strtoull(argv[i + 1], nullptr, 10);
     else
-      support::stop("char_lstm_demo has no option \"" + option + "\"");
+      support::stop("char_lstm_demo: unknown option \"" + option + "\"");
   }
   kiln_error_t error{};
   char_lstm::Model model;
@@ -93,7 +93,7 @@ int main(int argc, char **argv) try {
     support::stop(error.message);
   const std::vector<std::int32_t> given = encode(prompt);
   if (given.empty())
-    support::stop("the prompt must have at least one character");
+    support::stop("prompt: empty; expected one character or more");
 
   Reader writer(model);
   support::Sampler sampler(sampling);

@@ -25,7 +25,7 @@ static text_t begin(const char *words, const kiln_communicator_t *stages, kiln_e
   memset(text.call.arena, 0, CLUSTER_STAGES_STATE_BYTES);
   text.length = encode(words, CONTEXT, text.tokens);
   if (text.length == 0)
-    stop("requires texts to write on, got an empty one", "");
+    stop("text: empty; expected one character or more", "");
   return text;
 }
 
@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < count; ++i) {
     texts[i] = begin(argv[3 + i], &stages, &error);
     if (characters < 1 || texts[i].length + characters > CONTEXT)
-      stop("has no room for so many characters more in the text ", argv[3 + i]);
+      stop("CHARACTERS: out of range; expected 1 or more, and room for them in the context after ", argv[3 + i]);
   }
 
   for (int64_t made = 0; made <= characters; ++made)

@@ -30,7 +30,7 @@ static inline void *allocate(size_t bytes) {
   void *memory =
       aligned_alloc(KILN_ARENA_ALIGNMENT, (bytes + KILN_ARENA_ALIGNMENT - 1) & ~(size_t)(KILN_ARENA_ALIGNMENT - 1));
   if (!memory)
-    stop("there is no memory", "");
+    stop("no memory", "");
   return memory;
 }
 
@@ -40,7 +40,7 @@ static inline int64_t encode(const char *text, int64_t most, int32_t *tokens) {
   for (; count < most && text[count]; ++count) {
     const char *at = strchr(vocabulary, text[count]);
     if (!at)
-      stop("the model has none of the character that begins ", text + count);
+      stop("text: character is not in the vocabulary; got ", text + count);
     tokens[count] = (int32_t)(at - vocabulary);
   }
   return count;

@@ -47,12 +47,12 @@ static int64_t read_text(const char *path, int32_t **tokens) {
     if (count == room)
       *tokens = realloc(*tokens, (size_t)(room *= 2) * sizeof **tokens);
     if (!*tokens)
-      stop("there is no memory for the text", "");
+      stop("no memory for the text", "");
     (*tokens)[count++] = (int32_t)(at - vocabulary);
   }
   fclose(file);
   if (count < CONTEXT + 2)
-    stop("requires a text of at least 258 characters, got fewer in ", path);
+    stop("text: too short; expected at least 258 characters of the vocabulary, got fewer in ", path);
   return count;
 }
 

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
 
   int64_t length = encode(argv[2], CONTEXT, tokens), most = length + (argc > 3 ? atol(argv[3]) : 100);
   if (length == 0)
-    stop("requires a text to write on, got none", "");
+    stop("text: empty; expected one character or more", "");
   check(cluster_gpt_prefill(model, &call, length, length, tokens, logits), &error);
   for (most = most < CONTEXT ? most : CONTEXT; length < most;) {
     tokens[length++] = most_probable(logits);

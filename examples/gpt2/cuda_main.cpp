@@ -56,7 +56,7 @@ private:
     options.flags = KILN_LOAD_KERNELS_AT_CREATE; // no kernel is assembled during generation
     kiln_status_t status = gpt2_writer_create_on(&options, &model, &error);
     if (status == KILN_NO_DEVICE) {
-      std::fprintf(stderr, "%s; going on with the CPU\n", error.message);
+      std::fprintf(stderr, "%s; running on the CPU\n", error.message);
       options = {};
       options.device = KILN_CPU;
       status = gpt2_writer_create_on(&options, &model, &error);
@@ -104,7 +104,7 @@ int main(int argc, char **argv) try {
     tokens = {464, 7850, 286, 4881, 318}; // "The capital of France is"
   const std::size_t first = tokens.size();
   if (first > GPT2_WRITER_PREFILL_TOKENS_MAX || first >= GPT2_WRITER_DECODE_CONTEXT_MAX)
-    support::stop("the model requires fewer tokens to go on from, got " + std::to_string(first));
+    support::stop("prompt: too many tokens; expected fewer than the context, got " + std::to_string(first));
   const std::size_t wanted = std::min<std::size_t>(first + 32, GPT2_WRITER_DECODE_CONTEXT_MAX);
 
   Writer writer(isRandom ? support::random_weights({GPT2_WRITER_WEIGHTS(SUPPORT_WEIGHT)}, 1)

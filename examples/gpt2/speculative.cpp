@@ -31,7 +31,7 @@ support::Speculator::ReadAll all_rows(const gpt2_writer::Model &model, const sup
 int main(int argc, char **argv) try {
   if (argc < 3) {
     support::talk_options(argc, argv);
-    throw std::runtime_error("the directories of a draft and of a checkpoint are required; see --help");
+    throw std::runtime_error("too few directories; expected those of a draft and of a checkpoint; see --help");
   }
   const std::string draft_folder = argv[1];
   const support::TalkOptions options = support::talk_options(argc - 1, argv + 1);

@@ -46,7 +46,7 @@ func open(weights string) (*session, error) {
 
 func (s *session) forward(rows int, x, y []float32) error {
 	if len(x) != 4*rows || len(y) != 3*rows {
-		return errors.New("x requires 4 numbers a row, y 3")
+		return errors.New("x, y: wrong lengths; expected 4 and 3 numbers a row")
 	}
 	status := C.scorer_forward(s.model, s.call, C.int64_t(rows), (*C.float)(&x[0]), (*C.float)(&y[0]))
 	return check(status, s.call.error)

@@ -3,7 +3,7 @@
 mod scorer;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let weights = std::env::args().nth(1).ok_or("requires a file of weights")?;
+    let weights = std::env::args().nth(1).ok_or("WEIGHTS: missing argument; expected a file")?;
     let mut model = scorer::Model::new()?;
     println!("refused: {}", model.bind("nowhere.safetensors").is_err());
     model.bind(weights)?;

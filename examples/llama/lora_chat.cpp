@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv) try {
   if (argc < 3)
-    support::stop("llama_lora_chat requires a file of adapters and the directory of a checkpoint");
+    support::stop("llama_lora_chat: too few arguments; expected a file of adapters and the directory of a checkpoint");
   std::vector<char *> others(argv, argv + argc);
   others.erase(others.begin() + 1);
   const support::TalkOptions options = support::talk_options(argc - 1, others.data());

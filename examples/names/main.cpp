@@ -68,11 +68,11 @@ names::Pair parse(const std::string &word) {
   if (colon != std::string::npos) {
     const auto *found = std::find(std::begin(names::kinds), std::end(names::kinds), word.substr(0, colon));
     if (found == std::end(names::kinds))
-      support::stop("\"" + word + "\" begins with no kind of name: place, language, currency, script");
+      support::stop("\"" + word + "\": unknown kind of name; expected place, language, currency or script");
     pair.kind = static_cast<int>(found - names::kinds);
   }
   if (names::tokens_of(pair.english).empty())
-    support::stop("\"" + pair.english + "\" is no name of 1 to 40 characters below U+0180");
+    support::stop("\"" + pair.english + "\": not a name; expected 1 to 40 characters below U+0180");
   return pair;
 }
 

@@ -95,7 +95,8 @@ const ChatForm &chat_form(const std::string &name) {
   for (const ChatForm &form : chat_forms())
     if (form.name == name)
       return form;
-  throw std::runtime_error("a template is one of " + names_of(chat_forms()) + "; got \"" + name + "\"");
+  throw std::runtime_error("template: unknown name; expected one of " + names_of(chat_forms()) + ", got \"" + name +
+                           "\"");
 }
 
 const ChatForm &chat_form_of(const std::string &folder) {
@@ -108,16 +109,15 @@ const ChatForm &chat_form_of_template(const std::string &text, const std::string
   for (const ChatForm &form : chat_forms())
     if (!form.sign.empty() && text.find(form.sign) != text.npos)
       return form;
-  throw std::runtime_error("the chat_template of \"" + where + "\" is none of " + names_of(chat_forms()) +
-                           "; --template chooses one");
+  throw std::runtime_error("\"" + where + "\": unknown chat_template; expected one of " + names_of(chat_forms()) +
+                           "; --template selects one");
 }
 
 Conversation::Conversation(const Tokenizer &tokenizer, const ChatForm &form, std::string system)
     : tokenizer(tokenizer), form(form), system(std::move(system)) {
   for (const std::string &special : form.specials)
     if (!tokenizer.find(special))
-      throw std::runtime_error("the template " + form.name + " requires the token " + special +
-                               ", which the tokenizer lacks");
+      throw std::runtime_error("template " + form.name + ": missing token; expected " + special + " in the tokenizer");
   if (!form.end.empty())
     end = *tokenizer.find(form.end);
 }

@@ -58,7 +58,7 @@ inline std::size_t bytes_of(const std::string &type) {
     return 4;
   if (type == "F16" || type == "BF16")
     return 2;
-  throw std::runtime_error("a checkpoint requires tensors of F32, F16 or BF16, got " + type);
+  throw std::runtime_error("checkpoint: unsupported element type; expected F32, F16 or BF16, got " + type);
 }
 
 inline float number(const char *at, const std::string &type) {
@@ -95,14 +95,16 @@ inline std::vector<Piece> apply(Piece whole, const std::vector<Rule> &rules) {
       std::vector<std::int64_t> &shape = part.tensor.shape;
       if (rule.isTransposed) {
         if (shape.size() != 2)
-          throw std::runtime_error("\"" + piece.tensor.name + "\" is no matrix to transpose");
+          throw std::runtime_error("\"" + piece.tensor.name + "\": cannot be transposed; expected a matrix, got " +
+                                   std::to_string(shape.size()) + " dimensions");
         part.isTransposed = true;
         part.stored_columns = static_cast<std::size_t>(shape[1]);
         std::swap(shape[0], shape[1]);
       }
       const auto parts = static_cast<std::int64_t>(rule.to.size());
       if (parts > 1 && (shape.empty() || shape[0] % parts != 0))
-        throw std::runtime_error("\"" + piece.tensor.name + "\" has no " + std::to_string(parts) + " equal parts");
+        throw std::runtime_error("\"" + piece.tensor.name + "\": cannot be split; expected " + std::to_string(parts) +
+                                 " equal parts");
       if (parts > 1)
         shape[0] /= parts;
       for (const std::string &name : rule.to) {
@@ -169,11 +171,12 @@ inline std::vector<std::byte> load_checkpoint(const std::string &path, const std
       const std::size_t begin = offsets.at(0).number(), end = offsets.at(1).number(), data = sizeof size + size;
       if (begin > end || end > bytes.size() - data ||
           end - begin != whole.tensor.count() * detail::bytes_of(whole.type))
-        throw std::runtime_error("\"" + name + "\" does not lie in \"" + file + "\" as its header says");
+        throw std::runtime_error("\"" + name + "\": wrong offsets in the header of \"" + file + "\"");
       for (detail::Piece &part : parts) {
         part.data = bytes.data() + data + begin;
         if (!known.insert(part.tensor.name).second)
-          throw std::runtime_error("two tensors of the checkpoint become \"" + part.tensor.name + "\"");
+          throw std::runtime_error("\"" + part.tensor.name +
+                                   "\": several tensors of the checkpoint have this name; expected one");
         pieces.push_back(std::move(part));
       }
     }

@@ -45,7 +45,8 @@ void Config::refuse(const std::string &what) const {
   std::string shown = value().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (shown.size() > 80)
     shown = shown.substr(0, 80) + "...";
-  throw std::runtime_error(name + ": " + (path.empty() ? "the file" : path) + " requires " + what + ", got " + shown);
+  throw std::runtime_error(name + ": " + (path.empty() ? "" : path + ": ") + "wrong value; expected " + what +
+                           ", got " + shown);
 }
 
 bool Config::has(const std::string &member) const {
@@ -101,7 +102,7 @@ double Config::number() const {
 std::int64_t Config::integer() const {
   const double number = value().is_number() ? value().get<double>() : 0.5;
   if (number != static_cast<double>(static_cast<std::int64_t>(std::clamp(number, -9e15, 9e15))))
-    refuse("a whole number");
+    refuse("an integer");
   return static_cast<std::int64_t>(number);
 }
 

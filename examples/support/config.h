@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the JSON files of a checkpoint with nlohmann's library. A value knows its file and path, so that errors name
-// them: "tokenizer.json: model.merges[17] requires a string, got 5".
+// them: "tokenizer.json: model.merges[17]: wrong value; expected a string, got 5".
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ public:
   std::int64_t integer(const std::string &name, std::int64_t otherwise) const;
 
   const std::string &file_name() const { return name; }
-  /// Throws std::runtime_error: "FILE: WHERE requires WHAT, got VALUE".
+  /// Throws std::runtime_error: "FILE: WHERE: wrong value; expected WHAT, got VALUE".
   [[noreturn]] void refuse(const std::string &what) const;
 
 private:

@@ -44,7 +44,7 @@ inline std::vector<std::uint8_t> read_idx(const std::string &path, int dimension
   for (std::size_t i = 4; i + 4 <= header && header <= bytes.size(); i += 4)
     expected *= static_cast<std::size_t>(bytes[i]) << 24 | bytes[i + 1] << 16 | bytes[i + 2] << 8 | bytes[i + 3];
   if (count < 0 || bytes.size() < header || bytes[3] != dimensions || bytes.size() != header + expected)
-    throw std::runtime_error(path + " is no IDX file of bytes with " + std::to_string(dimensions) + " extents");
+    throw std::runtime_error(path + ": no IDX file; expected bytes with " + std::to_string(dimensions) + " dimensions");
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header));
   return bytes;
 }
@@ -58,7 +58,7 @@ inline std::optional<FashionMnist> read_fashion_mnist(const std::string &folder,
   FashionMnist data{detail::read_idx(folder + "/" + part + "-images-idx3-ubyte.gz", 3),
                     detail::read_idx(folder + "/" + part + "-labels-idx1-ubyte.gz", 1)};
   if (data.pixels.size() != data.labels.size() * 28 * 28)
-    throw std::runtime_error(folder + " has other images than labels");
+    throw std::runtime_error(folder + ": wrong number of images; expected one for each label");
   return data;
 }
 

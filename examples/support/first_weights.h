@@ -70,7 +70,7 @@ typedef struct first_weights_t {
 static inline void *first_weights_grow(void *memory, size_t bytes) {
   void *grown = realloc(memory, bytes);
   if (!grown) {
-    fprintf(stderr, "there is no memory for %zu bytes of weights\n", bytes);
+    fprintf(stderr, "no memory for %zu bytes of weights\n", bytes);
     exit(1);
   }
   return grown;

@@ -27,9 +27,9 @@ public:
 
   Config read() {
     if (text(4) != "GGUF")
-      fail("\"GGUF\" as its first bytes");
+      fail("no GGUF file; expected \"GGUF\" as its first bytes");
     if (const auto version = number<std::uint32_t>(); version != 2 && version != 3)
-      fail("version 2 or 3, got " + std::to_string(version));
+      fail("unknown version; expected 2 or 3, got " + std::to_string(version));
     number<std::uint64_t>(); // number of tensors
     nlohmann::json values = nlohmann::json::object();
     for (auto count = number<std::uint64_t>(); count > 0; --count) {
@@ -40,17 +40,15 @@ public:
   }
 
 private:
-  [[noreturn]] void fail(const std::string &what) const {
-    throw std::runtime_error(name + ": the file requires " + what);
-  }
+  [[noreturn]] void fail(const std::string &what) const { throw std::runtime_error(name + ": " + what); }
 
   std::string text(std::uint64_t length) {
     if (length > size - at)
-      fail("what its metadata count, got its end");
+      fail("truncated metadata; expected more bytes, got the end of the file");
     std::string bytes(length, '\0');
     file.read(bytes.data(), static_cast<std::streamsize>(length));
     if (!file)
-      fail("to be readable");
+      fail("cannot be read");
     at += length;
     return bytes;
   }
@@ -98,13 +96,13 @@ private:
       const auto element = number<std::uint32_t>();
       nlohmann::json result = nlohmann::json::array();
       if (element == array)
-        fail("arrays of single values");
+        fail("nested arrays; expected arrays of single values");
       for (auto count = number<std::uint64_t>(); count > 0; --count)
         result.push_back(value(element));
       return result;
     }
     default:
-      fail("values of known types, got type " + std::to_string(type));
+      fail("unknown type of a value; expected 0 to " + std::to_string(f64) + ", got " + std::to_string(type));
     }
   }
 

@@ -29,7 +29,7 @@ static inline void king_james_add_character(text_t *text, char character) {
     text->room = text->room * 2 + 4096;
     text->characters = (char *)realloc(text->characters, text->room);
     if (!text->characters) {
-      fprintf(stderr, "there is no memory for %zu characters\n", text->room);
+      fprintf(stderr, "no memory for %zu characters\n", text->room);
       exit(1);
     }
   }

@@ -27,7 +27,8 @@ class Sampler {
 public:
   explicit Sampler(const SamplerOptions &options) : options(options), random(options.seed) {
     if (!(options.temperature >= 0) || !(options.top_p > 0 && options.top_p <= 1))
-      throw std::runtime_error("sampling requires a temperature of at least 0 and a top_p above 0 and at most 1");
+      throw std::runtime_error(
+          "sampling: temperature or top_p out of range; expected a temperature of at least 0, a top_p in (0, 1]");
   }
 
   /// Returns the sampled token. Of equal logits the first comes first.

@@ -11,7 +11,7 @@
 #include <string>
 
 #ifndef KILN_RUNTIME_H
-#error "session.h requires the header of a generated library before it"
+#error "session.h: no generated library; expected its header to be included first"
 #endif
 
 namespace support {

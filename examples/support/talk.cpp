@@ -77,16 +77,16 @@ private:
   std::vector<Token> ask(const std::string &text) {
     std::vector<Token> tokens = conversation.ask(text);
     if (length > 0 && length + tokens.size() > writer.context) {
-      std::fputs("(the context is full; the conversation begins anew)\n", stderr);
+      std::fputs("(the context is full; the conversation restarts)\n", stderr);
       length = 0;
       conversation.reset();
       tokens = conversation.ask(text);
     }
     if (tokens.empty())
-      throw std::runtime_error("a prompt requires at least one token");
+      throw std::runtime_error("prompt: no tokens; expected one or more");
     if (length + tokens.size() > writer.context)
-      throw std::runtime_error("a prompt requires at most " + std::to_string(writer.context) + " tokens, got " +
-                               std::to_string(tokens.size()));
+      throw std::runtime_error("prompt: too many tokens; expected at most " + std::to_string(writer.context) +
+                               ", got " + std::to_string(tokens.size()));
     return tokens;
   }
 

@@ -15,21 +15,21 @@ void help(const char *program) {
   std::printf(
       "%s DIRECTORY|FILE.gguf [OPTION ...]\n"
       "\n"
-      "Talks to the model of a checkpoint, line by line, or writes on behind a prompt. It is a directory, or a\n"
-      "GGUF file with the other files of the checkpoint beside it.\n"
+      "Chats with the model of a checkpoint, line by line, or continues a prompt. The checkpoint is a directory, or\n"
+      "a GGUF file with the other files of the checkpoint in the same directory.\n"
       "\n"
-      "  --prompt TEXT      reply to this, and end\n"
+      "  --prompt TEXT      reply to this text, then exit\n"
       "  --template NAME    form of a conversation, if not the checkpoint's own: plain, llama-2, llama-3,\n"
       "                     chatml, zephyr\n"
-      "  --system TEXT      what the model is told before the first question\n"
-      "  --tokens N         write at most so many (256)\n"
-      "  --temperature X    0: the likeliest token (0.8)\n"
-      "  --top-k N          draw from the N likeliest tokens; 0: from all (40)\n"
-      "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
-      "  --seed N           of the draws (1)\n"
-      "  --threads N        (1)\n"
-      "  --numbers          show tokens in place of text\n"
-      "  --ids \"N N ...\"    print the logits behind these tokens, and end\n",
+      "  --system TEXT      system prompt, before the first question\n"
+      "  --tokens N         maximum number of tokens to write (256)\n"
+      "  --temperature X    0: the most likely token (0.8)\n"
+      "  --top-k N          sample from the N most likely tokens; 0: from all (40)\n"
+      "  --top-p X          sample from the fewest tokens with this total probability (0.95)\n"
+      "  --seed N           seed of the sampling (1)\n"
+      "  --threads N        number of threads (1)\n"
+      "  --numbers          print token ids in place of text\n"
+      "  --ids \"N N ...\"    print the logits after these tokens, then exit\n",
       program);
   std::exit(0);
 }
@@ -40,7 +40,7 @@ double number(const std::string &option, const std::string &value, double least,
   const double result = std::strtod(value.c_str(), &end);
   const bool isNumber = !value.empty() && *end == '\0' && result >= least && result <= most;
   if (!isNumber || (isWhole && result != static_cast<double>(static_cast<long long>(result))))
-    throw std::runtime_error("option " + option + " requires a " + (isWhole ? "whole " : "") + "number from " +
+    throw std::runtime_error(option + ": wrong value; expected " + (isWhole ? "an integer" : "a number") + " from " +
                              std::to_string(static_cast<long long>(least)) + " to " +
                              std::to_string(static_cast<long long>(most)) + ", got \"" + value + "\"");
   return result;
@@ -54,7 +54,7 @@ std::vector<Token> tokens_of_numbers(const std::string &text) {
   for (std::string word; words >> word;)
     tokens.push_back(static_cast<Token>(number("--ids", word, 0, 1 << 30, true)));
   if (tokens.empty())
-    throw std::runtime_error("option --ids requires the numbers of tokens, got \"" + text + "\"");
+    throw std::runtime_error("--ids: no tokens; expected their numbers, got \"" + text + "\"");
   return tokens;
 }
 
@@ -67,7 +67,8 @@ TalkOptions talk_options(int argc, char **argv) {
       help(argv[0]);
     if (!word.starts_with("--")) {
       if (!options.folder.empty())
-        throw std::runtime_error("one directory is required, got \"" + options.folder + "\" and \"" + word + "\"");
+        throw std::runtime_error("checkpoint: several directories; expected one, got \"" + options.folder +
+                                 "\" and \"" + word + "\"");
       options.folder = word;
       if (is_gguf(word)) {
         options.gguf = word;
@@ -82,7 +83,7 @@ TalkOptions talk_options(int argc, char **argv) {
       continue;
     }
     if (i + 1 == argc)
-      throw std::runtime_error("option \"" + word + "\" is unknown or lacks its value; see --help");
+      throw std::runtime_error(word + ": unknown option, or no value; see --help");
     const std::string value = argv[++i];
     auto whole = [&](double least, double most) { return number(word, value, least, most, true); };
     if (word == "--prompt")
@@ -108,10 +109,10 @@ TalkOptions talk_options(int argc, char **argv) {
     else if (word == "--guesses")
       options.guesses = static_cast<std::size_t>(whole(1, 64));
     else
-      throw std::runtime_error("unknown option \"" + word + "\"; see --help");
+      throw std::runtime_error(word + ": unknown option; see --help");
   }
   if (options.folder.empty())
-    throw std::runtime_error("the directory of a checkpoint is required; see --help");
+    throw std::runtime_error("checkpoint: no directory given; see --help");
   return options;
 }
 

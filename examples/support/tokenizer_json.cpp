@@ -177,7 +177,7 @@ private:
     for (int byte = 0; model.boolean("byte_fallback", false) && byte < 256; ++byte) {
       const auto found = parts.names.find(byte_name(byte));
       if (found == parts.names.end())
-        throw std::runtime_error("tokenizer.json: model.byte_fallback requires the token " + byte_name(byte));
+        throw std::runtime_error("tokenizer.json: model.byte_fallback: missing token; expected " + byte_name(byte));
       result.bytes.push_back(found->second);
     }
     if (model.has("unk_token")) {
@@ -186,7 +186,8 @@ private:
         model.at("unk_token").refuse("a token of the vocabulary");
       result.unknown = found->second;
     } else if (!splitter->is_of_bytes() && result.bytes.empty()) {
-      throw std::runtime_error("tokenizer.json: model requires byte_fallback or an unk_token, got neither");
+      throw std::runtime_error(
+          "tokenizer.json: model: no token for unknown text; expected byte_fallback or an unk_token, got neither");
     }
     return result;
   }

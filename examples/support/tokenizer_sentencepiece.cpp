@@ -54,8 +54,8 @@ Tokenizer tokenizer_of_sentencepiece(const std::string &path) {
 namespace support {
 
 Tokenizer tokenizer_of_sentencepiece(const std::string &path) {
-  throw std::runtime_error("\"" + path +
-                           "\" requires a program built with sentencepiece (Debian's libsentencepiece-dev)");
+  throw std::runtime_error(
+      "\"" + path + "\": program built without sentencepiece; expected one with it (Debian's libsentencepiece-dev)");
 }
 
 } // namespace support

@@ -49,9 +49,9 @@ inline void read_options(int argc, char **argv, TrainingPlan &plan) {
   take("--steps", plan.steps), take("--out", plan.out), take("--data", plan.data), take("--rate", plan.rate);
   take("--threads", plan.threads), take("--seed", plan.seed), take("--save", plan.seconds_between_saves);
   if (!given.empty())
-    stop(std::string(plan.program) + " has no option " + given.begin()->first);
+    stop(std::string(plan.program) + ": unknown option " + given.begin()->first);
   if (plan.steps < 1 || plan.threads < 1)
-    stop(std::string(plan.program) + " requires at least one step and one thread");
+    stop(std::string(plan.program) + ": too few steps or threads; expected one or more of each");
 }
 
 /// Binds the initial weights that `add(file)` adds, by FIRST_WEIGHTS_ADD.
@@ -78,7 +78,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   begin();
   if (std::filesystem::exists(saved_as)) {
     session.check(model.load_training(session.call.arena, training, saved_as.c_str(), &session.error));
-    std::printf("going on from step %d of %s\n", training.step, saved_as.c_str());
+    std::printf("resuming from step %d of %s\n", training.step, saved_as.c_str());
   }
   loss_curve_t curve{};
   curve.path = losses.c_str();

@@ -62,8 +62,8 @@ void talk_with(const TalkOptions &options, Session &session, const WriterSizes &
   }
   const Tokenizer tokenizer = load_tokenizer(options);
   if (tokenizer.size() > sizes.vocabulary)
-    throw std::runtime_error("the tokenizer has tokens up to " + std::to_string(tokenizer.size() - 1) +
-                             ", the model has " + std::to_string(sizes.vocabulary));
+    throw std::runtime_error("tokenizer: more tokens than the model; expected at most " +
+                             std::to_string(sizes.vocabulary) + ", got " + std::to_string(tokenizer.size()));
   bind(model);
   talk(options, tokenizer, writer_of(model, session, sizes));
 }
@@ -72,7 +72,7 @@ void talk_with(const TalkOptions &options, Session &session, const WriterSizes &
 template <class Model>
 void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
   if (!options.gguf.empty())
-    throw std::runtime_error("this model is not read from GGUF files, got \"" + options.gguf + "\"");
+    throw std::runtime_error("\"" + options.gguf + "\": GGUF is not supported for this model; expected a directory");
   talk_with<Model>(options, session, sizes, std::function([&](Model &model) {
                      bind_checkpoint(model, session, weight_file(options.folder), rules);
                    }));

@@ -15,7 +15,7 @@ const mostThreads = 4; // the models are small
 /// memory, and startHelper(job), which has a worker call help(job) and is done when that has begun.
 export async function load(bytes, threads = 1, startHelper = undefined) {
   const module = await WebAssembly.compile(bytes).catch(({ message }) => {
-    throw new Error(`WebAssembly with SIMD is wanted here: ${message}`);
+    throw new Error(`WebAssembly: module not accepted; expected an engine with SIMD: ${message}`);
   });
   const memory = startHelper && new WebAssembly.Memory(shared), exports = await instantiate(module, memory);
   exports._initialize?.();

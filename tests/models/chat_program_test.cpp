@@ -198,8 +198,10 @@ TEST(ChatProgram, LlamaFromAGgufFileWritesWhatPyTorchWrites) {
   std::ofstream(none, std::ios::binary) << kiln_test::makeGguf({}, metadata);
   EXPECT_NE(output(LLAMA_CHAT " " + none, true).find("has no tokenizer.json"), std::string::npos);
   std::ofstream(none, std::ios::binary) << "GGUF";
-  EXPECT_EQ(output(LLAMA_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
-  EXPECT_EQ(output(GPT2_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
+  EXPECT_EQ(output(LLAMA_CHAT " " + none, true),
+            "none.gguf: truncated metadata; expected more bytes, got the end of the file\n");
+  EXPECT_EQ(output(GPT2_CHAT " " + none, true),
+            "none.gguf: truncated metadata; expected more bytes, got the end of the file\n");
   std::filesystem::remove_all(own);
 }
 

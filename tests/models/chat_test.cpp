@@ -105,11 +105,11 @@ TEST(Chat, RecognisesTheFormOfACheckpoint) {
       form({{"chat_template",
              {{{"name", "tools"}, {"template", "?"}}, {{"name", "default"}, {"template", "<|start_header_id|>"}}}}}),
       "llama-3");
-  EXPECT_NE(refusal([&] {
-              form({{"chat_template", "{{'<start_of_turn>' + x}}"}});
-            }).find("is none of plain, llama-3, chatml, zephyr, llama-2; --template chooses one"),
+  EXPECT_NE(refusal([&] { form({{"chat_template", "{{'<start_of_turn>' + x}}"}}); })
+                .find(": unknown chat_template; expected one of plain, llama-3, chatml, zephyr, llama-2; --template "
+                      "selects one"),
             std::string::npos);
-  EXPECT_NE(refusal([&] { form({{"chat_template", 5}}); }).find("chat_template requires a string, got 5"),
+  EXPECT_NE(refusal([&] { form({{"chat_template", 5}}); }).find("chat_template: wrong value; expected a string, got 5"),
             std::string::npos);
   folder.write("chat_template.jinja", "<|im_start|>");
   EXPECT_EQ(support::chat_form_of(folder.path).name, "chatml");
@@ -119,9 +119,9 @@ TEST(Chat, RequiresTheTokensOfItsForm) {
   const Tokenizer gpt2 =
       support::tokenizer_of_json(support::read_whole_file(EXAMPLES "/gpt2/king_james/tokenizer.json"));
   EXPECT_EQ(refusal([&] { support::Conversation(gpt2, support::chat_form("chatml"), ""); }),
-            "the template chatml requires the token <|im_start|>, which the tokenizer lacks");
+            "template chatml: missing token; expected <|im_start|> in the tokenizer");
   EXPECT_EQ(refusal([] { support::chat_form("alpaca"); }),
-            "a template is one of plain, llama-3, chatml, zephyr, llama-2; got \"alpaca\"");
+            "template: unknown name; expected one of plain, llama-3, chatml, zephyr, llama-2, got \"alpaca\"");
 }
 
 TEST(Config, OfLlamaIsTheLibrarysShapeOrNamesWhatDiffers) {
@@ -162,7 +162,7 @@ TEST(Config, OfLlamaIsTheLibrarysShapeOrNamesWhatDiffers) {
   EXPECT_EQ(words({{"rope_parameters", {{"rope_theta", 10000}, {"rope_type", "default"}}}, {"rope_theta", nullptr}}),
             "no error");
   EXPECT_NE(words({{"rope_parameters", {{"rope_theta", 5e5}}}}).find("rope_theta is 500000"), std::string::npos);
-  EXPECT_EQ(words({{"hidden_size", "wide"}}), "config.json: hidden_size requires a number, got \"wide\"");
+  EXPECT_EQ(words({{"hidden_size", "wide"}}), "config.json: hidden_size: wrong value; expected a number, got \"wide\"");
 }
 
 TEST(Config, OfGpt2IsTheLibrarysShapeOrNamesWhatDiffers) {

@@ -334,9 +334,11 @@ TEST(Checkpoint, IsRefusedWithWords) {
   expectRefused(folder.write("c.json", "{\"weight_map\""), {}, "no JSON at byte");
   expectRefused(folder.write("d.json", std::string(1000000, '[')), {}, "no JSON at byte");
   const std::string two = folder.write("b.safetensors", {{"x.weight", {5, 2}}, {"y.weight", {5, 2}}});
-  expectRefused(two, {{"x.*", {"z.*"}}, {"y.*", {"z.*"}}}, "two tensors of the checkpoint become \"z.weight\"");
-  expectRefused(two, {{"x.weight", {"p", "q"}}}, "\"x.weight\" has no 2 equal parts");
-  expectRefused(folder.write("c.safetensors", {{"x", {2}, "I8"}}), {}, "requires tensors of F32, F16 or BF16, got I8");
+  expectRefused(two, {{"x.*", {"z.*"}}, {"y.*", {"z.*"}}},
+                "\"z.weight\": several tensors of the checkpoint have this name");
+  expectRefused(two, {{"x.weight", {"p", "q"}}}, "\"x.weight\": cannot be split; expected 2 equal parts");
+  expectRefused(folder.write("c.safetensors", {{"x", {2}, "I8"}}), {},
+                "unsupported element type; expected F32, F16 or BF16, got I8");
 }
 
 } // namespace

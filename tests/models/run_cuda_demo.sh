@@ -11,7 +11,7 @@ on_cpu=$(KILN_CUDA_DRIVER=/nowhere/libcuda.so.1 "$program" random 5 17 3 60 2>&1
 printf '%s\n%s\n' "$on_gpu" "$on_cpu"
 case $on_gpu in *"on the GPU: 4 tokens read"*) ;; *) fail "the GPU must be taken where there is one" ;; esac
 case $on_cpu in
-*"/nowhere/libcuda.so.1"*"going on with the CPU"*"on the CPU: 4 tokens read"*) ;;
+*"/nowhere/libcuda.so.1"*"running on the CPU"*"on the CPU: 4 tokens read"*) ;;
 *) fail "a program without a driver must say so and go on" ;;
 esac
 text=$(echo "$on_gpu" | grep '^5 17 3 60 ')

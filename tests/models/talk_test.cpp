@@ -115,8 +115,9 @@ TEST(Talk, EndsAReplyWhereTheContextIsFullOrTheTokensAreAll) {
   EXPECT_EQ(few.said, 3u);
 
   Parrot small{{sea[0]}, 256, prompt - 1};
-  EXPECT_EQ(written(options("a b c", "plain"), small),
-            "a prompt requires at most " + std::to_string(prompt - 1) + " tokens, got " + std::to_string(prompt));
+  EXPECT_EQ(written(options("a b c", "plain"), small), "prompt: too many tokens; expected at most " +
+                                                           std::to_string(prompt - 1) + ", got " +
+                                                           std::to_string(prompt));
 }
 
 TEST(Talk, ShowsTokensInPlaceOfText) {
@@ -156,18 +157,18 @@ TEST(Talk, TakesItsOptions) {
 
 TEST(Talk, RefusesOtherOptionsWithWords) {
   const std::pair<std::vector<std::string>, const char *> cases[] = {
-      {{}, "the directory of a checkpoint is required"},
-      {{"a", "b"}, "one directory is required, got \"a\" and \"b\""},
-      {{"a", "--prompt"}, "option \"--prompt\" is unknown or lacks its value"},
-      {{"a", "--colour", "red"}, "unknown option \"--colour\""},
-      {{"a", "--tokens", "0"}, "option --tokens requires a whole number from 1 to 1073741824, got \"0\""},
-      {{"a", "--tokens", "1.5"}, "option --tokens requires a whole number"},
-      {{"a", "--top-k", "many"}, "option --top-k requires a whole number from 0 to"},
-      {{"a", "--temperature", "-1"}, "option --temperature requires a number from 0 to 100, got \"-1\""},
-      {{"a", "--temperature", "nan"}, "option --temperature requires a number"},
-      {{"a", "--top-p", "2"}, "option --top-p requires a number from 0 to 1, got \"2\""},
-      {{"a", "--threads", ""}, "option --threads requires a whole number from 1 to 1024, got \"\""},
-      {{"a", "--template", "x"}, "a template is one of plain"},
+      {{}, "checkpoint: no directory given; see --help"},
+      {{"a", "b"}, "checkpoint: several directories; expected one, got \"a\" and \"b\""},
+      {{"a", "--prompt"}, "--prompt: unknown option, or no value"},
+      {{"a", "--colour", "red"}, "--colour: unknown option; see"},
+      {{"a", "--tokens", "0"}, "--tokens: wrong value; expected an integer from 1 to 1073741824, got \"0\""},
+      {{"a", "--tokens", "1.5"}, "--tokens: wrong value; expected an integer"},
+      {{"a", "--top-k", "many"}, "--top-k: wrong value; expected an integer from 0 to"},
+      {{"a", "--temperature", "-1"}, "--temperature: wrong value; expected a number from 0 to 100, got \"-1\""},
+      {{"a", "--temperature", "nan"}, "--temperature: wrong value; expected a number"},
+      {{"a", "--top-p", "2"}, "--top-p: wrong value; expected a number from 0 to 1, got \"2\""},
+      {{"a", "--threads", ""}, "--threads: wrong value; expected an integer from 1 to 1024, got \"\""},
+      {{"a", "--template", "x"}, "template: unknown name; expected one of plain"},
   };
   for (const auto &[words, expected] : cases)
     try {

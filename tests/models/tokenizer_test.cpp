@@ -313,49 +313,57 @@ std::string refusal(const char *name, const std::function<void(json &)> &change)
 TEST(Tokenizer, NamesWhatIsWrongInAFile) {
   using Change = std::function<void(json &)>;
   const std::tuple<const char *, Change, const char *> cases[] = {
-      {"gpt2", [](json &f) { f = 5; }, "tokenizer.json: the file requires an object, got 5"},
+      {"gpt2", [](json &f) { f = 5; }, "tokenizer.json: wrong value; expected an object, got 5"},
       {"gpt2", [](json &f) { f.erase("model"); }, "tokenizer.json: the file lacks \"model\""},
       {"gpt2", [](json &f) { f["model"]["type"] = "Unigram"; },
-       "tokenizer.json: model.type requires BPE or WordPiece, got \"Unigram\""},
+       "tokenizer.json: model.type: wrong value; expected BPE or WordPiece, got \"Unigram\""},
       {"gpt2", [](json &f) { f["model"].erase("vocab"); }, "tokenizer.json: model lacks \"vocab\""},
       {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = -1; },
-       "model.vocab.a requires a token from 0 to 4194303, got -1"},
-      {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = 1e300; }, "model.vocab.a requires a whole number, got 1e+300"},
-      {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = "x"; }, "model.vocab.a requires a whole number, got \"x\""},
+       "model.vocab.a: wrong value; expected a token from 0 to 4194303, got -1"},
+      {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = 1e300; },
+       "model.vocab.a: wrong value; expected an integer, got 1e+300"},
+      {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = "x"; },
+       "model.vocab.a: wrong value; expected an integer, got \"x\""},
       {"gpt2", [](json &f) { f["model"]["vocab"].erase("A"); }, "model.vocab lacks a token of the byte <0x41>"},
-      {"gpt2", [](json &f) { f["model"]["merges"][7] = 3; }, "model.merges[7] requires an array, got 3"},
-      {"gpt2", [](json &f) { f["model"]["merges"][7] = "abc"; }, "model.merges[7] requires two tokens with a space"},
+      {"gpt2", [](json &f) { f["model"]["merges"][7] = 3; }, "model.merges[7]: wrong value; expected an array, got 3"},
+      {"gpt2", [](json &f) { f["model"]["merges"][7] = "abc"; },
+       "model.merges[7]: wrong value; expected two tokens with a space"},
       {"gpt2", [](json &f) { f["model"]["merges"][7] = {"a", "??"}; },
-       "model.merges[7] requires tokens of the vocabulary, "
+       "model.merges[7]: wrong value; expected tokens of the vocabulary, "
        "which lacks \"??\""},
       {"gpt2", [](json &f) { f["model"]["continuing_subword_prefix"] = "##"; },
-       "model.continuing_subword_prefix requires none, got"},
-      {"gpt2", [](json &f) { f["added_tokens"][0]["content"] = ""; }, "added_tokens[0].content requires a name"},
+       "model.continuing_subword_prefix: wrong value; expected none, got"},
+      {"gpt2", [](json &f) { f["added_tokens"][0]["content"] = ""; },
+       "added_tokens[0].content: wrong value; expected a name"},
       {"gpt2", [](json &f) { f["normalizer"] = {{"type", "NFD"}}; },
-       "normalizer requires Lowercase, NFC, Prepend, Replace, or a Sequence"},
-      {"gpt2", [](json &f) { f["pre_tokenizer"] = {{"type", "Bert"}}; }, "pre_tokenizer requires ByteLevel, Digits"},
+       "normalizer: wrong value; expected Lowercase, NFC, Prepend, Replace, or a Sequence"},
+      {"gpt2", [](json &f) { f["pre_tokenizer"] = {{"type", "Bert"}}; },
+       "pre_tokenizer: wrong value; expected ByteLevel, Digits"},
       {"gpt2",
        [](json &f) {
          f["pre_tokenizer"] = {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "a(b"}}}};
        },
-       "pre_tokenizer.pattern.Regex requires an expression that ICU reads (U_REGEX_MISMATCHED_PAREN at character 3), "
-       "got"},
+       "pre_tokenizer.pattern.Regex: wrong value; expected an expression that ICU reads (U_REGEX_MISMATCHED_PAREN at "
+       "character 3), got"},
       {"gpt2",
        [](json &f) {
          f["pre_tokenizer"] = {{"type", "Split"}, {"behavior", "Removed"}, {"pattern", {{"Regex", "a"}}}};
        },
-       "pre_tokenizer requires the behavior Isolated"},
-      {"gpt2", [](json &f) { f["decoder"] = {{"type", "WordPiece"}}; }, "decoder requires ByteFallback, ByteLevel"},
-      {"llama", [](json &f) { f["model"]["vocab"].erase("<0x0A>"); }, "model.byte_fallback requires the token <0x0A>"},
-      {"llama", [](json &f) { f["model"]["unk_token"] = "??"; }, "model.unk_token requires a token of the vocabulary"},
+       "pre_tokenizer: wrong value; expected the behavior Isolated"},
+      {"gpt2", [](json &f) { f["decoder"] = {{"type", "WordPiece"}}; },
+       "decoder: wrong value; expected ByteFallback, ByteLevel"},
+      {"llama", [](json &f) { f["model"]["vocab"].erase("<0x0A>"); },
+       "model.byte_fallback: missing token; expected <0x0A>"},
+      {"llama", [](json &f) { f["model"]["unk_token"] = "??"; },
+       "model.unk_token: wrong value; expected a token of the vocabulary"},
       {"llama",
        [](json &f) {
          f["model"]["byte_fallback"] = false;
          f["model"]["unk_token"] = nullptr;
        },
-       "model requires byte_fallback or an unk_token"},
+       "model: no token for unknown text; expected byte_fallback or an unk_token"},
       {"llama", [](json &f) { f["post_processor"]["single"][0]["SpecialToken"]["id"] = "??"; },
-       "post_processor.single[0].SpecialToken.id requires a token of the vocabulary, got \"??\""},
+       "post_processor.single[0].SpecialToken.id: wrong value; expected a token of the vocabulary, got \"??\""},
   };
   for (const auto &[name, change, words] : cases)
     EXPECT_NE(refusal(name, change).find(words), std::string::npos) << words << "\ngot: " << refusal(name, change);
@@ -378,7 +386,7 @@ TEST(Tokenizer, NamesAFileThatIsNoJsonOrMissing) {
   EXPECT_NE(message([] { support::tokenizer_of_json(std::string(1000000, '[')); }).find("no JSON"), std::string::npos);
   EXPECT_NE(message([] { support::load_tokenizer("/nonexistent"); }).find("\"/nonexistent\" has no tokenizer.json"),
             std::string::npos);
-  EXPECT_NE(message([] { support::tokenizer_of_merges("[]", ""); }).find("vocab.json: the file requires an object"),
+  EXPECT_NE(message([] { support::tokenizer_of_merges("[]", ""); }).find("vocab.json: wrong value; expected an object"),
             std::string::npos);
 }
 

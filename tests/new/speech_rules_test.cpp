@@ -67,13 +67,14 @@ TEST(SpeechRules, SayWhatIsWrong) {
     EXPECT_NE(refusal(config).find(words), std::string::npos) << refusal(config) << "\nwanted: " << words;
   };
   expect("{}", "config.json: the file lacks \"decoder_start_token_id\"");
-  expect(R"({"decoder_start_token_id": 100})", "decoder_start_token_id requires a token from 0 to 99, got 100");
+  expect(R"({"decoder_start_token_id": 100})",
+         "decoder_start_token_id: wrong value; expected a token from 0 to 99, got 100");
   expect(R"({"decoder_start_token_id": 5, "suppress_tokens": [-1]})",
-         "suppress_tokens[0] requires a token from 0 to 99, got -1");
+         "suppress_tokens[0]: wrong value; expected a token from 0 to 99, got -1");
   expect(R"({"decoder_start_token_id": 5, "forced_decoder_ids": [[2, 7]]})",
-         "forced_decoder_ids[0] requires the place 1 and a token, got [2,7]");
+         "forced_decoder_ids[0]: wrong value; expected position 1 and a token, got [2,7]");
   expect(R"({"decoder_start_token_id": 5, "forced_decoder_ids": [[1, null]]})",
-         "forced_decoder_ids[0][1] requires a token, since lang_to_id has none, got null");
+         "forced_decoder_ids[0][1]: wrong value; expected a token, since lang_to_id has none, got null");
 }
 
 } // namespace

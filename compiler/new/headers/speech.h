@@ -75,7 +75,7 @@ private:
       const std::vector<support::Config> both = pair.elements();
       const auto next = static_cast<std::int64_t>(rules.beginning.size());
       if (both.size() != 2 || both[0].integer() != next)
-        pair.refuse("the place " + std::to_string(next) + " and a token");
+        pair.refuse("position " + std::to_string(next) + " and a token");
       if (both[1].is_null() && rules.languages.empty())
         both[1].refuse("a token, since lang_to_id has none");
       rules.beginning.push_back(both[1].is_null() ? std::nullopt : std::optional(token(both[1])));

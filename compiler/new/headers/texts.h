@@ -34,7 +34,7 @@ inline TextOptions text_options(int argc, char **argv) {
     else if (word == "--numbers")
       options.shows_numbers = true;
     else if (word.starts_with("--"))
-      throw std::runtime_error("unknown option \"" + word + "\", there are --ids and --numbers");
+      throw std::runtime_error(word + ": unknown option; expected --ids or --numbers");
     else if (options.folder.empty())
       options.folder = word;
     else
