@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Main WEIGHTS: by JNA (Debian's libjna-java); jna.library.path says where libscorer.so is.
+// Main WEIGHTS: calls the library by JNA (Debian's libjna-java); jna.library.path names the directory of libscorer.so.
 import com.sun.jna.Library;
 import com.sun.jna.Memory;
 import com.sun.jna.Native;
@@ -19,7 +19,7 @@ public class Main {
     void scorer_destroy(Pointer model);
   }
 
-  static final Memory error = new Memory(256); // kiln_error_t: a status and 252 bytes of words
+  static final Memory error = new Memory(256); // kiln_error_t: a status and 252 bytes of text
 
   static void check(int status) {
     if (status != 0)
@@ -34,7 +34,7 @@ public class Main {
     check(Scorer.library.scorer_bind_weights(model, arguments[0], error));
     long bytes = Scorer.library.scorer_forward_arena_bytes(1);
     check(Scorer.library.scorer_allocate_memory(model, bytes, arena, error));
-    Memory call = new Memory(11 * 8); // kiln_call_t: arena, its bytes, executor, error, and what stays null
+    Memory call = new Memory(11 * 8); // kiln_call_t: arena, its bytes, executor, error; other members are null
     call.clear();
     call.setPointer(0, arena.getValue());
     call.setLong(8, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program.exe WEIGHTS: by P/Invoke, of .NET or Mono.
+// Program.exe WEIGHTS: calls the library by P/Invoke (.NET or Mono).
 using System;
 using System.Runtime.InteropServices;
 using System.Text;
@@ -7,7 +7,7 @@ using System.Text;
 static class Scorer {
   const string Library = "scorer"; // libscorer.so, scorer.dll
 
-  // kiln_call_t. What is not named stays null.
+  // kiln_call_t. Members that are not set are null.
   [StructLayout(LayoutKind.Sequential)]
   public struct Call {
     public IntPtr Arena;
@@ -28,7 +28,7 @@ static class Scorer {
 }
 
 static class Program {
-  static readonly IntPtr error = Marshal.AllocHGlobal(256); // kiln_error_t: a status and 252 bytes of words
+  static readonly IntPtr error = Marshal.AllocHGlobal(256); // kiln_error_t: a status and 252 bytes of text
 
   static void Check(int status) {
     if (status != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main WEIGHTS: by cgo, which reads scorer.h.
+// main WEIGHTS: calls the library by cgo, which reads scorer.h.
 package main
 
 /*
@@ -18,7 +18,7 @@ import (
 
 type session struct {
 	model *C.scorer_t
-	call  *C.kiln_call_t // in C's memory, since it holds pointers
+	call  *C.kiln_call_t // in C memory, since it has pointers
 }
 
 func check(status C.kiln_status_t, message *C.kiln_error_t) error {

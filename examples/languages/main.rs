@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main WEIGHTS: by scorer.rs, which `kiln compile --bindings rust` wrote.
+// main WEIGHTS: calls the library by scorer.rs, which `kiln compile --bindings rust` wrote.
 mod scorer;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main WEIGHTS: Swift reads scorer.h itself, by the module.modulemap next to it.
+// main WEIGHTS: Swift imports scorer.h by the module.modulemap next to it.
 import CScorer
 
 struct Failure: Error { let words: String }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two models of models.wasm, and the page around them. Nothing else is loaded but the models' weights. A page that
-// is isolated from other origins has models_threads.wasm, and workers, which are this file again. Node can import it,
-// too, as the tests do.
+// Runs the two models of models.wasm in a page. Only their weights are loaded in addition. A page that is isolated from
+// other origins loads models_threads.wasm, and starts workers with this file. Node can import this file, too, as the
+// tests do.
 
 const alphabet = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwxyz";
 const context = 256, classes = 10, heads = 4, grid = 7, side = 28;
 const names = ['T-shirt', 'trouser', 'pullover', 'dress', 'coat', 'sandal', 'shirt', 'sneaker', 'bag', 'boot'];
-// The memory of models_threads.wasm, in pages of 64 KiB, and the stack of a thread: as CMakeLists.txt has it linked.
+// The memory of models_threads.wasm, in pages of 64 KiB, and the stack size of a thread, as set in CMakeLists.txt.
 const shared = { initial: 64, maximum: 1024, shared: true }, stackBytes = 131072;
 const mostThreads = 4; // the models are small
 
-/// The module, from its bytes. It asks its host for nothing but, at its end, to stop. One with threads is given its
-/// memory, and startHelper(job), which has a worker call help(job) and is done when that has begun.
+/// Instantiates the module and returns its exports. It imports only functions that stop it at its end. A module with
+/// threads also imports its memory; startHelper(job) starts a worker that calls help(job), and resolves once it runs.
 export async function load(bytes, threads = 1, startHelper = undefined) {
   const module = await WebAssembly.compile(bytes).catch(({ message }) => {
     throw new Error(`WebAssembly: module not accepted; expected an engine with SIMD: ${message}`);
@@ -34,7 +34,7 @@ async function instantiate(module, memory) {
   return (await WebAssembly.instantiate(module, imports)).exports;
 }
 
-/// Takes part in what the thread of load() computes, from begun() on, for as long as the worker lives.
+/// Runs a worker of the thread pool of load() until the worker is terminated; calls begun() first.
 export async function help({ module, memory, worker, stack }, begun) {
   const exports = await instantiate(module, memory);
   exports.__stack_pointer.value = stack;
@@ -48,7 +48,7 @@ function take(exports, bytes) {
   return at;
 }
 
-/// Gives a file to one of the open_ functions, whose memory it is only as long as that needs it.
+/// Calls an open_ function with a file, whose copy in the module's memory is freed after the call.
 function open(exports, name, bytes) {
   const at = take(exports, bytes.length);
   new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
@@ -62,7 +62,7 @@ function reason(exports) {
   return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
 }
 
-/// Writes a text on, a character a call.
+/// Continues a text, one character per call.
 export class Writer {
   constructor(exports, weights) {
     this.exports = exports;
@@ -76,9 +76,9 @@ export class Writer {
     this.known = this.first = 0;
   }
 
-  /// The next character: the likeliest if the temperature is 0, or drawn by `random`, which gives numbers in [0, 1).
+  /// Returns the next character: the most likely one for temperature 0, otherwise sampled by `random`, in [0, 1).
   next(temperature, random = Math.random) {
-    // The context is the text from `first` on. When it is full, it begins anew with its second half.
+    // The context is the text from `first` on. When it is full, it restarts with its second half.
     if (this.tokens.length - this.first > context) {
       this.first = this.tokens.length - context / 2;
       this.known = 0;
@@ -103,7 +103,7 @@ function choose(logits, temperature, random) {
   return token < 0 ? logits.indexOf(most) : token;
 }
 
-/// Says what is on a picture of 28 x 28 numbers from 0 to 1, and where each head looked.
+/// Classifies a picture of 28 x 28 numbers from 0 to 1; also returns the attention weights of each head.
 export class Looker {
   constructor(exports, weights) {
     this.exports = exports;
@@ -124,11 +124,11 @@ export class Looker {
 
 async function fetched(name) {
   const response = await fetch(name);
-  if (!response.ok) throw new Error(`there is no ${name} (${response.status})`);
+  if (!response.ok) throw new Error(`cannot load ${name} (${response.status})`);
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/// Repeatable numbers in [0, 1), for ?seed=N (Marsaglia's xorshift32).
+/// Returns a seeded generator of numbers in [0, 1), for ?seed=N (Marsaglia's xorshift32).
 function seeded(seed) {
   let state = seed || 1;
   return () => {
@@ -139,7 +139,7 @@ function seeded(seed) {
   };
 }
 
-/// Both models, in this thread or, as Remote, in a worker.
+/// Both models in this thread; class Remote has the same methods and runs them in a worker.
 class Models {
   async open(threads) {
     const [module, gpt, vit] = await Promise.all([threads > 1 ? 'models_threads.wasm' : 'models.wasm',
@@ -151,7 +151,7 @@ class Models {
 
   async look(picture) { return this.looker.look(picture); }
 
-  /// Shows a text that grows; how many characters that were a second.
+  /// Calls `show` with the growing text; returns the characters per second.
   async write(prompt, count, temperature, seed, show) {
     const random = seed === null ? Math.random : seeded(Number(seed));
     let text = prompt, spent = 0, shown = performance.now();
@@ -162,7 +162,7 @@ class Models {
       spent += performance.now() - begun;
       if (performance.now() - shown > 50) {
         show(text);
-        await new Promise(resume => setTimeout(resume)); // lets the page be drawn, and a worker be asked
+        await new Promise(resume => setTimeout(resume)); // lets the page be drawn and messages arrive
         shown = performance.now();
       }
     }
@@ -176,7 +176,7 @@ class Models {
 const startWorker = name => new Worker(import.meta.url, { type: 'module', name });
 const refused = event => new Error(`a worker did not start: ${event.message ?? 'its file was refused'}`);
 
-/// The models in a worker, since a page must not wait for other threads.
+/// Runs the models in a worker, since the main thread of a page must not block.
 class Remote {
   asked = [];
 
@@ -205,7 +205,7 @@ class Remote {
   }
 }
 
-/// What answers a Remote.
+/// Runs in the worker of a Remote: calls the models and posts the results.
 function answer() {
   const models = new Models();
   addEventListener('message', async ({ data: { id, method, values } }) => {
@@ -235,7 +235,7 @@ function beHelper() {
 
 const byId = id => document.getElementById(id);
 
-/// A picture in grey, and above it what is seen, in red.
+/// Draws a picture in grey, and the attention weights over it in red.
 function draw(canvas, picture, seen) {
   const scale = canvas.width / side, pen = canvas.getContext('2d'), most = seen ? Math.max(...seen) : 1;
   for (let y = 0; y < side; ++y)
@@ -261,12 +261,12 @@ async function show(models, picture) {
   }));
 }
 
-/// The models, on as many threads as there are, and how many; or on one, and the page says why.
+/// Opens the models on all available threads and returns the number as text, or on one; the page shows the reason.
 async function openModels(asked) {
   let why = 'this page is not isolated from other origins';
   if (globalThis.crossOriginIsolated) {
     const threads = Math.min(Number(asked.get('threads') ?? navigator.hardwareConcurrency), mostThreads);
-    why = asked.has('threads') ? 'its address asks for one' : 'there is one core for it';
+    why = asked.has('threads') ? 'its address requests one' : 'there is one core for it';
     if (threads > 1)
       try {
         const models = new Remote();
@@ -274,7 +274,7 @@ async function openModels(asked) {
         byId('threads').textContent = `${threads} threads share its memory.`;
         return [models, `${threads} threads`];
       } catch ({ message }) {
-        why = `more could not be had: ${message}`;
+        why = `no more could be started: ${message}`;
       }
   }
   const models = new Models();
