@@ -12,7 +12,7 @@ func.func @round_trip(%q: tensor<2x7x12xf32>, %k: tensor<2x9x12xf32>, %v: tensor
   return %1 : tensor<2x7x8xf32>
 }
 
-// Fewer heads of keys and values, each shared by several of the queries.
+// Grouped-query attention: several query heads share a head of keys and values.
 // CHECK-LABEL: @grouped
 func.func @grouped(%q: tensor<7x12xf32>, %k: tensor<9x6xf32>, %v: tensor<9x4xf32>) -> tensor<7x8xf32> {
   // CHECK: kiln.attention %{{.*}}, %{{.*}}, %{{.*}} heads = 4 key_value_heads = 2 scale
@@ -21,7 +21,7 @@ func.func @grouped(%q: tensor<7x12xf32>, %k: tensor<9x6xf32>, %v: tensor<9x4xf32
   return %0 : tensor<7x8xf32>
 }
 
-// The scores on their way, under the same rules.
+// attention_scores has the same rules.
 // CHECK-LABEL: @scores
 func.func @scores(%q: tensor<2x7x12xf32>, %k: tensor<2x9x6xf32>, %mask: tensor<7x9xf32>, %lengths: tensor<2xi32>) -> tensor<2x4x7x9xf32> {
   // CHECK: kiln.attention_scores %{{.*}}, %{{.*}} mask %{{.*}} lengths %{{.*}} heads = 4 key_value_heads = 2 scale = 5.000000e-01 causal : (
@@ -121,7 +121,7 @@ func.func @attention_c10(%q: tensor<7x12xf32>, %k: tensor<6x12xf32>) {
   return
 }
 
-// The bounds of run-time extents count: at least one key more than queries here.
+// The bounds of dynamic dimensions count: at least one key more than queries here.
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"past", 1, 8>, #kiln.symbol<"tokens", 1, 64>]} {
   func.func @attention_c10_symbols(%q: tensor<?x12xf32, affine_map<()[s0, s1] -> (s1, 12)>>, %k: tensor<?x12xf32, affine_map<()[s0, s1] -> (s0 + s1, 12)>>) {

@@ -20,7 +20,7 @@ func.func @round_trip(%x: tensor<7x1x3xf32>, %y: tensor<5x1xf32>) -> tensor<7x5x
   return %5 : tensor<7x5x3xf32>
 }
 
-// Run-time extents broadcast with 1 and with themselves; the order of a product does not matter.
+// Dynamic dimensions broadcast with 1 and with themselves; the order of factors of an extent does not matter.
 // CHECK-LABEL: @symbols
 func.func @symbols(%x: tensor<?x4xf32, affine_map<()[s0, s1] -> (s1 * s0, 4)>>,
                    %y: tensor<?x1xf32, affine_map<()[s0, s1] -> (s0 * s1, 1)>>)
@@ -45,7 +45,7 @@ func.func @identities(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tenso
   return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
-// A zero that makes the result larger is no identity.
+// Adding a zero tensor of a larger shape broadcasts, so it is no identity.
 // FOLD-LABEL: @growing
 func.func @growing(%x: tensor<1xf32>) -> tensor<4xf32> {
   // FOLD: kiln.add
@@ -54,7 +54,7 @@ func.func @growing(%x: tensor<1xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 
-// Constants stand on the right of what commutes, and only of that.
+// Constants are moved to the right operand of commutative operations only.
 // FOLD-LABEL: @constant_right
 func.func @constant_right(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // FOLD: %[[C:.*]] = kiln.constant

@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
 
-// The kernel's extents are its own: s0 here is the product of two of the module's.
+// Symbols of a kernel differ from the module's: s0 of the kernel is the product of two symbols of the module.
 module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"tokens", 1, 64>]} {
   func.func private @kernel(index, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
     attributes {kiln.kernel, kiln.bounds = array<i64: 1, 512>}

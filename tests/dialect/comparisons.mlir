@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
 
-// less, less_equal, equal of numbers and the logic of what they give: their shapes broadcast as NumPy's do.
+// less, less_equal, equal on numbers and logical operations on their results broadcast as NumPy does.
 
 // CHECK-LABEL: @round_trip
 func.func @round_trip(%x: tensor<7x1xf32>, %y: tensor<3xf32>, %i: tensor<7x3xi32>) -> tensor<7x3xi1> {

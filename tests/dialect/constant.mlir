@@ -12,7 +12,7 @@ func.func @round_trip() -> (tensor<f32>, tensor<2x2xi32>, tensor<2xi1>) {
   return %0, %1, %2 : tensor<f32>, tensor<2x2xi32>, tensor<2xi1>
 }
 
-// Equal constants become one.
+// CSE merges equal constants.
 // FOLD-LABEL: @twice
 func.func @twice() -> (tensor<f32>, tensor<f32>) {
   // FOLD: %[[C:.*]] = kiln.constant

@@ -14,7 +14,7 @@ func.func @round_trip(%x: tensor<2x9x11x6xf32>, %w: tensor<5x3x3x2xf32, #kiln.ti
   return %2 : tensor<2x6x5x5xf32>
 }
 
-// A run-time extent: 2 n + 1 elements have n windows of 3 that are 2 apart.
+// A dynamic dimension: 2 n + 1 elements have n windows of size 3 with stride 2.
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"n", 1, 8>]} {
 // CHECK-LABEL: @run_time
@@ -26,7 +26,7 @@ func.func @run_time(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0 * 2 + 1, 9, 3
 }
 }
 
-// A kernel of one element is linear.
+// A convolution with a kernel of one element becomes a linear.
 // -----
 // CANON-LABEL: @pointwise
 func.func @pointwise(%x: tensor<9x11x6xf32>, %w: tensor<5x6x1x1xf32>, %b: tensor<5xf32>) -> tensor<9x11x5xf32> {

@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
 
-// s0 is the number of tokens, s1 of sequences, s2 of all sequences' tokens.
+// s0 is the number of tokens of a sequence, s1 the number of sequences, s2 the number of tokens of all sequences.
 #tokens = affine_map<()[s0, s1, s2] -> (s0, 4)>
 #rows = affine_map<()[s0, s1, s2] -> (s2, 4)>
 #pairs = affine_map<()[s0, s1, s2] -> (s1 * 2, 4)>
@@ -22,7 +22,7 @@ func.func @round_trip(%x: tensor<?x4xf32, #rows>, %y: tensor<?x4xf32, #pairs>)
   return %0#0, %0#1 : tensor<?x4xf32, #rows>, tensor<?x4xf32, #pairs>
 }
 
-// Results that nothing reads are not yielded.
+// Unused results are not yielded.
 // FOLD-LABEL: @unused
 func.func @unused(%y: tensor<?x4xf32, #pairs>) -> tensor<?x4xf32, #pairs> {
   // FOLD: kiln.each_sequence 1 (%[[Y:.*]] = %arg0 : {{.*}}) -> (tensor<?x4xf32, #{{[a-z0-9]*}}>) {

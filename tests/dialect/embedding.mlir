@@ -23,7 +23,7 @@ func.func @embedding_c2(%i: tensor<3xi32>, %table: tensor<11xf32>) {
   return
 }
 
-// Positions have the rows that they need, at the bound of a run-time extent.
+// The table has a row for each position, up to the bound of the dynamic dimension.
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>]} {
   func.func @embedding_c3(%x: tensor<?xi32, affine_map<()[s0] -> (s0)>>, %enough: tensor<64x5xf32>, %table: tensor<63x5xf32>) {

@@ -16,7 +16,7 @@ func.func @linear_c1(%x: tensor<7x512xf32>, %w: tensor<5x768xf32>) {
   return
 }
 
-// The scope of the location comes first.
+// The scope of the location is printed first.
 // -----
 func.func @linear_c1_in_out(%x: tensor<7x5xf32>, %w: tensor<3x5xf32>) {
   // expected-error@unknown {{h.{}.mlp.c_fc: linear: wrong input width; expected 3, got 5 [linear_c1]}}
@@ -59,7 +59,7 @@ func.func @linear_c5_bias(%x: tensor<3xf32>, %w: tensor<5x3xf32>, %b: tensor<5xb
   return
 }
 
-// Rows of int8 with a scale each.
+// The input has int8 rows with a scale for each row.
 // -----
 // CHECK-LABEL: @scales
 func.func @scales(%x: tensor<2x7x3xi8>, %s: tensor<2x7xf32>, %w: tensor<5x3xf32>, %b: tensor<5xf32>) {

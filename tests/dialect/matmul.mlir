@@ -23,7 +23,7 @@ func.func @transposed(%a: tensor<2x7x3xf32>, %b: tensor<2x5x3xf32>) -> (tensor<2
   return %1, %3 : tensor<2x7x5xf32>, tensor<2x7x5xf32>
 }
 
-// A transpose that moves a leading axis stays.
+// A transpose that moves a leading axis is not folded.
 // FOLD-LABEL: @transposed_batch
 func.func @transposed_batch(%a: tensor<2x7x3xf32>, %b: tensor<3x2x5xf32>) -> tensor<2x7x5xf32> {
   // FOLD: kiln.transpose

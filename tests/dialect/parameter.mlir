@@ -10,7 +10,7 @@ func.func @round_trip() -> (tensor<4x8xf32>, tensor<6x8xf32, #kiln.tiled<0, 4>>)
   %2 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 4, 4>, join_dim = 1} : tensor<6x8xf32>
   // CHECK: kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
   %6 = kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
-  // What layouts have room for is printed only when set.
+  // Optional parameters of layouts are printed only if they differ from the default.
   // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4>>
   %3 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4>>
   // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xf32, #kiln.tiled<1, 4, storage = <i8, dim = 1>>>

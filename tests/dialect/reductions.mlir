@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
 
-// mean, max, sum, argmax drop their axis.
+// mean, max, sum and argmax drop the reduced axis.
 
 // CHECK-LABEL: @round_trip
 func.func @round_trip(%x: tensor<7x5xf32>, %i: tensor<7x5xi32>) -> (tensor<7xf32>, tensor<5xi32>, tensor<7xf32>, tensor<5xi32>) {

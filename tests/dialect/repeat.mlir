@@ -15,7 +15,7 @@ func.func @round_trip(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<4xf32>, t
   return %0#0, %0#1 : tensor<4xf32>, tensor<2xf32>
 }
 
-// What every layer passes on is used from above, and a parameter stays inside its layers.
+// A value that every layer yields unchanged is used directly; a parameter stays inside the body.
 // FOLD-LABEL: @invariant
 func.func @invariant(%x: tensor<4xf32>, %memory: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // FOLD: %[[R:.*]] = kiln.repeat 3 (%[[A:.*]] = %arg0 : tensor<4xf32>) {
@@ -31,7 +31,7 @@ func.func @invariant(%x: tensor<4xf32>, %memory: tensor<4xf32>) -> (tensor<4xf32
   return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
 }
 
-// What each layer yields behind the carried values is stacked; what nothing reads is not.
+// Values that a layer yields after the carried ones are stacked, unless they are unused.
 // CHECK-LABEL: @stacked
 // FOLD-LABEL: @stacked
 func.func @stacked(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<12x4xf32>) {

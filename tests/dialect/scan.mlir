@@ -21,7 +21,7 @@ func.func @round_trip(%h0: tensor<4xf32>, %i0: tensor<i32>, %xs: tensor<?x4xf32,
   return %0#0, %0#1, %0#2 : tensor<4xf32>, tensor<i32>, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
 }
 
-// Of outputs that nothing reads none is stacked; the others stay what they were.
+// Unused outputs are not stacked; the other outputs are unchanged.
 // FOLD-LABEL: @unused
 func.func @unused(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> (tensor<4xf32>, tensor<9x4xf32>) {
   // FOLD: %[[L:.*]], %[[S:.*]] = kiln.scan (%[[H:.*]] = %arg0 : tensor<4xf32>) over (%[[X:.*]] = %arg1 : tensor<9x4xf32>) -> (tensor<9x4xf32>) {
@@ -39,7 +39,7 @@ func.func @unused(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> (tensor<4xf32>, t
   return %0#0, %0#2 : tensor<4xf32>, tensor<9x4xf32>
 }
 
-// Without outputs there is no list of them.
+// A scan without outputs is printed without a list of outputs.
 // CHECK-LABEL: @only_state
 func.func @only_state(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> tensor<4xf32> {
   // CHECK: kiln.scan (%{{.*}} = %arg0 : tensor<4xf32>) over (%{{.*}} = %arg1 : tensor<9x4xf32>) {

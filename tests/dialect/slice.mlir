@@ -68,7 +68,7 @@ func.func @slice_c2_negative(%x: tensor<9xf32>) {
   return
 }
 
-// A run-time extent has at least its minimum.
+// The lower bound of a dynamic dimension is used.
 // -----
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 3, 64>]} {
   func.func @slice_c2_symbol(%x: tensor<?xf32, affine_map<()[s0] -> (s0)>>) {

@@ -15,7 +15,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>, #kiln.symbol<"
     return %0, %1 : tensor<?x9xf32, affine_map<()[s0, s1] -> (s1, 9)>>, tensor<4x9xf32>
   }
 
-  // Writes stay, and take columns of what they are cut from.
+  // Writes to states are not erased, and fold slices of columns of their operand.
   // FOLD-LABEL: @columns
   func.func @columns(%x: tensor<5x12xf32>) {
     // FOLD: kiln.append %arg0 column = 7 to "keys" rows = 64 : tensor<5x12xf32> -> tensor<5x4xf32>

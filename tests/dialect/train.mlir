@@ -8,7 +8,7 @@ func.func @round_trip(%loss: tensor<f32>, %x: tensor<4x8xf32>, %gradients: tenso
   // CHECK: kiln.assign %{{.*}} to %[[W]] : tensor<4x8xf32>
   %w = kiln.parameter {sources = ["w"], variable} : tensor<4x8xf32>
   kiln.assign %x to %w : tensor<4x8xf32>
-  // A layer for each slice, whose parameters have copies.
+  // The loop has an iteration for each layer, with its slice of the gradients; its parameter has copies.
   // CHECK: kiln.scan () over (%{{.*}} = %{{.*}} : tensor<3x8xf32>) reverse layers {
   // CHECK: kiln.parameter {copies = 3 : i64, sources = ["h.{}.b"], variable} : tensor<8xf32>
   kiln.scan () over (%g = %gradients : tensor<3x8xf32>) reverse layers {

@@ -31,7 +31,7 @@ func.func @constants() -> (tensor<3x2xi32>, tensor<3x200000xf32>) {
   return %0, %1 : tensor<3x2xi32>, tensor<3x200000xf32>
 }
 
-// Moving only axes of extent 1 moves no element.
+// A transpose that moves only axes of size 1 is a reshape.
 // FOLD-LABEL: @unit_axes
 func.func @unit_axes(%x: tensor<1x3x1x4xf32>) -> tensor<3x4x1x1xf32> {
   // FOLD: kiln.reshape %arg0 : tensor<1x3x1x4xf32> -> tensor<3x4x1x1xf32>

@@ -57,7 +57,7 @@ func.func @constants() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>,
   return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
 }
 
-// Halves go to the even neighbour.
+// round rounds halves to even.
 // FOLD-LABEL: @whole_numbers
 func.func @whole_numbers() -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
   // FOLD-DAG: %[[FLOOR:.*]] = kiln.constant dense<[-3.000000e+00, 0.000000e+00, 2.000000e+00]> : tensor<3xf32>

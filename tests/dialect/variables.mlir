@@ -1,6 +1,6 @@
 // RUN: kiln-opt %s -cse | FileCheck %s
 
-// Nothing is known of a variable, or of a kernel that reads one, across a write; all is known of another weight.
+// CSE does not merge loads of a variable, or calls of kernels that read one, across a write; it does for other weights.
 func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
 
 // CHECK-LABEL: @reads

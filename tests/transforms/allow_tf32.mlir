@@ -20,7 +20,7 @@ func.func private @product(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> tensor
   return %y : tensor<4x8xf32>
 }
 
-// Strict ones, and sums of squares, stay as they are.
+// Strict contractions and sums of squares are unchanged.
 // CHECK: func.func private @strict({{.*}}) -> tensor<4x8xf32> attributes {kiln.kernel} {
 func.func private @strict(%x: tensor<4x16xf32>, %w: tensor<8x16xf32>) -> tensor<4x8xf32> attributes {kiln.kernel} {
   %empty = tensor.empty() : tensor<4x8xf32>
@@ -52,7 +52,7 @@ func.func private @squares(%x: tensor<4x16xf32>) -> tensor<4xf32> attributes {ki
   return %y : tensor<4xf32>
 }
 
-// Sums of integers, too.
+// Sums of integers are unchanged.
 // CHECK: func.func private @integers({{.*}}) -> tensor<4xi32> attributes {kiln.kernel} {
 func.func private @integers(%x: tensor<4x16xi32>, %w: tensor<16xi32>) -> tensor<4xi32> attributes {kiln.kernel} {
   %empty = tensor.empty() : tensor<4xi32>

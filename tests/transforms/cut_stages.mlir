@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --kiln-cut-stages=stages=3 --verify-diagnostics | FileCheck %s
 
-// The first stage looks words up and sends what its layers leave; the last one returns the logits; those between have
-// layers alone. What layers read beside what they hand on is computed by each stage. The table is on both ends.
+// The first stage has the embedding and sends the result of its layers; the last one returns the logits; those between
+// have only layers. Other values that layers read are computed by each stage. The table is on the first and last stage.
 // CHECK: module attributes {kiln.roles = array<i64: 0, 2, 1>, kiln.stages = 3 : i64}
 // CHECK-LABEL: func.func @forward_first
 // CHECK-SAME: (%[[WORDS:.*]]: tensor<7xi32> {kiln.name = "words"}, %{{.*}}: tensor<7xf32> {kiln.name = "angles"}) attributes {kiln.entry, kiln.layers = 6 : i64, kiln.role = "first"} {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --kiln-derive-weights | FileCheck %s
 
-// The scale of a batch norm is a derived weight, in a stack one a layer, which a function computes in such a loop. What
-// costs little stays where it is read.
+// The scale of a batch norm is a derived weight; a stack has one for each layer, computed by a function in such a
+// loop. Values that are cheap to compute stay where they are read.
 // CHECK-LABEL: func.func @batch_norm
 // CHECK: kiln.repeat
 // CHECK: %[[SCALE:.*]] = kiln.parameter {copies = 3 : i64, derived, sources = ["=0 {}"]} : tensor<8xf32>
@@ -39,7 +39,7 @@ func.func @batch_norm(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.e
 
 // -----
 
-// Functions, sums and products of weights, too; two entries have the same ones. A repetition of few is no weight.
+// Functions, sums and products of weights are derived, too; two entries share them. An expanded small tensor is not.
 // CHECK-LABEL: func.func @first
 // CHECK-DAG: kiln.parameter {derived, sources = ["=[[A:[0-9]]]"]} : tensor<8xf32>
 // CHECK-DAG: kiln.parameter {derived, sources = ["=[[B:[0-9]]]"]} : tensor<5x8xf32>

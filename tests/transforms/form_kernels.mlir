@@ -5,7 +5,7 @@
 #h = affine_map<()[s0, s1] -> (s0, s1, 12)>
 module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 4>, #kiln.symbol<"tokens", 1, 16>]} {
 
-// Bias, activation and residual go into the contraction; batch and tokens become one symbol, whose bounds are their product.
+// Bias, activation and residual are fused with the contraction; batch and tokens become one symbol, with bounds.
 // CHECK-DAG: #[[ROWS:.*]] = affine_map<()[s0] -> (s0, 8)>
 // CHECK: func.func private @linear_relu_0(%{{.*}}: index, %{{.*}}: tensor<?x8xf32, #[[ROWS]]>, %{{.*}}: tensor<12x8xf32>, %{{.*}}: tensor<12xf32>)
 // CHECK-SAME: kiln.bounds = array<i64: 1, 64>
@@ -36,7 +36,7 @@ func.func @epilogue(%s0: index {kiln.symbol = "batch"}, %s1: index {kiln.symbol 
 
 // -----
 
-// An epilogue may fork as long as it joins again: silu written out.
+// An epilogue may fork if its branches join again, as in silu as a product with a sigmoid.
 // CHECK: func.func private @linear_sigmoid_mul_0
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.sigmoid
@@ -53,7 +53,7 @@ func.func @fork(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} 
 
 // -----
 
-// The product itself is returned: its activation is a kernel of its own.
+// The matrix product is returned, so its activation is a separate kernel.
 // CHECK: func.func private @linear_0
 // CHECK: kiln.linear
 // CHECK-NEXT: return
@@ -68,7 +68,7 @@ func.func @no_fork(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) at
 
 // -----
 
-// A sum that a norm and others read is a second result of the norm's kernel.
+// A sum that a norm and other operations read is a second result of the norm's kernel.
 // CHECK: func.func private @add_layer_norm_0({{.*}}) -> (tensor<5x8xf32>, tensor<5x8xf32>)
 // CHECK: %[[S:.*]] = kiln.add
 // CHECK: %[[N:.*]] = kiln.layer_norm %[[S]]
@@ -84,7 +84,7 @@ func.func @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x
 
 // -----
 
-// Tokens, positions and norm are one kernel; positions are computed inside.
+// Both embeddings and the norm form one kernel, which computes the positions.
 // CHECK: func.func private @embedding_add_layer_norm_0
 // CHECK-DAG: kiln.embedding
 // CHECK-DAG: kiln.positions
@@ -106,7 +106,7 @@ func.func @embeddings(%tokens: tensor<5xi32>) -> tensor<5x8xf32> attributes {kil
 
 // -----
 
-// Attention reads its slices of a joined projection straight from it, through a view with the heads as an axis.
+// Attention reads its slices of a merged projection in place, through a view with the heads as an axis.
 // CHECK: func.func private @attention_0(%{{.*}}: tensor<5x3x2x4xf32>) -> tensor<5x2x4xf32>
 // CHECK-COUNT-3: kiln.slice
 // CHECK: kiln.attention
@@ -122,7 +122,7 @@ func.func @attention(%qkv: tensor<5x24xf32>) -> tensor<5x8xf32> attributes {kiln
 
 // -----
 
-// Fewer heads of keys and values than of queries: all three are heads of the whole.
+// Grouped-query attention: queries, keys and values are views of the heads of the merged projection.
 // CHECK: func.func private @attention_0(%{{.*}}: tensor<5x6x4xf32>) -> tensor<5x4x4xf32>
 // CHECK-COUNT-3: kiln.slice
 // CHECK: kiln.attention
@@ -138,7 +138,7 @@ func.func @grouped(%vkq: tensor<5x24xf32>) -> tensor<5x16xf32> attributes {kiln.
 
 // -----
 
-// What a broadcast would compute again for each row is computed once.
+// Values that a broadcast would recompute for each row are computed once, in a separate kernel.
 // CHECK: func.func private @exp_0
 // CHECK: kiln.exp
 // CHECK-NEXT: return
@@ -164,7 +164,7 @@ func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kil
 
 // -----
 
-// Every activation, a scale and a residual end in the contraction's kernel.
+// Each activation, a scale and a residual are fused into the contraction's kernel as its epilogue.
 // CHECK: func.func private @linear_gelu_0
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.gelu
@@ -198,7 +198,7 @@ func.func @epilogues(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, 
 
 // -----
 
-// A batch norm behind a convolution is its epilogue; the root and the quotient of its channels are computed once, apart.
+// A batch norm after a convolution is its epilogue; root and quotient of the channels are computed once, separately.
 // CHECK: func.func private @sqrt_div_0
 // CHECK: kiln.sqrt
 // CHECK-NEXT: kiln.div

@@ -35,7 +35,7 @@ func.func @forward(%s0: index {kiln.symbol = "a"}, %a: tensor<8x8xf32>) -> (tens
   return %0, %all : tensor<8x8xf32>, tensor<3x8x8xf32>
 }
 
-// Rotary positions read slices of a table of angles in each layer, which are the same in all of them.
+// Rotary positions read slices of a table of angles in each layer; the slices are the same in all layers.
 // CHECK-LABEL: func.func @turned
 // CHECK: kiln.call @slice
 // CHECK: kiln.repeat 3 (%[[X:.*]] = %arg2

@@ -15,7 +15,7 @@ func.func private @sum(%x: tensor<4x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x1
   return %z : tensor<4x16xf32>
 }
 
-// What only moves numbers, or adds integers, has one way to do so.
+// Operations that only move data or add integers are order-independent and unchanged.
 // CHECK: func.func private @copy({{.*}}) -> tensor<4x16xf32> attributes {kiln.kernel} {
 func.func private @copy(%x: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {kiln.kernel} {
   %empty = tensor.empty() : tensor<4x16xf32>

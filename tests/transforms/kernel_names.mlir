@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --pass-pipeline='builtin.module(kiln-form-kernels,func.func(kiln-lower-kernels),kiln-share-kernels)' | FileCheck %s
 
-// A kernel is called after what it computes, its number, and the end of the path that all of its callers have.
+// The name of a kernel has its main operation, its number, and the common suffix of its callers' paths.
 // CHECK: func.func private @linear_gelu_0_mlp_fc1({{.*}}) -> tensor<5x8xf32> attributes {{{.*}}kiln.scopes = ["h.{}.mlp.fc1"]
 // CHECK: func.func private @layer_norm_1_encoder({{.*}}) -> tensor<5x8xf32> attributes {{{.*}}kiln.scopes = ["encoder.first", "encoder.second"]
 // CHECK: func.func private @exp_2(

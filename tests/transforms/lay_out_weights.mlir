@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --kiln-lay-out-weights="tile=16 word=4" | FileCheck %s
 
-// The outputs are split, whichever dimension they are; an embedding sees the layout of its tied table; what an addition reads stays
-// dense, and so does a weight that more than contractions read.
+// The dimension of the outputs is tiled, whichever it is; an embedding reads the layout of its tied table. Weights
+// that an addition reads stay dense, and so do weights that other operations than contractions read as well.
 // CHECK-DAG: sources = ["wte"]} : tensor<50x8xf32, #kiln.tiled<0, 16>>
 // CHECK-DAG: sources = ["in_out"]} : tensor<8x8xf32, #kiln.tiled<1, 16>>
 // CHECK-DAG: sources = ["wpe"]} : tensor<5x8xf32>
@@ -22,7 +22,7 @@ func.func @forward(%tokens: tensor<5xi32>) -> (tensor<5x50xf32>, tensor<8x8xf32>
   return %l, %s : tensor<5x50xf32>, tensor<8x8xf32>
 }
 
-// The weight of a convolution is split along its outputs; one that is only read as a matrix is that matrix.
+// The weight of a convolution is tiled along its outputs; one that is only read as a matrix has that matrix's layout.
 // CHECK-DAG: sources = ["window"]} : tensor<8x5x3x3xf32, #kiln.tiled<0, 16>>
 // CHECK-DAG: sources = ["grouped"]} : tensor<8x4x3x3xf32>
 // CHECK-DAG: sources = ["patches"]} : tensor<9x8xf32, #kiln.tiled<0, 16>>
@@ -39,7 +39,7 @@ func.func @image(%x: tensor<4x6x5xf32>) -> tensor<4x6x9xf32> {
   return %2 : tensor<4x6x9xf32>
 }
 
-// A storage goes into the layout, one that nothing multiplies by into one of rows. Scales decide which dimension is split.
+// The layout has the storage format; weights that nothing multiplies are stored by rows. Scales decide the dimension.
 // CHECK-LABEL: @stored
 // CHECK-DAG: sources = ["stored"]} : tensor<50x8xf32, #kiln.tiled<0, 16, storage = <i8>>>
 // CHECK-DAG: sources = ["stored_in_out"]} : tensor<8x50xf32, #kiln.tiled<1, 16, storage = <i8, dim = 1>>>
@@ -54,7 +54,7 @@ func.func @stored(%tokens: tensor<5xi32>, %x: tensor<5x8xf32>) -> (tensor<5x50xf
   return %0, %1, %2 : tensor<5x50xf32>, tensor<5x50xf32>, tensor<5x8xf32>
 }
 
-// Several steps of the depth lie together where rows of int8 are multiplied, also for who else reads the weight.
+// Where int8 rows are multiplied the layout is interleaved along K, also for other readers of the weight.
 // CHECK-LABEL: @rows_of_int8
 // CHECK-DAG: sources = ["head"]} : tensor<50x8xf32, #kiln.tiled<0, 16, interleave = 4, storage = <i8>>>
 // CHECK-DAG: sources = ["floats"]} : tensor<50x8xf32, #kiln.tiled<0, 16, storage = <i8>>>

@@ -26,7 +26,7 @@ func.func private @contraction(%s0: index, %x: tensor<?x8xf32, #x>, %w: tensor<1
 
 // -----
 
-// Of short floats a product is widened and summed in f32, and what follows stays in f32 until it is stored.
+// A GEMM of 16-bit floats accumulates in f32, and its epilogue stays in f32 until the store.
 // CHECK-LABEL: @halves
 // CHECK: %[[P:.*]] = linalg.generic {{.*}}"reduction"]} ins(%arg1, %arg2 : tensor<?x8xf16{{.*}} outs({{.*}}xf32
 // CHECK-NEXT: (%[[A:.*]]: f16, %[[B:.*]]: f16, %[[S:.*]]: f32)
@@ -53,7 +53,7 @@ func.func private @halves(%s0: index, %x: tensor<?x8xf16, #x>, %w: tensor<12x8xf
 
 // -----
 
-// A cast rounds, whatever is done with it.
+// A cast rounds, also within an epilogue that computes in f32.
 // CHECK-LABEL: @cast
 // CHECK: %[[T:.*]] = arith.truncf %{{.*}} : f32 to bf16
 // CHECK-NEXT: %[[E:.*]] = arith.extf %[[T]]
@@ -99,8 +99,8 @@ func.func private @attention(%s0: index, %qkv: tensor<?x3x2x4xf32, #q>) -> tenso
 
 // -----
 
-// A map that is a bare loop says that the operand is as long as the loop. The first half of a tensor is not, and its index is a
-// remainder that changes nothing; the second half has an offset.
+// A map that is only a loop dimension implies an operand of that size. The first half of a tensor is larger, so the
+// index is a remainder without effect; the index of the second half has an offset.
 // CHECK: #[[FIRST:.*]] = affine_map<(d0) -> (d0 mod 2147483647)>
 // CHECK: #[[SECOND:.*]] = affine_map<(d0) -> (d0 + 3)>
 // CHECK-LABEL: @halves
@@ -117,7 +117,7 @@ func.func private @halves(%x: tensor<6xf32>) -> tensor<3xf32> attributes {kiln.k
 
 // -----
 
-// A reduction over a part of an operand: an operand that is only there for its shape states the extent.
+// A reduction over a part of an operand: another operand, which is used only for its shape, defines the extent.
 // CHECK-LABEL: @shape_operand
 // CHECK: %[[S:.*]] = tensor.empty() : tensor<3xf32>
 // CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%arg0, %[[S]]
@@ -129,7 +129,7 @@ func.func private @shape_operand(%x: tensor<6xf32>) -> tensor<f32> attributes {k
 
 // -----
 
-// What a norm reads in three passes is stored if it is more than a load; the sum is a result as well. Both arguments may be overwritten.
+// A value that a norm reads in three passes is stored, unless it is a load; the sum is also a result, both in place.
 // CHECK-LABEL: @residual_norm
 // CHECK-SAME: kiln.inplace = array<i64: 0, 1>
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%arg0, %arg1
@@ -159,7 +159,7 @@ func.func private @gated_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>, %g: tens
 
 // -----
 
-// A softmax along another axis than the last is no row to overwrite.
+// A softmax along an axis other than the last one cannot overwrite its row.
 // CHECK-LABEL: @columns
 // CHECK-SAME: kiln.inplace = array<i64>
 func.func private @columns(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
@@ -169,7 +169,7 @@ func.func private @columns(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {k
 
 // -----
 
-// Indices that the model computes are clamped; positions are the loop itself.
+// Indices that the model computes are clamped; positions are loop indices.
 // CHECK-LABEL: @lookups
 // CHECK: arith.minsi
 // CHECK: arith.maxsi
@@ -187,7 +187,7 @@ func.func private @lookups(%i: tensor<5xi32>, %a: tensor<9x8xf32>, %b: tensor<7x
 
 // -----
 
-// Run-time extents of a concatenation: read at a clamped place, then chosen.
+// A concatenation along a dynamic dimension reads at clamped indices, then selects.
 // CHECK-LABEL: @concat
 // CHECK: %[[E:.*]] = arith.addi %arg0, %arg1
 // CHECK: tensor.empty(%[[E]])
@@ -206,7 +206,7 @@ func.func private @concat(%s0: index, %s1: index, %a: tensor<?xf32, #a>, %b: ten
 
 // -----
 
-// A convolution: the padded image, then one contraction whose operands are read in affine maps, channels before the window.
+// A convolution becomes a padded image and a contraction with affine maps, whose reduction has channels first.
 // CHECK-DAG: #[[IMAGE:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0 * 2 + d4, d1 * 2 + d5 * 3, d3)>
 // CHECK-DAG: #[[WEIGHT:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d2, d3, d4, d5)>
 // CHECK-LABEL: @conv2d
@@ -226,7 +226,7 @@ func.func private @conv2d(%x: tensor<7x9x5xf32>, %w: tensor<8x5x3x3xf32, #kiln.t
 
 // -----
 
-// A pool: one reduction over the window, of the image where it is, by integers in the order of floats and NaN.
+// A pool becomes one reduction over the window, without a padded copy, on integers in the order of floats and NaN.
 // CHECK: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0 * 2 + d3, d1 * 2 + d4, d2)>
 // CHECK-LABEL: @max_pool2d
 // CHECK: linalg.generic {indexing_maps = [#[[WINDOW]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%arg0
@@ -240,7 +240,7 @@ func.func private @max_pool2d(%x: tensor<7x9x5xf32>) -> tensor<3x4x5xf32> attrib
 
 // -----
 
-// Sums are kept in the type that the op states, i32 for whole numbers, to which elements are widened.
+// Sums use the accumulator type of the operation, i32 for integers, to which elements are widened.
 // CHECK-LABEL: @sum_of_bytes
 // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%arg0 : tensor<4x9xi8>) outs(%{{.*}} : tensor<4xi32>)
 // CHECK: arith.extsi %{{.*}} : i8 to i32

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-merge-projections,canonicalize)' | FileCheck %s
 
-// Query, key and value of one tensor become one linear; the weights are joined in that order.
+// Query, key and value projections of one tensor become one linear, whose weights are concatenated in that order.
 // CHECK-LABEL: @self
 // CHECK-DAG: %[[W:.*]] = kiln.parameter {{{.*}}source_extents = array<i64: 8, 8, 8>, sources = ["q.weight", "k.weight", "v.weight"]} : tensor<24x8xf32>
 // CHECK-DAG: %[[B:.*]] = kiln.parameter {{{.*}}sources = ["q.bias", "k.bias", "v.bias"]} : tensor<24xf32>
@@ -27,7 +27,7 @@ func.func @self(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// Cross attention: only key and value read the memory. Weights stored [in, out] join along dimension 1.
+// Cross attention: only key and value read the memory. Weights stored [in, out] are concatenated along dimension 1.
 // CHECK-LABEL: @cross
 // CHECK: kiln.linear %arg0
 // CHECK: %[[W:.*]] = kiln.parameter {join_dim = 1 : i64, source_extents = array<i64: 8, 4>, sources = ["k", "v"]} : tensor<8x12xf32>
@@ -45,7 +45,7 @@ func.func @cross(%x: tensor<5x8xf32>, %memory: tensor<7x8xf32>) -> tensor<5x4xf3
 
 // -----
 
-// A weight with another user cannot be joined, nor can a linear with a bias and one without.
+// A weight with another user cannot be merged, nor can a linear with a bias and one without.
 // CHECK-LABEL: @apart
 // CHECK-COUNT-3: kiln.linear
 func.func @apart(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) {
@@ -61,8 +61,8 @@ func.func @apart(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) {
 
 // -----
 
-// Projections whose rows a state takes are joined as those of an attention are, with or without one beside them, and
-// so are those that scores read as well: each entry of a model packs the same weight.
+// Projections whose rows a state stores are merged like those of an attention, with or without one in the entry, and so
+// are those that scores read as well: each entry of a model packs the same weight.
 // CHECK-LABEL: @kept
 // CHECK: kiln.parameter {source_extents = array<i64: 8, 4>, sources = ["k", "v"]}
 // CHECK: %[[KV:.*]] = kiln.linear
@@ -100,7 +100,7 @@ func.func @cached(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<2x5x9xf32>) {
 
 // -----
 
-// A weight that another entry uses alone is stored alone; nothing is joined.
+// A weight that another entry uses separately is packed separately, so nothing is merged.
 // CHECK-LABEL: @unlike
 // CHECK-COUNT-2: kiln.linear
 func.func @unlike(%x: tensor<7x8xf32>) -> tensor<7x8xf32> attributes {kiln.entry} {
@@ -118,7 +118,7 @@ func.func @alone() -> tensor<8x8xf32> attributes {kiln.entry} {
 
 // -----
 
-// Keys that are the values, too, are one linear.
+// Keys that are also the values have one projection.
 // CHECK-LABEL: @keys_are_values
 // CHECK: sources = ["w", "v"]
 // CHECK-COUNT-1: kiln.linear
@@ -133,8 +133,8 @@ func.func @keys_are_values(%x: tensor<7x8xf32>) -> tensor<7x8xf32> attributes {k
 
 // -----
 
-// Queries and keys that rotary positions turn are found behind them, in each entry alike. Heads are split from the joined
-// result, both are turned at once, and what reads them reads a part of that. Queries come last.
+// Queries and keys are recognised after rotary positions, in each entry alike. The merged result is split into heads,
+// both are rotated at once, and their readers read a part of that. Queries come last.
 #rows = affine_map<()[s0] -> (s0, 8)>
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 5>]} {
 // CHECK-LABEL: @rotary
@@ -181,7 +181,7 @@ func.func @rotary(%s0: index {kiln.symbol = "tokens"}, %x: tensor<5x8xf32>, %sin
   %y = kiln.attention %qr, %keys, %values heads = 2 key_value_heads = 1 scale = 5.0e-1 causal : (tensor<5x8xf32>, tensor<9x4xf32>, tensor<9x4xf32>) -> tensor<5x8xf32>
   return %y : tensor<5x8xf32>
 }
-// An entry of any number of rows packs the same weight.
+// An entry with a dynamic number of rows packs the same weight.
 // CHECK-LABEL: @rotary_too
 // CHECK: kiln.parameter {source_extents = array<i64: 4, 4, 8>, sources = ["v", "k", "q"]}
 // CHECK-COUNT-1: kiln.linear
@@ -205,7 +205,7 @@ func.func @rotary_too(%s0: index {kiln.symbol = "tokens"}, %x: tensor<?x8xf32, #
 
 // -----
 
-// Norms of heads differ by their weights: each reads its own heads of the joined result.
+// Norms of heads have different weights: each reads its own heads of the merged result.
 // CHECK-LABEL: @normed
 // CHECK: sources = ["k", "q"]
 // CHECK-COUNT-1: kiln.linear
@@ -260,8 +260,8 @@ func.func @other_angles(%x: tensor<5x8xf32>, %a: tensor<5x1x4xf32>, %b: tensor<5
 
 // -----
 
-// Arithmetic on a result is part of its linear's kernel, which would be one more behind a joined linear. Heads of 8 do not
-// begin at a multiple of 8 behind 4 other columns.
+// Arithmetic on a result is fused with its linear, but would be a separate kernel after a merged linear. Heads of 8
+// do not begin at a multiple of 8 after 4 other columns.
 // CHECK-LABEL: @own_epilogue
 // CHECK-COUNT-2: kiln.linear
 func.func @own_epilogue(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
@@ -289,7 +289,7 @@ func.func @uneven_heads(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// Keys and values that are kept in whole numbers with a scale for each head are read out of the joined result, too.
+// Keys and values that are cached as integers with a scale for each head are read from the merged result, too.
 // CHECK-LABEL: @kept_in_int8
 // CHECK: sources = ["v", "k"]
 // CHECK-COUNT-1: kiln.linear

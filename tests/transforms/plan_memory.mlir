@@ -32,7 +32,7 @@ func.func @loop(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} 
 
 // -----
 
-// What each layer yields is written where it is stacked, from where the next layer gets a copy.
+// Each layer's yielded value is written to its slice of the stacked result, and copied from there for the next layer.
 // CHECK-LABEL: @hidden_states
 // CHECK: kiln.repeat 5 (%[[X:.*]] = %{{.*}} : tensor<5x8xf32>) -> (tensor<5x5x8xf32>) {
 // CHECK-NEXT: %[[Y:.*]] = kiln.call @relu_{{[0-9]+}}(%[[X]])
@@ -48,7 +48,7 @@ func.func @hidden_states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x5x8x
 
 // -----
 
-// Two carried values change places: both go through a copy.
+// Two carried values are swapped: both are copied through temporary buffers.
 // CHECK-LABEL: @swap
 // CHECK: kiln.repeat 3 (%[[A:.*]] = %{{.*}} : tensor<5x8xf32>, %[[B:.*]] = %{{.*}} : tensor<5x8xf32>)
 // CHECK: %[[B1:.*]] = kiln.concat %[[B]] axis = 0
@@ -98,7 +98,7 @@ func.func @scan(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> tensor<5x2x8xf3
 
 // -----
 
-// What no call makes is copied to where it is stacked, before the state changes.
+// A value that no kernel computes is copied to its slice before the state changes.
 // CHECK-LABEL: @stacked_state
 // CHECK: kiln.scan (%[[H:.*]] = %{{.*}} : tensor<2x8xf32>) over (%[[X:.*]] = %arg0 : tensor<5x2x8xf32>)
 // CHECK: %[[Y:.*]] = kiln.call @[[STEP:.*]](%[[H]], %[[X]])
@@ -115,7 +115,7 @@ func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tenso
 
 // -----
 
-// States take no room of the plan. One that is returned is copied where it is read, before it is replaced.
+// States have no memory in the plan. A state that is returned is copied at its read, before it is replaced.
 // CHECK-LABEL: @states
 // CHECK-SAME: kiln.arena_bytes = 0
 // CHECK: %[[H:.*]] = kiln.state "h" rows = 5
@@ -132,7 +132,7 @@ func.func @states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) att
 
 // -----
 
-// What replaces a state or a weight is written there: in the plan are the sums alone.
+// Values that replace a state or a weight are written in place; the memory plan has only the sums.
 // CHECK-LABEL: @at_home
 // CHECK-SAME: kiln.arena_bytes = 128
 func.func @at_home(%x: tensor<5x8xf32>) attributes {kiln.entry} {
@@ -150,7 +150,7 @@ func.func @at_home(%x: tensor<5x8xf32>) attributes {kiln.entry} {
 
 // -----
 
-// But not what comes before a check that may end the call, nor where something else reads the weight later.
+// Not before a check that may end the call, nor if another operation reads the weight later.
 // CHECK-LABEL: @not_at_home
 // CHECK-SAME: kiln.arena_bytes = 384
 func.func @not_at_home(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {kiln.entry} {
@@ -169,8 +169,8 @@ func.func @not_at_home(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {kiln.
 
 // -----
 
-// A sum is begun where its operand was written: in the loop where it is stacked. What something else reads is copied
-// first, and so is what the entry is given.
+// A reduction starts on its operand in place: in the loop, in the stacked slice. Operands that others read as well, and
+// arguments of the entry, are copied first.
 // CHECK-LABEL: @begun
 // CHECK: %[[S:.*]] = kiln.scan
 // CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+}}(%{{.*}})
@@ -200,7 +200,7 @@ module attributes {kiln.replicas = 2 : i64} {
 
 // -----
 
-// What is received is where the loop carries it, and is sent from there; an input that is sent stays where it is.
+// A received value is written to the loop's carried value, and is sent from there; an input is sent in place.
 // CHECK-LABEL: @moved
 // CHECK-SAME: kiln.arena_bytes = 64 : i64
 // CHECK: %[[X:.*]] = kiln.receive
@@ -257,7 +257,7 @@ module attributes {kiln.replicas = 2 : i64} {
 
 // -----
 
-// What a loop inside stacks is where the loop around it stacks that: sums that are begun there are not moved.
+// A stacked result of an inner loop is a slice of the outer loop's; sums that start there are not moved.
 // CHECK-LABEL: @stacked_twice
 // CHECK-SAME: kiln.arena_bytes = 0
 // CHECK: kiln.scan
@@ -283,9 +283,9 @@ module attributes {kiln.replicas = 2 : i64} {
 
 // -----
 
-// Of six micro-batches a stage that is at most two ahead of their gradients keeps two: 2 * 5 * 8 * 4 bytes, where it sends
-// them from. What is received and what is made of it, in its place, are 192 bytes more. The sum is the caller's; the zeros
-// that it begins with come before both loops.
+// A stage that is at most two of six micro-batches ahead of their gradients keeps two: 2 * 5 * 8 * 4 bytes, and sends
+// them from there. The received value, and the value computed in its place, are 192 bytes more. The sum is an output;
+// its initial zeros are written before both loops.
 // CHECK-LABEL: @ahead
 // CHECK-SAME: kiln.arena_bytes = 512 : i64
 // CHECK: %[[ZEROS:.*]] = kiln.concat %{{.*}} axis = 0 : (tensor<5x8xf32>)

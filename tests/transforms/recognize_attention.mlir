@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(canonicalize,func.func(kiln-recognize-attention),canonicalize)' | FileCheck %s
 
-// Heads split by hand, scale as a division, a mask with an axis for the heads.
+// Heads split by reshapes, a scale as a division, a mask with an axis for the heads.
 // CHECK-LABEL: @heads
 // CHECK: %[[M:.*]] = kiln.reshape %arg3 : tensor<1x5x7xf32> -> tensor<5x7xf32>
 // CHECK: %[[Y:.*]] = kiln.attention %arg0, %arg1, %arg2 mask %[[M]] heads = 2 scale = 5.000000e-01
@@ -42,7 +42,7 @@ func.func @batched(%q: tensor<3x5x4xf32>, %k: tensor<3x7x4xf32>, %v: tensor<3x7x
 
 // -----
 
-// A constant mask that excludes what lies ahead is `causal`.
+// A constant mask that excludes later keys becomes `causal`.
 // CHECK-LABEL: @causal
 // CHECK: kiln.attention %arg0, %arg0, %arg0 heads = 1 scale = 1.000000e+00 causal
 func.func @causal(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {

@@ -4,7 +4,7 @@
 #t = affine_map<()[s0] -> (s0, 8)>
 #past = affine_map<()[s0] -> (s0 + 2, 8)>
 
-// A window over a stream has no kernel of its own: rows are copied by the host function, and stored from where they are.
+// A window over a stream is not a kernel: host code copies the rows, and stores them from their place.
 // CHECK-LABEL: @stream
 // CHECK: %[[PAST:.*]] = kiln.state "heard"
 // CHECK: %[[LONGER:.*]] = kiln.concat %[[PAST]], %arg1 axis = 0
@@ -25,7 +25,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 
-// Small floats become 0 where the host function copies them to a state, and in the kernel that leaves what a state gets.
+// Denormals are flushed to 0 where host code copies them to a state, and in the kernel whose result a state stores.
 // CHECK-LABEL: func.func private @abs_less_where_1
 // CHECK: math.tanh
 // CHECK-NOT: func.func private
@@ -60,7 +60,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 
-// The last rows begin where the call says: they are a view of what a product leaves, and no part of the next product.
+// The last rows begin at a run-time position: they are a view of a GEMM's result, and not fused into the next GEMM.
 // CHECK-LABEL: @last
 // CHECK: %[[Y:.*]] = kiln.call @linear_0
 // CHECK: %[[LAST:.*]] = kiln.slice %[[Y]] axis = 0 start = 0 at_end
@@ -79,7 +79,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 9>]} {
 
 // -----
 
-// Columns are not one behind another, and rows that are a result are copied to it.
+// Columns are not contiguous, and rows that are a result are copied to it.
 // CHECK-LABEL: @columns
 // CHECK-NOT: kiln.slice
 // CHECK: return
@@ -91,7 +91,7 @@ func.func @columns(%x: tensor<5x8xf32>) -> (tensor<5x3xf32>, tensor<2x8xf32>) at
 
 // -----
 
-// A slice from the first column on is read in a map, and the product stays one.
+// A slice that begins at the first column is read through an affine map, and the linear remains a contraction.
 // CHECK: #[[PART:.*]] = affine_map<(d0, d1, d2) -> (d0, d2 mod 2147483647)>
 // CHECK: func.func private @linear_0
 // CHECK-NOT: tensor.extract
@@ -105,7 +105,7 @@ func.func @product(%x: tensor<5x12xf32>) -> tensor<5x8xf32> attributes {kiln.ent
 
 // -----
 
-// What drops an axis of one element goes behind the activation, which is the convolution's epilogue.
+// A reshape that drops an axis of size 1 is moved after the activation, which is fused with the convolution.
 // CHECK-LABEL: @signal
 // CHECK: kiln.call @conv2d_relu_0
 // CHECK-NOT: kiln.call

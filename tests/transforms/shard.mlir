@@ -3,7 +3,7 @@
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4},kiln-sum-parts)' | FileCheck %s --check-prefix=PARTS
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 sums-short})' | FileCheck %s --check-prefix=SHORT
 
-// A perceptron: the first layer by outputs, with its bias, the second one by inputs, whose bias is added once.
+// A perceptron: the first layer is split by outputs, with its bias; the second by inputs, and its bias is added once.
 // CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
 // CHECK-LABEL: @perceptron
 // CHECK: %[[X:.*]] = kiln.to_ranks %arg0
@@ -17,7 +17,7 @@
 // CHECK: %[[S:.*]] = kiln.all_reduce %[[P]] : tensor<5x8xf32>
 // CHECK: %[[Y:.*]] = kiln.add %[[S]], %[[B2]]
 // CHECK: return %[[Y]]
-// Of a sum of four parts each rank has two, which it adds up; so it does with what both have.
+// With four sum parts each rank adds its two, gathers the sums of both ranks, and adds them.
 // PARTS: kiln.shards = {fc1.bias = {{.*}}}, kiln.sum_parts = 4 : i64}
 // PARTS-LABEL: @perceptron
 // PARTS: %[[XS:.*]] = kiln.transpose {{.*}} : (tensor<5x2x8xf32>) -> tensor<2x5x8xf32>
@@ -45,8 +45,8 @@ func.func @perceptron(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// Attention of one layer, whose weight is stored [in, out] and has sections for queries, keys and values. Heads that
-// are turned, each by itself, stay where they are.
+// Attention of one layer, whose weight is stored [in, out] and has sections for queries, keys and values. Rotary
+// positions are applied to each head, and stay in place.
 // CHECK: kiln.shards = {c_attn.weight = #kiln.shard<1, [8, 8, 8]>, c_proj.weight = #kiln.shard<0, [8]>}
 // CHECK-LABEL: @attention
 // CHECK: %[[QKV:.*]] = kiln.linear {{.*}} -> tensor<5x12xf32>
@@ -77,7 +77,7 @@ func.func @attention(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// Fewer keys and values than queries in one weight: sections of unequal widths.
+// Grouped-query attention in one weight: the sections have different widths.
 // CHECK: kiln.shards = {output.weight = #kiln.shard<1, [16]>, qkv.weight = #kiln.shard<0, [16, 8, 8]>}
 // CHECK-LABEL: @fewer_keys
 // CHECK: %[[QKV:.*]] = kiln.linear {{.*}} -> tensor<5x16xf32>
@@ -100,8 +100,8 @@ func.func @fewer_keys(%x: tensor<5x16xf32>) -> tensor<5x16xf32> {
 
 // -----
 
-// A cache has a rank's heads, in the entry that only fills it, too. What is normalised over all features, and what an
-// entry gives, is not split.
+// A cache has a rank's heads, also in the entry that only fills it. Values that are normalised over all features, and
+// results of an entry, are not split.
 // CHECK-LABEL: @remember
 // CHECK: kiln.append {{.*}} : tensor<2x4xf32> -> tensor<2x4xf32>
 // CHECK-LABEL: @look
@@ -147,7 +147,7 @@ module {
 
 // -----
 
-// Two heads of keys for four of queries are one a rank; seven features are not split.
+// Each rank has one of two key heads for two of four query heads; seven features cannot be split.
 // CHECK: kiln.shards = {k.weight = #kiln.shard<0, [4]>, o.weight = #kiln.shard<1, [8]>, q.weight = #kiln.shard<0, [8]>}
 // CHECK: kiln.attention {{.*}} heads = 2 key_value_heads = 1
 func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
@@ -167,8 +167,8 @@ func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// The loss of logits whose table is split: of each row the largest logits are gathered, its sum of e^x and the target's
-// logit added up. Nothing is left that has all columns.
+// The loss of logits with a split table: for each row the ranks gather the maxima, and add up the sums of e^x and the
+// target's logit. No tensor with all columns remains.
 // CHECK: kiln.shards = {{.*}}table = #kiln.shard<0, [64]>
 // CHECK-LABEL: @loss
 // CHECK-NOT: 5x64x
@@ -188,7 +188,7 @@ func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // CHECK: %[[TARGET:.*]] = kiln.all_reduce %[[PICKED]] : tensor<5xf32>
 // CHECK: kiln.sub %[[TARGET]], %[[LOG]]
 // CHECK-NOT: 5x64x
-// Logits that something else reads are gathered, here for the mean of likelihoods that are given, too.
+// Logits that another operation reads are gathered, here for the mean of given likelihoods.
 // CHECK-LABEL: @given_loss
 // CHECK: kiln.all_gather {{.*}} -> tensor<2x5x32xf32>
 // CHECK: kiln.log_softmax {{.*}} tensor<5x64xf32>
@@ -219,8 +219,8 @@ func.func @given_loss(%x: tensor<5x8xf32>) -> (tensor<5xf32>, tensor<5x64xf32>) 
 
 // -----
 
-// A vocabulary that the ranks do not divide: both have 33 rows, and row 32 is the first one's. The second looks it up for
-// nobody, and leaves out its logits, in what is gathered and in the loss.
+// The ranks do not divide the vocabulary: both have 33 rows, and row 32 is the first rank's. The second rank never
+// looks it up, and omits its logits from the gathered ones and from the loss.
 // CHECK: kiln.shards = {{.*}}table = #kiln.shard<0, [65]>
 // CHECK-LABEL: @uneven
 // CHECK: %[[RANK:.*]] = kiln.rank : tensor<i32>
@@ -261,8 +261,8 @@ func.func @uneven_loss(%x: tensor<5x8xf32>, %targets: tensor<5x1xi32>) -> tensor
 
 // -----
 
-// One head of keys for two ranks: both have a copy, also of the cache. Where it is trained, each has all heads as they
-// are, gets the gradient of all, and picks its own.
+// One key head for two ranks: both have a copy, also of the cache. Where it is trained, each rank computes all heads,
+// gets the gradient of all, and selects its own.
 // CHECK: kiln.shards = {k.weight = #kiln.shard<0, [2], group = 2>, o.weight
 // CHECK-LABEL: @shared
 // CHECK: %[[KEYS:.*]] = kiln.append {{.*}} : tensor<5x2xf32> -> tensor<5x2xf32>
@@ -288,7 +288,7 @@ func.func @shared(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // CHECK: %[[HEADS:.*]] = kiln.reshape %[[TO]] : tensor<5x2xf32> -> tensor<5x1x2xf32>
 // CHECK: kiln.gather %[[HEADS]], %{{.*}} axis = 1 : (tensor<5x1x2xf32>, tensor<i32>) -> tensor<5x2xf32>
 // CHECK: kiln.attention {{.*}} heads = 2 key_value_heads = 1
-// With four parts there is the head for each of them, and a rank reads its two.
+// With four parts each part has the key head, and a rank reads two.
 // PARTS-LABEL: @shared_in_training
 // PARTS: %[[K:.*]] = kiln.linear {{.*}} -> tensor<5x2xf32>
 // PARTS-NOT: kiln.to_ranks %[[K]]
@@ -308,7 +308,7 @@ func.func @shared_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// A rank reads its two of four weights of a norm of heads. Columns that are one a part stay whole.
+// A rank reads the weights of two of the four parts of a norm of heads. Columns with one for each part stay unsplit.
 // PARTS-LABEL: @norm_in_training
 // PARTS: %[[ROWS:.*]] = kiln.rms_norm {{.*}} : (tensor<5x4x2xf32>, tensor<2xf32>)
 // PARTS: %[[BY:.*]] = kiln.reshape %[[ROWS]] : tensor<5x4x2xf32> -> tensor<5x2x2x2xf32>
@@ -337,7 +337,7 @@ func.func @norm_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
-// Sums of bf16 are of f32, unless communicators have others.
+// Sums of bf16 are computed in f32, unless the communicators support others.
 // CHECK-LABEL: @short
 // CHECK: %[[P:.*]] = kiln.linear {{.*}} -> tensor<5x8xbf16>
 // CHECK: %[[W:.*]] = kiln.cast %[[P]] : tensor<5x8xbf16> -> tensor<5x8xf32>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --kiln-shard-rows --verify-diagnostics | FileCheck %s
 
-// Sums become parts of the rows, which the first axis that two ranks divide has. Norms, residuals and what the loop
-// carries are of a rank's rows; biases and norms' weights, which both have alike, are read by each for its own. What
-// both look up alike gives a rank its rows. All rows are gathered before layers by outputs, and for the entry's result.
+// All-reduces become reduce-scatters of rows, along the first axis that two ranks divide. Norms, residuals and what the
+// loop carries have a rank's rows; both ranks have biases and norm weights, and read them for their rows. A rank takes
+// its rows of a replicated lookup. All rows are gathered before layers split by outputs, and for the entry's result.
 // CHECK-LABEL: @layers
 // CHECK: %[[WORDS:.*]] = kiln.where
 // CHECK: %[[PARTS:.*]] = kiln.reshape %[[WORDS]] : tensor<3x4x8xf32> -> tensor<3x2x2x8xf32>
@@ -52,7 +52,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
     return %last : tensor<3x4x8xf32>
   }
 
-  // Of rows whose number comes with the call each rank has all.
+  // Each rank has all rows if their number is dynamic.
   // CHECK-LABEL: @any_rows
   // CHECK: kiln.all_reduce
   // expected-remark @below {{entry any_rows has all rows between its layers on each rank: 2 ranks divide no fixed extent of them}}
@@ -63,7 +63,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
     return %z : tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>
   }
 
-  // Parts of short floats are added up in f32, and so they are scattered.
+  // Partial sums of 16-bit floats are added, and reduce-scattered, in f32.
   // CHECK-LABEL: @short_floats
   // CHECK: kiln.reduce_scatter %{{.*}} : tensor<2x2x8xf32> -> tensor<2x8xf32>
   // CHECK: kiln.cast %{{.*}} : tensor<2x8xf32> -> tensor<2x8xbf16>
@@ -77,7 +77,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
     return %y : tensor<4x8xbf16>
   }
 
-  // Ranks drop different elements; where the first axis has rows nothing is moved.
+  // Ranks drop different elements; if the first axis has the rows, no transposes are needed.
   // CHECK-LABEL: @drop
   // CHECK: kiln.reduce_scatter %{{.*}} : tensor<2x2x8xf32> -> tensor<2x8xf32>
   // CHECK: %[[FIRST_STEP:.*]] = kiln.mul %arg2, %{{.*}} : (tensor<i32>, tensor<i32>) -> tensor<i32>

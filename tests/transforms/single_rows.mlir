@@ -2,7 +2,7 @@
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels{norms-single-rows=true},canonicalize,cse,kiln-verify-kernels)' | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels,canonicalize,cse,kiln-verify-kernels)' | FileCheck %s --check-prefix=OFF
 
-// A norm of one row and all that multiplies it are one kernel, which does not return what is used inside of it alone.
+// A norm of one row and all products with it are one kernel, which does not return values that are used only inside it.
 
 // CHECK: func.func private @{{.*}}(%{{.*}}) -> tensor<1x12xf32>
 // CHECK: kiln.rms_norm
@@ -28,7 +28,7 @@ func.func @gated(%x: tensor<1x8xf32>) -> tensor<1x12xf32> attributes {kiln.entry
 
 // -----
 
-// Not of several rows, nor where something else reads the norm.
+// No fusion for several rows, or if another operation reads the norm.
 
 // CHECK-LABEL: func.func @several
 // CHECK-COUNT-2: kiln.call
@@ -54,7 +54,7 @@ func.func @returned(%x: tensor<1x8xf32>) -> (tensor<1x12xf32>, tensor<1x8xf32>) 
 
 // -----
 
-// Nor where a product waits for what is made of another one.
+// No fusion if a product depends on another product of the norm.
 
 // CHECK-LABEL: func.func @chained
 // CHECK-COUNT-4: kiln.call

@@ -5,7 +5,7 @@
 #t = affine_map<()[s0] -> (s0, 8)>
 #past = affine_map<()[s0] -> (s0 + 2, 8)>
 
-// Entries that share a state have the same room, for the most rows of all of them; small floats are the store's matter.
+// Entries that share a state have the same room, for the largest number of rows; the store flushes denormals.
 // CHECK-LABEL: @some
 // CHECK: %[[LONGER:.*]] = kiln.slide %{{.*}} after "heard" rows = 2 room = 16 :
 // CHECK: kiln.softmax %[[LONGER]]
@@ -17,7 +17,7 @@
 // CHECK: kiln.store %{{.*}} to "heard" rows = 2 :
 // CHECK-LABEL: @peek
 // CHECK: kiln.state "heard" rows = 2
-// Rows that a kernel computes are written where they are to be, and nothing is in the arena.
+// Rows that a kernel computes are written to their place in the state, so the arena is empty.
 // FORMED-LABEL: @some
 // FORMED-SAME: kiln.arena_bytes = 0
 // FORMED: %[[X:.*]] = kiln.call @tanh
@@ -61,7 +61,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"frames", 1, 9>]} {
 
 // -----
 
-// What slides into one state and is stored in another, or returned, is copied before the state is replaced.
+// A value that slides into one state and is stored in another, or returned, is copied before the state is replaced.
 // FORMED-LABEL: @two
 // FORMED: %[[LONGER:.*]] = kiln.slide %{{.*}} after "a"
 // FORMED-DAG: kiln.concat %[[LONGER]] axis = 0
@@ -80,7 +80,7 @@ func.func @two(%x: tensor<3x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
 
 // -----
 
-// Not the last rows, rows of another state, rows in front, more than a host function copies: these are no rings.
+// Not converted: rows other than the last ones, of another state, in the front, or more than host code copies.
 // CHECK-LABEL: @others
 // CHECK-NOT: kiln.slide
 // CHECK: return
@@ -106,7 +106,7 @@ func.func @others(%x: tensor<3x8xf32>, %wide: tensor<3x8192xf32>) attributes {ki
 
 // -----
 
-// A state that rows are appended to, and a model that trains, whose files hold states as they are.
+// Not converted: a state that rows are appended to, and states of a model that trains, whose files contain them.
 // CHECK-LABEL: @appended
 // CHECK-NOT: kiln.slide
 // CHECK: return

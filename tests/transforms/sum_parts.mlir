@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --kiln-sum-parts --verify-diagnostics | FileCheck %s
 
-// What two layers that read the same make of its gradient: parts are added up before they are sent, once. The first
-// layer's outputs are of two sections, each of which has four parts, two a rank.
+// Partial gradients from two layers that read the same value are added before they are sent, once. The first layer's
+// outputs have two sections with four parts each, two for each rank.
 // CHECK-LABEL: @gradient
 // CHECK-DAG: kiln.slice %arg0 axis = 1 start = 0 : tensor<5x12xf32> -> tensor<5x8xf32>
 // CHECK-DAG: kiln.slice %arg0 axis = 1 start = 8 : tensor<5x12xf32> -> tensor<5x4xf32>
@@ -31,7 +31,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards =
 
 // -----
 
-// Of a number that multiplies a rank's features.
+// The gradient of a scalar that multiplies a rank's features.
 module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards = {}} {
   func.func @number(%x: tensor<8xf32>) -> tensor<f32> {
     %0 = kiln.sum %x axis = 0 : (tensor<8xf32>) -> tensor<f32>

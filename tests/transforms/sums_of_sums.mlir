@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels{joins-sums=true},kiln-verify-kernels)' | FileCheck %s
 
-// A small sum that only another sum reads is computed by that one.
+// A small sum that only another sum reads is fused into it.
 // CHECK-LABEL: module
 // CHECK: func.func private @mean_mean_add_0
 // CHECK: kiln.sub
@@ -22,7 +22,7 @@ func.func @small(%x: tensor<32x4x8xf32>, %m: tensor<1x4x1xf32>, %b: tensor<4xf32
 
 // -----
 
-// So is one whose results are read in another shape, and what repeats them for others is no kernel of its own.
+// So is one whose results are reshaped; the operation that repeats the results is fused, too.
 // CHECK-LABEL: module
 // CHECK: func.func private @mean_mean_sqrt_0
 // CHECK-NEXT: %[[COLUMNS:.*]] = kiln.mean %{{.*}} axis = 0
@@ -50,7 +50,7 @@ func.func @groups(%x: tensor<9000x32xf32>) -> tensor<32xf32> attributes {kiln.en
 
 // -----
 
-// One that is read by others, too, or of many elements and many results, is a separate kernel.
+// A sum that others also read, or with many elements and many results, is a separate kernel.
 // CHECK-LABEL: module
 // CHECK: func.func private @sum_0
 // CHECK: func.func private @sum_1

@@ -3,7 +3,7 @@
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels{writes-states=true},func.func(kiln-lower-kernels),kiln-share-kernels,kiln-plan-memory,kiln-verify-kernels{lowered=true})' | FileCheck %s --check-prefix=PLAN
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels,canonicalize,cse,kiln-verify-kernels)' | FileCheck %s --check-prefix=OFF
 
-// Columns of a product that a state gets are a result of their own, which lies in the state, so that the arena is empty.
+// Columns of a GEMM that a state stores are a separate result, which is written to the state, so the arena is empty.
 
 // CHECK-LABEL: @columns
 // CHECK: %[[ALL:.*]]:2 = kiln.call @linear_0({{.*}}) {{.*}} -> (tensor<7x24xf32>, tensor<7x8xf32>)
