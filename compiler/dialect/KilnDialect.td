@@ -179,7 +179,7 @@ class Kiln_HasTrait<list<Trait> traits, string name> {
 
 class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits> {
   assert !or(!not(Kiln_HasIntegers<arguments>.yes), Kiln_HasTrait<traits, "Kiln_IndexOperands">.yes),
-         "kiln." # mnemonic # " has an operand of whole numbers: with Kiln_IndexOperands it says whether they are indices";
+         "kiln." # mnemonic # " has an integer operand: Kiln_IndexOperands must state whether it has indices";
 }
 
 // Traits of compiler/dialect/KernelOp.h.

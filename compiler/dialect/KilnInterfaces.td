@@ -82,7 +82,7 @@ def Kiln_KernelOpInterface : OpInterface<"KernelOpInterface"> {
 
 def Kiln_IndexOperandsInterface : OpInterface<"IndexOperandsInterface"> {
   let description = [{
-    An op with an operand of whole numbers: which of them are indices or lengths, and their ranges. The run time checks those
+    An op with an integer operand: which of them are indices or lengths, and their ranges. The run time checks those
     that are inputs of an entry (compiler/emit/ValueChecks.h). Each op with an operand of `Kiln_IntegerTensor` has it, be it to
     say that its numbers may be any: KilnDialect.td stops the build otherwise.
   }];

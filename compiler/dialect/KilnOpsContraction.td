@@ -47,9 +47,9 @@ def Kiln_RowScalesOp : Kiln_InferredOp<"row_scales", [Kiln_InKernel<"Reduction",
 }
 
 def Kiln_QuantizeRowsOp : Kiln_InferredOp<"quantize_rows", [Kiln_InKernel<"Pointwise", "Costly">]> {
-  let summary = "x / scale of its row, rounded to the nearest whole number of [-127, 127]";
+  let summary = "x / scale of its row, rounded to the nearest integer in [-127, 127]";
   let description = [{
-    x / scale of its row in f32, rounded to the nearest whole number, ties to even, and held in [-127, 127]. Zeros where the
+    x / scale of its row in f32, rounded to the nearest integer, ties to even, and held in [-127, 127]. Zeros where the
     scale is 0, and numbers that mean nothing where it is NaN (dsl/SPEC.md, Stored weights).
 
     ```mlir

@@ -194,8 +194,8 @@ def Kiln_GeluTanhOp : Kiln_UnaryOp<"gelu_tanh", "x (1 + tanh(sqrt(2 / pi) (x + 0
 def Kiln_SiluOp : Kiln_UnaryOp<"silu", "x / (1 + e^-x)", "x / (1 + std::exp(-x))">;
 def Kiln_SoftplusOp : Kiln_UnaryOp<"softplus", "log(1 + e^x)", "std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)))">;
 def Kiln_AbsOp : Kiln_UnaryOp<"abs", "|x|", "std::abs(x)", "Cheap", [Idempotent]>;
-def Kiln_FloorOp : Kiln_UnaryOp<"floor", "the largest whole number that is not above x", "std::floor(x)", "Cheap", [Idempotent]>;
-def Kiln_RoundOp : Kiln_UnaryOp<"round", "the nearest whole number, of two the even one,", "std::nearbyint(x)", "Cheap", [Idempotent]>;
+def Kiln_FloorOp : Kiln_UnaryOp<"floor", "the largest integer that is not above x", "std::floor(x)", "Cheap", [Idempotent]>;
+def Kiln_RoundOp : Kiln_UnaryOp<"round", "the nearest integer, of two the even one,", "std::nearbyint(x)", "Cheap", [Idempotent]>;
 // Only the compiler creates it, for the derivative of gelu.
 def Kiln_NormalCdfOp : Kiln_UnaryOp<"normal_cdf", "(1 + erf(x / sqrt(2))) / 2",
     "(1 + std::erf(x / std::numbers::sqrt2)) / 2">;

@@ -90,7 +90,7 @@ def Kiln_ToRanksOp : Kiln_Op<"to_ranks", [Pure, SameOperandsAndResultType, Kiln_
 
 def Kiln_BeginReduceOp
     : Kiln_Op<"begin_reduce", [SameOperandsAndResultType, Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
-  let summary = "begins a sum over all ranks, where its operand lies";
+  let summary = "begins a sum over all ranks, in the memory of its operand";
   let description = [{
     What becomes the sum of the ranks' operands while other ops go on: the result may be read behind a `kiln.finish` of it
     alone, or stacked by loops until then. It is where its operand lies, which nothing else reads. `scattered`, each rank gets

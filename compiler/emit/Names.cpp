@@ -197,7 +197,7 @@ static llvm::Error define(const ModelInterface &model, std::map<std::string, std
   const auto [known, isNew] = defined.try_emplace(name, what);
   if (!isNew)
     return wrongName(fmt::format("model \"{}\": {} and {} are both {}; expected names that differ in more than upper "
-                                 "and lower case, and make different ones behind the model's",
+                                 "and lower case, also with the model's prefix",
                                  model.name, known->second, what, name));
   return llvm::Error::success();
 }
@@ -213,8 +213,7 @@ static llvm::Error checkWrittenNames(const ModelInterface &model) {
     for (const EntryInterface &other : model.entries)
       if (entry.name == other.name + arenaBytesSuffix)
         return wrongName(fmt::format(
-            "entry \"{0}\": its name is taken; expected another, since {1}_{0} says how many bytes the arena of entry "
-            "\"{2}\" has",
+            "entry \"{0}\": its name is taken; expected another, since {1}_{0} returns the arena size of entry \"{2}\"",
             entry.name, model.name, other.name));
   }
   return llvm::Error::success();

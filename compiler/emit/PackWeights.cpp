@@ -83,7 +83,7 @@ struct Rename {
 std::string checkRename(const std::string &text) {
   const size_t at = text.find('=');
   return at == 0 || at == std::string::npos
-             ? fmt::format("wrong form; expected FROM=TO, or FROM= for what is left out, got \"{}\"", text)
+             ? fmt::format("wrong form; expected FROM=TO, or FROM= for an ignored tensor, got \"{}\"", text)
              : "";
 }
 

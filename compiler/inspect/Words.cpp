@@ -104,12 +104,12 @@ static std::string printEntry(const InspectedEntry &entry) {
   std::string text =
       fmt::format("\n{}({}) -> {}\n", entry.name, printTensors(entry.inputs), printTensors(entry.outputs));
   if (!entry.batchOf.empty())
-    text += fmt::format("  for several sequences what {} does for one\n", entry.batchOf);
+    text += fmt::format("  batched entry: {} for several sequences\n", entry.batchOf);
   for (const InspectedExtent &extent : entry.extents)
     text += fmt::format("  {}: {} to {}{}\n", extent.name, extent.min, extent.max,
                         extent.least.empty() ? "" : ", at least " + extent.least);
   text +=
-      fmt::format("  arena: {}, and {} a worker; memory plan {}, lower bound {}, buffers {}{}\n",
+      fmt::format("  arena: {}, and {} per worker; memory plan {}, lower bound {}, buffers {}{}\n",
                   describeBytes(double(entry.arenaFixed)), describeBytes(double(entry.arenaPerWorker)),
                   describeBytes(double(entry.planBytes)), describeBytes(double(entry.planLowerBound)),
                   entry.buffers.size(), entry.stateBytes ? "; states " + describeBytes(double(entry.stateBytes)) : "");
@@ -117,8 +117,8 @@ static std::string printEntry(const InspectedEntry &entry) {
   const bool isElsewhere =
       entry.seconds() > 0 && entry.isMeasured && !entry.measuredAt.empty() && entry.measuredAt != listed;
   text += fmt::format("  a call at {}: {}, {} read and written{}{}\n",
-                      entry.listedAt.empty() ? "its largest" : entry.listedAt, describeOperations(entry.operations()),
-                      describeBytes(entry.bytes()),
+                      entry.listedAt.empty() ? "the largest extents" : entry.listedAt,
+                      describeOperations(entry.operations()), describeBytes(entry.bytes()),
                       entry.seconds() > 0 ? fmt::format(", {} {}", describeSeconds(entry.seconds()),
                                                         entry.isMeasured ? "measured" : "predicted")
                                           : "",
@@ -172,7 +172,7 @@ static std::string printKernels(const Inspection &inspection) {
   return fmt::format("\nkernels for {}: {}, {} of code{}\n", inspection.target, inspection.kernels.size(),
                      describeBytes(double(bytes)), symbols) +
          (measured > 0 ? fmt::format("    schedules: {} of {} measured\n", measured, inspection.kernels.size())
-                       : "    schedules: none measured, all by the analytic model; \"kiln tune\" measures them\n") +
+                       : "    schedules: none measured, all from the analytic model; \"kiln tune\" measures them\n") +
          printTable(rows, "    ", {false, false, false, true, false});
 }
 
@@ -185,7 +185,7 @@ std::string printWords(const Inspection &inspection) {
                         describeOperations(inspection.rates->operations), describeBytes(inspection.rates->bytes),
                         inspection.rates->source);
   else
-    text += fmt::format("no predictions: this machine does not run {}; --flops and --bandwidth say what one does\n",
+    text += fmt::format("no predictions: this machine does not run {}; --flops and --bandwidth set its rates\n",
                         inspection.target);
   for (const InspectedEntry &entry : inspection.entries)
     text += printEntry(entry);

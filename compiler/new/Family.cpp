@@ -118,7 +118,8 @@ void requireHeads(const Fields &fields, const std::string &key, std::int64_t wid
 
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options) {
   if (options.context < positions)
-    model.notes.push_back(fmt::format("--context is not for a model of learned positions, which has {}", positions));
+    model.notes.push_back(
+        fmt::format("--context: ignored for learned positions, of which the model has {}", positions));
 }
 
 std::int64_t countLabels(Fields &fields) {

@@ -153,13 +153,13 @@ std::string printCosts(const Inspection &inspection, const Cluster &cluster, con
   std::string text =
       fmt::format("{} on {} {}: ranks x stages x replicas are {} x {} x {}, {}\n", inspection.name, devices,
                   cluster.device.name, inspection.ranks, placement.stages, placement.replicas, placement.type);
-  text += fmt::format("predicted shares of a step, which is {} {} behind each other on each replica:\n",
-                      placement.microbatches, placement.microbatches == 1 ? "call" : "calls");
+  text += fmt::format("predicted shares of a step of {} sequential {} on each replica:\n", placement.microbatches,
+                      placement.microbatches == 1 ? "call" : "calls");
   text += printRows(rows);
   if (!fits)
-    text += fmt::format("a device has {}, so not all of it fits\n", describeBytes(cluster.device.memoryBytes));
+    text += fmt::format("does not fit: a device has {}\n", describeBytes(cluster.device.memoryBytes));
   if (placement.stages > 1)
-    text += "of stages the layers are taken to be even, and what they send to be the most that layers carry\n";
+    text += "assumed: stages have equal numbers of layers, and send the largest values that layers carry\n";
   return text;
 }
 

@@ -355,8 +355,8 @@ void print(const EntryTimes &times) {
                describeTime(kernel->seconds), kernel->calls, perSecond(kernel->flops, kernel->seconds),
                perSecond(kernel->bytes, kernel->seconds), name, fmt::join(kernel->layers, " "));
   fmt::print("  {:5.1f} % {:>10} between kernels\n", (1 - inKernels / whole) * 100, describeTime(whole - inKernels));
-  fmt::print("  medians; of each of {} kernels {:.3g} ns are subtracted, which tracing adds (a traced call: {})\n",
-             calls, times.costOfANote * 1e9, describeTime(times.tracedSeconds));
+  fmt::print("  medians, without the overhead of tracing: {} kernels, {:.3g} ns each (a traced call: {})\n", calls,
+             times.costOfANote * 1e9, describeTime(times.tracedSeconds));
 }
 
 llvm::json::Object toJson(const EntryTimes &times) {

@@ -99,7 +99,7 @@ static void printTimes(const CompileReport &report) {
     fmt::print("{:8.3f} s  {}\n", time.seconds, time.stage);
     all += time.seconds;
   }
-  fmt::print("{:8.3f} s  in all\n", all);
+  fmt::print("{:8.3f} s  total\n", all);
 }
 
 static std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
@@ -109,7 +109,8 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
              report.model.parameters, mib(report.archiveBytes), mib(report.textBytes));
   for (size_t i = 0; i < report.model.entries.size(); ++i) {
     ArenaBytes arena = arenaBytes(report.variants, i);
-    fmt::print("  {}: arena {} + {} a worker\n", report.model.entries[i].name, mib(arena.fixed), mib(arena.perWorker));
+    fmt::print("  {}: arena {} + {} per worker\n", report.model.entries[i].name, mib(arena.fixed),
+               mib(arena.perWorker));
   }
   for (const std::string &remark : report.remarks)
     fmt::print("  {}\n", remark);
@@ -173,7 +174,7 @@ static void printWeights(const CompileReport &report) {
                weight.copies > 1 ? fmt::format(" x {}", weight.copies) : "", name_of(place.element), bytes,
                weight.copies > 1 ? " each" : "");
   }
-  fmt::print("  {} bytes in all, {} packed\n", total, variant.packedBytes);
+  fmt::print("  {} bytes in total, {} packed\n", total, variant.packedBytes);
 }
 
 static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
@@ -215,7 +216,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   if (show.cost)
     for (const Variant &variant : report->variants)
       for (const KernelSummary &kernel : variant.kernels)
-        fmt::print("{}\n{}", kernel.symbol, kernel.cost.empty() ? "  no model of its cost\n" : kernel.cost);
+        fmt::print("{}\n{}", kernel.symbol, kernel.cost.empty() ? "  no cost model\n" : kernel.cost);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
   warnOfUntuned(*report, options.tuning);

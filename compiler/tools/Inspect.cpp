@@ -149,7 +149,7 @@ llvm::Expected<Inspection> readLibrary(const std::string &path, std::string targ
   const std::string manifest = manifestOf(path);
   auto file = llvm::MemoryBuffer::getFile(manifest);
   if (!file)
-    return llvm::createStringError(fmt::format("cannot read \"{}\", which compiling writes beside the archive: {}",
+    return llvm::createStringError(fmt::format("cannot read \"{}\", which \"compile\" writes next to the archive: {}",
                                                manifest, file.getError().message()));
   if (target.empty()) {
     llvm::Expected<std::vector<std::string>> targets = readTargets((*file)->getBuffer(), manifest);

@@ -209,7 +209,7 @@ int TuneCommand::runVerify(const Graph &graph) {
   if (!verification)
     return fail(verification.takeError());
   if (!buffer || (*buffer)->getBuffer() != database->text())
-    verification->problems.push_back("the lines are not sorted, or some are there twice");
+    verification->problems.push_back("lines are not sorted, or duplicated");
   for (const std::string &problem : verification->problems)
     fmt::print(stderr, "{}: {}: {}\n", fixes ? "fixed" : "error", verifiedFile, problem);
   for (const std::string &warning : verification->warnings)
@@ -222,7 +222,7 @@ int TuneCommand::runVerify(const Graph &graph) {
     return 0;
   }
   if (!verification->problems.empty()) {
-    fmt::print(stderr, "--fix writes the file without what is wrong with it\n");
+    fmt::print(stderr, "--fix writes the file without these errors\n");
     return 1;
   }
   if (measures)
@@ -299,8 +299,8 @@ int TuneCommand::runRekey(const Graph &graph) {
   if (renamed > 0)
     if (llvm::Error error = keys->database.save(rekeyedFile))
       return fail(std::move(error));
-  fmt::print("{}: {} measurements renamed, {} as they were, {} left that are of no kernel of this model\n", rekeyedFile,
-             renamed, keys->current, keys->unknown);
+  fmt::print("{}: {} measurements renamed, {} unchanged, {} without a kernel in this model\n", rekeyedFile, renamed,
+             keys->current, keys->unknown);
   return 0;
 }
 

@@ -318,8 +318,8 @@ int runNew(kiln::newproject::Options options, bool isBuilt) {
   }
   const std::string out = options.out.string(), build = (options.out / "build").string();
   const std::vector<std::string> configure{"cmake", "-S", out, "-B", build}, compile{"cmake", "--build", build};
-  fmt::print("{} has the spec, a program and what they need; build it and let it answer:\n{}{} && {} && {}/{} {}\n",
-             out, fmt::join(configure, " "), tools.prefix.empty() ? " -DCMAKE_PREFIX_PATH=PREFIX" : "",
+  fmt::print("{} contains the spec, a program and support files; build and run it:\n{}{} && {} && {}/{} {}\n", out,
+             fmt::join(configure, " "), tools.prefix.empty() ? " -DCMAKE_PREFIX_PATH=PREFIX" : "",
              fmt::join(compile, " "), build, options.name, folder);
   std::fflush(stdout);
   if (!isBuilt)

@@ -313,9 +313,8 @@ struct ShardRows : impl::ShardRowsBase<ShardRows> {
       return signalPassFailure();
     }
     for (func::FuncOp function : whole)
-      function.emitRemark() << "entry " << function.getName()
-                            << " has all rows between its layers on each rank: " << ranks
-                            << " ranks divide no fixed extent of them";
+      function.emitRemark() << "entry " << function.getName() << " is not sequence parallel: " << ranks
+                            << " ranks divide no fixed dimension of its rows";
   }
 };
 

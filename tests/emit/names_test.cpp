@@ -23,8 +23,8 @@ TEST(Names, OfFunctionsThatTheCompilerWritesAreTaken) {
                                                 "\": its name is taken; expected another, since net_" + name +
                                                 " is a function of every library");
   EXPECT_EQ(wrongWith({"forward", "forward_arena_bytes"}),
-            "entry \"forward_arena_bytes\": its name is taken; expected another, since net_forward_arena_bytes says "
-            "how many bytes the arena of entry \"forward\" has");
+            "entry \"forward_arena_bytes\": its name is taken; expected another, since net_forward_arena_bytes "
+            "returns the arena size of entry \"forward\"");
   EXPECT_EQ(wrongWith({"forward", "other_arena_bytes"}), "");
 }
 

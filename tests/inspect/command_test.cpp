@@ -54,8 +54,9 @@ struct Refused {
 
 TEST(InspectCommand, SaysWhatIsWrong) {
   const Refused cases[] = {
-      {"/nonexistent/libx.a", "error: cannot read \"/nonexistent/x.manifest.json\", which compiling writes beside the "
-                              "archive: "},
+      {"/nonexistent/libx.a",
+       "error: cannot read \"/nonexistent/x.manifest.json\", which \"compile\" writes next to the "
+       "archive: "},
       {archive + " --target cuda" + rates, "has no target \"cuda\"; it has: x86-64-v2"},
       {archive + " --times /nonexistent.json", "error: cannot read \"/nonexistent.json\": "},
       {archive + " --flops 1e11", "--flops requires --bandwidth"},

@@ -129,9 +129,9 @@ TEST(Inspection, TakesExtentsOfTimes) {
   EXPECT_EQ(*extents, (std::map<std::string, int64_t>{{"rows", 3}}));
   Inspection tiny = read();
   ASSERT_FALSE(takeTimes(tiny, times, "t.json"));
-  EXPECT_NE(
-      printWords(tiny).find("  a call at its largest: 3.01 kFLOP, 400 B read and written, 500 ms measured at rows=3\n"),
-      std::string::npos)
+  EXPECT_NE(printWords(tiny).find(
+                "  a call at the largest extents: 3.01 kFLOP, 400 B read and written, 500 ms measured at rows=3\n"),
+            std::string::npos)
       << printWords(tiny);
   tiny.entries[0].listedAt = "rows=3"; // as for a spec, whose steps are listed at these dimensions
   EXPECT_NE(printWords(tiny).find("  a call at rows=3: 3.01 kFLOP, 400 B read and written, 500 ms measured\n"),
@@ -155,7 +155,7 @@ TEST(Inspection, SaysItInWords) {
        {"tiny: 12 parameters, 192 B of packed weights; for x86-64-v3\n",
         "predictions for x86-64-v3: 1 kFLOP/s, 100 B/s copied, given\n", "forward(x f32[rows, 4]) -> y f32[rows, 4]\n",
         "  rows: 1 to 8\n", "memory plan 256 B, lower bound 256 B, buffers 1; states 64 B\n",
-        "  a call at its largest: 3.01 kFLOP, 400 B read and written, 4 s predicted\n", "75.0 %  3 s  linear_0",
+        "  a call at the largest extents: 3.01 kFLOP, 400 B read and written, 4 s predicted\n", "75.0 %  3 s  linear_0",
         "100.0 %  24 B  h.{}.w f32[4, 1] x 3 as f16\n", "2, 1000 B of code, symbols tiny_x86_64_v3_NAME\n",
         "    schedules: 1 of 2 measured\n", "m=4; exact, 1.25 times as fast as the default\n"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;

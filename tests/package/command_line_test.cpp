@@ -106,7 +106,7 @@ const CommandCase commandCases[] = {
     {"pack with renames that are not there", pairProgram + " pack w.safetensors --renames no-such-names",
      "error: cannot read the renames \"no-such-names\""},
     {"pack with a rename of nothing", pairProgram + " pack w.safetensors --rename =b",
-     "--rename: wrong form; expected FROM=TO, or FROM= for what is left out, got \"=b\""},
+     "--rename: wrong form; expected FROM=TO, or FROM= for an ignored tensor, got \"=b\""},
     {"check without a checkpoint", pairProgram + " check", "checkpoint is required"},
     {"check of weights that are not there", pairProgram + " check /nonexistent/w.safetensors",
      "error: cannot open weight file \"/nonexistent/w.safetensors\": No such file or directory"},
@@ -200,7 +200,7 @@ TEST(Compile, ShowsItsTimes) {
   Folder folder;
   Result result = run(pairProgram + " compile --time --target x86-64-v2 -o " + folder.path.string());
   EXPECT_EQ(result.status, 0);
-  for (const char *stage : {"forming of kernels", "kernels\n", "host code", "archive", "in all"})
+  for (const char *stage : {"forming of kernels", "kernels\n", "host code", "archive", "total"})
     EXPECT_NE(result.text.find(stage), std::string::npos) << stage << " is not in\n" << result.text;
 }
 

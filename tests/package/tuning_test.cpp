@@ -311,7 +311,7 @@ TEST_F(Tuning, VerifyFindsWhatIsWrong) {
   for (const std::string &words :
        {"error: " + bad + ": contraction " + kernel(0).members.at("structure"),
         std::string("schedule parameter \"m\": unknown value; expected one of "),
-        "error: " + bad + ": the lines are not sorted, or some are there twice\n",
+        "error: " + bad + ": lines are not sorted, or duplicated\n",
         "warning: " + bad +
             ": the model has no kernel contraction 00000000deadbeef 6x10 1..20 for x86-64-v2 (1 line)\n"})
     EXPECT_NE(result.text.find(words), std::string::npos) << words << "\n is not in\n" << result.text;
@@ -332,8 +332,8 @@ TEST_F(Tuning, RekeyLeavesTodaysKeysAndStrangers) {
   const std::string file = write(known + stranger), before = readFile(file);
   Result result = run(pairProgram + " tune rekey --tuning " + file);
   EXPECT_EQ(result.status, 0) << result.text;
-  EXPECT_EQ(result.text, file + ": 0 measurements renamed, " + count +
-                             " as they were, 1 left that are of no kernel of this model\n");
+  EXPECT_EQ(result.text,
+            file + ": 0 measurements renamed, " + count + " unchanged, 1 without a kernel in this model\n");
   EXPECT_EQ(readFile(file), before);
   result = run(pairProgram + " tune rekey --tuning /nonexistent/x.tuning");
   EXPECT_EQ(result.status, 1);

@@ -146,7 +146,7 @@ TEST(ScaleCommand, SaysTheSameOfASpecAndOfItsArchive) {
   EXPECT_EQ(spec.status, 0);
   EXPECT_EQ(spec.text, there.text);
   for (const char *words : {"pair on 32 A100: ranks x stages x replicas are 1 x 2 x 16, f32\n", "  encode ", "  cycle ",
-                            "of stages the layers are taken to be even"})
+                            "assumed: stages have equal numbers of layers"})
     EXPECT_NE(spec.text.find(words), std::string::npos) << words << " is not in\n" << spec.text;
   const std::string alone = PAIR_GENERATOR " scale --target x86-64-v2 --machine " KILN_MACHINES "/selene_a100.json";
   EXPECT_EQ(run(alone).text, run(alone + " --extent rows=20").text) << "its bound";

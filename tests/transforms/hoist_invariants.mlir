@@ -4,8 +4,8 @@
 #a = affine_map<()[s0] -> (s0, 8)>
 module attributes {kiln.symbols = [#kiln.symbol<"a", 2, 4>]} {
 
-// What is made of the input alone goes before both loops, what the outer loop has changed to where that has it. What each
-// layer has of its own stays, and so does what is yielded.
+// Values of the input only are computed before both loops, values of the outer loop's state before the inner loop.
+// Values that depend on a layer's weights are not moved, and neither are yielded values.
 // CHECK-LABEL: func.func @forward
 // CHECK-NEXT: %[[OF_INPUT:.*]] = kiln.call @matmul{{[_0-9]*}}(%arg1)
 // CHECK-NEXT: kiln.repeat 3 (%[[X:.*]] = %arg1

@@ -232,8 +232,8 @@ func.func @normed(%x: tensor<5x8xf32>, %g: tensor<4xf32>, %h: tensor<4xf32>) -> 
 
 // -----
 
-// What is turned by other angles is turned apart; all read the joined result. Of what both do a part only, nothing is done
-// at once.
+// Heads that are rotated by different angles are rotated separately; both read the merged result. If the operations
+// on both are only partly equal, none is merged.
 // CHECK-LABEL: @other_angles
 // CHECK: kiln.linear
 // CHECK-NOT: kiln.linear

@@ -55,7 +55,7 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
   // Each rank has all rows if their number is dynamic.
   // CHECK-LABEL: @any_rows
   // CHECK: kiln.all_reduce
-  // expected-remark @below {{entry any_rows has all rows between its layers on each rank: 2 ranks divide no fixed extent of them}}
+  // expected-remark @below {{entry any_rows is not sequence parallel: 2 ranks divide no fixed dimension of its rows}}
   func.func @any_rows(%s0: index {kiln.symbol = "rows"}, %x: tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) -> tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>> {
     %w = kiln.parameter {sources = ["rows"]} : tensor<8x8xf32>
     %y = kiln.linear %x, %w weight_order = out_in : (tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>, tensor<8x8xf32>) -> tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>
