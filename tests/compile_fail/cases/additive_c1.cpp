@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A query that is a vector.
+// The query is a vector.
 // expect: attention: additive attention: rank too small; expected 2 or more for queries and keys, got f32[8] and f32[tokens 1..64, 4] [additive_c1] (additive_c1.cpp:10)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of another width.
+// The appended rows have another width than the state.
 // expect: forward: append: wrong element type or shape of the rows; expected f32[tokens 1..64, 4], got f32[tokens 1..64, 8] [append_c1] (append_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A context that may be shorter than what is appended.
+// The context may be shorter than the appended rows.
 // expect: forward: append: result has fewer rows than are appended; expected tokens 1..64, got source 1..128 [append_c2] (append_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A context that may be longer than the state.
+// The context may be longer than the state.
 // expect: forward: state: rows of its value do not fit; expected 32, got tokens 1..64 [append_c3] (append_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

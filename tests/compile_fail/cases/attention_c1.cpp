@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A width that the heads do not divide.
+// The number of heads does not divide the query width.
 // expect: self_attn: attention: query width is not divisible by the heads; expected a multiple of 3, got 8 [attention_c1] (attention_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

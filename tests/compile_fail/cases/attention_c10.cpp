@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal with fewer keys than queries.
+// Causal attention has fewer keys than queries.
 // expect: forward: causal attention: fewer keys than queries; expected tokens 1..64, got source 1..128 [attention_c10] (attention_c10.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A negative scale.
+// The scale is negative.
 // expect: forward: attention: scale is not positive; expected one above 0, got -0.500000 [attention_c11] (attention_c11.cpp:8)
 #include "case.h"
 using namespace kiln;

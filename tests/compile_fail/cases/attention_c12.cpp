@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers.
+// The queries, keys and values are integers.
 // expect: forward: attention: wrong element types; expected one floating-point type for queries, keys and values, got i32[tokens 1..64, 8] and i32[tokens 1..64, 8] and i32[tokens 1..64, 8] [attention_c12] (attention_c12.cpp:8)
 #include "case.h"
 using namespace kiln;

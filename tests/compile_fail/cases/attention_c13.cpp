@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two masks.
+// Attention has two masks.
 // expect: kiln: attention: several masks; expected at most one [attention_c13]
 #include "case.h"
 using namespace kiln;

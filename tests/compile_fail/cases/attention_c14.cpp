@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two tensors of lengths.
+// Attention has two tensors of lengths.
 // expect: kiln: attention: several tensors of lengths; expected at most one [attention_c14]
 #include "case.h"
 using namespace kiln;

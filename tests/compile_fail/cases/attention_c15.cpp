@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No head.
+// Attention has no heads.
 // expect: kiln: attention: no heads; expected at least one [attention_c15]
 #include "case.h"
 using namespace kiln;

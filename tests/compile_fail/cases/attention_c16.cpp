@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heads of keys that do not divide the heads.
+// The number of key heads does not divide the number of query heads.
 // expect: forward: attention: number of heads is not divisible by that of keys and values; expected a multiple of 3, got 4 [attention_c16] (attention_c16.cpp:8)
 #include "case.h"
 using namespace kiln;

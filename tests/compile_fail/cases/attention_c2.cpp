@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys of another width.
+// The keys have another width than the queries.
 // expect: forward: attention: wrong width of the keys; expected 8, got 4 [attention_c2] (attention_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that the heads do not divide.
+// The number of heads does not divide the value width.
 // expect: forward: attention: value width is not divisible by the heads; expected a multiple of 2, got 7 [attention_c3] (attention_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

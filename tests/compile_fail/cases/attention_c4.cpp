@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More values than keys.
+// There are more values than keys.
 // expect: forward: attention: wrong number of values; expected tokens 1..64, got source 1..128 [attention_c4] (attention_c4.cpp:8)
 #include "case.h"
 using namespace kiln;

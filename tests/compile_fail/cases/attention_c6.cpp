@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vector.
+// An operand is a vector.
 // expect: forward: attention: rank too small; expected 2 or more for queries, keys and values, got f32[8] and f32[8] and f32[8] [attention_c6] (attention_c6.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A mask of the wrong extents.
+// The mask has wrong dimensions.
 // expect: forward: attention: mask does not broadcast to [..., queries, keys]; expected [tokens 1..64, tokens 1..64], got [tokens 1..64, 5] [attention_c7] (attention_c7.cpp:8)
 #include "case.h"
 using namespace kiln;

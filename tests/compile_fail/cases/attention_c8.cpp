@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A boolean mask.
+// The mask is boolean.
 // expect: forward: attention: wrong element type of the mask; expected f32, got boolean [attention_c8] (attention_c8.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One length for every token.
+// There is a length for each token instead of each batch element.
 // expect: forward: attention: wrong type or shape of the lengths; expected i32[batch 1..8], got i32[tokens 1..64] [attention_c9] (attention_c9.cpp:8)
 #include "case.h"
 using namespace kiln;

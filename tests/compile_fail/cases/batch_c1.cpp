@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many sequences a call takes, at most, is out of bounds.
+// The maximum number of sequences of a call is out of range.
 // expect: batched entry: number of sequences out of range; expected 1 to 256, got 257 [batch_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two entries of one model take different numbers of sequences.
+// Two entries of one model have different maximum numbers of sequences.
 // expect: batched entries: different numbers of sequences; expected 32, got 8 [batch_c2]
 #include "case.h"
 using namespace kiln;

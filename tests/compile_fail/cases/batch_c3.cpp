@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of such a result could not be concatenated with those of another sequence.
+// The rows of this result cannot be concatenated with those of other sequences.
 // expect: batched entry: wrong first dimension of an input or result; expected a static or a named one, got 2*tokens 2..128 [batch_c3]
 #include "case.h"
 using namespace kiln;

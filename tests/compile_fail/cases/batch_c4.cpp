@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences have rows of two kinds.
+// Inputs and results have different first dimensions.
 // expect: batched entries: different first dimensions of inputs and results; expected source, got tokens 1..64 [batch_c4]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An extent has the name of the one that counts the rows of all sequences.
+// A dimension has the reserved name of the number of rows of all sequences.
 // expect: batched entry: reserved name of a dimension; expected another than rows and sequences, got rows [batch_c5]
 #include "case.h"
 using namespace kiln;

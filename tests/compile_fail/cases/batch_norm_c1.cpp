@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eight channels for four.
+// The layer has eight channels, the image four.
 // expect: norm: batch_norm: wrong input width; expected 4, got 8 [batch_norm_c1] (batch_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents that do not broadcast.
+// The shapes do not broadcast.
 // expect: h.attn: elementwise operation: shapes do not broadcast; expected dimensions that are equal or 1, got f32[tokens 1..64, 512] and f32[tokens 1..64, 768] [broadcast_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two element types.
+// The operands have different element types.
 // expect: forward: elementwise operation: different element types; expected one, got f32[tokens 1..64] and i32[tokens 1..64] [broadcast_c2]
 #include "case.h"
 using namespace kiln;

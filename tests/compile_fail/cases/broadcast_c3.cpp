@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of what is true.
+// Booleans are added.
 // expect: forward: arithmetic or comparison: boolean operand; expected numbers, got boolean[tokens 1..64] and boolean[tokens 1..64] [broadcast_c3]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of C in an expression.
+// An operand is an array of C++.
 // expect: elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values, got f32[tokens 1..64, 8] and an array of numbers [broadcast_c4]
 #include "case.h"
 using namespace kiln;

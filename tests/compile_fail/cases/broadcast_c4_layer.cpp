@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that is not called.
+// An operand is a layer, not its result.
 // expect: elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values, got f32[tokens 1..64, 8] and a layer [broadcast_c4]
 #include "case.h"
 using namespace kiln;

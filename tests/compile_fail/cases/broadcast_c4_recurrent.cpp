@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a recurrent layer gives.
+// An operand is the outputs and states of a recurrent layer.
 // expect: elementwise operation: an operand is no tensor; expected tensors and numbers, kiln::constant of an array, or one of several values, got f32[tokens 1..64, 8] and the outputs and the last state of a recurrent layer [broadcast_c4]
 #include "case.h"
 using namespace kiln;

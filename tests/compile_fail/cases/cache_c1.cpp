@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No cache has groups.
+// The element type of the cache is int4.
 // expect: kiln: cache: unsupported element type; expected f32, f16, bf16 or int8 [cache_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three heads in a width of eight.
+// The number of heads does not divide the width.
 // expect: kiln: cache of int8: width is not divisible by the heads; expected heads that divide it [cache_c2]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// To a boolean.
+// A tensor is cast to boolean.
 // expect: forward: cast: unsupported result type; expected f32, f16, bf16, i32 or i8, got boolean [cast_c1] (cast_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounds the other way round.
+// The lower bound exceeds the upper bound.
 // expect: forward: clamp: lower bound above the upper one; expected 1.000000, got 2.000000 [clamp_c1] (clamp_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

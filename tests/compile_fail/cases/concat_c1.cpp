@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ranks.
+// The operands have different ranks.
 // expect: forward: concat: different element types or ranks; expected one of each, got f32[tokens 1..64, 8] and f32[tokens 1..64] [concat_c1]
 #include "case.h"
 using namespace kiln;

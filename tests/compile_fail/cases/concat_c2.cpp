@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Other extents that differ.
+// The operands differ in other dimensions than the axis.
 // expect: forward: concat: different dimensions on other axes; expected equal ones, got f32[tokens 1..64, 8] and f32[source 1..128, 8] [concat_c2]
 #include "case.h"
 using namespace kiln;

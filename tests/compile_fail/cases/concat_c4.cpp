@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two run-time extents that have no sum.
+// The sum of two dynamic dimensions is no supported extent.
 // expect: forward: concat: dimensions of the axis have no sum; expected offset + factor * s0 * s1, got f32[2, 8] and f32[tokens 1..64, 8] and f32[source 1..128, 8] [concat_c4]
 #include "case.h"
 using namespace kiln;

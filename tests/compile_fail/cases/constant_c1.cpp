@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Too few values.
+// There are too few values.
 // expect: forward: constant: wrong number of values; expected 8, got 3 [constant_c1] (constant_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

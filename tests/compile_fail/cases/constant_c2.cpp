@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Half a row of whole numbers.
+// The values are half a row of integers.
 // expect: forward: constant: value does not fit the element type; expected i32, got 0.500000 [constant_c2] (constant_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An image without channels.
+// The image has no channels.
 // expect: forward: conv2d: wrong rank of the image; expected [..., height, width, channels] of rank 3 or more, got f32[8, 8] [conv2d_c1] (conv2d_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight of rank 2.
+// The weight has rank 2.
 // expect: forward: conv2d: invalid weight; expected [outputs, channels / groups, kernel height, kernel width] of static dimensions, got f32[4, 3] [conv2d_c2] (conv2d_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Channels first.
+// The image has its channels first.
 // expect: forward: conv2d: wrong number of channels; expected 3, got 8 [conv2d_c3] (conv2d_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two groups of five outputs.
+// The number of groups does not divide the number of outputs.
 // expect: forward: conv2d: outputs are not divisible by the groups; expected a multiple of 2, got 5 [conv2d_c4] (conv2d_c4.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bias of the channels.
+// The bias has the size of the input channels.
 // expect: forward: conv2d: wrong bias shape; expected [4], got [3] [conv2d_c5] (conv2d_c5.cpp:9)
 #include "case.h"
 using namespace kiln;

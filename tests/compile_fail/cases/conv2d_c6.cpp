@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Types that differ.
+// The element types differ.
 // expect: forward: conv2d: wrong element types; expected one floating-point type, got f32[8, 8, 3] and f16[4, 3, 3, 3] [conv2d_c6] (conv2d_c6.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weight of a convolution.
+// The weight has the layout of a convolution.
 // expect: forward: conv_transpose2d: invalid image or weight; expected [..., height, width, channels] and [channels, outputs / groups, kernel height, kernel width] of static dimensions, got f32[4, 4, 6] and f32[8, 6, 3, 3] [conv_transpose2d_c1] (conv_transpose2d_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An output padding of a whole stride.
+// The output padding equals the stride.
 // expect: forward: conv_transpose2d: padding too large; expected a padding below the dilated kernel and an output padding below the stride, got f32[4, 4, 6] and f32[6, 8, 3, 3] [conv_transpose2d_c2] (conv_transpose2d_c2.cpp:9)
 #include "case.h"
 using namespace kiln;

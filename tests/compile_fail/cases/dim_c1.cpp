@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name too long.
+// The name of a dimension is too long.
 // expect: kiln: dimension: name too short or too long; expected 1 to 23 characters [dim_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bounds the wrong way round.
+// The lower bound exceeds the upper bound.
 // expect: forward: dimension: bounds out of order; expected 1 <= min <= max, got rows 8..1 [dim_c2]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product of three run-time extents.
+// An extent is the product of three dynamic dimensions.
 // expect: forward: product of dimensions: unsupported form; expected offset + factor * s0 * s1, got batch and source [dim_c3] (dim_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of two run-time extents.
+// An extent is the sum of two dynamic dimensions.
 // expect: forward: sum of dimensions: unsupported form; expected offset + factor * s0 * s1, got tokens and source [dim_c4] (dim_c4.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One name with two bounds.
+// Two dimensions with one name have different bounds.
 // expect: forward: dimension: other bounds than before; expected tokens 1..64, got tokens 1..32 [dim_c5]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The least of an extent is no named one.
+// The lower bound of a dimension is an expression, not a named dimension.
 // expect: forward: dimension: invalid least value; expected a named dimension within its bounds, got context 2..128 [dim_c6]
 #include "case.h"
 using namespace kiln;

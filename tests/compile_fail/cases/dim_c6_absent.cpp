@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No tensor has the extent that is the least of another.
+// No tensor has the dimension that is the lower bound of another one.
 // expect: forward: dimension: invalid least value; expected a named dimension within its bounds, got context from tokens [dim_c6]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An extent beyond 32 bits.
+// A dimension exceeds 32 bits.
 // expect: forward: dimension: too large; expected at most 2147483647, got 4294967296 [dim_c7]
 #include "case.h"
 using namespace kiln;

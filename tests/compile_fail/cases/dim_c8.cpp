@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An extent that no C function can have as a parameter.
+// The name of a dimension is no C identifier.
 // expect: forward: dimension: invalid name; expected an identifier in C and C++, got my rows [dim_c8]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slice of a run-time extent that nothing states.
+// The size of a slice is a dynamic dimension of no input or state.
 // expect: forward: named dimension: in no input or state; expected one that has it, got rows [dim_c9] (dim_c9.cpp:9)
 #include "case.h"
 using namespace kiln;

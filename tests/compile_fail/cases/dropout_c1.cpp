@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A probability of 1.
+// The probability is 1.
 // expect: forward: dropout: probability out of range; expected one in [0, 1), got 1.000000 [dropout_c1] (dropout_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Indices of the wrong type.
+// The indices have the wrong type.
 // expect: table: embedding: wrong type of the indices; expected i32, got f32[tokens 1..64, 8] [embedding_c1] (embedding_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of rank 3.
+// The table has rank 3.
 // expect: forward: embedding: wrong rank of the table; expected 2, got f32[2, 3, 4] [embedding_c2] (embedding_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

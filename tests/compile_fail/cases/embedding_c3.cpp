@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fewer rows than positions.
+// The table has fewer rows than there are positions.
 // expect: wpe: embedding: too few rows for the positions; expected tokens 1..64, got 32 [embedding_c3] (embedding_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

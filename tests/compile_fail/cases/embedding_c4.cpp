@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of whole numbers.
+// The table has integers.
 // expect: forward: embedding: wrong element type of the table; expected a floating-point one, got i32[50, 8] [embedding_c4] (embedding_c4.cpp:8)
 #include "case.h"
 using namespace kiln;

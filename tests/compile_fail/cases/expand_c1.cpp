@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An extent that is not 1.
+// The expanded dimension is not 1.
 // expect: forward: expand: shape does not broadcast to the result's; expected [tokens 1..64, 8], got [4] [expand_c1] (expand_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

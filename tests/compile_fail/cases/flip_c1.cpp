@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run-time axis.
+// The axis is dynamic.
 // expect: forward: flip: axis out of range or dynamic; expected one of a static dimension, got f32[tokens 1..64] [flip_c1] (flip_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An extent beyond its bound.
+// The value of a dimension exceeds its bound.
 // expect: flops_value_missing_or_out_of_bounds_flops_c1
 #include "case.h"
 using namespace kiln;

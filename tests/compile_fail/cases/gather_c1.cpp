@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Indices of the wrong type.
+// The indices have the wrong type.
 // expect: forward: gather: wrong type of the indices; expected i32, got f32[3] [gather_c1] (gather_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

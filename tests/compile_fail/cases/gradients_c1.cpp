@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of losses instead of one.
+// The loss is a vector.
 // expect: gradients: first result is no loss; expected f32 without axes, got f32[tokens 1..64] [gradients_c1] (gradients_c1.cpp:10)
 #include "case.h"
 using namespace kiln;

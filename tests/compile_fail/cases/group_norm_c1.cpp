@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Groups that do not cut the channels.
+// The number of groups does not divide the channels.
 // expect: forward: group_norm: wrong rank of the image, or channels that the groups do not divide; expected 4 groups of channels, got f32[4, 4, 6] [group_norm_c1] (group_norm_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

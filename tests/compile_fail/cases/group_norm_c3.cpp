@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight of another width.
+// The weight has another width.
 // expect: forward: group_norm: wrong shape of the weight or the bias; expected [6], got f32[3] and f32[3] [group_norm_c3] (group_norm_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

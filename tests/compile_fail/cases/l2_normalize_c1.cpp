@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No epsilon.
+// The epsilon is 0.
 // expect: forward: l2_normalize: epsilon is not positive; expected one above 0, got 0.000000 [l2_normalize_c1] (l2_normalize_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

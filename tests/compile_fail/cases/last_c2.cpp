@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More than there may be.
+// The axis may have fewer elements.
 // expect: forward: last: more elements than the operand has; expected tokens 1..64, got 2 [last_c2] (last_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

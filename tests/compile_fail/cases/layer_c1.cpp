@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two layers of one name.
+// Two layers have one name.
 // expect: forward: layer: name is used twice; expected different names in one owner, got fc [layer_c1] (layer_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

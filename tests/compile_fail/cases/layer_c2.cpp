@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer without a name.
+// A layer has no name.
 // expect: forward: layer: missing name; expected a non-empty one, got an empty one [layer_c2]
 #include "case.h"
 using namespace kiln;

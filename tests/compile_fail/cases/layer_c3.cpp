@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer called without a tensor.
+// A layer is called without a tensor.
 // expect: kiln: layer: no tensor among its arguments; expected at least one [layer_c3]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name that ends a string of the generated header.
+// A name has a character that would end a string of the generated header.
 // expect: forward: layer, parameter or state: invalid character in the name; expected printable ASCII without quotes, backslashes and braces, got others [layer_c4]
 #include "case.h"
 using namespace kiln;

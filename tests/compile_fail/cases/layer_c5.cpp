@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer whose weights are whole numbers.
+// The weights of a layer are integers.
 // expect: kiln: layer: wrong element type of the weights; expected a floating-point one [layer_c5]
 #include "case.h"
 using namespace kiln;

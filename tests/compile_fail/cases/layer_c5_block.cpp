@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block hands the type of its weights on to its layers.
+// The element type of a block is that of its layers' weights.
 // expect: kiln: layer: wrong element type of the weights; expected a floating-point one [layer_c5]
 #include "case.h"
 using namespace kiln;

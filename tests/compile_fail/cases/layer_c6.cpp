@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that is given more than it takes.
+// A layer is called with more arguments than its forward has.
 // expect: layer: its forward cannot be called with these arguments; expected a public const one that takes them, got f32[tokens 1..64, 8] and a number [layer_c6]
 #include "case.h"
 using namespace kiln;

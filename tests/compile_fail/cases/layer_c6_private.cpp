@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forward that only the layer itself can call.
+// The forward of a layer is private.
 // expect: layer: its forward cannot be called with these arguments; expected a public const one that takes them, got f32[tokens 1..64, 8] [layer_c6]
 #include "case.h"
 using namespace kiln;

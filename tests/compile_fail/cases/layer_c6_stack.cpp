@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stack whose layer takes two tensors.
+// The forward of a stack's layer has two tensors.
 // expect: layer: its forward cannot be called with these arguments; expected a public const one that takes them, got f32[tokens 1..64, 8] [layer_c6]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer without the constructor of its base.
+// A layer does not inherit the constructor of its base.
 // expect: kiln: layer: it has no constructor that takes its name; expected `using Layer::Layer;` in it, in a template `using kiln::Layer<Self>::Layer;` [layer_c7]
 #include "case.h"
 using namespace kiln;

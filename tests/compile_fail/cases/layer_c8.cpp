@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments in the opposite order.
+// The arguments have the opposite order.
 // expect: layer: it cannot be called with these arguments; expected tensors, then options, got options of attention and f32[tokens 1..64, 8] [layer_c8]
 #include "case.h"
 using namespace kiln;

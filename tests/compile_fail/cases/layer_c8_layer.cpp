@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer in place of its result.
+// An argument is a layer, not its result.
 // expect: layer: it cannot be called with these arguments; expected tensors, then options, got a layer [layer_c8]
 #include "case.h"
 using namespace kiln;

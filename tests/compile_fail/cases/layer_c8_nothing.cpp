@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing.
+// A layer is called without arguments.
 // expect: layer: it cannot be called with these arguments; expected tensors, then options, got nothing [layer_c8]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All that a recurrent layer gives, in place of its outputs.
+// An argument is all results of a recurrent layer.
 // expect: layer: it cannot be called with these arguments; expected tensors, then options, got the outputs and the last state of a recurrent layer [layer_c8]
 #include "case.h"
 using namespace kiln;

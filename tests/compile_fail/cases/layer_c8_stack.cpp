@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stack of a pair.
+// The argument of a stack is a pair.
 // expect: layer: it cannot be called with these arguments; expected tensors, then options, got 2 values [layer_c8]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another width.
+// The input has another width.
 // expect: ln_f: layer_norm: wrong input width; expected 768, got 512 [layer_norm_c1] (layer_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fewer channels than are merged.
+// The input has fewer channels than the merged patches.
 // expect: part.norm: layer_norm: wrong input width; expected 32, got 28 [layer_norm_c1] (layer_norm_c1_patch_merging.cpp:10)
 #include "case.h"
 #include "kiln/windows.h"

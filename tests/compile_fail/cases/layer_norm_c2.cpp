@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bias of another width.
+// The bias has another width.
 // expect: forward: layer_norm: wrong bias shape; expected [8], got [4] [layer_norm_c2] (layer_norm_c2.cpp:9)
 #include "case.h"
 using namespace kiln;

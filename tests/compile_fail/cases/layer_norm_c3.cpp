@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No epsilon.
+// The epsilon is 0.
 // expect: norm: layer_norm: epsilon is not positive; expected one above 0, got 0.000000 [layer_norm_c3] (layer_norm_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

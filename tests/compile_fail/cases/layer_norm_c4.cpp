@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// F16 activations with f32 weights.
+// The activations are f16, the weights f32.
 // expect: norm: layer_norm: wrong element types; expected one floating-point type, got f16[tokens 1..64, 8] and f32[8] and f32[8] [layer_norm_c4] (layer_norm_c4.cpp:9)
 #include "case.h"
 using namespace kiln;

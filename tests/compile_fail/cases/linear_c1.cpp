@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer gets another width than its own.
+// The input has another width than the layer.
 // expect: h.{}.mlp.c_fc: linear: wrong input width; expected 768, got 512 [linear_c1] (linear_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

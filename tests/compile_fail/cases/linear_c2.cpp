@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A scalar.
+// The input is a scalar.
 // expect: forward: linear: input without dimensions; expected rank 1 or more, got f32[] [linear_c2] (linear_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight of rank 1.
+// The weight has rank 1.
 // expect: forward: linear: wrong rank of the weight; expected 2, got f32[8] [linear_c3] (linear_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bias of the input's width.
+// The bias has the input's width.
 // expect: forward: linear: wrong bias shape; expected [4], got [8] [linear_c4] (linear_c4.cpp:9)
 #include "case.h"
 using namespace kiln;

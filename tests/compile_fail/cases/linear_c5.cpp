@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers.
+// The input has integers.
 // expect: fc: linear: wrong element types; expected one floating-point type, got i32[tokens 1..64, 8] and f32[8] [linear_c5] (linear_c5.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer of half precision after one of f32: nothing is rounded that no cast says.
+// An f16 layer follows an f32 layer: values are rounded only by casts.
 // expect: fc: linear: wrong element types; expected one floating-point type, got f32[tokens 1..64, 8] and bf16[16] [linear_c5] (linear_c5_half.cpp:10)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An embedding of another width.
+// The embedding has another width.
 // expect: forward: logits: wrong input width; expected 4, got 8 [logits_c1] (logits_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

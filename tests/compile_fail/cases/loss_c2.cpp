@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All of the target is spread.
+// The label smoothing is 1.
 // expect: cross_entropy: label smoothing out of range; expected one in [0, 1), got 1.000000 [loss_c2] (loss_c2.cpp:10)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another number of columns.
+// The operands have different numbers of columns.
 // expect: mse or binary_cross_entropy: wrong type or shape of an operand; expected two tensors of one floating-point type and one shape, got f32[8, 5] and f32[8, 4] [loss_c3] (loss_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inner extents that differ.
+// The inner dimensions differ.
 // expect: forward: matmul: wrong inner dimension; expected 6, got 8 [matmul_c1] (matmul_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vector.
+// An operand is a vector.
 // expect: forward: matmul: rank too small; expected 2 or more, got f32[tokens 1..64, 8] and f32[8] [matmul_c2] (matmul_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches that differ.
+// The batch dimensions differ.
 // expect: forward: matmul: leading dimensions do not broadcast; expected equal ones or 1, got f32[2, tokens 1..64, 8] and f32[3, 8, 4] [matmul_c3] (matmul_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

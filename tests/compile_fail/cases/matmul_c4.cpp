@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two element types.
+// The element types differ.
 // expect: forward: matmul: wrong element types; expected one floating-point type, got f32[tokens 1..64, 8] and f16[8, 4] [matmul_c4] (matmul_c4.cpp:8)
 #include "case.h"
 using namespace kiln;

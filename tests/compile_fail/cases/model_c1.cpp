@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More names than inputs.
+// There are more names than inputs.
 // expect: forward: entry: wrong number of input names; expected 1, got 2 [model_c1] (model_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

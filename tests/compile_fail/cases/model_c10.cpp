@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forward that is not const.
+// The forward of the model is not const.
 // expect: kiln: entry: no const member function; expected one of the model that is no template [model_c10]
 #include "case.h"
 using namespace kiln;

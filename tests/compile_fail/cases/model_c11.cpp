@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model of no base.
+// The model does not derive from kiln::Model.
 // expect: kiln: model: wrong base class; expected kiln::Model [model_c11]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model whose function has another name.
+// The model's function is not named forward.
 // expect: kiln: model: neither forward nor entries; expected one of them [model_c12]
 #include "case.h"
 using namespace kiln;

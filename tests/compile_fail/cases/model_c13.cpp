@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More results than an entry has names for.
+// The entry has more results than names are possible.
 // expect: kiln: entry: too many results; expected at most 16 [model_c13]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern of variables that no weight's name matches.
+// A pattern of variables matches no weight.
 // expect: variables: pattern matches no parameter; expected a parameter for each pattern, got head.*; nearest: fc.weight [model_c14]
 #include "case.h"
 using namespace kiln;

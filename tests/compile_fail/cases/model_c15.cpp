@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More patterns than a list of names holds.
+// There are more patterns than a list of names holds.
 // expect: variables: too many patterns; expected at most 16, got 17 [model_c15]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program writes numbers of f32.
+// A variable has a storage format of fewer bits than f32.
 // expect: variables: another storage of a weight; expected f32, got int8 of head.weight [model_c16]
 #include "case.h"
 using namespace kiln;

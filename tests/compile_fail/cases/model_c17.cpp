@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that counts its calls.
+// A layer counts its calls.
 // expect clang++-22: model: a member of it or of its layers is mutable; expected members that a call does not change [model_c17]
 // [model_c17] expect g++: is not usable in a constant expression
 #include "case.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A forward of any tensor, of which a model would not know the type.
+// The forward is a template, so the types of the inputs are unknown.
 // expect: kiln: model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two functions of the name.
+// The forward is overloaded.
 // expect: kiln: model: its forward cannot be taken; expected one public function that is no template, or entries [model_c18]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries that belong to an object.
+// The function entries is not static.
 // expect: kiln: model: its entries cannot be called; expected a public function `static constexpr auto entries()` [model_c19]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fewer names than outputs.
+// There are fewer names than outputs.
 // expect: forward: entry: wrong number of output names; expected 2, got 1 [model_c2] (model_c2.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name that C does not take.
+// A name is no C identifier.
 // expect: forward: entry: invalid name; expected identifiers in C and C++, got 2nd [model_c3] (model_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A word that C keeps for itself.
+// A name is a C keyword.
 // expect: forward: entry: invalid name; expected identifiers in C and C++, got int [model_c3] (model_c3_keyword.cpp:9)
 #include "case.h"
 using namespace kiln;

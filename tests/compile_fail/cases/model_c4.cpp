@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One name for input and output.
+// An input and an output have one name.
 // expect: forward: entry: name is used twice; expected different names for its inputs and outputs, got x [model_c4] (model_c4.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two entries of one name.
+// Two entries have one name.
 // expect: forward: entry: name is used twice; expected different names in one model, got run [model_c5] (model_c5.cpp:8)
 #include "case.h"
 using namespace kiln;

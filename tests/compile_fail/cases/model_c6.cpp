@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A parameter that is no tensor.
+// A parameter of an entry is no tensor.
 // expect: kiln: entry: parameter is no tensor; expected tensors [model_c6]
 #include "case.h"
 using namespace kiln;

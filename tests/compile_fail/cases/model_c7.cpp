@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry without input.
+// An entry has no inputs.
 // expect: kiln: entry: no inputs; expected at least one [model_c7]
 #include "case.h"
 using namespace kiln;

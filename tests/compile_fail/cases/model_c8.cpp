@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result that is no tensor.
+// A result is no tensor.
 // expect: kiln: entry: result is no tensor; expected tensors [model_c8]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An entry of 17 inputs.
+// An entry has 17 inputs.
 // expect: kiln: entry: too many inputs; expected at most 16 [model_c9]
 #include "case.h"
 using namespace kiln;

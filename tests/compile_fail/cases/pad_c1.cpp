@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fewer than none.
+// A number of padded elements is negative.
 // expect: forward: pad: axis out of range, or negative number; expected an axis within the rank and numbers of at least 0, got -1 and 0 of f32[tokens 1..64] [pad_c1] (pad_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One parameter asked for in two shapes.
+// One parameter is used with two shapes.
 // expect: forward: parameter: another element type or shape than before; expected [8], got [1] [parameter_c1] (parameter_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer whose first call was in a stack, called again outside it.
+// A layer is called in a stack first, then outside of it.
 // expect: stack.{}.fc: parameter of a stack's layer: used outside the stack; expected a use inside it, got weight [parameter_c2] (parameter_c2.cpp:14)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A parameter without a name.
+// A parameter has no name.
 // expect: forward: parameter or state: missing name; expected a non-empty one, got an empty one [parameter_c3] (parameter_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table that is stored in two ways.
+// A table has two storage formats.
 // expect: forward: parameter: another storage than before; expected int8, got f16 [parameter_c5] (parameter_c5.cpp:11)
 #include "case.h"
 using namespace kiln;

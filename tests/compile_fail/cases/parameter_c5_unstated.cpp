@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table whose storage one of its uses leaves to the build.
+// One use of a table has a storage format, another has none.
 // expect: forward: parameter: another storage than before; expected int8, got none [parameter_c5] (parameter_c5_unstated.cpp:11)
 #include "case.h"
 using namespace kiln;

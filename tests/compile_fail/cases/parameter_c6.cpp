@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row of numbers in fewer bits.
+// A vector has a storage format of fewer bits.
 // expect: forward: parameter stored in fewer bits: rank too small; expected 2 or more, got [8] [parameter_c6] (parameter_c6.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weight of a norm is a row.
+// The weight of a norm has a storage format of fewer bits.
 // expect: ln: parameter stored in fewer bits: rank too small; expected 2 or more, got [8] [parameter_c6] (parameter_c6_norm.cpp:10)
 #include "case.h"
 using namespace kiln;

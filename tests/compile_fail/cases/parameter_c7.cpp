@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A convolution in groups has no code that decodes its weight.
+// The weight of a convolution in groups has a storage format of fewer bits.
 // expect: conv: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got weight in conv2d [parameter_c7]
 #include "case.h"
 using namespace kiln;

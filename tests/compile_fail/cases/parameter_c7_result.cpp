@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight that is given back.
+// A quantised weight is a result.
 // expect: forward: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got w in result [parameter_c7]
 #include "case.h"
 using namespace kiln;

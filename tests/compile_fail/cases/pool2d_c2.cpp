@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole numbers.
+// The image has integers.
 // expect: forward: pool: wrong element type; expected a floating-point one, got i32[8, 8, 3] [pool2d_c2] (pool2d_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A window all of padding.
+// A window may contain only padding.
 // expect: forward: pool: padding above half of the kernel; expected at most half of 3 by 3, got 2 [pool2d_c3] (pool2d_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

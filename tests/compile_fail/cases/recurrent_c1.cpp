@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One step, not a sequence.
+// The input is one step, not a sequence.
 // expect: rnn: recurrent layer: wrong shape of the sequence; expected [steps, ..., width], got f32[8] [recurrent_c1] (recurrent_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The state of one pass for a layer of two.
+// A layer with two directions has the initial state of one.
 // expect: rnn: recurrent layer: wrong shape of the initial states; expected [layers * directions, ..., hidden width], got f32[1, batch 1..8, 4] [recurrent_c2] (recurrent_c2.cpp:9)
 #include "case.h"
 using namespace kiln;

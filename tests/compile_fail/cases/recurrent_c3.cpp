@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A length for each step.
+// There is a length for each step.
 // expect: rnn: recurrent layer: lengths are not i32, one a sequence; expected [batch 1..8], got i32[tokens 1..64, batch 1..8] [recurrent_c3] (recurrent_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No layer.
+// The number of layers is 0.
 // expect: kiln: recurrent layer: no layers; expected at least one [recurrent_c4]
 #include "case.h"
 using namespace kiln;

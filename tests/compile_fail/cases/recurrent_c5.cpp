@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of the two states of an LSTM.
+// An LSTM has one of its two states.
 // expect: cell: recurrent step: wrong shape of the state; expected the input's leading dimensions and the hidden width, two of them for an LSTM, got f32[batch 1..8, 4] [recurrent_c5] (recurrent_c5.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tower of recurrent layers.
+// There are too many recurrent layers.
 // expect: kiln: recurrent layer: too many layers; expected at most 64 [recurrent_c6]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sequence of half precision, whose layer has weights of f32.
+// The sequence is f16, the weights are f32.
 // expect: rnn: recurrent layer: wrong element type of the sequence; expected that of its weights, got f16[tokens 1..64, 8] [recurrent_c7] (recurrent_c7.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A count of what is true.
+// The operand is boolean.
 // expect: forward: reduction: wrong element type; expected numbers, got boolean[tokens 1..64] [reduction_c3] (reduction_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A row for each position of a window, not for each difference of two.
+// The table has a row for each position of a window, not for each difference of positions.
 // expect: forward: relative_bias: table without a row for each difference of positions; expected 49 rows, got f32[16, 3] [relative_bias_c1] (relative_bias_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"

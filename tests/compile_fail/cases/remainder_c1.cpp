@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats.
+// The operands are floats.
 // expect: forward: remainder: wrong element type; expected i32, got f32[tokens 1..64] and f32[] [remainder_c1] (remainder_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another number of elements.
+// The number of elements changes.
 // expect: forward: reshape: another number of elements; expected [tokens 1..64, 2, 3], got [tokens 1..64, 8] [reshape_c1] (reshape_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run-time height.
+// The height is dynamic.
 // expect: forward: resize_bilinear: dynamic dimension of the image; expected static ones, got f32[tokens 1..64, 8, 3] [resize_bilinear_c2] (resize_bilinear_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Another width.
+// The input has another width.
 // expect: norm: rms_norm: wrong input width; expected 768, got 512 [rms_norm_c1] (rms_norm_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A negative epsilon.
+// The epsilon is negative.
 // expect: norm: rms_norm: epsilon is not positive; expected one above 0, got -1.000000 [rms_norm_c2] (rms_norm_c2.cpp:9)
 #include "case.h"
 using namespace kiln;

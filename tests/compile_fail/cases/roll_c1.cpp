@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run-time extent, whose elements have no fixed place to go to.
+// The axis is dynamic.
 // expect: forward: roll: axis out of range or dynamic; expected one of a static dimension, got f32[tokens 1..64, 8] [roll_c1] (roll_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"

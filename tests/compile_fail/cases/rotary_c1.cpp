@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heads of three channels.
+// The heads have three channels.
 // expect: forward: rotary: width of the heads is not even; expected a multiple of 4, got 6 [rotary_c1] (rotary_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No head at all.
+// The number of heads is 0.
 // expect: forward: rotary: width of the heads is not even; expected a multiple of 2, got 4 [rotary_c1] (rotary_c1_heads.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Angles for one head of all channels.
+// The angles have the width of all heads, not of one.
 // expect: forward: rotary: wrong shape of the angles; expected [tokens 1..64, 4], got [tokens 1..64, 8] [rotary_c2] (rotary_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

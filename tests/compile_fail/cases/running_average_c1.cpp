@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is kept is no parameter.
+// The target is no parameter.
 // expect: forward: running_average: operand is no kept parameter; expected one, got input [running_average_c1] (running_average_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value for each row.
+// There is a value for each row.
 // expect: forward: running_average: wrong type or shape of the value or the target; expected f32[4], got f32[2, 4] and f32[4] [running_average_c2] (running_average_c2.cpp:10)
 #include "case.h"
 using namespace kiln;

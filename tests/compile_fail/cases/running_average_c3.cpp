@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rate of 0.
+// The rate is 0.
 // expect: forward: running_average: rate out of range; expected one in (0, 1], got 0.000000 [running_average_c3] (running_average_c3.cpp:10)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sequences of different lengths.
+// The sequences have different lengths.
 // expect: forward: scan: sequences differ in the first dimension; got f32[tokens 1..64, 8] and f32[source 1..128, 8] [scan_c1] (scan_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

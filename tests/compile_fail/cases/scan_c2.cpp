@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step that makes the state wider.
+// The body makes the state wider.
 // expect: forward: scan: step changes the state's type; expected f32[8], got f32[16] [scan_c2]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No sequence, which would say how often.
+// A scan has no sequences, so its trip count is unknown.
 // expect: kiln: scan: no sequence, or a state that is no tensor; expected tensors as its state and at least one sequence [scan_c3]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A step without outputs.
+// The body has no outputs.
 // expect: kiln: scan: wrong result of the step; expected a std::pair of the next state and the outputs, tensors or tuples of them [scan_c4]
 #include "case.h"
 using namespace kiln;

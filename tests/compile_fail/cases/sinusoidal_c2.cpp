@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An odd width.
+// The width is odd.
 // expect: forward: sinusoidal: odd width; expected an even one, got 7 [sinusoidal_c2] (sinusoidal_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A base that makes all waves equal.
+// The base is 1, so all waves are equal.
 // expect: forward: sinusoidal: base too small; expected one above 1, got 1.000000 [sinusoidal_c3] (sinusoidal_c3.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An axis beyond the rank.
+// The axis is outside the rank.
 // expect: forward: slice: axis out of range; expected one within the rank, got axis 2 of f32[tokens 1..64, 8] [slice_c1] (slice_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Beyond the end.
+// The slice exceeds the dimension.
 // expect: forward: slice: range outside the operand's dimension; expected 8, got 6 + 4 [slice_c2] (slice_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A fixed part of an extent that may be shorter.
+// A slice of fixed size may exceed a dynamic dimension.
 // expect: forward: slice: range outside the operand's dimension; expected tokens 1..64, got 0 + 2 [slice_c2] (slice_c2_named.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers.
+// The operand has integers.
 // expect: forward: softmax: wrong element type; expected a floating-point one, got i32[tokens 1..64] [softmax_c2] (softmax_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

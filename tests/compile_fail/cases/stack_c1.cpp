@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that changes the width.
+// A layer of the stack changes the width.
 // expect: h.{}: stack: layer returns another type than its argument's; expected f32[tokens 1..64, 8], got f32[tokens 1..64, 4] [stack_c1] (stack_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

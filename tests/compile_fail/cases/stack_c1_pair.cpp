@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer that gives two values.
+// A layer of the stack returns two values.
 // expect: h.{}: stack: layer returns another type than its argument's; expected f32[tokens 1..64, 8], got 2 values [stack_c1] (stack_c1_pair.cpp:8)
 #include "case.h"
 using namespace kiln;

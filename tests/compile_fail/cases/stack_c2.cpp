@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No layer.
+// The stack has no layers.
 // expect: h: stack: invalid number of layers; expected at least one, got 0 [stack_c2]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two stacks, one in the other, of more layers than there are.
+// Nested stacks have too many layers.
 // expect: h.{}.part.{}: stack: too many layers; expected at most 1048576, with those of the stacks around it, got 2000 [stack_c3]
 #include "case.h"
 using namespace kiln;

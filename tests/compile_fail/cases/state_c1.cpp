@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In the loop of a scan.
+// A state is used in the body of a scan.
 // expect: forward: state: used outside its owner or in a loop; expected uses in the entry or the stack that owns it, outside of loops inside of that, got s [state_c1] (state_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stack with states is called in the step of a scan.
+// A stack with states is called in the body of a scan.
 // expect: h.{}.keep: state: used outside its owner or in a loop; expected uses in the entry or the stack that owns it, outside of loops inside of that, got kept [state_c1] (state_c1_stack.cpp:11)
 #include "case.h"
 using namespace kiln;

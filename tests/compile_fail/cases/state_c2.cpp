@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read, and appended to.
+// A state is appended to, then read.
 // expect: forward: state: appended to and used again; expected at most one append in an entry, and no read or replacement then, got rows [state_c2] (state_c2.cpp:11)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replaced twice.
+// A state is replaced twice.
 // expect: forward: state: replaced twice; expected at most once in an entry, got rows [state_c3] (state_c3.cpp:11)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No extent.
+// The state has no dimensions.
 // expect: kiln: state: no dimensions; expected at least one [state_c4]
 #include "case.h"
 using namespace kiln;

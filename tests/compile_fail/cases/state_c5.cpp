@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One name, two shapes.
+// Two states with one name have different shapes.
 // expect: forward: state: another element type or shape than before; expected [8], got [4] [state_c5] (state_c5.cpp:9)
 #include "case.h"
 using namespace kiln;

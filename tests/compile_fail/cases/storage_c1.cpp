@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers of f32 stored as whole ones without a scale.
+// The storage format is an integer type without a scale.
 // expect: kiln: stored: unsupported element type; expected f32, f16 or bf16, or kiln::int8 or kiln::int4 instead for integers [storage_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Groups of a size that no kernel has.
+// The group size is not supported.
 // expect: kiln: int4: unsupported size of the groups; expected 32, 64 or 128 [storage_c2]
 #include "case.h"
 using namespace kiln;

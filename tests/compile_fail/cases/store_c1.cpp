@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value of another shape.
+// The stored value has another shape.
 // expect: forward: store: wrong element type or shape; expected f32[64, 8], got f32[tokens 1..64, 8] [store_c1] (store_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

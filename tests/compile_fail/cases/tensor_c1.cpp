@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An empty tensor.
+// The tensor is empty.
 // expect: forward: tensor: empty dimension; expected at least 1, got 0 [tensor_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A narrower tensor goes to a function of a layer.
+// A function of a layer has a parameter with another width.
 // expect: narrow: argument: wrong element type or shape; expected f32[tokens 1..64, 4], got f32[tokens 1..64, 8] [tensor_c2]
 #include "case.h"
 using namespace kiln;

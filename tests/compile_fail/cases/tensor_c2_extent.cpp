@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run-time extent does not narrow to a fixed one.
+// A dynamic dimension does not convert to a fixed one.
 // expect: fixed: argument: wrong element type or shape; expected f32[64, 8], got f32[tokens 1..64, 8] [tensor_c2]
 #include "case.h"
 using namespace kiln;

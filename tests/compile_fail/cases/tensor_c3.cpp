@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of tensors of rank 7.
+// Tensors of rank 7 are added.
 // expect: forward: tensor: rank too large; expected at most 6, got [1, 2, 1, 2, 1, 2, 3] [tensor_c3]
 #include "case.h"
 using namespace kiln;

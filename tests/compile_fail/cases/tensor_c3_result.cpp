@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of an image with two leading extents, which have seven on the way.
+// Windows of an image with two leading dimensions have an intermediate result of rank 7.
 // expect: forward: tensor: rank too large; expected at most 6, got [2, 3, 2, 2, 3, 2, 5] [tensor_c3] (tensor_c3_result.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product larger than kernels index.
+// A tensor is too large for the indices of kernels.
 // expect: forward: tensor: too many elements; expected at most 2147483647, got [65536, 65536] [tensor_c4] (tensor_c4.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A parameter of a run-time extent.
+// A parameter has a dynamic dimension.
 // expect: forward: parameter, constant or state: dynamic dimension; expected static ones, got tokens 1..64 [tensor_c5] (tensor_c5.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A branch on an element.
+// A branch depends on an element.
 // expect: kiln: condition: a tensor has no value while the model is traced; expected kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]
 #include "case.h"
 using namespace kiln;

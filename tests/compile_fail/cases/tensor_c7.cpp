@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first row, as of an array.
+// A tensor is indexed like an array.
 // expect: kiln: operator []: a tensor is no array; expected kiln::slice, kiln::last or kiln::gather [tensor_c7]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More than a run-time axis may have.
+// The count may exceed the dynamic dimension.
 // expect: forward: topk: count is not from 1 to the axis's dimension; expected tokens 1..64, got 2 [topk_c1] (topk_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

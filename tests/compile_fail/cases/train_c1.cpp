@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight that is stored in fewer bits.
+// A trained weight has a storage format of fewer bits.
 // expect: training: unsupported parameter; expected f32 that is stored as it is, or a frozen parameter, got head.weight [train_c1]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The layers of a stack are one name, h.{}; a pattern of one of them matches nothing.
+// The layers of a stack have one name, h.{}; a pattern for one layer matches nothing.
 // expect: frozen or without_decay: pattern matches no parameter; expected a parameter for each pattern, got h.0.fc.weight; nearest: h.{}.fc.weight [train_c10]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A slip of the pen.
+// A pattern has a typing error.
 // expect: frozen or without_decay: pattern matches no parameter; expected a parameter for each pattern, got haed.*; nearest: head.weight [train_c10]
 #include "case.h"
 using namespace kiln;

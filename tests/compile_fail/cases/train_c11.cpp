@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// More patterns than are kept; the last ones would be forgotten.
+// There are more patterns than a list holds.
 // expect: frozen or without_decay: too many patterns; expected at most 16, got 17 [train_c11]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Momentum that grows.
+// The momentum is 1.
 // expect: optimizer: momentum or beta out of range; expected [0, 1), got 1.000000 [train_c2]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No epsilon.
+// The epsilon is 0.
 // expect: optimizer: epsilon is not positive; expected one above 0, got 0.000000 [train_c3]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights that grow.
+// The weight decay is negative.
 // expect: optimizer: negative weight decay; expected 0 or more, got -0.100000 [train_c4]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No gradient would be left.
+// The clipping norm is negative.
 // expect: clipping: norm is not positive; expected one above 0, got -1.000000 [train_c5]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing is changed that could be averaged.
+// Weights are averaged in an entry that does not train.
 // expect: training: option does not fit the entry; expected clipped, averaged and without_decay for one that trains, frozen, checkpointed, activations and accumulated for one of gradients or one that trains, got loss [train_c6]
 #include "case.h"
 using namespace kiln;

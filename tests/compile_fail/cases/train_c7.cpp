@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The micro-batches of a call would all read the state that the call before left.
+// An entry with states has micro-batches.
 // expect: accumulated: unsupported entry or number of micro-batches; expected 1 or more, and an entry without states whose inputs and results have five axes at most, got train [train_c7]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The average would be what it was at first.
+// The decay of the average is 1.
 // expect: averaged: decay out of range; expected one in (0, 1), got 1.000000 [train_c8]
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An axis twice.
+// The permutation has an axis twice.
 // expect: forward: transpose: axes are no permutation; expected each axis once, got f32[tokens 1..64, 8] by <0, 0> [transpose_c1] (transpose_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

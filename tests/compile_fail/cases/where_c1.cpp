@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A condition of numbers.
+// The condition has numbers.
 // expect: forward: where: wrong type of the condition; expected booleans, got f32[tokens 1..64, 8] [where_c1] (where_c1.cpp:8)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two numbers, which have no type.
+// Both choices are numbers, so the result has no type.
 // expect: forward: where: both choices are numbers; expected a tensor, or kiln::cast of the condition for 1 and 0, got numbers [where_c2] (where_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

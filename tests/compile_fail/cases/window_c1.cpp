@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No stride.
+// The stride is 0.
 // expect: forward: window: invalid stride, dilation or padding; expected a stride and a dilation of at least 1 and a padding of at least 0, got stride 0, dilation 1, padding 0 [window_c1] (window_c1.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that the image does not hold.
+// The kernel is larger than the image.
 // expect: forward: window: larger than the padded image; expected an image that holds it, got f32[4, 8, 3] [window_c2] (window_c2.cpp:8)
 #include "case.h"
 using namespace kiln;

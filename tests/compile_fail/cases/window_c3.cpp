@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run-time width that may be odd.
+// The dynamic width may be odd.
 // expect: forward: window: dynamic image dimension is not divisible by the stride; expected a multiple of 2, got tokens 1..64 [window_c3] (window_c3.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A window without rows.
+// The window has no rows.
 // expect: forward: window: empty dimension; expected at least 1, got 0 [window_c4] (window_c4.cpp:9)
 #include "case.h"
 using namespace kiln;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of 4 in 6 rows.
+// The window size does not divide the height.
 // expect: forward: windows: wrong rank of the image, or height or width that they do not divide; expected multiples of 4, got f32[tokens 1..64, 6, 8, 3] [windows_c1] (windows_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
