@@ -265,7 +265,7 @@ private:
 
   Value atMost(Value x, double high) { return arith::MinNumFOp::create(b, x, constant(high)); }
 
-  /// The whole number n nearest to some x, and 2^(n - 1) for n from -126 (there 0) to 129 (there infinity).
+  /// The integer n nearest to some x, and 2^(n - 1) for n from -126 (there 0) to 129 (there infinity).
   struct Rounded {
     Value number, halfPower;
   };

@@ -16,7 +16,7 @@ run=("$program" -max_len=4096 -rss_limit_mb=2048 -timeout=20 -print_final_stats=
 [ -f "$corpus.dict" ] && run+=(-dict="$corpus.dict")
 "${run[@]}" -runs=0 "$corpus" 2>&1 | tail -n 30
 [ "$runs" -eq 0 ] && exit
-seed=$((${KILN_SEED:-1} % 4294967295 + 1)) # libFuzzer draws one of its own for 0
+seed=$((${KILN_SEED:-1} % 4294967295 + 1)) # libFuzzer uses a random seed for 0
 echo "KILN_SEED=${KILN_SEED:-1}"
 found=$(mktemp -d)
 trap 'rm -rf "$found"' EXIT

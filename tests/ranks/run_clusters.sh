@@ -23,7 +23,7 @@ exec "$here/run.sh" "$mpirun" "\$@"
 END
 cat >"$work/bin/sbatch" <<'END'
 #!/bin/sh
-# Runs what it is given; an array's tasks one after the other.
+# Runs the job script; the tasks of an array run one after the other.
 for script do :; done
 script=$(readlink -f "$script")
 array=$(sed -n 's/^#SBATCH --array=1-//p' "$script")

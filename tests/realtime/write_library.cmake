@@ -12,7 +12,7 @@ foreach(i RANGE ${last})
   string(APPEND entries "\n     EntryOf<${name}_${entry}>::call,")
 endforeach()
 file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [[
-// Made of @name@.manifest.json.
+// Generated from @name@.manifest.json.
 #include "library.h"
 
 #include "@name@.h"

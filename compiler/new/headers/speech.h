@@ -14,7 +14,7 @@
 #include <vector>
 
 struct SpeechRules {
-  std::vector<std::optional<support::Token>> beginning; // nothing: the likeliest of `languages`
+  std::vector<std::optional<support::Token>> beginning; // nothing: the most likely one of `languages`
   std::set<support::Token> languages;
   std::set<support::Token> ends, never, not_first;
 };
