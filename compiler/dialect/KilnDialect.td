@@ -17,8 +17,8 @@ def Kiln_Dialect : Dialect {
   let cppNamespace = "::mlir::kiln";
   let summary = "Operations of transformer models with value semantics on ranked tensors";
   let description = [{
-    One op for each op of dsl/SPEC.md, by the same name. Extents are exact: a tensor with run-time extents carries an affine
-    map without dimensions as its encoding, whose results are its extents over the symbols of the module:
+    One op for each op of dsl/SPEC.md, with the same name. Extents are exact: a tensor with dynamic dimensions has an affine
+    map without dimensions as its encoding. The results of the map are the extents, over the symbols of the module:
 
     ```
     module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 1024>]}
@@ -37,26 +37,26 @@ class Kiln_Attr<string name, string attrMnemonic, list<Trait> traits = []> : Att
 }
 
 def Kiln_SymbolAttr : Kiln_Attr<"Symbol", "symbol"> {
-  let summary = "A named run-time extent with inclusive bounds";
+  let summary = "A named dynamic dimension with inclusive bounds";
   let description = [{
     An element of the module's `kiln.symbols`; the symbol `s_i` of an extents map in an entry function is the i-th of them.
     Example: `#kiln.symbol<"tokens", 1, 1024>`. With `least`, it is at least as large as that symbol, which every call checks.
   }];
-  let parameters = (ins StringRefParameter<"the name that the model gives it">:$name, "int64_t":$min, "int64_t":$max,
-                        StringRefParameter<"the symbol that it is not below, if any", [{""}]>:$least);
+  let parameters = (ins StringRefParameter<"the name of the dimension in the model">:$name, "int64_t":$min, "int64_t":$max,
+                        StringRefParameter<"a symbol that is a lower bound, if any", [{""}]>:$least);
   let assemblyFormat = "`<` $name `,` $min `,` $max (`,` `least` `=` $least^)? `>`";
   let genVerifyDecl = 1;
 }
 
 def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
-  let summary = "How a weight of f32 is stored in fewer bits";
+  let summary = "The storage format of an f32 weight in fewer bits";
   let description = [{
-    The weight's values are those that the stored form stands for (dsl/SPEC.md, Stored weights): a tensor is f32 to every op
-    that reads it. f16 and bf16 are rounded; i8 has a scale for each index of dimension `dim`, the outputs. i4 has one for
-    each index and each `group` of what is multiplied and added for it, and with `zero` a number that stands for 0.
+    The weight has the dequantised values (dsl/SPEC.md, Stored weights), and is f32 for all ops that read it. f16 and bf16
+    are rounded; i8 has a scale for each index of dimension `dim`, the outputs. i4 has a scale for each index and each
+    `group` of elements along K, and with `zero` also a zero point.
     `#kiln.storage<i8, dim = 1>` `#kiln.storage<i4, group = 32, zero = true>`
   }];
-  let parameters = (ins TypeParameter<"::mlir::Type", "what the elements are stored as">:$element,
+  let parameters = (ins TypeParameter<"::mlir::Type", "the stored element type">:$element,
                         DefaultValuedParameter<"int64_t", "0">:$dim,
                         DefaultValuedParameter<"int64_t", "0">:$group,
                         DefaultValuedParameter<"bool", "false">:$zero);
@@ -75,20 +75,20 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
   let summary = "The stored layout of a weight whose dimension `dim` is split into tiles of `size`";
   let description = [{
     Stored dense as [ceil(extent / size)][other extents][size], zero padded. `tensor<3072x768xf32, #kiln.tiled<0, 48>>` and
-    its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike. The other dimensions are one in storage:
+    its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` have equal bytes. The other dimensions are collapsed:
     `tensor<512x256x3x3xf32, #kiln.tiled<0, 64>>` is [8][2304][64].
 
-    With a `storage`, its elements lie so, and behind them, where they have scales, these: [ceil(extent / size)][size].
+    With a `storage`, the quantised elements have this order. Scales, if any, follow: [ceil(extent / size)][size].
     `#kiln.tiled<0, 48, storage = <i8>>`
 
-    Of i4, eight of the depth are an i32: [tiles][depth / 8][size], k and k + 4 in the low and the high half of byte k % 4.
-    Behind them lie the scales, f16, and what stands for 0, i8: [tiles][depth / group][size] each.
+    i4 packs eight elements along K into an i32: [tiles][K / 8][size], k and k + 4 in the low and the high half of byte
+    k % 4. The scales (f16) and the zero points (i8) follow: [tiles][K / group][size] each.
 
-    The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
-    depth lie together, [tiles][ceil(depth / interleave)][size][interleave], zero padded, for instructions that add products
-    of several. Of i8, two or four of them are a word of that many bytes, and behind the scales of words of four lie their
-    offsets, [tiles][size] of i32: 128 times the sum of an output's elements, which a product has too much that takes x + 128
-    for x. Others are not generated: `kiln-verify-kernels`, kernel compilers and whoever places weights refuse them.
+    K is the product of the other extents. With `interleave`, that number of consecutive elements along K is adjacent:
+    [tiles][ceil(K / interleave)][size][interleave], zero padded, for dot-product instructions (VNNI layout). For i8 the
+    interleave is 2 or 4 bytes. With 4, offsets follow the scales, [tiles][size] of i32: 128 times the sum of an output's
+    elements, which is subtracted from GEMMs whose instructions multiply x + 128 instead of x. Code generation supports no
+    other interleave: `kiln-verify-kernels`, kernel compilers and the placement of weights reject them.
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
                         OptionalParameter<"::mlir::kiln::StorageAttr">:$storage);
@@ -112,12 +112,12 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
 }
 
 def Kiln_ShardAttr : Kiln_Attr<"Shard", "shard"> {
-  let summary = "Which part of a weight a rank has";
+  let summary = "The shard of a weight that a rank has";
   let description = [{
-    An element of the module's `kiln.shards`, under the name of a weight. Dimension `dim` of the tensor in the file is made of
-    sections, one behind another, and a rank has its even share of each: of `#kiln.shard<1, [768, 768, 768]>` and 4 ranks the
-    second one has columns 192..383, 960..1151 and 1728..1919. With a group so many ranks have the same share: of `#kiln.shard<0,
-    [128], group = 2>` and 4 ranks the first two have rows 0..63. To every op the weight is what the rank has of it.
+    An element of the module's `kiln.shards`, under the name of a weight. Dimension `dim` of the tensor in the file is a
+    sequence of sections, and a rank has an equal share of each: with `#kiln.shard<1, [768, 768, 768]>` and 4 ranks the
+    second rank has columns 192..383, 960..1151 and 1728..1919. With a group, that number of ranks have the same share:
+    with `#kiln.shard<0, [128], group = 2>` and 4 ranks the first two have rows 0..63. Ops see only the rank's shard.
   }];
   let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sections, DefaultValuedParameter<"int64_t", "1">:$group);
   let assemblyFormat = "`<` $dim `,` `[` $sections `]` (`,` `group` `=` $group^)? `>`";

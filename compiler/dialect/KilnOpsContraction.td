@@ -9,7 +9,7 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear",
   let summary = "x W^T + b, or x W + b for a weight stored [in, out]";
   let description = [{
     x W^T + b for a weight stored [out, in] (`out_in`), x W + b for one stored [in, out] (`in_out`), over the last axis of x.
-    With `scales`, x are the results of `kiln.quantize_rows`, whole numbers, and row r of the product is multiplied by
+    With `scales`, x is a result of `kiln.quantize_rows`, and row r of the product is multiplied by
     scales[r] before the bias is added.
 
     ```mlir
@@ -34,8 +34,8 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear",
 def Kiln_RowScalesOp : Kiln_InferredOp<"row_scales", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
   let summary = "the largest magnitude of each row / 127";
   let description = [{
-    The largest magnitude of each row of x, which the last axis is, divided by 127 in f32; NaN for a row with a NaN or an
-    infinity. The scales by which `kiln.quantize_rows` makes whole numbers of rows.
+    The largest magnitude of each row of x (its last axis), divided by 127 in f32; NaN for a row with a NaN or an
+    infinity. `kiln.quantize_rows` quantises rows with these scales.
 
     ```mlir
     %0 = kiln.row_scales %x : (tensor<7x768xf32>) -> tensor<7xf32>
@@ -49,8 +49,8 @@ def Kiln_RowScalesOp : Kiln_InferredOp<"row_scales", [Kiln_InKernel<"Reduction",
 def Kiln_QuantizeRowsOp : Kiln_InferredOp<"quantize_rows", [Kiln_InKernel<"Pointwise", "Costly">]> {
   let summary = "x / scale of its row, rounded to the nearest integer in [-127, 127]";
   let description = [{
-    x / scale of its row in f32, rounded to the nearest integer, ties to even, and held in [-127, 127]. Zeros where the
-    scale is 0, and numbers that mean nothing where it is NaN (dsl/SPEC.md, Stored weights).
+    x / scale of its row in f32, rounded to the nearest integer, ties to even, and clamped to [-127, 127]. Zeros where the
+    scale is 0, and unspecified values where it is NaN (dsl/SPEC.md, Stored weights).
 
     ```mlir
     %0 = kiln.quantize_rows %x, %scales : (tensor<7x768xf32>, tensor<7xf32>) -> tensor<7x768xi8>
@@ -86,7 +86,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
     Keys and values have `key_value_heads` heads, each shared by `heads / key_value_heads` of the queries. `causal`: query i
     sees keys 0 .. i + (Tk - Tq). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
     one axis more than Q to [..., heads, Tq, Tk]; keys at or beyond
-    `lengths` [...] do not count.
+    `lengths` [...] are excluded.
 
     ```mlir
     %0 = kiln.attention %q, %k, %v lengths %lengths heads = 12 scale = 1.25e-1 causal
@@ -112,8 +112,8 @@ def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
     [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands, Kiln_Differentiable]> {
   let summary = "scale * Q K^T + mask for each head";
   let description = [{
-    The scores whose softmax `attention` weighs the values by: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All but the values
-    are as in `attention`; where a key does not count the score is -3e38.
+    The scores of `attention` before its softmax: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All operands but the
+    values are those of `attention`; the score of an excluded key is -3e38.
 
     ```mlir
     %0 = kiln.attention_scores %q, %k heads = 12 scale = 1.25e-1 causal

@@ -5,11 +5,11 @@ include "KilnDialect.td"
 
 def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",
     [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getResizedAxes"]>, Kiln_Differentiable]> {
-  let summary = "the products of a weight with windows of an image";
+  let summary = "a convolution of an image";
   let description = [{
     y[..., i, j, o] = sum over a, b, c of x[..., i s + a d - p, j s + b d - p, c] w[o, c, a, b] + bias[o] with stride s, dilation
     d and padding p of the height and of the width; x is 0 outside of its extents. Each of `groups` equal parts of the outputs
-    sees its own part of the channels.
+    reads one part of the channels.
 
     ```mlir
     %0 = kiln.conv2d %x, %weight, %bias stride = [2, 2] padding = [1, 1] dilation = [1, 1] groups = 1
@@ -30,8 +30,8 @@ def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",
 class Kiln_PoolOp<string mnemonic, string what>
     : Kiln_InferredOp<mnemonic, [Kiln_InKernel<"Reduction", "Cheap", ["decompose", "getResizedAxes"]>, Kiln_Differentiable]> {
   let summary = what # " of each window of an image";
-  let description = what # [{ of each window of an image, whose windows are `kernel` large, `stride` apart, and begin `padding`
-    before the image.
+  let description = what # [{ of each window of an image. Windows have the size `kernel` and the distance `stride`; the first
+    one begins `padding` before the image.
 
     ```mlir
     %0 = kiln.}] # mnemonic # [{ %x kernel = [2, 2] stride = [2, 2] padding = [0, 0] : (tensor<14x14x512xf32>) -> tensor<7x7x512xf32>
@@ -50,10 +50,10 @@ def Kiln_MaxPool2dOp : Kiln_PoolOp<"max_pool2d", "the largest element, NaN if th
 def Kiln_AvgPool2dOp : Kiln_PoolOp<"avg_pool2d", "the mean, with zeros for the padding,">;
 
 def Kiln_ResizeBilinearOp : Kiln_Op<"resize_bilinear", [Pure, Kiln_InKernel<"Lookup">, Kiln_Differentiable]> {
-  let summary = "an image at other extents";
+  let summary = "an image with another size";
   let description = [{
-    The image at the extents of the result: element i of H' lies at max((i + 1/2) H / H' - 1/2, 0) of H and is the mean of its two
-    neighbours by their distance, along the height and the width.
+    Bilinear interpolation at the size of the result: element i of H' is at max((i + 1/2) H / H' - 1/2, 0) of H, and is
+    interpolated linearly between its two neighbours, along the height and the width.
 
     ```mlir
     %0 = kiln.resize_bilinear %x : tensor<7x7x512xf32> -> tensor<14x28x512xf32>

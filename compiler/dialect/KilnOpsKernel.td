@@ -8,8 +8,8 @@ include "mlir/IR/SymbolInterfaces.td"
 def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the call of a kernel function";
   let description = [{
-    The call of a kernel function. The types here have their extents over the module's symbols, those of the kernel over its own
-    index arguments, which get the values in brackets. That is what `func.call`, which wants equal types, cannot say.
+    The call of a kernel function. The types here have extents over the module's symbols, those of the kernel over its
+    index arguments, whose values are in brackets. `func.call` cannot express this, since it requires equal types.
 
     ```mlir
     %0 = kiln.call @kernel_3[%rows](%x, %bias)
@@ -43,8 +43,8 @@ def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly
 def Kiln_PanelMomentsOp : Kiln_InferredOp<"panel_moments", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
   let summary = "mean of each panel of columns, and sum of the squared differences from it";
   let description = [{
-    Of each row and panel of `width` columns side by side, of which the last axis is a multiple: the mean, and the sum of the squared
-    differences from it. With these two of all panels a norm has those of the whole row (Chan, Golub and LeVeque 1983, equation 2.1).
+    For each row and panel of `width` adjacent columns, which divides the last axis: the mean, and the sum of the squared
+    differences from it. A norm combines the moments of all panels of a row (Chan, Golub and LeVeque 1983, equation 2.1).
 
     ```mlir
     %mean, %squares = kiln.panel_moments %x width = 16 : (tensor<7x768xf32>) -> (tensor<7x48xf32>, tensor<7x48xf32>)

@@ -18,10 +18,10 @@ def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Ki
 }
 
 def Kiln_ScatterAddOp : Kiln_Op<"scatter_add", [Pure, Kiln_HostOp, Kiln_IndexOperands]> {
-  let summary = "rows added up where indices say";
+  let summary = "sums of the rows with equal indices";
   let description = [{
-    A table whose row v is the sum of all rows that have the index v, in their order, and zeros where there is none: the gradient of
-    a look-up. An index beyond the table counts as the nearest one within, as for `kiln.embedding`.
+    A table whose row v is the sum of all rows with the index v, in their order, or zeros if there is none: the gradient of
+    a look-up. Indices are clamped to the table, as for `kiln.embedding`.
 
     ```mlir
     %0 = kiln.scatter_add %tokens, %rows : (tensor<7xi32>, tensor<7x768xf32>) -> tensor<50257x768xf32>

@@ -104,8 +104,8 @@ def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExt
                                Kiln_Differentiable]> {
   let summary = "the elements as numbers of another type";
   let description = [{
-    The elements as numbers of the result's type: a boolean is 0 or 1; to i32 and i8 the fraction is cut off, and numbers beyond
-    its range become the nearest one that f32 has within it.
+    The elements as numbers of the result's type: a boolean is 0 or 1; casts to i32 and i8 truncate, and numbers beyond
+    the range become the nearest f32 number within it.
 
     ```mlir
     %0 = kiln.cast %x : tensor<7xi32> -> tensor<7xf32>
@@ -121,7 +121,7 @@ def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExt
 def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>, Kiln_Differentiable]> {
   let summary = "x where a condition holds, y elsewhere";
   let description = [{
-    x where the condition holds, y elsewhere; the three broadcast as NumPy does. Of the other one nothing is seen, be it NaN.
+    x where the condition holds, y elsewhere; the three broadcast as NumPy does. The other value has no effect, even if it is NaN.
 
     ```mlir
     %0 = kiln.where %condition, %x, %y : (tensor<7x1xi1>, tensor<7x768xf32>, tensor<f32>) -> tensor<7x768xf32>
@@ -135,11 +135,11 @@ def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>, Kiln_Differentiab
 
 def Kiln_DropoutOp : Kiln_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]>, Kiln_HasExtents, Kiln_InKernel<"Pointwise", "Costly">,
                                      Kiln_IndexOperands, Kiln_Differentiable]> {
-  let summary = "elements that are dropped at random, and the others larger";
+  let summary = "elements that are dropped at random, with the others scaled";
   let description = [{
     0 for each element with the probability p, x / (1 - p) for the others. Element e, counted along the last axis first, is dropped
     if the upper 24 bits of a word are below p 2^24: word 0 of Philox4x32-10 (Salmon et al. 2011, section 3.3) for the counter
-    (e, `stream`, `iteration`, `step`) and the key (`seed`, 0). Whole numbers all of them, so that the same elements are dropped
+    (e, `stream`, `iteration`, `step`) and the key (`seed`, 0). All of these are integers, so that the same elements are dropped
     on every machine. `iteration` is that of the loops around, none is 0.
 
     ```mlir

@@ -11,16 +11,16 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [AlwaysSpeculatable, DeclareOpInter
                                               SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
   let summary = "the sum over all ranks";
   let description = [{
-    The sum of the ranks' operands, which each of them gets: what stands behind a linear layer of which each rank has a
-    part of the depth (Shoeybi et al. 2019, "g" of section 3).
+    The sum of the ranks' operands, on each rank. It follows a linear layer of which each rank has a part of K
+    (Shoeybi et al. 2019, "g" of section 3).
 
     ```mlir
     %0 = kiln.all_reduce %x : tensor<7x768xf32>
     %1 = kiln.all_reduce %x over replicas : tensor<7x768xf32>
     ```
 
-    Stages have programs of their own, in which the same sum may have different operands. So a sum over stages is neither
-    dropped nor joined with an equal one: each stage takes part in all of them.
+    Stages have different programs, in which the same sum may have different operands. So a sum over stages is neither
+    erased nor merged with an equal one: each stage takes part in all of them.
   }];
   let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
@@ -30,8 +30,8 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [AlwaysSpeculatable, DeclareOpInter
 def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
   let summary = "the ranks' tensors along a new first axis";
   let description = [{
-    The operands of all ranks, in their order, which each of them gets. If ranks compute different things of them (`apart`), each
-    has a part of the result's gradient, as of `kiln.to_ranks`: a rank's own gradient is the sum of theirs.
+    The operands of all ranks, in their order, on each rank. If ranks compute different values from them (`apart`), each
+    has a part of the result's gradient, as for `kiln.to_ranks`: the gradient of a rank's operand is the sum over ranks.
 
     ```mlir
     %0 = kiln.all_gather %x : tensor<7x192xf32> -> tensor<4x7x192xf32>
@@ -44,9 +44,9 @@ def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differenti
 }
 
 def Kiln_ReduceScatterOp : Kiln_Op<"reduce_scatter", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
-  let summary = "of the sum over all ranks each gets its part";
+  let summary = "a rank's part of the sum over all ranks";
   let description = [{
-    The sum of the ranks' operands along all but the first axis: rank r gets what has index r there.
+    The sum of the ranks' operands; rank r has index r of the first axis, which the result does not have.
 
     ```mlir
     %0 = kiln.reduce_scatter %x : tensor<4x7x192xf32> -> tensor<7x192xf32>
@@ -59,9 +59,9 @@ def Kiln_ReduceScatterOp : Kiln_Op<"reduce_scatter", [Pure, Kiln_HostOp, Kiln_Di
 }
 
 def Kiln_RankOp : Kiln_Op<"rank", [Pure, Kiln_HostOp]> {
-  let summary = "the number of the rank";
+  let summary = "the index of the rank";
   let description = [{
-    The number of the rank that computes, from 0 on.
+    The index of the calling rank, from 0 on.
 
     ```mlir
     %0 = kiln.rank : tensor<i32>
@@ -73,10 +73,11 @@ def Kiln_RankOp : Kiln_Op<"rank", [Pure, Kiln_HostOp]> {
 }
 
 def Kiln_ToRanksOp : Kiln_Op<"to_ranks", [Pure, SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
-  let summary = "its operand, of which ranks compute different things";
+  let summary = "its operand, from which ranks compute different values";
   let description = [{
-    Its operand, which all ranks have alike, and of which each computes something else. So each has a part of its gradient, and
-    the sum over all ranks is all of it (Shoeybi et al. 2019, "f" of section 3). Goes away where nothing is differentiated.
+    Its operand, which is equal on all ranks, and from which each computes a different value. So each rank has a part of its
+    gradient, and the gradient is the sum over all ranks (Shoeybi et al. 2019, "f" of section 3). Folds to its operand
+    where nothing is differentiated.
 
     ```mlir
     %0 = kiln.to_ranks %x : tensor<7x768xf32>
@@ -92,9 +93,9 @@ def Kiln_BeginReduceOp
     : Kiln_Op<"begin_reduce", [SameOperandsAndResultType, Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
   let summary = "begins a sum over all ranks, in the memory of its operand";
   let description = [{
-    What becomes the sum of the ranks' operands while other ops go on: the result may be read behind a `kiln.finish` of it
-    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads. `scattered`, each rank gets
-    what has its number along the first axis alone: elsewhere the result may be anything.
+    An asynchronous all-reduce: the result is the sum of the ranks' operands after a `kiln.finish`, before which it may only
+    be stacked by loops. It is in the memory of its operand, which nothing else reads. `scattered`: a rank has only the part
+    with its index along the first axis; other elements of the result are unspecified.
 
     ```mlir
     %0 = kiln.begin_reduce %dw over replicas : tensor<3072x768xf32>
@@ -108,9 +109,9 @@ def Kiln_BeginReduceOp
 }
 
 def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun", "finished"]>]> {
-  let summary = "waits for what was begun";
+  let summary = "waits for asynchronous reductions";
   let description = [{
-    Waits for all that was begun over these ranks. Results are the operands, which may be read now.
+    Waits for all asynchronous reductions over these ranks. The results are the finished operands.
 
     ```mlir
     %0:2 = kiln.finish %dw, %db over replicas : tensor<12x3072x768xf32>, tensor<12x768xf32>
@@ -124,10 +125,10 @@ def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun"
 def Kiln_OnWay : DefaultValuedAttr<Kiln_WayAttr, "::mlir::kiln::Way::Onward">;
 
 def Kiln_SendOp : Kiln_Op<"send", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
-  let summary = "another stage gets values";
+  let summary = "sends values to another stage";
   let description = [{
-    Gives values to another stage, which receives them (`kiln.receive`): the next one, or that on the way. They are on their way
-    when the op is done, and stay as they are until the next op that waits for stages, or the next iteration of a loop.
+    Sends values to another stage, which receives them (`kiln.receive`): the next one, or that of `way`. The transfer is
+    asynchronous: the values must not change until the next op that waits for stages, or the next iteration of a loop.
 
     ```mlir
     kiln.send %x : tensor<7x768xf32>
@@ -139,10 +140,10 @@ def Kiln_SendOp : Kiln_Op<"send", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
 }
 
 def Kiln_ReceiveOp : Kiln_Op<"receive", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
-  let summary = "values of another stage";
+  let summary = "receives values of another stage";
   let description = [{
-    The values that a stage sends (`kiln.send`), of the same types: what the stage before sends onward, the next one back, or the
-    one at the other end across.
+    The values that another stage sends (`kiln.send`), with the same types: the previous stage sends `onward`, the next one
+    `back`, and the one at the other end `across`.
 
     ```mlir
     %x = kiln.receive : tensor<7x768xf32>

@@ -75,8 +75,8 @@ def Kiln_MeanOp : Kiln_ReductionOp<"mean", "the mean", "f32", Kiln_FloatTensor, 
 def Kiln_MaxOp : Kiln_InferredOp<"max", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "the largest element, NaN if there is one, along an axis";
   let description = [{
-    The largest element, NaN if there is one, along `axis`, which the result does not have. Its gradient is shared by all that are
-    as large; with `first` it goes to the first of them, whose index `kiln.argmax` gives.
+    The largest element, NaN if there is one, along `axis`, which the result does not have. Its gradient is shared by all equal
+    ones; with `first` the first of them has it, whose index `kiln.argmax` returns.
 
     ```mlir
     %0 = kiln.max %x axis = 1 : (tensor<7x768xf32>) -> tensor<7xf32>
@@ -91,8 +91,8 @@ def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, K
 def Kiln_CumsumOp : Kiln_Op<"cumsum", [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "running sums along an axis";
   let description = [{
-    Each element with the sum of those before it along `axis`, added in their order; with `reverse`, its gradient, of those after it,
-    the last one first.
+    The sum of each element and those before it along `axis`, added in their order; with `reverse`, for its gradient, of those
+    after it, the last one first.
 
     ```mlir
     %0 = kiln.cumsum %x axis = 1 : tensor<7x768xf32>
@@ -104,4 +104,4 @@ def Kiln_CumsumOp : Kiln_Op<"cumsum", [Pure, SameOperandsAndResultType, Kiln_InK
   let assemblyFormat = "$x `axis` `=` $axis (`reverse` $reverse^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element, be it NaN,", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;
+def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element, or NaN,", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;

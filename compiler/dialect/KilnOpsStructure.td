@@ -6,11 +6,11 @@ include "KilnDialect.td"
 def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> {
   let summary = "a weight that the caller binds by name";
   let description = [{
-    A weight that the caller binds by name. Several sources are joined along dimension `join_dim` (0 unless given) and
-    `source_extents` says how much of it each one is. Inside `kiln.repeat` the index of the layer is written `{}` in the
-    name, once per enclosing repeat, and `copies` is the number of layers. A `variable` may be written between calls, so
-    that reading it is an effect. A weight of f32 may have a `storage`, which its layout takes up. A `derived` one is no
-    tensor of the file: the function with `kiln.derives` assigns it, once, when weights are bound.
+    A weight that the caller binds by name. Several sources are concatenated along dimension `join_dim` (default 0), with
+    the sizes `source_extents`. Inside `kiln.repeat` the index of the layer is written `{}` in the name, once per enclosing
+    repeat, and `copies` is the number of layers. A `variable` may be written between calls, so reading it is an effect. An
+    f32 weight may have a `storage`, which becomes part of its layout. A `derived` weight is not a tensor of the file: the
+    function with `kiln.derives` assigns it once, when weights are bound.
 
     ```mlir
     %weight = kiln.parameter {sources = ["wte.weight"], storage = #kiln.storage<i8>} : tensor<50257x768xf32>
@@ -29,9 +29,9 @@ def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> 
 
 def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
                                            Kiln_InKernel<"Lookup", "Free">]> {
-  let summary = "a tensor whose values the model states";
+  let summary = "a constant tensor of the model";
   let description = [{
-    A tensor whose values the model states.
+    A constant tensor of the model.
 
     ```mlir
     %half = kiln.constant dense<0.5> : tensor<f32>
@@ -44,10 +44,10 @@ def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
 }
 
 def Kiln_StateOp : Kiln_Op<"state", [Pure, Kiln_HostOp]> {
-  let summary = "the first rows of a tensor that lives between calls";
+  let summary = "the first rows of a tensor that persists between calls";
   let description = [{
-    The first rows of a tensor that lives between calls, as the call found them. The state has `rows` in all; inside `kiln.repeat` the
-    index of the layer is written `{}` in its name, and `copies` is the number of layers.
+    The first rows of a tensor that persists between calls, as they were at the start of the call. The state has `rows` rows;
+    inside `kiln.repeat` the index of the layer is written `{}` in its name, and `copies` is the number of layers.
 
     ```mlir
     %past = kiln.state "h.{}.keys" copies = 12 rows = 1024 : tensor<64x768xf32>
@@ -60,10 +60,10 @@ def Kiln_StateOp : Kiln_Op<"state", [Pure, Kiln_HostOp]> {
 }
 
 def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
-  let summary = "rows written to a tensor that lives between calls";
+  let summary = "appends rows to a state";
   let description = [{
-    Writes rows to a state (`kiln.state`), as the last ones of its first rows, which are the result. With `column` they are columns
-    of the operand, from that one on.
+    Writes rows to a state (`kiln.state`), as the last ones of its first rows, which are the result. With `column` it writes
+    the columns of the operand from that one on.
 
     ```mlir
     %keys = kiln.append %k to "h.{}.keys" copies = 12 rows = 1024 : tensor<7x768xf32> -> tensor<64x768xf32>
@@ -79,11 +79,12 @@ def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> 
 }
 
 def Kiln_SlideOp : Kiln_Op<"slide", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
-  let summary = "rows written after those of a state";
+  let summary = "writes rows after those of a state";
   let description = [{
-    Writes rows after those of a state (`kiln.state`), and gives the state's rows with them. The state stays as it is until a
-    `kiln.store` replaces it. If that stores the last rows of the result, nothing is copied: the state's memory has `room` for
-    more rows, and remembers where its rows begin. What begins after more than `rows` others is moved to the beginning.
+    Writes rows after those of a state (`kiln.state`), and returns the state's rows with them. The state does not change until
+    a `kiln.store` replaces it. If that stores the last rows of the result, nothing is copied: the state's memory has `room`
+    for more rows, and a counter of where its rows begin. Rows that begin after more than `rows` others are moved to the
+    beginning.
 
     ```mlir
     %longer = kiln.slide %x after "heard" rows = 2 room = 13 : tensor<9x8xf32> -> tensor<11x8xf32>
@@ -99,9 +100,9 @@ def Kiln_SlideOp : Kiln_Op<"slide", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
 }
 
 def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
-  let summary = "the value that the next call finds in a state";
+  let summary = "replaces a state";
   let description = [{
-    Replaces a state (`kiln.state`). Stands after everything that reads the state. `flushed`: floats below
+    Replaces a state (`kiln.state`). It follows all ops that read the state. `flushed`: floats below
     `least_state_magnitude` are stored as 0.
 
     ```mlir
@@ -117,10 +118,10 @@ def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
 
 def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, AllTypesMatch<["x", "parameter"]>,
                                        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "the value that a weight has from now on";
+  let summary = "replaces a weight";
   let description = [{
-    Replaces a weight that may be written, a `kiln.parameter` with `variable` or `derived`. Stands after everything that
-    reads it.
+    Replaces a weight that may be written, a `kiln.parameter` with `variable` or `derived`. It follows all ops that read
+    the weight.
 
     ```mlir
     %weight = kiln.parameter {sources = ["head.weight"], variable} : tensor<4x64xf32>
@@ -147,9 +148,9 @@ def Kiln_RequireFiniteOp : Kiln_Op<"require_finite", [MemoryEffects<[MemWrite]>,
 }
 
 def Kiln_StopGradientOp : Kiln_Op<"stop_gradient", [Pure, SameOperandsAndResultType, Kiln_HostOp]> {
-  let summary = "its operand, for gradients a constant";
+  let summary = "its operand, as a constant for gradients";
   let description = [{
-    Its operand, for gradients a constant. Stands in entries that are to be differentiated, until they are.
+    Its operand, as a constant for gradients. It exists only until entries are differentiated.
 
     ```mlir
     %0 = kiln.stop_gradient %x : tensor<7x768xf32>
@@ -162,10 +163,10 @@ def Kiln_StopGradientOp : Kiln_Op<"stop_gradient", [Pure, SameOperandsAndResultT
 
 def Kiln_RunningAverageOp : Kiln_Op<"running_average", [Pure, SameOperandsAndResultType, Kiln_HostOp,
                                                         Kiln_Differentiable]> {
-  let summary = "a value that a parameter is to go towards";
+  let summary = "a value that updates a running average";
   let description = [{
-    The value. As the gradient of the parameter that is kept stands its distance from the target, by which a step moves it. Stands
-    in entries that are to be differentiated, until they are.
+    Its operand `value`. The gradient of the parameter `kept` is its distance from the target, by which a training step moves
+    it. It exists only until entries are differentiated.
 
     ```mlir
     %0 = kiln.running_average %running_mean, %mean, %mean : tensor<64xf32>
@@ -187,11 +188,11 @@ class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Kiln_RepeatOp : Kiln_LoopOp<"repeat", [DeclareOpInterfaceMethods<Kiln_LoopInterface, ["isOverLayers"]>]> {
-  let summary = "equal layers one after another";
+  let summary = "a stack of equal layers";
   let description = [{
     Runs its body `count` times: the first time on the initial values, then on the values that the body yielded before. The
-    results are those that it yields last, then what else it yields, stacked along a new first axis: all hidden states, for
-    instance. The body may use values from above; the parameters inside it have a copy for each layer.
+    results are those that it yields last, then its other yielded values, stacked along a new first axis: all hidden states,
+    for instance. The body may use values of the enclosing region; its parameters have a copy for each layer.
 
     ```mlir
     %result = kiln.repeat 12 (%x = %init : tensor<64xf32>) {
@@ -217,13 +218,14 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
   let summary = "a loop over the first axis of sequences";
   let description = [{
     Runs its body for every index of the first axis of the sequences, from the last one if `reverse`: the first time on the initial
-    values and the first slices, then on the values that the body yielded before and the next slices. What else it yields is
+    values and the first slices, then on the values that the body yielded before and the next slices. Its other yielded values are
     stacked along a new first axis. The results are the values that it yields last, then the stacked ones. The body may use values
-    from above. With `layers` iteration i is layer i of a stack, as of `kiln.repeat`, and parameters stand inside: what
-    differentiation makes of a stack, which it goes through backwards.
+    of the enclosing region. With `layers` iteration i is layer i of a stack, as in `kiln.repeat`, and the body has parameters:
+    differentiation turns a stack into such a loop in reverse order.
 
-    A loop that is `ahead` goes on together with the next one, which has as many iterations and reads what this one stacks: stage s
-    of S runs iteration k + S - 1 - s of this one, then iteration k of that one. Of each stacked value `ahead` slices are kept.
+    A loop with `ahead` is interleaved with the next one, which has the same trip count and reads the stacked results (1F1B):
+    stage s of S runs iteration k + S - 1 - s of this loop, then iteration k of the next. `ahead` slices of each stacked value
+    are kept.
 
     ```mlir
     %last, %all = kiln.scan (%h = %init : tensor<4x64xf32>) over (%x = %xs : tensor<9x4x64xf32>) -> (tensor<9x4x64xf32>) {
@@ -240,12 +242,12 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
 }
 
 def Kiln_EachSequenceOp : Kiln_LoopOp<"each_sequence"> {
-  let summary = "what a batched entry does for each of its sequences";
+  let summary = "a loop over the sequences of a batched entry";
   let description = [{
-    Runs its body for each sequence of a call. The operands have the rows of all sequences, one sequence behind another along the
-    first axis, and the body gets those of its own; what it yields lies likewise in the results. In the body states are the
-    sequence's, and so are the values of all symbols but two: symbol `count` is the number of sequences, and `rows`, if there is
-    one, the sum of symbol `own` over them. So n rows of a sequence are n * count in all, and `own` rows are `rows`.
+    Runs its body for each sequence of a call. The operands have the rows of all sequences, concatenated along the first axis;
+    the body has the rows of one sequence, and the results are concatenated likewise. States in the body are those of the
+    sequence, and so are the values of all symbols but two: symbol `count` is the number of sequences, and `rows`, if present,
+    the sum of symbol `own` over them. So n rows of each sequence are n * count rows in total, and `own` rows are `rows`.
 
     ```mlir
     kiln.each_sequence 0 () {
@@ -265,9 +267,9 @@ def Kiln_EachSequenceOp : Kiln_LoopOp<"each_sequence"> {
 }
 
 def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, Kiln_HostOp, ParentOneOf<["RepeatOp", "ScanOp", "EachSequenceOp"]>]> {
-  let summary = "what the body of a loop gives";
+  let summary = "the values of a loop's body";
   let description = [{
-    Ends the body of a loop with the values that the next iteration gets, then the outputs of this one.
+    Ends the body of a loop with the carried values of the next iteration, then the outputs of this one.
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -5,10 +5,10 @@
 include "mlir/Pass/PassBase.td"
 
 def ExpandMath : Pass<"kiln-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "Replace functions of the math library by polynomials that vectorise";
+  let summary = "Replace math functions with polynomials that can be vectorised";
   let description = [{
     Before: math.exp, math.tanh, math.erf and others on f32 in kernel functions. After: arith, math.fma and bitcasts, with the
-    errors that ExpandMath.cpp states. The polynomials are f32's: a function of another type is refused.
+    errors that ExpandMath.cpp states. The polynomials are for f32; functions of other types are an error.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
