@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# How tests are declared. Each test has two labels: the folder that declares it, and its speed.
+# Declares tests. Each test has two labels: the folder that declares it, and its speed.
 #
-#   quick    what a contributor runs: ./dev test
-#   slow     ./dev test --all runs all of these, --shard K/N one of N parts
-#   nightly  what takes longer than all others together: --all only
+#   quick    runs with ./dev test
+#   slow     runs with ./dev test --all, and with --shard K/N one of N parts
+#   nightly  runs only with --all: takes longer than all other tests together
 #
 #   kiln_test(NAME [SLOW | NIGHTLY] COMMAND ... [PROPERTIES ...])
-#     One test, quick unless its speed is stated.
+#     Declares one test, with the label quick by default.
 #   kiln_discover_tests(PROGRAM [TEST_PREFIX prefix] [SLOW case...] [PROPERTIES ...])
-#     One test for each case of a program of GoogleTest. SLOW names those that are slow: Suite.Case, or Suite.* for a whole
-#     suite; a name that matches no case is an error.
+#     Declares one test for each case of a GoogleTest program. SLOW names the slow ones: Suite.Case, or Suite.* for an
+#     entire suite; a name that matches no case is an error.
 include(GoogleTest)
 
 function(kiln_test name)
@@ -39,8 +39,8 @@ function(kiln_discover_tests program)
   endif()
   gtest_discover_tests(${program} TEST_PREFIX "${arg_TEST_PREFIX}" ${arg_PROPERTIES})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
-  # The cases are known only once the program is built, and gtest_discover_tests sets one label at most: CTest sets both as
-  # it reads the list of cases.
+  # The cases are known only when the program is built, and gtest_discover_tests sets at most one label: CTest sets both
+  # labels when it reads the list of cases.
   set(labels "${CMAKE_CURRENT_BINARY_DIR}/${program}_labels.cmake")
   file(CONFIGURE OUTPUT "${labels}" @ONLY CONTENT [=[
 set(program @program@)

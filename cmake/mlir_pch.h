@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The MLIR headers that nearly every file of the compiler includes, compiled once. Files still include what they use.
+// A precompiled header with the MLIR headers that nearly every file of the compiler includes. Files still include the
+// headers that they use.
 #pragma once
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

@@ -28,7 +28,7 @@ std::size_t WholeModel::Output::count() const {
   return result;
 }
 
-/// In the order of the table's columns.
+/// The peers have the order of the table's columns.
 static const std::pair<const char *, std::unique_ptr<Peer> (*)()> peers[] = {{"onnxruntime", makeOnnxRuntime},
                                                                              {"onednn", makeOneDnn},
                                                                              {"libxsmm", makeXsmm},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block of the first stage of Swin-T, shifted.
+// A block of the first stage of Swin-T, with shifted windows.
 #pragma once
 
 #include "kiln/dsl.h"

@@ -75,7 +75,7 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
   if (!models)
     return models.takeError();
   using Identity = std::tuple<std::string, std::vector<int64_t>, std::vector<Bounds>>;
-  std::map<std::string, std::map<Identity, Schedulable>> known; // by target
+  std::map<std::string, std::map<Identity, Schedulable>> known; // the key is the target's name
   for (const std::unique_ptr<LoweredModel> &model : *models) {
     std::map<Identity, Schedulable> &kernels = known[model->target->info().name];
     for (func::FuncOp kernel : model->kernels()) {

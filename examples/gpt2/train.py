@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a small GPT-2 on the King James Bible, and writes it as published checkpoints are.
+"""Trains a small GPT-2 on the King James Bible, and writes it in the format of released checkpoints.
 
 To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy), from this folder:
 
     python3 ../support/train_tokenizer.py bytes king_james/tokenizer.json
-    python3 train.py train --minutes 15     # king_james/model.safetensors, of f16
-    python3 train.py expect                 # king_james/expected.json: what PyTorch writes behind some prompts
-    python3 train.py train --folder king_james/draft --minutes 6   # a smaller one, which guesses (speculative.cpp)
+    python3 train.py train --minutes 15     # king_james/model.safetensors, in f16
+    python3 train.py expect                 # king_james/expected.json: PyTorch's continuations of prompts
+    python3 train.py train --folder king_james/draft --minutes 6   # the draft model of speculative.cpp
 
 1. text     Chapters with <|endoftext|> between them; the last 5 % are held out.
-2. model    The shape that the folder's config.json states: 3 layers, width 128, 4 heads, learned positions, tied
+2. model    The shape of the folder's config.json: 3 layers, width 128, 4 heads, learned positions, tied
             output; of the draft one layer, width 64, 2 heads.
 3. training AdamW on random windows of 256 tokens, no dropout.
 """

@@ -33,7 +33,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, Specials specials, b
   std::string firsts;
   for (const Added &added : parts.added)
     firsts += added.name.substr(0, 1);
-  std::size_t begin = 0, at = 0; // of the plain text before the next added token
+  std::size_t begin = 0, at = 0; // begin and end of the plain text before the next added token
   while ((at = text.find_first_of(firsts, at)) != text.npos) {
     const auto fits = [&](const Added &added) { return text.substr(at).starts_with(added.name); };
     const auto found = std::find_if(parts.added.begin(), parts.added.end(), fits);

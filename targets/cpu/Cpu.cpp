@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPUs that a library is compiled for, as machine models and Halide features: the levels of x86-64 and Armv8-A,
-// of which one each has sums of products of int8 in one instruction, which matters where activations are int8; RISC-V,
-// with vectors of 128 bits at least and without; and WebAssembly.
+// The CPU targets, as machine models and Halide features: the levels of x86-64 and Armv8-A, of which one each has int8
+// dot-product instructions, which matter for int8 activations; RISC-V with vectors of at least 128 bits and without;
+// and WebAssembly.
 #include "targets/cpu/Cpu.h"
 
 #include "runtime/src/model.h"
@@ -15,26 +15,26 @@ namespace kiln {
 namespace {
 
 struct Architecture {
-  const char *suffix;               // of the names of its targets
-  const char *hostTriple, *hostCpu; // LLVM's names: of the code around the kernels, and of what each such CPU has
-  const char *halideTriple;         // Halide's name
-  const char *codeOptions;          // of Halide's LLVM
-  bool isNewer = false;             // LLVM 22 compiles kernels, for its CPU
+  const char *suffix;               // of the target names
+  const char *hostTriple, *hostCpu; // LLVM's triple and CPU of host code; every such CPU has its features
+  const char *halideTriple;         // Halide's triple
+  const char *codeOptions;          // options of Halide's LLVM
+  bool isNewer = false;             // LLVM 22 compiles the kernels, for `hostCpu`
 };
 
 struct Level {
   const char *name;
-  uint64_t features;          // each level has those below it
-  const char *halideFeatures; // names of Halide's Target
-  const char *fewerFeatures;  // for kernels at which the code generator crashes with them
+  uint64_t features;          // includes those of all lower levels
+  const char *halideFeatures; // features of Halide's Target
+  const char *fewerFeatures;  // for kernels that crash the code generator with all features
   int vectorBytes;
   int vectorRegisters;
   bool hasFusedMultiplyAdd;
-  int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads less
+  int64_t weightTile, narrowTile; // columns of the register tile, and of a narrower one with less padding
   bool isDefault;
-  bool hasByteProducts = false;        // products of int8 in one instruction
-  const char *newerFeatures = nullptr; // of LLVM 22, which then compiles kernels; null: Halide's does
-  bool isSmall = false;                // CodeTarget
+  bool hasByteProducts = false;        // int8 dot-product instructions
+  const char *newerFeatures = nullptr; // features of LLVM 22, which then compiles kernels; null: Halide's LLVM
+  bool isSmall = false;                // see CodeTarget
 };
 
 constexpr Architecture x86{"", "x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions};
@@ -64,17 +64,17 @@ constexpr Level riscvLevels[] = {
     {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
     {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
 };
-// Engines on x86-64 have 16 registers and keep some (M-1250). Relaxed SIMD has a fused multiply-add, but more steps
-// at a time, which that is taken for elsewhere, make engines spill (M-1251).
+// Engines on x86-64 have 16 registers and reserve some (M-1250). Relaxed SIMD has a fused multiply-add, but
+// hasFusedMultiplyAdd is false: the higher unrolling that it selects makes engines spill (M-1251).
 constexpr Level wasmLevels[] = {
     {"wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false, "+simd128", true},
     {"wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false,
      "+simd128,+relaxed-simd", true},
 };
 
-/// The layout of a weight: as wide as the register tile, unless the narrow tile stores a sixteenth less.
+/// Returns the tile size of a weight: the register tile, unless the narrow tile stores at least a sixteenth less.
 int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
-  // A matrix of a few columns would be mostly padding.
+  // A matrix with few columns would be mostly padding.
   if (outputs * 2 < level.weightTile || inputs <= 0)
     return 0;
   auto stored = [&](int64_t tile) { return static_cast<int64_t>(llvm::alignTo(outputs, tile)); };
@@ -99,7 +99,7 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
 
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
-  hooks.wordBytes = level.hasByteProducts ? 4 : 2; // what one instruction adds up for a sum
+  hooks.wordBytes = level.hasByteProducts ? 4 : 2; // bytes along K that one instruction accumulates
   hooks.joinsSums = true;
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 

@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-/// x86-64 on Linux, a target a level of its psABI, and Armv8-A on Linux; the best of each architecture first.
+/// Returns the CPU targets: one for each level of each architecture and operating system, the best level first.
 std::vector<std::unique_ptr<Target>> createCpuTargets();
 
 } // namespace kiln

@@ -18,7 +18,8 @@ bool isWeight(Value value) {
 
 struct MarkWeights : impl::MarkWeightsBase<MarkWeights> {
   void runOnOperation() override {
-    llvm::DenseMap<func::FuncOp, llvm::BitVector> others; // of each kernel: arguments that are something else
+    llvm::DenseMap<func::FuncOp, llvm::BitVector>
+        others; // for each kernel: the arguments that are not weights in some call
     getOperation().walk([&](CallOp call) {
       auto kernel = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
       llvm::BitVector &ofKernel = others[kernel];

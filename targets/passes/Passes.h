@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over kernels that some targets want and others do not.
+// Kernel passes that only some targets use.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ namespace mlir::kiln {
 #define GEN_PASS_REGISTRATION
 #include "targets/passes/Passes.h.inc"
 
-/// The hook of a target whose compilers want to know what is a weight.
+/// A hook for targets whose compilers need to know which arguments are weights.
 void addMarkWeights(OpPassManager &passes);
-/// The hook of a target whose compilers have no functions of the math library that vectorise.
+/// A hook for targets whose compilers have no vectorised math functions.
 void addExpandMath(OpPassManager &passes);
 
 } // namespace mlir::kiln

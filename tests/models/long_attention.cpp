@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Self-attention of long sequences, two heads of 33.
+// Self-attention over long sequences, with two heads of width 33.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"length", 1, 32768};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The table of types.
+// The table of PTX types.
 #include "Type.h"
 
 #include <iterator>
@@ -14,7 +14,7 @@ struct Row {
   char kind; // b, u, s, f; p for pred
 };
 
-/// In the order of Type.
+/// The rows have the order of Type.
 constexpr Row rows[] = {
     {"", 0, ' '},        {"pred", 1, 'p'},  {"b8", 8, 'b'},   {"b16", 16, 'b'}, {"b32", 32, 'b'},  {"b64", 64, 'b'},
     {"b128", 128, 'b'},  {"u8", 8, 'u'},    {"u16", 16, 'u'}, {"u32", 32, 'u'}, {"u64", 64, 'u'},  {"s8", 8, 's'},

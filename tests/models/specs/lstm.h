@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One LSTM layer under PyTorch's names: all outputs and the last state.
+// One LSTM layer with PyTorch's weight names. It returns all outputs and the last state.
 #pragma once
 
 #include "kiln/dsl.h"
