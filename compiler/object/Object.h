@@ -38,7 +38,7 @@ struct CpuName {
 /// section.
 llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
 
-/// The same for LLVM bitcode, of this version or an earlier one, that is already optimised. Returns assembly if
+/// Compiles optimised LLVM bitcode, of this version or an earlier one, like compileToObject(). Returns assembly if
 /// `isAssembly`. Functions that several modules may define (weak_odr) are left out if they are not used.
 llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false);
 

@@ -15,7 +15,7 @@ namespace kiln {
 /// write at the same time, the second one waits.
 llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes);
 
-/// The same, but also creates the parent folders.
+/// Like replaceFile(), but also creates the parent folders.
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes);
 
 } // namespace kiln

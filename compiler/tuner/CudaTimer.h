@@ -24,8 +24,8 @@ public:
 
   /// Returns the seconds from the start to the end of the work enqueued in the model's stream.
   llvm::Expected<double> time(Enqueue enqueue);
-  /// The same for work that is first captured as a CUDA graph and has run once, which excludes the host's overhead of
-  /// launching many short kernels.
+  /// Like time(), for work that is first captured as a CUDA graph and has run once, which excludes the host's overhead
+  /// of launching many short kernels.
   llvm::Expected<double> timeRecorded(Enqueue enqueue);
 
 private:

@@ -41,7 +41,7 @@ public:
 
   /// Throws std::runtime_error for a name that the module does not have.
   SharedTensor get(const std::string &pattern, const std::string &name);
-  /// The same, with the values that the stored numbers represent if the module quantises the weight.
+  /// Like get(), with the dequantised values if the module quantises the weight.
   SharedTensor getStored(const std::string &pattern, const std::string &name);
 
 private:

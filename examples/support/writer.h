@@ -68,7 +68,7 @@ void talk_with(const TalkOptions &options, Session &session, const WriterSizes &
   talk(options, tokenizer, writer_of(model, session, sizes));
 }
 
-/// The same with the weights of the options' folder, whose names `rules` map to the model's.
+/// Binds the weights of the options' folder, whose names `rules` map to the model's, then talks.
 template <class Model>
 void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
   if (!options.gguf.empty())

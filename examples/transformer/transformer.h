@@ -30,7 +30,7 @@ struct Transformer : kiln::Model {
   }
 };
 
-/// The same weights with two entries for translation: the source is encoded once, and each layer stores its keys and
+/// A Transformer with two more entries, for translation: the source is encoded once, and each layer stores its keys and
 /// values; then the target is decoded one or some tokens at a time.
 template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Hidden, std::int64_t Vocabulary>
 struct Translator : Transformer<Layers, Width, Heads, Hidden, Vocabulary> {

@@ -23,7 +23,7 @@ bool kiln_convert_is_source(uint32_t from, uint32_t to);
 const char *kiln_convert_sources_text(uint32_t to);
 /* Converts `count` elements of f32, f16 or bf16, at any address, to f32. */
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
-/* The same for a tensor of any form, from element `first` on. */
+/* Converts `count` elements of a tensor of any form, from element `first` on, to f32. */
 void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
 /* Rounds values that have a finite result to the nearest f16 or bf16, between kiln_rounding_begin and _end; or
  * copies f32. */

@@ -121,7 +121,7 @@ kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cu
 kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
                                     kiln_error_t *error);
 
-/* The same, with the lock on loading held. codes: one per form; null: the driver assembles PTX. */
+/* Like kiln_cuda_kernel_load, with the lock on loading held. codes: one per form; null: the driver assembles PTX. */
 kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const kiln_cuda_code_t *codes,
                                          kiln_error_t *error);
 /* Whether GPU and driver may support the form. */

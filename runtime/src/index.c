@@ -12,7 +12,7 @@
 
 /* The name in messages. */
 #define DOCUMENT "index of weight files"
-/* The same limit as for the header of a file. */
+/* The maximum size in bytes, which is also that of the header of a file. */
 #define INDEX_LIMIT 100000000u
 /* Linux's limits of a path and of a name, with the terminator. */
 enum { PATH_BYTES = 4096, NAME_BYTES = 256 };

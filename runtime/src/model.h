@@ -209,11 +209,11 @@ kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error);
  * ".json" is an index of several files. On failure the model is unchanged. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
-/* The same, with renames of tensors; each rename must match a tensor. */
+/* Like kiln_bind_weights, with renames of tensors; each rename must match a tensor. */
 kiln_status_t kiln_bind_weights_renamed(kiln_model_t *model, const char *path, const kiln_rename_t *renames,
                                         size_t count, kiln_error_t *error);
-/* The same for third-party quantised checkpoints: a GGUF file; a safetensors file or an index, where NAME.weight is
- * computed from NAME.qweight, NAME.qzeros, NAME.scales and, if present, NAME.g_idx. */
+/* Bind third-party quantised checkpoints: a GGUF file; a safetensors file or an index, where NAME.weight is computed
+ * from NAME.qweight, NAME.qzeros, NAME.scales and, if present, NAME.g_idx. */
 kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_rename_t *renames, size_t count,
                              kiln_error_t *error);
 kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_quantization_t quantization,
@@ -288,7 +288,7 @@ void kiln_pool_destroy(kiln_pool_t *pool);
  * arguments: inputs, then outputs. Checks everything, lays out the frame in the arena, runs the body. */
 kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                        void *const *arguments);
-/* The same for NAME_<entry>_batch; the sequences supply the dimensions. */
+/* Like kiln_run, for NAME_<entry>_batch; the sequences supply the dimensions. */
 kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, size_t count,
                              const kiln_sequence_t *sequences, void *const *arguments);
 

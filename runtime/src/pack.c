@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) void transpose_block(char *block, c
       memcpy(block + (column * rows + row) * bytes, from + (row * columns + column) * bytes, bytes);
 }
 
-/* The same for 4-byte elements. */
+/* Like transpose_block, for 4-byte elements. */
 static void transpose_words(char *block, const char *from, size_t rows, size_t columns, size_t count) {
   transpose_block(block, from, rows, columns, count, 4);
 }

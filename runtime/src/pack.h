@@ -41,7 +41,7 @@ uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint6
  * output is undefined. */
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
-/* The same for a tensor. Pages of its source are released as they are read. */
+/* Like kiln_pack_weight, for a tensor. Pages of its source are released as they are read. */
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
 

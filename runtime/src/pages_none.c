@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The same for a system without pages, such as WebAssembly: files are read into memory of the C library. */
+/* The page functions for systems without pages, such as WebAssembly: files are read into memory of the C library. */
 #include "file.h"
 #include "model.h"
 

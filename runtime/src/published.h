@@ -65,7 +65,7 @@ const kiln_gguf_type_t *kiln_gguf_type(uint32_t id);
  * allocation. */
 kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames_t *renames,
                              const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
-/* The same for a file that contains the tensors; the table's contents need no further checks. */
+/* Like kiln_gguf_open, for a file with the tensors; the table's contents need no further checks. */
 kiln_status_t kiln_gguf_open_file(const kiln_file_t *file, const kiln_renames_t *renames,
                                   const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
 

@@ -84,7 +84,7 @@ static int32_t largest_of(int32_t most, const float *line, size_t count) {
   return most;
 }
 
-/* The same for each column separately. */
+/* Raises the maximum magnitude of each column by those of a line. */
 static void raise_each(float *restrict most, const float *restrict line, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int32_t larger = magnitude_of(line + i) > bits_of(most + i) ? magnitude_of(line + i) : bits_of(most + i);

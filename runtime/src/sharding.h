@@ -109,7 +109,7 @@ typedef struct kiln_sharding_t {
   void (*name)(const kiln_model_t *model, char *text, size_t room);
   /* Refuses a function that needs whole weights if there are slices. */
   kiln_status_t (*refuse_slices)(const kiln_model_t *model, const char *function, kiln_error_t *error);
-  /* The same for a replica's parts of states. */
+  /* Refuses a function that needs whole states if replicas have parts of them. */
   kiln_status_t (*refuse_parts)(const kiln_model_t *model, const char *function, kiln_error_t *error);
 } kiln_sharding_t;
 /* Check that a call has the model's rank and stage communicators, and the replica communicator with optimiser-state

@@ -70,7 +70,7 @@ void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocat
 /* Validates the whole header against the image, which the caller owns, and creates a table, the only allocation. */
 kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
                                     kiln_tensors_t *table, kiln_error_t *error);
-/* The same for a file that contains the tensors; the table's contents need no further checks. */
+/* Like kiln_safetensors_open, for a file with the tensors; the table's contents need no further checks. */
 kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
                                          kiln_tensors_t *table, kiln_error_t *error);
 /* "F32"; never null, for any value. */

@@ -227,7 +227,7 @@ static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_
   return tensor->flags & KILN_WEIGHT_ABSENT << KILN_ROLE_FIRST ? descriptor->stages - 1 : 0;
 }
 
-/* The same, followed by sending the piece to the process that writes. */
+/* Gathers a piece by gather_piece, and sends it to the process that writes. */
 static kiln_status_t bring_piece(const kept_t *kept, uint32_t stage, const kiln_weight_t *tensor, uint64_t begin,
                                  uint64_t end) {
   together_t *together = kept->together;

@@ -68,8 +68,8 @@ static kiln_status_t copy_host(char *packed, const kiln_weight_t *weight, const 
   return KILN_OK;
 }
 
-/* The same in device memory. If the layout there is that of the caller, elements are copied directly; else the whole
- * weight is copied to the host, and back if it changed. */
+/* Copies elements of a weight in device memory. If the layout there is that of the caller, elements are copied
+ * directly; else the whole weight is copied to the host, and back if it changed. */
 static kiln_status_t copy_device(const kiln_model_t *model, char *packed, const kiln_weight_t *weight,
                                  const kiln_placement_t *placement, const elements_t *elements, kiln_error_t *error) {
   const kiln_backend_t *backend = model->variant->backend;

@@ -43,7 +43,7 @@ public:
   /// Must be called before the first fetch. `thread`: the index among the `threads` that share the tile; `loops`: the
   /// op's loops without those two.
   void begin(tile::Value thread, int64_t threads, const tile::Values &loops);
-  /// The same for lines over several loops.
+  /// Like the other begin(), for lines over several loops.
   void begin(tile::Value thread, int64_t threads, tile::Value lineCount, LoopsOfLine loopsOfLine);
   /// Copies lines from `first` on, with zeros after the last line. The copy is asynchronous, as a part of the thread's
   /// next commit group, if the type in memory is the same and more than 16 bits are copied at a time.

@@ -134,7 +134,7 @@ bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
           llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) { return expr.isFunctionOfDim(last); }));
 }
 
-/// The same for an element of a row that is found by its index, such as the last one.
+/// Whether an extracted element, such as the last one of a row, is found by an index along the row.
 bool RunFinder::isAlongRow(tensor::ExtractOp extract, ArrayRef<AffineExpr> at, const RowLoops &loops) const {
   auto isAlong = [&](Value index) {
     auto loop = index.getDefiningOp<linalg::IndexOp>();

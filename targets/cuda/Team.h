@@ -25,7 +25,7 @@ public:
   /// the values of that are dropped.
   tile::Values reduce(tile::Value count, std::optional<int64_t> fixed, tile::Values values,
                       llvm::function_ref<tile::Values(tile::Value element, const tile::Values &values)> body);
-  /// The same without values, once for each element.
+  /// Calls body(element) once for each of the thread's elements.
   void forEach(tile::Value count, std::optional<int64_t> fixed, llvm::function_ref<void(tile::Value element)> body);
 
   /// Returns the initial values of a thread, such that all threads together start with `initial`.

@@ -90,7 +90,7 @@ class HalideAbi : public KernelAbi {
 public:
   StringRef hookPrefix() const override { return "halide_"; }
 
-  // The same for targets with smaller pointers, which need less.
+  // Targets with smaller pointers need less; they use the host's sizes, too.
   int64_t descriptorBytes(int64_t rank) const override {
     return sizeof(halide_buffer_t) + rank * int64_t(sizeof(halide_dimension_t));
   }

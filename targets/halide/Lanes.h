@@ -31,7 +31,7 @@ public:
   static Lanes ramp(int count, int64_t base, int64_t stride, Mark mark = isKnown);
   /// Returns lanes whose values are not computed.
   static Lanes opaque(int count, Mark mark = isDrawn) { return ramp(count, 0, 0, std::max(mark, isDrawn)); }
-  /// The same, with the marks of the lanes from which they are computed.
+  /// Returns lanes that are computed from `a` and have its marks, without their values.
   static Lanes opaqueOf(const Lanes &a);
 
   int count() const { return lanes; }

@@ -20,7 +20,7 @@ void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &
 /// be stored. Halide also assumes that memory on the stack, even if smaller than a vector, is aligned as a vector.
 void padStorage(Halide::Func func, const Halide::Expr &extent, int lanes);
 
-/// The same for the other dimensions, along which a reader may be vectorised. The extents are those of all dimensions,
+/// Pads the other dimensions, along which a reader may be vectorised. The extents are those of all dimensions,
 /// innermost first. An undefined extent means that only a part of the dimension is computed at a time, and that its
 /// readers go along it one element at a time.
 void padOuterStorage(Halide::Func func, const Exprs &extents);

@@ -124,7 +124,7 @@ public:
   Exprs loopVariables(mlir::linalg::GenericOp op, const Halide::RDom &domain);
   /// Returns the yielded values; empty after a diagnostic.
   Exprs body(mlir::linalg::GenericOp op, const Exprs &loops, Operands operands);
-  /// The same for any values of the region.
+  /// Like body(), for any values of the region.
   Exprs evaluate(mlir::linalg::GenericOp op, mlir::ValueRange wanted, const Exprs &loops, Operands operands);
   std::string name(llvm::StringRef what);
   /// Requests prefetches of an operand that is an argument (Prefetch.h).

@@ -94,7 +94,7 @@ KILN_GRADIENT(NormalCdfOp) {
   return {b.mul(gradients[0], b.scale(density, 1 / std::sqrt(2 * std::numbers::pi)))};
 }
 
-/// The same elements are dropped.
+/// The gradient drops the same elements.
 KILN_GRADIENT(DropoutOp) {
   SmallVector<Value> result(getNumOperands());
   result[0] = b.create<DropoutOp>(gradients[0], getSeed(), getStep(), getIteration(), getProbability(), getStream());

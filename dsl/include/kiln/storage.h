@@ -83,7 +83,7 @@ template <ElementType E> inline constexpr Storage stored = detail::storage_as<E>
 inline constexpr Storage int8 = Storage(ElementType::i8);
 /// An f32 weight that is quantised to 4-bit integers with one scale per group of each output.
 template <int Group = 32> inline constexpr Storage int4 = detail::storage_in_groups<Group, false>();
-/// The same with a zero point per group.
+/// An f32 weight that is quantised to 4-bit integers with one scale and one zero point per group of each output.
 template <int Group = 32> inline constexpr Storage int4_zero = detail::storage_in_groups<Group, true>();
 
 /// The type of a weight as a template argument: `kiln::f16` is an f16 tensor; `kiln::int8` is an f32 tensor that is

@@ -87,9 +87,10 @@ void beginProducts(Builder &b);
 /// Adds to the accumulators, which are valid once the group is complete. Accumulator 4 j + 2 i + e of a thread belongs
 /// to row 16 (warp % 4) + lane / 4 + 8 i and column 8 j + 2 (lane % 4) + e.
 Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, mlir::ValueRange sums);
-/// The same, for accumulators that start at 0.
+/// Like addProduct(), for accumulators that start at 0.
 Values firstProduct(Builder &b, const MatrixProduct &product, Value a, Value c);
-/// The same with `a` in registers, four in each lane: x of multiplyAdd() in Mma.h, for the warp's 16 rows.
+/// Like addProduct() above, with `a` in registers, four in each lane: x of multiplyAdd() in Mma.h, for the warp's 16
+/// rows.
 Values addProduct(Builder &b, const MatrixProduct &product, mlir::ArrayRef<Value> a, Value c, mlir::ValueRange sums);
 /// Commits the wgmma since the last group as a group.
 void commitProducts(Builder &b);

@@ -29,7 +29,7 @@ void storeFour(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
 /// Loads `count` contiguous elements, 2 to 16 bytes, at an address that is a multiple of their bytes.
 Values loadVector(Builder &b, Type element, int64_t count, Value address);
-/// The same for f32, f16 or bf16, converted to f32.
+/// Like loadVector(), for f32, f16 or bf16, converted to f32.
 Values loadFloats(Builder &b, Type element, int64_t count, Value address);
 void storeVector(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
@@ -38,7 +38,7 @@ Value isMultiple(Builder &b, Value address, int64_t bytes);
 
 /// Makes all threads of the block wait for each other, and see each other's writes.
 void barrier(Builder &b);
-/// The same among the 32 threads of a warp.
+/// Synchronises the 32 threads of a warp.
 void syncWarp(Builder &b);
 
 /// Copies 4, 8 or 16 bytes asynchronously from global to shared memory, between multiples of that size; writes zeros
