@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The errors of unary functions, of powers, and of sines and cosines of positions, compared with libm in f64: the
-// bounds are those of "Errors of functions" and "sinusoidal" in dsl/SPEC.md. Each run tests a sample of the 2^32 inputs
+// bounds are those of "Error bounds" and "sinusoidal" in dsl/SPEC.md. Each run tests a sample of the 2^32 inputs
 // with a random offset; KILN_TEST_EVERY_FLOAT=1 in the environment tests all, as the nightly tests ops_*.every_float
 // do.
 #include "ops.h"
