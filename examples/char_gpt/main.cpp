@@ -50,7 +50,7 @@ std::vector<std::int32_t> encode(const std::string &text) {
   for (char c : text) {
     std::size_t token = char_gpt::vocabulary.find(c);
     if (token == std::string_view::npos)
-      stop(std::string("prompt: character is not in the vocabulary; got '") + c + "'");
+      stop(std::string("text: character is not in the vocabulary; got '") + c + "'");
     tokens.push_back(static_cast<std::int32_t>(token));
   }
   return tokens;
