@@ -313,7 +313,7 @@ LogicalResult ModelCompiler::findTargets() {
   for (const std::string &name : options.targets) {
     const Target *target = findTarget(name);
     if (!target)
-      return fail(fmt::format("there is no target \"{}\"; there are: {}", name, fmt::join(targetNames(), ", ")));
+      return fail(fmt::format("target \"{}\": unknown; expected one of {}", name, fmt::join(targetNames(), ", ")));
     const TargetInfo &first = targets.empty() ? target->info() : targets.front()->info();
     if (target->info().hostTriple != first.hostTriple)
       return fail(fmt::format("targets: several architectures or systems; expected one, got {} of {} and {} of {}",

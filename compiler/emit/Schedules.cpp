@@ -20,9 +20,9 @@ std::string quoteWord(const std::string &word) {
 llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
   if (options.file.empty()) {
     if (options.isRequired)
-      return llvm::createStringError(fmt::format("measured schedules are required, but there is no tuning file; name "
-                                                 "one with --tuning, or make \"{}\" with: {}",
-                                                 options.commandFile, options.command + options.commandEnd));
+      return llvm::createStringError(
+          fmt::format("--require-tuned: no tuning file; name one with --tuning, or make \"{}\" with: {}",
+                      options.commandFile, options.command + options.commandEnd));
     if (!options.choose.machine.empty())
       return llvm::createStringError("--machine: no tuning file; expected one that names the machine, with --tuning");
     return ScheduleChooser();

@@ -193,10 +193,10 @@ void Fields::finish() const {
   const std::vector<std::string> all(known.begin(), known.end());
   for (const auto &[key, value] : object.items())
     if (!known.contains(key) && !value.is_null())
-      words += fmt::format("{}{}: {}{} is not known for such a model, and may change what it computes{}",
+      words += fmt::format("{}{}: {}{}: unknown key for this model, which may change its results{}",
                            words.empty() ? "" : "\n", file, path, key, near(key, all));
   if (!words.empty())
-    throw Refusal(words + "\n--ignore KEY leaves out one that changes nothing");
+    throw Refusal(words + "\n--ignore KEY ignores a key that has no effect");
 }
 
 std::string Fields::checks() const {

@@ -62,7 +62,7 @@ void checkName(const std::string &name) {
 
 std::vector<std::string> createProject(Options &options) {
   if (!fs::is_directory(options.folder))
-    throw Refusal(fmt::format("there is no directory \"{}\" of a checkpoint", options.folder.string()));
+    throw Refusal(fmt::format("checkpoint \"{}\": not found; expected a directory", options.folder.string()));
   options.folder = fs::canonical(options.folder); // so that the path ends with the folder's name
   if (options.name.empty())
     options.name = identifierOf(options.folder.filename().string());

@@ -18,7 +18,7 @@ namespace {
 std::string readText(const fs::path &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
-    throw Refusal(fmt::format("Kiln's own file \"{}\" cannot be read: is the installation whole?", path.string()));
+    throw Refusal(fmt::format("cannot read \"{}\": the installation of Kiln may be incomplete", path.string()));
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
@@ -127,7 +127,7 @@ std::string configOf(const Fields &fields) {
 void writeProject(const Model &model, const Fields &fields, const Options &options) {
   std::error_code error;
   if (fs::exists(options.out) && (!fs::is_directory(options.out) || !fs::is_empty(options.out)))
-    throw Refusal(fmt::format("\"{}\" is there already, and is not an empty directory", options.out.string()));
+    throw Refusal(fmt::format("\"{}\": exists already; expected no file or an empty directory", options.out.string()));
   if (fs::create_directories(options.out, error); error)
     throw Refusal(fmt::format("cannot make \"{}\": {}", options.out.string(), error.message()));
 

@@ -177,7 +177,7 @@ int buildAndRun(SpecCommand command) {
     std::erase(command.rest, "--verbose");
   const std::string &spec = command.spec;
   if (!fs::is_regular_file(spec)) {
-    fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
+    fmt::print(stderr, "error: spec \"{}\": not found; expected a C++ source file\n", spec);
     return 1;
   }
   const char *given = std::getenv("CXX");

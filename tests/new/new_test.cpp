@@ -298,7 +298,7 @@ const NearMiss nearMisses[] = {
      "scale_attn_by_inverse_layer_idx: wrong value; expected false, got true"},
     {"gpt2", R"({"is_encoder_decoder": true})", "is_encoder_decoder: wrong value; expected false, got true"},
     {"gpt2", R"({"n_embed": 32})",
-     "config.json: n_embed is not known for such a model, and may change what it computes; near: n_embd"},
+     "config.json: n_embed: unknown key for this model, which may change its results; near: n_embd"},
     {"gpt2", R"({"n_layer": 3})", "checkpoint: tensor is missing; expected \"h.2.mlp.c_fc.weight\" of [32, 128]"},
     {"gpt2", R"({"vocab_size": 68})",
      "the checkpoint's tensor \"wte.weight\": wrong shape; expected [68, 32] by config.json, got [67, 32]"},
@@ -308,7 +308,7 @@ const NearMiss nearMisses[] = {
     {"yarn", R"({"rope_scaling": {"beta_slow": 4}})",
      "config.json: rope_scaling.beta_fast: wrong value; expected more than beta_slow"},
     {"yarn", R"({"rope_scaling": {"attn_factor": 1}})",
-     "config.json: rope_scaling.attn_factor is not known for such a model"},
+     "config.json: rope_scaling.attn_factor: unknown key for this model"},
     {"llama", R"({"rope_scaling": {"rope_type": "linear", "factor": 0.5}})",
      "config.json: rope_scaling.factor: wrong value; expected a number from 1 to 1000000, got 0.5"},
     {"llama3", R"({"rope_scaling": {"high_freq_factor": 1.0}})",
@@ -317,7 +317,7 @@ const NearMiss nearMisses[] = {
      "config.json: rope_parameters.rope_type: wrong value; expected one of \"default\", \"dynamic\", \"linear\", "
      "\"llama3\", \"yarn\", got \"longrope\""},
     {"llama", R"({"rope_parameters": {"rope_theta": 10000, "factor": 4}})",
-     "config.json: rope_parameters.factor is not known for such a model"},
+     "config.json: rope_parameters.factor: unknown key for this model"},
     {"llama", R"({"rope_parameters": 5})", "config.json: rope_parameters: wrong value; expected an object, got 5"},
     {"llama", R"({"hidden_act": "gelu"})",
      "hidden_act: wrong value; expected one of \"silu\", \"swish\", got \"gelu\"; near: silu"},
@@ -331,7 +331,7 @@ const NearMiss nearMisses[] = {
     {"llama", R"({"num_key_value_heads": 3})",
      "num_key_value_heads: wrong value; expected a divisor of the 4 heads, got 3"},
     {"llama", R"({"head_dim": 7})", "head_dim: wrong value; expected an even number of at most 256, got 7"},
-    {"llama", R"({"sliding_window": 4096})", "sliding_window is not known for such a model"},
+    {"llama", R"({"sliding_window": 4096})", "sliding_window: unknown key for this model"},
     {"llama", R"({"quantization_config": {"quant_method": "gptq"}})",
      "quantization_config: wrong value; expected null"},
     {"qwen3", R"({"layer_types": ["full_attention", "sliding_attention"]})",
@@ -425,7 +425,8 @@ TEST(New, SaysWhatIsWrongWithFiles) {
     const std::string got = words(change);
     EXPECT_TRUE(got.starts_with("refused: ") && got.find(wanted) != got.npos) << got << "\nwanted: " << wanted;
   };
-  expect("there is no directory \"/nonexistent\"", [](Checkpoint &c) { c.options.folder = "/nonexistent"; });
+  expect("checkpoint \"/nonexistent\": not found; expected a directory",
+         [](Checkpoint &c) { c.options.folder = "/nonexistent"; });
   expect("config.json\"", [](Checkpoint &c) { fs::remove(c.options.folder / "config.json"); });
   for (const std::string &text : {std::string(), std::string("{\"n_layer\": "), std::string(100000, '['),
                                   std::string("{\"a\": \"\xff\"}"), std::string("\0\1", 2)})
@@ -450,7 +451,7 @@ TEST(New, SaysWhatIsWrongWithFiles) {
          [](Checkpoint &c) { c.write("model.safetensors.index.json", R"({"weight_map": {}})"); });
   for (const char *name : {"9lives", "my-model", "support", "kiln"})
     expect("--name: no identifier, or taken; expected an identifier", [&](Checkpoint &c) { c.options.name = name; });
-  expect("is there already, and is not an empty directory", [](Checkpoint &c) {
+  expect(": exists already; expected no file or an empty directory", [](Checkpoint &c) {
     fs::create_directory(c.options.out);
     writeText(c.options.out / "mine", "");
   });

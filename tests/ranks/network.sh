@@ -10,7 +10,7 @@ here=$(realpath "$(dirname "$0")")
 shift 5
 [ "${1:-}" != --recover ] || { recover=--recover && shift; }
 command -v "$mpirun" >/dev/null || { echo "skipped: no mpirun (package openmpi-bin)"; exit 77; }
-case $("$mpirun" --version 2>&1) in *HYDRA*) echo "skipped: wants mpirun of Open MPI"; exit 77 ;; esac
+case $("$mpirun" --version 2>&1) in *HYDRA*) echo "skipped: needs mpirun of Open MPI"; exit 77 ;; esac
 unshare --pid --mount-proc --fork nsenter --version >/dev/null ||
   { echo "skipped: namespaces are not permitted here"; exit 77; }
 nodes=$(mktemp)

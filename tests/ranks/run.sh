@@ -15,7 +15,7 @@ shift
 command -v "$mpirun" >/dev/null || { echo "skipped: no mpirun (package openmpi-bin)"; exit 77; }
 case $("$mpirun" --version 2>&1) in
 *HYDRA*)
-  [ -z "$recover" ] || { echo "skipped: wants mpirun of Open MPI; with MPICH one rank that dies ends all"; exit 77; }
+  [ -z "$recover" ] || { echo "skipped: needs mpirun of Open MPI; with MPICH one rank that dies ends all"; exit 77; }
   exec "$mpirun" -np "$ranks" "$@"
   ;;
 *)
