@@ -13,13 +13,18 @@ static void skip_space(kiln_json_t *json) {
 }
 
 kiln_status_t kiln_json_fail(const kiln_json_t *json, const char *what) {
-  char got[8] = "its end";
-  if (json->next != json->end) {
-    const unsigned char next = (unsigned char)*json->next;
-    kiln_text_print(got, sizeof got, next > ' ' && next < 0x7F ? "'%c'" : "0x%02x", next);
-  }
-  return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s: malformed JSON; expected %s, got %s at byte " KILN_SIZE,
-                        json->document, what, got, (size_t)(json->next - json->begin));
+  size_t at = (size_t)(json->next - json->begin);
+  if (json->next == json->end)
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED,
+                          "%s: malformed JSON; expected %s, got its end at byte " KILN_SIZE, json->document, what, at);
+  unsigned char got = (unsigned char)*json->next;
+  if (got > ' ' && got < 0x7F)
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED,
+                          "%s: malformed JSON; expected %s, got '%c' at byte " KILN_SIZE, json->document, what, got,
+                          at);
+  return kiln_error_set(json->error, KILN_FILE_MALFORMED,
+                        "%s: malformed JSON; expected %s, got 0x%02x at byte " KILN_SIZE, json->document, what, got,
+                        at);
 }
 
 bool kiln_json_accept(kiln_json_t *json, char wanted) {

@@ -189,8 +189,8 @@ private:
     kiln_call_t with{nothing, 0, executor(workers), &error};
     unsigned long long bytes = 0;
     EXPECT_EQ(call(with), KILN_ARENA_TOO_SMALL) << error.message;
-    const char *at = std::strstr(error.message, "an arena of ");
-    EXPECT_TRUE(at && std::sscanf(at, "an arena of %llu bytes", &bytes) == 1) << error.message;
+    const char *at = std::strstr(error.message, "arena too small; ");
+    EXPECT_TRUE(at && std::sscanf(at, "arena too small; expected %llu bytes", &bytes) == 1) << error.message;
     return bytes;
   }
 

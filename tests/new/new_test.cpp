@@ -456,7 +456,7 @@ TEST(New, SaysWhatIsWrongWithFiles) {
     writeText(c.options.out / "mine", "");
   });
   expect("cannot make \"/proc/nowhere/project\"", [](Checkpoint &c) { c.options.out = "/proc/nowhere/project"; });
-  expect("is the installation whole?", [](Checkpoint &c) { c.options.source = "/nonexistent"; });
+  expect("the installation of Kiln may be incomplete", [](Checkpoint &c) { c.options.source = "/nonexistent"; });
 }
 
 // A checkpoint with several files.

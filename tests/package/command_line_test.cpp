@@ -59,7 +59,7 @@ const CommandCase commandCases[] = {
     {"an entry of a taken name", takenProgram + " compile -o /tmp",
      "error: entry \"create\": its name is taken; expected another, since taken_create is a function of the run time"},
     {"an extent that is no identifier", kilnProgram + " compile " + sources + "/spaced.cpp -o /tmp",
-     "spaced.cpp:[0-9]+: error: .*a dimension requires a name that is an identifier in C and C\\+\\+; got my rows "
+     "spaced.cpp:[0-9]+: error: .*dimension: invalid name; expected an identifier in C and C\\+\\+, got my rows "
      "\\[dim_c8\\]"},
     {"a name that is a macro", pairProgram + " compile --name linux",
      "error: model \"linux\": its name is a macro of compilers or standard headers; expected another name"},

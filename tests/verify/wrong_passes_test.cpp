@@ -203,7 +203,8 @@ TEST(WrongPass, ReadsAnotherLayersWeight) {
       op.setSourcesAttr(builder.getStrArrayAttr({"layers.{}.fc.bias"}));
   });
   EXPECT_THAT(differenceOf(Stage::Imported, change),
-              MatchesRegex("test-change left what cannot be evaluated: stacked: a view requires as many elements.*"));
+              MatchesRegex("test-change left what cannot be evaluated: stacked: view: number of elements differs; "
+                           "expected as many, got .*"));
 }
 
 TEST(WrongPass, StatesOtherExtentsThanValuesHave) {
@@ -217,8 +218,8 @@ TEST(WrongPass, StatesOtherExtentsThanValuesHave) {
     });
   };
   EXPECT_THAT(differenceOf(Stage::Formed, change),
-              MatchesRegex("test-change left what cannot be evaluated: .*a value requires the type that is stated: "
-                           "got f32\\[.*\\], expected f32\\[.*"));
+              MatchesRegex("test-change left what cannot be evaluated: .*value: wrong type; expected "
+                           "f32\\[.*\\], got f32\\[.*"));
 }
 
 } // namespace
