@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace {
 
@@ -18,7 +19,8 @@ std::string wave_of(const std::string &change = "", std::size_t at = 0) {
 
 /// Returns the error message, or the number of samples.
 std::string read(const std::string &bytes) {
-  const std::string path = ::testing::TempDir() + "speech.wav";
+  // Each test runs in a separate process, possibly at the same time.
+  const std::string path = ::testing::TempDir() + std::to_string(getpid()) + "speech.wav";
   std::ofstream(path, std::ios::binary) << bytes;
   try {
     return std::to_string(read_wave(path, log_mel::rate).size());
