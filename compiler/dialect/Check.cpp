@@ -21,15 +21,14 @@ StringRef getScope(Location location) {
   return scope;
 }
 
-std::string withValues(StringRef rule, const Twine &got, const Twine &expected) {
-  const size_t label = rule.ends_with("]") ? rule.rfind(" [") : StringRef::npos;
-  if (label == StringRef::npos)
-    return (rule + ": got " + got + (expected.isTriviallyEmpty() ? "" : ", expected ") + expected).str();
-  std::string text = rule.substr(0, label).str();
-  if (!expected.isTriviallyEmpty())
+std::string withValues(const char *rule, const Twine &got, const Twine &expected) {
+  const char *label = rules::label_of(rule);
+  const bool isExpectationGiven = !expected.isTriviallyEmpty();
+  std::string text(rule, label);
+  if (isExpectationGiven)
     text += ("; expected " + expected).str();
-  text += StringRef(text).contains(';') ? ", got " : "; got ";
-  return (text + got + rule.substr(label)).str();
+  text += isExpectationGiven || rules::states_expected(rule) ? ", got " : "; got ";
+  return (text + got + label).str();
 }
 
 Check::Check(std::optional<Location> location, ValueRange values) : location(location) {
@@ -45,14 +44,17 @@ Check::Check(Operation *op)
     : location(op->getLoc()), symbols(getSymbols(op)), symbolBounds(getSymbolBounds(op)),
       isInKernel(symbols.empty() && !symbolBounds.empty()) {}
 
-LogicalResult Check::fail(StringRef rule, const Twine &got, const Twine &expected) const {
+LogicalResult Check::emit(const Twine &text) const {
   if (!location)
     return failure();
   InFlightDiagnostic diagnostic = emitError(*location);
   if (StringRef scope = getScope(*location); !scope.empty())
     diagnostic << scope << ": ";
-  diagnostic << withValues(rule, got, expected);
-  return diagnostic;
+  return diagnostic << text;
+}
+
+LogicalResult Check::fail(const char *rule, const Twine &got, const Twine &expected) const {
+  return emit(withValues(rule, got, expected));
 }
 
 std::string Check::text(ArrayRef<AffineExpr> extents) const {
@@ -90,16 +92,10 @@ bool Check::atLeast(AffineExpr a, AffineExpr b) const {
 }
 
 LogicalResult Check::report(StringRef problem, const Twine &got, const Twine &expected) const {
-  if (!location)
-    return failure();
-  InFlightDiagnostic diagnostic = emitError(*location);
-  if (StringRef scope = getScope(*location); !scope.empty())
-    diagnostic << scope << ": ";
-  diagnostic << problem;
+  std::string text = problem.str();
   if (!expected.isTriviallyEmpty())
-    diagnostic << "; expected " << expected;
-  diagnostic << ", got " << got;
-  return diagnostic;
+    text += ("; expected " + expected).str();
+  return emit(text + ", got " + got);
 }
 
 LogicalResult Check::extents(TypeRange types) const {
@@ -118,13 +114,13 @@ LogicalResult Check::extents(TypeRange types) const {
   return success();
 }
 
-LogicalResult Check::axis(StringRef rule, int64_t axis, RankedTensorType type) const {
+LogicalResult Check::axis(const char *rule, int64_t axis, RankedTensorType type) const {
   if (axis >= 0 && axis < type.getRank())
     return success();
   return fail(rule, "axis " + Twine(axis) + " of " + text(type));
 }
 
-LogicalResult Check::sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const {
+LogicalResult Check::sameElement(const char *rule, ArrayRef<RankedTensorType> types) const {
   if (llvm::all_equal(llvm::map_range(types, [](RankedTensorType type) { return type.getElementType(); })))
     return success();
   return fail(rule, text(types));
@@ -136,7 +132,7 @@ LogicalResult Check::keepsElement(StringRef op, RankedTensorType operand, Ranked
   return report((op + ": element types differ; expected the operand's").str(), text({operand, result}));
 }
 
-FailureOr<SmallVector<AffineExpr>> Check::broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
+FailureOr<SmallVector<AffineExpr>> Check::broadcast(const char *rule, ArrayRef<AffineExpr> lhs,
                                                     ArrayRef<AffineExpr> rhs) const {
   SmallVector<AffineExpr> result(lhs.size() < rhs.size() ? rhs : lhs);
   ArrayRef<AffineExpr> shorter = lhs.size() < rhs.size() ? lhs : rhs;

@@ -18,8 +18,9 @@ namespace rules = ::kiln::rules;
 /// Returns the scope that a location names, or an empty string.
 StringRef getScope(Location location);
 
-/// Returns a rule's text with the values that break it: "linear: wrong input width; expected 768, got 512 [linear_c1]".
-std::string withValues(StringRef rule, const Twine &got, const Twine &expected = "");
+/// Returns the text of a labelled rule with the values that break it: "linear: wrong input width; expected 768, got 512
+/// [linear_c1]".
+std::string withValues(const char *rule, const Twine &got, const Twine &expected = "");
 
 class Check {
 public:
@@ -29,7 +30,7 @@ public:
   explicit Check(Operation *op);
 
   /// Reports `scope: rule; expected ..., got ... [label]` and fails.
-  LogicalResult fail(StringRef rule, const Twine &got, const Twine &expected = "") const;
+  LogicalResult fail(const char *rule, const Twine &got, const Twine &expected = "") const;
 
   std::string text(AffineExpr extent) const { return describeExtent(extent, symbols); }
   /// Formats "[batch 1..8, 7]".
@@ -54,15 +55,17 @@ public:
   /// For what no rule of dsl/SPEC.md covers: reports `scope: problem; expected ..., got ...` and fails. Without
   /// `expected`, the problem ends with what is expected.
   LogicalResult report(StringRef problem, const Twine &got, const Twine &expected = "") const;
-  LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
-  LogicalResult sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const;
+  LogicalResult axis(const char *rule, int64_t axis, RankedTensorType type) const;
+  LogicalResult sameElement(const char *rule, ArrayRef<RankedTensorType> types) const;
   /// Checks that the result of an operation of this name has its operand's element type.
   LogicalResult keepsElement(StringRef op, RankedTensorType operand, RankedTensorType result) const;
   /// Returns the shape of `lhs` and `rhs` broadcast together, as NumPy does.
-  FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
+  FailureOr<SmallVector<AffineExpr>> broadcast(const char *rule, ArrayRef<AffineExpr> lhs,
                                                ArrayRef<AffineExpr> rhs) const;
 
 private:
+  /// Reports `scope: text` and fails.
+  LogicalResult emit(const Twine &text) const;
   std::optional<Location> location;
   SmallVector<SymbolAttr> symbols;
   SmallVector<Interval> symbolBounds;
