@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // int8 activations and weights compared with f32: generated libraries of the same specs, one per instruction set.
-// "ratio" is the f32 time over the int8 time. In the rows that end with "beside peers", for the widest instruction set,
-// it is the time of ONNX Runtime's dynamic quantisation over ours.
+// "ratio" is the f32 time over the int8 time. In the rows that end with "compared with peers", for the widest
+// instruction set, it is the time of ONNX Runtime's dynamic quantisation over ours.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -180,7 +180,7 @@ void addModel(const std::string &name, int threads, decltype(Level::bert) int8, 
 }
 
 void addBesidePeers(const std::string &name, int threads, decltype(Level::bert) int8, const WholeModel &problem) {
-  add(name + ", beside peers", threads, 15, [int8, &problem](benchmark::State &state, const Threads &pool) {
+  add(name + ", compared with peers", threads, 15, [int8, &problem](benchmark::State &state, const Threads &pool) {
     compareWithPeers(state, pool, int8(), problem);
   });
 }

@@ -141,13 +141,13 @@ static std::string argumentWords(const EntryInterface &entry, const ParameterNam
   return text;
 }
 
-/// Returns the tensors as parameters or struct members, with `before` and `behind` around each.
+/// Returns the tensors as parameters or struct members, with `before` and `after` around each.
 static std::string tensorsText(const EntryInterface &entry, const ParameterNames &names, const char *before,
-                               const char *behind) {
+                               const char *after) {
   std::string text;
   for (auto [i, argument] : llvm::enumerate(entry.arguments))
     text += fmt::format("{}{}{} *{}{}", before, argument.isOutput ? "" : "const ", info(argument.element).c_type,
-                        names.argument(i), behind);
+                        names.argument(i), after);
   return text;
 }
 

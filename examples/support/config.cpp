@@ -33,8 +33,8 @@ Config Config::parse(const std::string &name, const std::string &bytes) {
     return {name, nlohmann::json::parse(bytes)};
   } catch (const nlohmann::json::exception &error) {
     const std::string words = error.what(); // "[json.exception...] parse error at line 1, column 2: ..."
-    const std::size_t behind = words.find("] ");
-    throw std::runtime_error(name + ": no JSON: " + (behind == words.npos ? words : words.substr(behind + 2)));
+    const std::size_t after = words.find("] ");
+    throw std::runtime_error(name + ": no JSON: " + (after == words.npos ? words : words.substr(after + 2)));
   }
 }
 

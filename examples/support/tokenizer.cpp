@@ -49,7 +49,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, Specials specials, b
     isFirst = false;
     tokens.push_back(found->token);
     at += found->name.size();
-    if (found->takes_space_behind)
+    if (found->takes_space_after)
       at = std::min(text.find_first_not_of(spaces, at), text.size());
     begin = at;
   }

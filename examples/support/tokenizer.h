@@ -35,7 +35,7 @@ public:
     std::string name;
     Token token;
     bool is_special = true; // not part of the output
-    bool takes_space_before = false, takes_space_behind = false;
+    bool takes_space_before = false, takes_space_after = false;
   };
   /// Appends the tokens of a text without added tokens; `isFirst`: whether it begins the whole text.
   using Encode = std::function<void(std::string_view text, bool isFirst, std::vector<Token> &out)>;
@@ -43,8 +43,8 @@ public:
     std::unordered_map<std::string, Token> names; // of all tokens
     std::vector<std::string> bytes;               // of each token; a special one has none
     std::vector<Added> added;
-    std::vector<Token> before, behind; // added by the model's convention around a text
-    bool drops_first_space = false;    // that `encode` puts before the text
+    std::vector<Token> before, after; // added by the model's convention around a text
+    bool drops_first_space = false;   // that `encode` puts before the text
     Encode encode;
   };
 
@@ -54,7 +54,7 @@ public:
   std::vector<Token> encode(std::string_view text, Specials specials = Specials::recognised, bool isFirst = true) const;
   /// Return the special tokens that the model expects before and after a text.
   const std::vector<Token> &before() const { return parts.before; }
-  const std::vector<Token> &behind() const { return parts.behind; }
+  const std::vector<Token> &after() const { return parts.after; }
   /// Returns the token of this name.
   std::optional<Token> find(const std::string &name) const;
   /// Returns one more than the largest token.

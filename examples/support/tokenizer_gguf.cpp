@@ -79,16 +79,16 @@ Tokenizer tokenizer_of_gguf(const Config &metadata) {
   file["model"] = std::move(model);
 
   const std::string mark = "\u2581";
-  json before = json::array(), behind = json::array();
+  json before = json::array(), after = json::array();
   const bool isSpaced = metadata.boolean("tokenizer.ggml.add_space_prefix", true);
   if (isSpaced)
     before.push_back({{"type", "Prepend"}, {"prepend", mark}});
   before.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", mark}});
-  behind.push_back({{"type", "Replace"}, {"pattern", {{"String", mark}}}, {"content", " "}});
+  after.push_back({{"type", "Replace"}, {"pattern", {{"String", mark}}}, {"content", " "}});
   if (isSpaced)
-    behind.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+    after.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   file["normalizer"] = {{"type", "Sequence"}, {"normalizers", before}};
-  file["decoder"] = {{"type", "Sequence"}, {"decoders", behind}};
+  file["decoder"] = {{"type", "Sequence"}, {"decoders", after}};
   if (metadata.boolean("tokenizer.ggml.add_bos_token", true) && metadata.has("tokenizer.ggml.bos_token_id")) {
     const std::int64_t first = metadata.integer("tokenizer.ggml.bos_token_id", 0);
     if (first < 0 || static_cast<std::size_t>(first) >= pieces.size())

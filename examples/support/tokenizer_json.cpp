@@ -221,11 +221,11 @@ private:
         const std::optional<Token> token = find(special.text());
         if (!token)
           special.refuse("a token of the vocabulary");
-        (isBehind ? parts.behind : parts.before).push_back(*token);
+        (isBehind ? parts.after : parts.before).push_back(*token);
       }
     } else if (type == "BertProcessing" || type == "RobertaProcessing") {
       parts.before.push_back(first_of(stage.at("cls")));
-      parts.behind.push_back(first_of(stage.at("sep")));
+      parts.after.push_back(first_of(stage.at("sep")));
     } else if (type != "ByteLevel") {
       stage.refuse("BertProcessing, ByteLevel, RobertaProcessing, TemplateProcessing, or a Sequence of these");
     }

@@ -235,7 +235,7 @@ json pieces_file() {
 TEST(Tokenizer, TakesPiecesOfWords) {
   const Tokenizer ours = support::tokenizer_of_json(pieces_file().dump());
   EXPECT_EQ(ours.before(), std::vector<Token>{2});
-  EXPECT_EQ(ours.behind(), std::vector<Token>{3});
+  EXPECT_EQ(ours.after(), std::vector<Token>{3});
   const std::pair<std::string, std::vector<Token>> texts[] = {
       {"unaffable", {5, 6, 7}},
       {"The UNAFFABLE  caf\u00e9s!", {8, 5, 6, 7, 9, 13, 11}},  // lower case, no accents
@@ -264,7 +264,7 @@ TEST(Tokenizer, ReadsTheFileOfPieces) {
   const Tokenizer ours = support::tokenizer_of_pieces(lines, true);
   EXPECT_EQ(ours.encode("The [MASK] caf\u00e9s!"), (std::vector<Token>{8, 4, 9, 13, 11}));
   EXPECT_EQ(ours.before(), std::vector<Token>{2});
-  EXPECT_EQ(ours.behind(), std::vector<Token>{3});
+  EXPECT_EQ(ours.after(), std::vector<Token>{3});
 }
 
 // CLIP's form: words end with an end-of-word suffix, and spaces are dropped.
