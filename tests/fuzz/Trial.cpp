@@ -373,38 +373,6 @@ private:
 
 } // namespace
 
-std::string weightsFor(const Graph &graph, const std::string &choice) {
-  std::string error;
-  std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
-  if (!choices)
-    return choice;
-  const std::vector<std::string> names = storableWeights(graph);
-  llvm::erase_if(choices->exceptions, [&](const StorageChoices::Exception &exception) {
-    return llvm::none_of(
-        names, [&](const std::string &name) { return detail::matches(exception.pattern.c_str(), name.c_str()); });
-  });
-  return toString(*choices);
-}
-
-bool multipliesInt8(const Graph &graph, const std::string &choice) {
-  std::string error;
-  const std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
-  const std::vector<std::string> names = storableWeights(graph);
-  return choices && llvm::any_of(graph.nodes, [&](const Node &node) {
-           if (node.op != Op::linear || graph.nodes[node.operands[1]].op != Op::parameter)
-             return false;
-           const Parameter &weight = graph.parameters[graph.nodes[node.operands[1]].attributes.index];
-           const std::string name = graph.name(weight);
-           const std::int64_t depth = weight.shape[node.attributes.weight_order == WeightOrder::in_out ? 0 : 1];
-           Storage storage = choices->preset;
-           for (const StorageChoices::Exception &exception : choices->exceptions)
-             if (detail::matches(exception.pattern.c_str(), name.c_str()))
-               storage = exception.storage;
-           const bool hasGroups = storage.group == 0 || depth % storage.group == 0;
-           return !floating(storage.element) && hasGroups && llvm::is_contained(names, name);
-         });
-}
-
 Graph triedGraph(const RandomModel &model, const TrialOptions &options) {
   return options.isBatched ? withBatches(model.graph) : model.graph;
 }
