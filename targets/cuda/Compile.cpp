@@ -4,13 +4,13 @@
 #include "compiler/schedule/KernelKey.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
-#include "targets/cuda/Attention.h"
-#include "targets/cuda/CostModel.h"
-#include "targets/cuda/FewRows.h"
-#include "targets/cuda/Ptx.h"
-#include "targets/cuda/Strategy.h"
-#include "targets/cuda/Stub.h"
+#include "targets/cuda/attention/Attention.h"
+#include "targets/cuda/cost/CostModel.h"
+#include "targets/cuda/gemm/FewRows.h"
 #include "targets/cuda/halide/ByHalide.h"
+#include "targets/cuda/plan/Strategy.h"
+#include "targets/cuda/plan/Stub.h"
+#include "targets/cuda/ptx/Ptx.h"
 
 namespace kiln::cuda {
 

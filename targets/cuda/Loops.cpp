@@ -7,7 +7,7 @@
 #include "targets/cuda/Loops.h"
 
 #include "compiler/dialect/Extents.h"
-#include "targets/cuda/Reader.h"
+#include "targets/cuda/ptx/Reader.h"
 
 namespace kiln::cuda {
 

@@ -3,7 +3,7 @@
 // The fallback strategy for every kernel stage: a thread for each element that is stored, with reductions in a loop.
 #pragma once
 
-#include "targets/cuda/Strategy.h"
+#include "targets/cuda/plan/Strategy.h"
 
 namespace kiln::cuda {
 

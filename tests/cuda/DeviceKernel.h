@@ -6,7 +6,7 @@
 
 #include "Harness.h"
 #include "compiler/verify/ModuleInterpreter.h"
-#include "targets/cuda/Plan.h"
+#include "targets/cuda/plan/Plan.h"
 #include <optional>
 
 namespace kiln::testing {

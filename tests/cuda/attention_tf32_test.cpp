@@ -6,7 +6,7 @@
 #include "AttentionMmaKernel.h"
 #include "AttentionTf32Kernel.h"
 #include "ExpectNan.h"
-#include "targets/cuda/CostModel.h"
+#include "targets/cuda/cost/CostModel.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {

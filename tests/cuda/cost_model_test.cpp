@@ -6,7 +6,7 @@
 #include "ProductKernel.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Compile.h"
-#include "targets/cuda/CostModel.h"
+#include "targets/cuda/cost/CostModel.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
