@@ -6,11 +6,11 @@
 #include "targets/cuda/Abi.h"
 #include "targets/cuda/attention/Attention.h"
 #include "targets/cuda/cost/CostModel.h"
-#include "targets/cuda/gemm/FewRows.h"
+#include "targets/cuda/gemm/SkinnyGemm.h"
 #include "targets/cuda/halide/ByHalide.h"
+#include "targets/cuda/plan/HostLauncher.h"
 #include "targets/cuda/plan/Strategy.h"
-#include "targets/cuda/plan/Stub.h"
-#include "targets/cuda/ptx/Ptx.h"
+#include "targets/cuda/ptx/DeviceModule.h"
 
 namespace kiln::cuda {
 

@@ -3,7 +3,7 @@
 // Compiles a kernel function to an object for GPUs.
 #pragma once
 
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include "targets/target.h"
 
 namespace kiln::cuda {

@@ -7,7 +7,7 @@
 #include "targets/cuda/Loops.h"
 
 #include "compiler/dialect/Extents.h"
-#include "targets/cuda/ptx/Reader.h"
+#include "targets/cuda/ptx/ElementEmitter.h"
 
 namespace kiln::cuda {
 

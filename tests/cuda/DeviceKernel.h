@@ -6,7 +6,7 @@
 
 #include "Harness.h"
 #include "compiler/verify/ModuleInterpreter.h"
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include <optional>
 
 namespace kiln::testing {

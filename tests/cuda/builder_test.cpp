@@ -4,7 +4,7 @@
 #include "Launch.h"
 #include "Module.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "targets/cuda/ptx/Ptx.h"
+#include "targets/cuda/ptx/DeviceModule.h"
 #include "targets/cuda/tile/Builder.h"
 #include <cstring>
 #include <gtest/gtest.h>

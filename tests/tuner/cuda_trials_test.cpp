@@ -9,7 +9,7 @@
 #include "compiler/tuner/TargetsToTune.h"
 #include "compiler/tuner/Task.h"
 #include "targets/cuda/Compile.h"
-#include "targets/cuda/plan/Stub.h"
+#include "targets/cuda/plan/HostLauncher.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

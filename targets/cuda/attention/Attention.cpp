@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/attention/Attention.h"
 
-#include "targets/cuda/attention/AttentionKernel.h"
-#include "targets/cuda/attention/AttentionSpace.h"
-#include "targets/cuda/attention/AttentionWgmma.h"
+#include "targets/cuda/attention/Kernel.h"
+#include "targets/cuda/attention/SearchSpace.h"
+#include "targets/cuda/attention/WgmmaKernel.h"
 
 namespace kiln::cuda {
 

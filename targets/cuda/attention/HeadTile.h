@@ -4,7 +4,7 @@
 // zeros. The threads that share the lines copy them together.
 #pragma once
 
-#include "targets/cuda/ptx/Reader.h"
+#include "targets/cuda/ptx/ElementEmitter.h"
 
 namespace kiln::cuda {
 

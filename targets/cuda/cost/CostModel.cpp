@@ -8,7 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/halide/ByHalide.h"
-#include "targets/cuda/ptx/Ptx.h"
+#include "targets/cuda/ptx/DeviceModule.h"
 #include "llvm/ADT/SetOperations.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"

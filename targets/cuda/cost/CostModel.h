@@ -9,7 +9,7 @@
 #pragma once
 
 #include "compiler/schedule/Machine.h"
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include "targets/cuda/plan/Strategy.h"
 
 namespace kiln::cuda {

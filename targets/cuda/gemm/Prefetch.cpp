@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "targets/cuda/Kernel.h"
-#include "targets/cuda/ptx/Elements.h"
+#include "targets/cuda/ptx/ScalarOps.h"
 
 namespace kiln::cuda {
 

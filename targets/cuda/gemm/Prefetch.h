@@ -4,7 +4,7 @@
 // launch), so that memory stays busy from one kernel to the next.
 #pragma once
 
-#include "targets/cuda/gemm/ContractionMatch.h"
+#include "targets/cuda/gemm/Match.h"
 
 namespace kiln::cuda {
 

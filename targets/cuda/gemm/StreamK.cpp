@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/gemm/StreamK.h"
 
-#include "targets/cuda/gemm/SplitDepth.h"
+#include "targets/cuda/gemm/SplitK.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace kiln::cuda {

@@ -13,7 +13,7 @@
 // blocks.
 #pragma once
 
-#include "targets/cuda/gemm/TileGrid.h"
+#include "targets/cuda/gemm/TileScheduler.h"
 
 namespace kiln::cuda {
 

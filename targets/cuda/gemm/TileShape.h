@@ -3,7 +3,7 @@
 // The tile of a contraction that a block computes, and the search space of its sizes.
 #pragma once
 
-#include "targets/cuda/gemm/ContractionMatch.h"
+#include "targets/cuda/gemm/Match.h"
 #include "targets/cuda/tile/Mma.h"
 
 namespace kiln::cuda {

@@ -4,7 +4,7 @@
 // f32 as tf32 if the kernel allows it. Loops that form one flattened dimension are adjacent, in their order.
 #pragma once
 
-#include "targets/cuda/gemm/ContractionMatch.h"
+#include "targets/cuda/gemm/Match.h"
 #include "targets/cuda/tile/Hopper.h"
 #include <array>
 

@@ -3,8 +3,8 @@
 // Makes kernels by Halide's GPU schedules instead of the tile builder. This header does not include Halide.
 #pragma once
 
-#include "targets/cuda/plan/Placement.h"
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/KernelStages.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include "targets/target.h"
 
 namespace kiln::cuda {

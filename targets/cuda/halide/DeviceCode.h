@@ -4,7 +4,7 @@
 // the host is read from the lowered program.
 #pragma once
 
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include "targets/halide/Translate.h"
 
 namespace kiln::cuda {

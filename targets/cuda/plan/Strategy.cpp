@@ -3,9 +3,9 @@
 
 #include "targets/cuda/Loops.h"
 #include "targets/cuda/attention/Attention.h"
-#include "targets/cuda/gemm/Contraction.h"
-#include "targets/cuda/gemm/FewRows.h"
-#include "targets/cuda/rows/Rows.h"
+#include "targets/cuda/gemm/SkinnyGemm.h"
+#include "targets/cuda/gemm/TiledGemm.h"
+#include "targets/cuda/rows/RowReduction.h"
 
 namespace kiln::cuda {
 

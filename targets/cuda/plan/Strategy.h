@@ -4,8 +4,8 @@
 // stages into its launch; `loops` matches every stage.
 #pragma once
 
-#include "targets/cuda/plan/Placement.h"
-#include "targets/cuda/plan/Plan.h"
+#include "targets/cuda/plan/KernelStages.h"
+#include "targets/cuda/plan/LaunchPlan.h"
 #include "targets/cuda/tile/Builder.h"
 #include "targets/target.h"
 

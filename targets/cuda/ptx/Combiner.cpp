@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/Matchers.h"
-#include "targets/cuda/ptx/Elements.h"
+#include "targets/cuda/ptx/ScalarOps.h"
 
 namespace kiln::cuda {
 

@@ -26,7 +26,7 @@ struct KernelLaunch {
   int64_t threads = 0;     // per block, along x
   int64_t blocks = 0;      // how many must fit into the registers of a multiprocessor; 0: the assembler's choice
   int64_t cluster = 1;     // blocks, along x, that can access each other's shared memory, on 9.0
-  bool isEarly = true;     // programmatic dependent launch, where supported (ptx/Ptx.h)
+  bool isEarly = true;     // programmatic dependent launch, where supported (ptx/DeviceModule.h)
   bool waitsAtOnce = true; // if isEarly: waits for earlier kernels at its start
 };
 

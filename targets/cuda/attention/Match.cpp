@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. The first stage is a matrix product whose result is read by a maximum and by weights; the weights are read by
+//    sums and by another matrix product. Nothing else reads these values. The stage of the second product is the last
+//    one; all stages in between are these ops, or are computed from the sums.
+// 2. The epilogue of an output reads the sums of its own row.
+// 3. Dimensions that neither keys nor values have are rows. So are the heads of a group, if keys and values divide the
+//    head index by the group size.
+// 4. Mask limits are select(key < limit and .., score, very low), as causal masks and lengths are written.
+#include "targets/cuda/attention/Match.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/Softmax.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "targets/cuda/ptx/Combiner.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using mlir::kiln::getExtents;
+
+/// The largest supported head dimension.
+static constexpr int64_t widestHead = 256;
+
+AffineExpr extentOf(ArrayRef<AttentionAxis> axes, MLIRContext *context) {
+  SmallVector<AffineExpr> extents;
+  for (const AttentionAxis &axis : axes)
+    extents.push_back(axis.extent);
+  return mlir::kiln::getProduct(extents, context);
+}
+
+namespace {
+
+class Matcher {
+public:
+  explicit Matcher(const StepContext &context) : context(context), placement(context.placement) {}
+
+  std::optional<Attention> run();
+
+private:
+  bool findScores();
+  bool findSoftmax();
+  bool findSteps();
+  bool findOutputs(const StepContext &last);
+  bool areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops);
+  bool isOwnRow(Value tensor, AffineMap at);
+  bool areStoresInner(const StepContext &last);
+  bool sortDims();
+  int64_t groupOf(unsigned dim) const;
+  void findLimits();
+  bool addLimit(std::optional<UpperLimit> limit);
+  bool dependsOnKey(Value value);
+  bool isSmallEnough() const;
+
+  AffineMap identity() const { return AffineMap::getMultiDimIdentityMap(rank, context.kernel->getContext()); }
+  AffineMap ofRow() const { return identity().dropResult(rank - 1); }
+
+  const StepContext &context;
+  const Placement &placement;
+  Attention found;
+  linalg::GenericOp scoreOp; // op of the first stage
+  Value scores;              // the value that it stores
+  unsigned rank = 0;         // rank of the scores
+  unsigned outputRank = 0;   // number of loops of the last stage's op
+  SmallVector<linalg::GenericOp> perRow, reachedPerRow;
+  SmallVector<AffineExpr> row; // the last stage's loops for the dimensions of the sums
+};
+
+//===- The ops -----------------------------------------------------------===//
+
+bool isElementwise(linalg::GenericOp op) {
+  return op.getNumReductionLoops() == 0 && op->getNumResults() == 1 &&
+         op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity();
+}
+
+/// Whether one of `Combiners` reduces all elements of `value` along its last dimension, in any order, starting with
+/// `start`.
+template <typename... Combiners> bool isRowReduction(linalg::GenericOp op, Value value, double start) {
+  if (!op || !isa_and_nonnull<Combiners...>(rowCombiner(op, value)) || !Combiner::of(op))
+    return false;
+  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  APFloat initial(0.0f);
+  return fill && matchPattern(fill.getInputs().front(), m_ConstantFloat(&initial)) &&
+         initial.convertToDouble() == start;
+}
+
+SmallVector<linalg::GenericOp> usersOf(Value value) {
+  SmallVector<linalg::GenericOp> users;
+  for (Operation *user : value.getUsers())
+    users.push_back(dyn_cast<linalg::GenericOp>(user));
+  return users;
+}
+
+bool Matcher::findScores() {
+  if (context.step.stores.size() != 1 || !context.step.op || context.step.op->getNumResults() != 1)
+    return false;
+  scoreOp = context.step.op;
+  scores = scoreOp->getResult(0);
+  std::optional<Contraction> contraction = findContraction(context);
+  if (!contraction || contraction->depth.size() != 1 || !getElementTypeOrSelf(scores).isF32())
+    return false;
+  found.scores = std::move(*contraction);
+  found.query = found.scores.a, found.key = found.scores.b;
+  AffineMap stored = scoreOp.getMatchingIndexingMap(scoreOp.getDpsInitOperand(0));
+  rank = stored.getNumResults();
+  for (unsigned i = 0; i < rank; ++i)
+    found.scoreLoops.push_back(found.scores.stepLoops[stored.getDimPosition(i)]);
+  found.keys = getExtents(cast<RankedTensorType>(scores.getType())).back();
+  return true;
+}
+
+/// The weights are e^(score - maximum) to any base, and depend on nothing else.
+bool Matcher::findSoftmax() {
+  SmallVector<linalg::GenericOp> users = usersOf(scores);
+  if (users.size() != 2 || !users[0] || !users[1])
+    return false;
+  const bool isFirst = users[0].getNumReductionLoops() != 0;
+  found.maxima = users[isFirst ? 0 : 1], found.weights = users[isFirst ? 1 : 0];
+  const double lowest = -std::numeric_limits<double>::infinity();
+  if (!isRowReduction<arith::MaximumFOp, arith::MaxNumFOp>(found.maxima, scores, lowest) ||
+      !isElementwise(found.weights) || found.weights.getNumDpsInputs() != 2 || found.weights.hasIndexSemantics())
+    return false;
+  auto difference = found.weights->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::exponentialAttrName);
+  auto score = inputAt(found.weights, scores, identity());
+  auto maximum = inputAt(found.weights, found.maxima->getResult(0), ofRow());
+  if (!difference || !score || !maximum || difference.asArrayRef() != ArrayRef<int64_t>{*score, *maximum} ||
+      !found.maxima->hasOneUse())
+    return false;
+  users = usersOf(found.weights->getResult(0));
+  if (users.size() != 2)
+    return false;
+  for (linalg::GenericOp user : users)
+    if (isRowReduction<arith::AddFOp>(user, found.weights->getResult(0), 0))
+      found.sums = user;
+  return bool(found.sums);
+}
+
+//===- Kernel stages -----------------------------------------------------===//
+
+/// The first stage that multiplies the weights is the last one.
+bool Matcher::findSteps() {
+  for (size_t number = context.number + 1; number < placement.steps.size(); ++number) {
+    const Step &step = placement.steps[number];
+    if (!step.op)
+      return false;
+    if (llvm::is_contained({found.maxima, found.weights, found.sums}, step.op))
+      continue;
+    const StepContext last{context.kernel, placement, step, number};
+    std::optional<Contraction> contraction = findContraction(last);
+    if (contraction && llvm::is_contained(contraction->op->getOperands(), found.weights->getResult(0))) {
+      found.outputs = std::move(*contraction);
+      found.numSteps = number - context.number + 1;
+      return findOutputs(last) && areStoresInner(last);
+    }
+    if (!isElementwise(step.op))
+      return false;
+    perRow.push_back(step.op);
+  }
+  return false;
+}
+
+bool Matcher::findOutputs(const StepContext &last) {
+  const Contraction &c = found.outputs;
+  linalg::GenericOp op = c.op;
+  const unsigned weight = op->getOperand(c.a) == found.weights->getResult(0) ? c.a : c.b;
+  found.value = weight == c.a ? c.b : c.a;
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(weight));
+  if (c.depth.size() != 1 || !map.isProjectedPermutation() || op->getOperand(found.value) == op->getOperand(weight))
+    return false;
+  for (unsigned i = 0; i < rank; ++i)
+    found.outputLoops.push_back(map.getDimPosition(i));
+  SmallVector<unsigned> others;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (!llvm::is_contained(found.outputLoops, loop))
+      others.push_back(loop);
+  if (found.outputLoops.back() != c.depth.front() || others.size() != 1)
+    return false;
+  found.channelLoop = others.front();
+  linalg::GenericOp stepOp = last.step.op;
+  outputRank = stepOp.getNumLoops();
+  for (unsigned i = 0; i + 1 < rank; ++i) {
+    auto loop = llvm::find(c.stepLoops, found.outputLoops[i]);
+    if (loop == c.stepLoops.end())
+      return false;
+    row.push_back(getAffineDimExpr(loop - c.stepLoops.begin(), stepOp->getContext()));
+  }
+  SmallVector<AffineExpr> loops(AffineMap::getMultiDimIdentityMap(outputRank, stepOp->getContext()).getResults());
+  return (stepOp == op || areRowsOwn(stepOp, loops)) &&
+         llvm::all_of(perRow, [&](linalg::GenericOp op) { return llvm::is_contained(reachedPerRow, op); });
+}
+
+/// `loops`: the op's loops, over those of the last stage.
+bool Matcher::areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (op.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(loops, {}, outputRank, 0);
+    if (!isOwnRow(operand.get(), map))
+      return false;
+  }
+  return llvm::none_of(op.getBlock()->getOps<tensor::ExtractOp>(), [&](tensor::ExtractOp extract) {
+    auto producer = extract.getTensor().getDefiningOp<linalg::GenericOp>();
+    return producer &&
+           (!placement.find(extract.getTensor()) || llvm::is_contained(perRow, producer) || producer == found.sums);
+  });
+}
+
+/// Whether the tensor's elements at `at` depend on no sums but those of the output's row.
+bool Matcher::isOwnRow(Value tensor, AffineMap at) {
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!op || op == found.outputs.op)
+    return true;
+  if (op == found.sums)
+    return at.getResults() == ArrayRef(row);
+  if (llvm::is_contained({scoreOp, found.maxima, found.weights}, op))
+    return false;
+  const bool isPerRow = llvm::is_contained(perRow, op);
+  if (placement.find(tensor) && !isPerRow)
+    return true;
+  if (op.getNumReductionLoops())
+    return false;
+  if (isPerRow)
+    reachedPerRow.push_back(op);
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber()));
+  SmallVector<AffineExpr> loops(op.getNumLoops());
+  for (unsigned i = 0; i < written.getNumResults(); ++i)
+    loops[written.getDimPosition(i)] = at.getResult(i);
+  return areRowsOwn(op, loops);
+}
+
+/// Whether no other stage reads what the inner stages store, and no block reads memory that another one may have
+/// overwritten with an output.
+bool Matcher::areStoresInner(const StepContext &last) {
+  func::FuncOp kernel = context.kernel;
+  auto arguments = kernel.getArguments().drop_front(numSymbols(kernel));
+  ArrayRef<Step> all(placement.steps), inner = all.slice(context.number, found.numSteps - 1);
+  for (const Step &step : inner) {
+    for (const Store &store : step.stores)
+      for (auto [number, other] : llvm::enumerate(all)) {
+        const bool isOther = number < context.number || number > last.number;
+        if (store.place.kind != Parameter::Scratch || (isOther && placement.isRead(other, store.value)))
+          return false;
+      }
+    for (auto [number, argument] : llvm::enumerate(arguments))
+      for (const Store &store : last.step.stores)
+        if (placement.isInPlace({Parameter::Tensor, int64_t(number)}) && argument.getType() == store.value.getType() &&
+            placement.isRead(step, argument))
+          return false;
+  }
+  return true;
+}
+
+//===- Dimensions --------------------------------------------------------===//
+
+/// Returns by what the expression divides the loop wherever it uses it; 0 if it does not use the loop, 1 if it uses
+/// the loop in another way.
+int64_t divisorOf(AffineExpr expr, unsigned loop) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return expr.isFunctionOfDim(loop) ? 1 : 0;
+  auto dim = dyn_cast<AffineDimExpr>(binary.getLHS());
+  auto by = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (expr.getKind() == AffineExprKind::FloorDiv && dim && dim.getPosition() == loop && by && by.getValue() > 0)
+    return by.getValue();
+  const int64_t x = divisorOf(binary.getLHS(), loop), y = divisorOf(binary.getRHS(), loop);
+  return x == 0 || y == 0 || x == y ? std::max(x, y) : 1;
+}
+
+int64_t divisorOf(linalg::GenericOp op, unsigned number, unsigned loop) {
+  int64_t divisor = 0;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
+    if (const int64_t of = divisorOf(expr, loop))
+      divisor = divisor == 0 || divisor == of ? of : 1;
+  return divisor;
+}
+
+/// Returns how many neighbours in the dimension share keys and values; 0: all.
+int64_t Matcher::groupOf(unsigned dim) const {
+  const int64_t ofKeys = divisorOf(found.scores.op, found.key, found.scoreLoops[dim]),
+                ofValues = divisorOf(found.outputs.op, found.value, found.outputLoops[dim]);
+  return ofKeys == 0 || ofValues == 0 || ofKeys == ofValues ? std::max(ofKeys, ofValues) : 1;
+}
+
+bool Matcher::sortDims() {
+  SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(scores.getType()));
+  for (unsigned dim = 0; dim + 1 < rank; ++dim) {
+    const int64_t group = groupOf(dim);
+    auto extent = dyn_cast<AffineConstantExpr>(extents[dim]);
+    if (group == 0) {
+      found.rows.push_back({dim, extents[dim]});
+    } else if (group > 1 && extent && extent.getValue() % group == 0) {
+      found.batch.push_back({dim, extents[dim].floorDiv(group), group});
+      found.rows.push_back({dim, getAffineConstantExpr(group, extent.getContext())});
+    } else {
+      found.batch.push_back({dim, extents[dim]});
+    }
+  }
+  auto depth = dyn_cast<AffineConstantExpr>(extentOf(found.scores, found.scores.depth));
+  auto channels = dyn_cast<AffineConstantExpr>(extentOf(found.outputs, found.channelLoop));
+  if (!depth || !channels)
+    return false;
+  found.depth = depth.getValue(), found.channels = channels.getValue();
+  return found.depth > 0 && found.depth <= widestHead && found.channels > 0 && found.channels <= widestHead;
+}
+
+/// Block indices are i32.
+bool Matcher::isSmallEnough() const {
+  MLIRContext *ofMaps = context.kernel->getContext();
+  const double batch = double(largestValue(extentOf(found.batch, ofMaps), context.kernel)),
+               rows = double(largestValue(extentOf(found.rows, ofMaps), context.kernel));
+  return batch * std::max(1.0, rows / 4) * 32 < double(1 << 30) && rows < double(1 << 30);
+}
+
+//===- Mask limits -------------------------------------------------------===//
+
+void Matcher::findLimits() {
+  auto mask = asMask(scoreOp.getBlock()->getTerminator()->getOperand(0));
+  if (!mask)
+    return;
+  auto score = dyn_cast<BlockArgument>(mask->score);
+  found.isPlainWithin = score && score.getOwner() == scoreOp.getBlock() &&
+                        scoreOp->getOperand(score.getArgNumber()) == found.scores.op->getResult(0);
+  for (Value condition : mask->conditions())
+    found.isPlainWithin &= addLimit(asUpperLimit(condition));
+}
+
+/// Adds the limit if it is an upper limit of the key index that does not depend on the key. Returns whether it is.
+bool Matcher::addLimit(std::optional<UpperLimit> limit) {
+  const bool isOfKey = limit && found.scores.stepLoops[limit->index.getDim()] == found.scoreLoops.back();
+  if (!isOfKey || !limit->value.getType().isIndex() || dependsOnKey(limit->value))
+    return false;
+  found.limits.push_back({limit->value, limit->isInclusive});
+  return true;
+}
+
+bool Matcher::dependsOnKey(Value value) {
+  if (value.getParentBlock() != scoreOp.getBlock())
+    return false;
+  auto isKey = [&](unsigned loop) { return found.scores.stepLoops[loop] == found.scoreLoops.back(); };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    OpOperand &operand = scoreOp->getOpOperand(argument.getArgNumber());
+    if (operand.get() == found.scores.op->getResult(0) || !placement.find(operand.get()))
+      return true; // conservatively assume that it does
+    AffineMap map = scoreOp.getMatchingIndexingMap(&operand);
+    for (unsigned loop = 0; loop < scoreOp.getNumLoops(); ++loop)
+      if (isKey(loop) && map.isFunctionOfDim(loop))
+        return true;
+    return false;
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    return isKey(index.getDim());
+  return !isa<arith::ArithDialect>(op->getDialect()) ||
+         llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnKey(operand); });
+}
+
+std::optional<Attention> Matcher::run() {
+  if (!findScores() || !findSoftmax() || !findSteps() || !sortDims() || !isSmallEnough())
+    return std::nullopt;
+  found.isPlainWithin = scoreOp == found.scores.op;
+  if (!found.isPlainWithin)
+    findLimits();
+  for (const Step &step : ArrayRef(placement.steps).slice(context.number, found.numSteps - 1))
+    for (const Store &store : step.stores)
+      found.unstored.push_back(store.value);
+  found.mma = findAttentionMma(found, placement);
+  return found;
+}
+
+} // namespace
+
+std::optional<Attention> findAttention(const StepContext &context) { return Matcher(context).run(); }
+
+} // namespace kiln::cuda

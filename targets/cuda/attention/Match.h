@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matches the kernel stages of an attention: softmax(masked(queries keys^T)) values, with any element-wise ops between
+// the matrix products and the softmax, and after them. Coordinates are those of the scores: batch, heads, queries, ..
+// and keys.
+#pragma once
+
+#include "targets/cuda/attention/MmaOperands.h"
+
+namespace kiln::cuda {
+
+/// An axis along a part of a dimension of the scores. The coordinate in the dimension is `scale` times the axis index,
+/// plus the coordinate of the other axis if the dimension has two.
+struct AttentionAxis {
+  unsigned dim;
+  mlir::AffineExpr extent;
+  int64_t scale = 1;
+};
+
+/// A mask limit: a row sees only keys with an index below `value`, an SSA value in the region that masks scores.
+struct KeyLimit {
+  mlir::Value value;
+  bool isInclusive = false; // below or equal
+};
+
+struct Attention {
+  Contraction scores, outputs; // QK^T in the first stage, PV in the last one
+  mlir::linalg::GenericOp maxima, weights, sums;
+  unsigned query = 0, key = 0, value = 0;  // operand numbers: query and key in the scores' op, value in the outputs' op
+  llvm::SmallVector<unsigned> scoreLoops;  // for each dimension of the scores, the loop of the scores' op
+  llvm::SmallVector<unsigned> outputLoops; // the same in the outputs' op
+  unsigned channelLoop = 0;                // channel loop of the outputs' op
+  int64_t depth = 0, channels = 0;         // head dimensions: of queries and keys, and of values
+  llvm::SmallVector<AttentionAxis> batch;  // axes with separate keys and values
+  llvm::SmallVector<AttentionAxis> rows;   // axes that share keys and values: queries, and heads of a group
+  mlir::AffineExpr keys;                   // number of keys
+  llvm::SmallVector<KeyLimit> limits;      // in the first stage's op
+  bool isPlainWithin = false;              // within its limits a score is the unmodified dot product
+  size_t numSteps = 0;
+  std::optional<AttentionMma> mma;         // nullopt: CUDA cores compute it
+  llvm::SmallVector<mlir::Value> unstored; // values that all stages but the last one store
+};
+
+/// Matches the attention whose scores the given kernel stage stores.
+std::optional<Attention> findAttention(const StepContext &context);
+
+/// Returns the product of the axes' extents.
+mlir::AffineExpr extentOf(llvm::ArrayRef<AttentionAxis> axes, mlir::MLIRContext *context);
+
+} // namespace kiln::cuda

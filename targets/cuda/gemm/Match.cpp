@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/gemm/Match.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "targets/cuda/tile/Shared.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+//===- The op ------------------------------------------------------------===//
+
+/// Returns the number of the input that a factor is, as f32; -1 if it is something else.
+static int inputOf(linalg::GenericOp op, Value factor) {
+  if (auto wider = factor.getDefiningOp<arith::ExtFOp>())
+    factor = wider.getIn();
+  auto argument = dyn_cast<BlockArgument>(factor);
+  const bool isInput =
+      argument && argument.getOwner() == op.getBlock() && int64_t(argument.getArgNumber()) < op.getNumDpsInputs();
+  return isInput ? int(argument.getArgNumber()) : -1;
+}
+
+/// Matches y + a * b in f32, with y initially zero, without a required order. Returns the numbers of a and b.
+static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
+    return std::nullopt;
+  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
+    return std::nullopt;
+  Block *block = op.getBlock();
+  auto add = block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!add || !add.getType().isF32() || add->hasAttr(mlir::kiln::strictAttrName))
+    return std::nullopt;
+  Value y = op.getRegionOutputArgs()[0];
+  auto mul = (add.getLhs() == y ? add.getRhs() : add.getLhs()).getDefiningOp<arith::MulFOp>();
+  if (!mul || (add.getLhs() != y && add.getRhs() != y) || mul->hasAttr(mlir::kiln::strictAttrName))
+    return std::nullopt;
+  const int left = inputOf(op, mul.getLhs()), right = inputOf(op, mul.getRhs());
+  if (left < 0 || right < 0 || left == right)
+    return std::nullopt;
+  return std::pair(unsigned(left), unsigned(right));
+}
+
+//===- The kernel stage --------------------------------------------------===//
+
+namespace {
+
+struct Found {
+  linalg::GenericOp op;
+  SmallVector<unsigned> stepLoops;
+  bool isOnly = true; // and reached element by element
+};
+
+/// Searches through ops that are computed where they are used. `stepLoops`: for each of the stage's loops the op's
+/// loop; empty if the mapping is not that simple.
+void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Placement &placement, Found &found) {
+  if (op.getNumReductionLoops()) {
+    found.isOnly &= !found.op && !stepLoops.empty();
+    found.op = op;
+    found.stepLoops.assign(stepLoops.begin(), stepLoops.end());
+    return;
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
+    if (!producer || placement.find(operand.get()) || op.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    AffineMap read = operandMap(operand);
+    AffineMap written =
+        producer.getMatchingIndexingMap(producer.getDpsInitOperand(cast<OpResult>(operand.get()).getResultNumber()));
+    SmallVector<unsigned> loops;
+    if (read.isPermutation() && !stepLoops.empty()) {
+      SmallVector<unsigned> ofOp(op.getNumLoops());
+      for (unsigned i = 0; i < read.getNumResults(); ++i)
+        ofOp[read.getDimPosition(i)] = written.getDimPosition(i);
+      for (unsigned loop : stepLoops)
+        loops.push_back(ofOp[loop]);
+    }
+    findReduction(producer, loops, placement, found);
+  }
+}
+
+/// Sorts the parallel loops, in the order of the first store's dimensions; returns whether the last one is a column.
+bool sortLoops(const StepContext &context, Contraction &c) {
+  AffineMap a = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.a)),
+            b = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.b));
+  linalg::GenericOp stepOp = context.step.op;
+  const unsigned result = cast<OpResult>(context.step.stores.front().value).getResultNumber();
+  AffineMap stored = stepOp.getMatchingIndexingMap(stepOp.getDpsInitOperand(result));
+  unsigned last = 0;
+  for (unsigned i = 0; i < stored.getNumResults(); ++i) {
+    const unsigned loop = last = c.stepLoops[stored.getDimPosition(i)];
+    const bool ofA = a.isFunctionOfDim(loop), ofB = b.isFunctionOfDim(loop);
+    (ofA && ofB ? c.batch : ofB ? c.columns : c.rows).push_back(loop);
+  }
+  if (!c.rows.empty() && c.rows.back() == last) {
+    std::swap(c.rows, c.columns);
+    std::swap(c.a, c.b);
+  }
+  return !c.columns.empty() && c.columns.back() == last;
+}
+
+} // namespace
+
+std::optional<Contraction> findContraction(const StepContext &context) {
+  linalg::GenericOp op = context.step.op;
+  if (!op)
+    return std::nullopt;
+  Found found;
+  findReduction(op, llvm::to_vector(llvm::seq(op.getNumLoops())), context.placement, found);
+  std::optional<std::pair<unsigned, unsigned>> factors = found.op && found.isOnly ? factorsOf(found.op) : std::nullopt;
+  if (!factors || llvm::is_contained(loopExtents(found.op), AffineExpr()))
+    return std::nullopt;
+  Contraction c;
+  c.op = found.op;
+  std::tie(c.a, c.b) = *factors;
+  c.stepLoops = found.stepLoops;
+  for (auto [loop, kind] : llvm::enumerate(c.op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      c.depth.push_back(loop);
+  if (!sortLoops(context, c))
+    return std::nullopt;
+  // Row and column indices, including those just past the end, are i32; so are block indices.
+  constexpr int64_t most = int64_t(1) << 30;
+  for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.depth)})
+    if (largestExtent(c, loops) > most)
+      return std::nullopt;
+  const double batch = double(largestExtent(c, c.batch)), columns = double(largestExtent(c, c.columns));
+  const double down = std::max(1.0, double(largestExtent(c, c.rows)) / 32); // no tile has fewer rows than 32
+  if (batch * down * columns > double(most))
+    return std::nullopt;
+  return c;
+}
+
+AffineExpr extentOf(const Contraction &contraction, ArrayRef<unsigned> loops) {
+  SmallVector<AffineExpr> extents, all = loopExtents(contraction.op);
+  for (unsigned loop : loops)
+    extents.push_back(all[loop]);
+  return mlir::kiln::getProduct(extents, contraction.op->getContext());
+}
+
+int64_t largestExtent(const Contraction &contraction, ArrayRef<unsigned> loops) {
+  linalg::GenericOp op = contraction.op;
+  return largestValue(extentOf(contraction, loops), op->getParentOfType<func::FuncOp>());
+}
+
+//===- Inputs ------------------------------------------------------------===//
+
+/// Returns how many neighbouring elements form a vector that starts at multiples of their number: `most`, halved as
+/// often as necessary; 1 unless the innermost index is the loop and no other index uses the loop.
+static int64_t neighbours(linalg::GenericOp op, unsigned number, unsigned loop, int64_t most) {
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  auto inner = dyn_cast<AffineDimExpr>(map.getResult(map.getNumResults() - 1));
+  const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
+  auto ofLoop = dyn_cast<AffineConstantExpr>(loopExtents(op)[loop]);
+  const bool isElsewhere =
+      llvm::any_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
+  if (!inner || inner.getPosition() != loop || isElsewhere || !ofLoop || ofLoop.getValue() != extent)
+    return 1;
+  while (extent % most != 0)
+    most /= 2;
+  return most;
+}
+
+ContractionInput::ContractionInput(const StepContext &context, const Contraction &contraction, bool isA)
+    : number(isA ? contraction.a : contraction.b), rows(isA ? contraction.rows : contraction.columns) {
+  linalg::GenericOp op = contraction.op;
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  const unsigned depth = contraction.depth.back();
+  const bool hasInner = map.getNumResults() > 0;
+  AffineExpr inner = hasInner ? map.getResult(map.getNumResults() - 1) : AffineExpr();
+  isAlongDepth = rows.empty() || !hasInner || inner.isFunctionOfDim(depth) || !inner.isFunctionOfDim(rows.back());
+  std::optional<Parameter> place = context.placement.find(op->getOperand(number));
+  element = getElementTypeOrSelf(op->getOperand(number));
+  isPlain = place.has_value();
+  if (isPlain && hasInner)
+    together = neighbours(op, number, isAlongDepth ? depth : rows.back(), 16 / bytes());
+  isSureAligned = place && place->kind == Parameter::Scratch;
+}
+
+void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction, ArrayRef<unsigned> which, Value index,
+                Values &loops) {
+  linalg::GenericOp op = contraction.op;
+  SmallVector<AffineExpr> extents = loopExtents(op);
+  for (size_t i = which.size(); i-- > 1;) {
+    Value extent = reader.extent(extents[which[i]]);
+    if (leastValue(extents[which[i]], op->getParentOfType<func::FuncOp>()) < 1)
+      extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // nothing is read then, but this divides by it
+    loops[which[i]] = b.rem(index, extent);
+    index = b.div(index, extent);
+  }
+  if (!which.empty())
+    loops[which.front()] = index;
+}
+
+Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
+                ArrayRef<Value> loops) {
+  Value element = reader.operand(contraction.op, number, loops);
+  return element && !element.getType().isF32() ? b.createOrFold<arith::ExtFOp>(b.getF32Type(), element) : element;
+}
+
+//===- Results -----------------------------------------------------------===//
+
+Values loopsOfStep(const Contraction &contraction, ArrayRef<Value> loops) {
+  Values result;
+  for (unsigned loop : contraction.stepLoops)
+    result.push_back(loops[loop]);
+  return result;
+}
+
+Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                 Value sum) {
+  if (context.step.op == contraction.op)
+    return {sum};
+  linalg::GenericOp op = contraction.op;
+  reader.give(op->getResult(0), sum);
+  return reader.evaluate(context.step.op, loopsOfStep(contraction, loops));
+}
+
+void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                  ArrayRef<Value> results) {
+  Values ofStep = loopsOfStep(contraction, loops);
+  for (const Store &store : context.step.stores) {
+    const unsigned number = cast<OpResult>(store.value).getResultNumber();
+    reader.store(store, results[number], reader.written(context.step.op, number, ofStep));
+  }
+}
+
+LogicalResult finishElement(tile::Builder &b, Reader &reader, const StepContext &context,
+                            const Contraction &contraction, Value batch, Value row, Value column, Value sum) {
+  linalg::GenericOp op = contraction.op;
+  Values loops(op.getNumLoops());
+  splitIndex(b, reader, contraction, contraction.columns, column, loops);
+  splitIndex(b, reader, contraction, contraction.rows, row, loops);
+  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
+  Values results = finishSum(reader, context, contraction, loops, sum);
+  if (results.empty())
+    return failure();
+  storeResults(reader, context, contraction, loops, results);
+  return success();
+}
+
+int64_t columnsTogether(const StepContext &context, const Contraction &contraction) {
+  const unsigned column = contraction.columns.back();
+  auto extent = dyn_cast<AffineConstantExpr>(loopExtents(contraction.op)[column]);
+  linalg::GenericOp op = context.step.op;
+  for (const Store &store : context.step.stores) {
+    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(store.value).getResultNumber()));
+    const bool isAcross = contraction.stepLoops[map.getDimPosition(map.getNumResults() - 1)] == column;
+    if (!extent || !isAcross || getElementTypeOrSelf(store.value).isInteger(1))
+      return 1;
+  }
+  return extent.getValue() % 4 == 0 ? 4 : extent.getValue() % 2 == 0 ? 2 : 1;
+}
+
+SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction) {
+  SmallVector<unsigned> numbers;
+  linalg::GenericOp op = context.step.op;
+  if (op == contraction.op)
+    return numbers;
+  const unsigned column = contraction.columns.back();
+  const auto loop = unsigned(llvm::find(contraction.stepLoops, column) - contraction.stepLoops.begin());
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    auto type = dyn_cast<RankedTensorType>(operand->get().getType());
+    if (!type || type.getElementType().isInteger(1) || !context.placement.find(operand->get()) ||
+        op.getMatchingBlockArgument(operand).use_empty() || map.getNumResults() == 0)
+      continue;
+    const bool isAcross =
+        map.getResults().back() == getAffineDimExpr(loop, map.getContext()) &&
+        llvm::none_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
+    if (isAcross && mlir::kiln::getExtents(type).back() == loopExtents(contraction.op)[column])
+      numbers.push_back(operand->getOperandNumber());
+  }
+  return numbers;
+}
+
+Value areAligned(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+                 int64_t elements) {
+  Value all;
+  auto ask = [&](Value tensor, Type element) {
+    Value isAligned = tile::isMultiple(b, tensor, elements * element.getIntOrFloatBitWidth() / 8);
+    all = all ? b.both(all, isAligned) : isAligned;
+  };
+  linalg::GenericOp op = context.step.op;
+  for (const Store &store : context.step.stores)
+    ask(reader.tensorOf(store), getElementTypeOrSelf(store.value));
+  for (unsigned number : operandsAcross(context, contraction))
+    ask(reader.address(op, number), getElementTypeOrSelf(op->getOperand(number)));
+  return all;
+}
+
+void loadTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Values> loops) {
+  SmallVector<Values> ofStep;
+  for (const Values &ofColumn : loops)
+    ofStep.push_back(loopsOfStep(contraction, ofColumn));
+  for (unsigned number : operandsAcross(context, contraction))
+    reader.loadTogether(context.step.op, number, ofStep);
+}
+
+void storeTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                   ArrayRef<Values> results) {
+  Values ofStep = loopsOfStep(contraction, loops);
+  for (const Store &store : context.step.stores) {
+    const unsigned number = cast<OpResult>(store.value).getResultNumber();
+    Values elements;
+    for (const Values &ofColumn : results)
+      elements.push_back(ofColumn[number]);
+    reader.storeTogether(store, elements, reader.written(context.step.op, number, ofStep));
+  }
+}
+
+} // namespace kiln::cuda
