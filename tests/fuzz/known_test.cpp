@@ -13,8 +13,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::
 inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, Two{"Two", 1, 2}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3},
     T40{"T40", 1, 40}, T8{"T8", 1, 8};
 
-// Halide drops the store of the last element of a row that is one longer than a vector (targets/halide/Placement.h,
-// padStorage).
+// Halide drops the store of the last element of a row that is one longer than a vector
+// (targets/halide/strategies/Placement.h, padStorage).
 KNOWN(
     SoftmaxOfShortRows, (Tensor<f32, 2, 3> x, Tensor<f32, 5, 3> y, Tensor<f32, S, 9> z, Tensor<f32, S, 17> u) const {
       return kiln::outputs(softmax(x / 0.7), softmax(y / 0.7), softmax(z / 0.7), softmax(u / 0.7));
@@ -56,7 +56,7 @@ KNOWN(
     })
 
 // A window's second column was loaded with the element before it, which row 0 does not have
-// (targets/halide/StridedLoads.h).
+// (targets/halide/workarounds/StridedLoads.h).
 struct ColumnsOfEverySecondPixel : Model {
   constexpr auto forward(Tensor<f32, 2, 13, 1, 1> x) const {
     return conv2d<Conv2dOptions{.stride = Pair(1, 2), .padding = Pair(2, 0), .dilation = Pair(1, 3)}>(
@@ -164,7 +164,7 @@ KNOWN(
                            gather<1>(z, x * 700000000));
     })
 
-// Halide moves additions into the bounds of an index (targets/halide/ScalarOps.cpp, toIndex).
+// Halide moves additions into the bounds of an index (targets/halide/translate/ScalarOps.cpp, toIndex).
 KNOWN(
     ExtremeIndices, (Tensor<f32, T, T> x, Tensor<i32, 9> zeros) const {
       auto largest = zeros * 0 + 2147483647, least = zeros * 0 - 2147483647 - 1;

@@ -2,8 +2,8 @@
 //
 // Statements with invalid accesses, and the messages of the check. Each is lowered by Halide from a pipeline with an
 // unsafe schedule, a promise that does not hold, or arguments that it does not support.
-#include "targets/halide/StatementChecker.h"
-#include "targets/halide/StridedLoads.h"
+#include "targets/halide/check/StatementChecker.h"
+#include "targets/halide/workarounds/StridedLoads.h"
 #include <gtest/gtest.h>
 
 namespace kiln::halide {

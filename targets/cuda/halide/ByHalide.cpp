@@ -12,7 +12,7 @@
 #include "targets/cuda/halide/DeviceCode.h"
 #include "targets/cuda/halide/Schedule.h"
 #include "targets/halide/Compile.h"
-#include "targets/halide/Placement.h"
+#include "targets/halide/strategies/Placement.h"
 
 namespace kiln::cuda {
 

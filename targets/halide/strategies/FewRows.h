@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategy for skinny GEMM and GEMV with a weight (FewRows.cpp), and its search space (FewRowsSpace.cpp).
+#pragma once
+
+#include "targets/halide/Structure.h"
+#include "targets/halide/strategies/Strategy.h"
+
+namespace kiln::halide {
+
+/// The most rows that the strategy serves.
+inline constexpr int64_t mostFewRows = 32;
+
+/// Returns the shape-specialised variants, of a kernel with a dynamic number of rows, that this strategy would compile;
+/// none if the kernel is not such a contraction.
+std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
+
+struct RowRange {
+  int64_t least, most;
+};
+/// Returns the range of a contraction's rows; a contraction without a row loop has one row.
+RowRange rowsOf(const Contraction &contraction);
+
+/// Returns the search space. `hasPanels`: panels of columns are reduced as they are stored.
+SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const MachineModel &machine);
+
+} // namespace kiln::halide

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How translated code reads tensors: from tiled layouts, at clamped indices, and from quantised storage formats.
+#include "targets/halide/translate/Translate.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/StoredParts.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/halide/Structure.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+
+Expr Translator::read(Value tensor, const Exprs &indices) { return readStored(tensor, indices, /*isScaled=*/true); }
+
+/// Returns the tiled layout of an argument; null if it is dense.
+static mlir::kiln::TiledAttr layoutOf(Value tensor) {
+  return dyn_cast_if_present<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+}
+
+Expr Translator::widen(Type type, const Expr &bits) {
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16;
+  return halide::widen(type, bits, vectorFunctions);
+}
+
+Expr Translator::narrow(Type type, const Expr &number) {
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16;
+  return halide::narrow(type, number, vectorFunctions);
+}
+
+/// Returns the element k along K of a word of eight i4 (u32) as a float. Without a table in a register (AVX-512), its
+/// four bits, plus 8, become mantissa bits of a float that is so large that they count integers, which needs neither a
+/// shift per element nor a conversion.
+Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
+  auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
+  usesVectorFunctions |= vectorFunctions.hasAvx512;
+  if (vectorFunctions.hasAvx512)
+    return floatOfI4(word >> bits(k % 4 * 8 + k / 4 % 2 * 4));
+  Expr half = (word ^ bits(Expr(0x88888888u))) >> bits(k / 2 % 2 * 16), bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
+  Expr exponent = (bits(127 + 23) - bit) << 23;
+  Expr large = Halide::reinterpret<float>((half & (bits(15) << bit)) | exponent);
+  return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
+}
+
+Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
+  if (!storage.isGrouped())
+    return source.scales(place.inTile, place.tile);
+  return widen(mlir::Float16Type::get(kernel.getContext()),
+               source.scales(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+}
+
+Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled) {
+  mlir::kiln::StorageAttr storage = layout.getStorage();
+  Expr value;
+  if (storage && storage.isGrouped()) {
+    Expr word = source.func(place.inTile, place.depth / int(mlir::kiln::elementsOfWord), place.tile);
+    value = floatOfWord(word, place.depth);
+    if (source.zeros.defined())
+      value -= Halide::cast<float>(source.zeros(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+  } else if (layout.hasWords()) {
+    const int word = int(layout.getInterleave());
+    Expr bits = source.func(place.inTile, place.depth / word, place.tile);
+    Expr shift = Halide::cast(bits.type(), place.depth % word * 8);
+    value = Halide::cast<float>(Halide::cast<int8_t>(bits >> shift));
+  } else {
+    value = source.func(place.inTile, place.depth, place.tile);
+    if (storage)
+      value = mlir::kiln::isShortFloat(storage.getElement()) ? widen(storage.getElement(), value)
+                                                             : Halide::cast<float>(value);
+  }
+  return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
+}
+
+Expr Translator::readStored(Value tensor, const Exprs &logical, bool isScaled) {
+  const Source &source = sources[tensor];
+  mlir::kiln::TiledAttr layout = source.isArgument ? layoutOf(tensor) : mlir::kiln::TiledAttr();
+  Expr value;
+  if (layout) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    int size = layout.getSize();
+    Expr along = logical[layout.getDim()], others;
+    for (unsigned i = 0; i < logical.size(); ++i)
+      if (int64_t(i) != layout.getDim())
+        others = others.defined() ? others * int(type.getDimSize(i)) + logical[i] : logical[i];
+    value = readTiled(source, layout, {along % size, others, along / size}, isScaled);
+  } else {
+    const Exprs stored = reversed(logical);
+    value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
+  }
+  return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
+}
+
+int64_t Translator::groupOf(linalg::GenericOp op, unsigned number) const {
+  mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(op->getOperand(number).getType()));
+  return storage ? storage.getGroup() : 0;
+}
+
+Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  Value tensor = op->getOperand(number);
+  const Source &source = sources[tensor];
+  if (!source.scales.defined())
+    return Expr();
+  mlir::kiln::TiledAttr layout = layoutOf(tensor);
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  const int size = layout.getSize();
+  Expr along = affine(map.getResult(layout.getDim()), loops, {}), depth;
+  if (layout.getStorage().isGrouped()) {
+    assert(map.getNumResults() == 2 && "strategies that know groups know matrices");
+    depth = affine(map.getResult(1 - layout.getDim()), loops, {});
+  }
+  return scaleAt(source, layout.getStorage(), {along % size, depth, along / size});
+}
+
+Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
+  const int word = int(numbersOfRowWord(contraction)), depth = int(staticDepth(contraction));
+  Expr bits;
+  for (int i = 0; i < word; ++i) {
+    Exprs at = loops;
+    Expr &k = at[contraction.reduction[0]];
+    k = k * word + i;
+    if (depth % word) // the weight is padded with zeros
+      k = heldBelow(Halide::likely(k), depth);
+    Expr number = readOperand(contraction.op, contraction.a, at);
+    Expr byte = Halide::reinterpret<uint8_t>(number);
+    Expr part = word == 2 ? Halide::reinterpret<uint32_t>(Halide::cast<int32_t>(number))
+                          : Halide::cast<uint32_t>(
+                                contraction.group || vectorFunctions.hasSignedBytes() ? byte : byte ^ uint8_t(128));
+    if (word == 2 && i == 0)
+      part = part & 0xFFFFu;
+    part = i == 0 ? part : part << uint32_t(i * 32 / word);
+    bits = bits.defined() ? bits | part : part;
+  }
+  return Halide::reinterpret<int32_t>(bits);
+}
+
+Expr Translator::wordOfWeight(const Contraction &contraction, const Exprs &loops) {
+  const Source &source = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n];
+  const int tile = int(contraction.tile);
+  return source.func(n % tile, loops[contraction.reduction[0]], n / tile);
+}
+
+Expr Translator::addProducts(const Contraction &contraction, const Expr &sum, const Exprs &rows, const Expr &weight) {
+  usesVectorFunctions = true;
+  if (contraction.group)
+    return addNibbles(sum, rows[0], rows[1], weight, vectorFunctions);
+  return contraction.word == 2 ? addPairs(sum, rows[0], weight) : addBytes(sum, rows[0], weight);
+}
+
+Expr Translator::scaledGroup(const Contraction &contraction, const Expr &sum, const Expr &rowSum, const Exprs &loops) {
+  const Source &weight = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n], zero = 8;
+  const int tile = int(contraction.tile), group = int(contraction.group);
+  if (weight.zeros.defined())
+    zero += Halide::cast<int32_t>(weight.zeros(n % tile, loops[contraction.reduction[0]] / group, n / tile));
+  return Halide::strict_float(Halide::cast<float>(sum - zero * rowSum) * scaleOf(contraction.op, contraction.b, loops));
+}
+
+Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs &loops) {
+  Expr scale = scaleOf(contraction.op, contraction.b, loops);
+  if (!contraction.hasWords())
+    return scale.defined() ? sum * scale : sum;
+  const Source &weight = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n];
+  const int tile = int(contraction.tile);
+  if (weight.zeros.defined() && !vectorFunctions.hasSignedBytes()) // subtract the offsets, which wrap like the sum
+    sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.zeros(n % tile, n / tile));
+  return Halide::strict_float(Halide::cast<float>(sum) * scale);
+}
+
+/// Returns a value about which Halide's bounds inference and simplifier know nothing.
+static Expr opaque(const Expr &index) { return Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(index)); }
+
+/// Hides the bounds of an index. Halide's flattening of ramps divides by zero if it can prove that all lanes of a
+/// vector read one element, as clamped lanes do; it does not change indices without bounds.
+static Expr hideBounds(const Expr &index, const Expr &extent) {
+  return Halide::unsafe_promise_clamped(opaque(index), 0, extent - 1);
+}
+
+/// Halide splits the loop over a clamped ramp in three. If the second part has at most one iteration, it takes `if (a)
+/// x; if (b) y else z` for `if (a) x else if (b) y else z`. Long rows have more iterations.
+static Expr hideRamp(const Expr &index) {
+  if (auto *max = index.as<Halide::Internal::Max>())
+    return Halide::max(hideRamp(max->a), max->b);
+  if (auto *min = index.as<Halide::Internal::Min>())
+    return Halide::min(hideRamp(min->a), min->b);
+  return opaque(index);
+}
+
+Expr heldBelow(const Expr &index, const Expr &extent) {
+  bool canHoldVectors = !Halide::Internal::is_const(extent) && Halide::Internal::modulus_remainder(extent).modulus > 1;
+  return Halide::min(index, canHoldVectors ? hideBounds(extent - 1, extent) : extent - 1);
+}
+
+Expr Translator::translateExtract(tensor::ExtractOp op, Exprs indices) {
+  Value tensor = op.getTensor();
+  if (!sources.count(tensor))
+    return Expr();
+  for (auto [i, index] : llvm::enumerate(indices))
+    index = Halide::clamp(index, 0, extent(tensor, i) - 1);
+  if (indices.empty() || op.getIndices().back().getDefiningOp<linalg::IndexOp>())
+    return read(tensor, indices);
+  const int64_t shortRow = 32;
+  Expr &last = indices.back();
+  if (sources[tensor].isArgument)
+    last = hideBounds(hideRamp(last), extent(tensor, indices.size() - 1));
+  else if (largestValue(mlir::kiln::getExtents(cast<RankedTensorType>(tensor.getType())).back(), kernel) < shortRow)
+    last = hideRamp(last);
+  return read(tensor, indices);
+}
+
+Exprs Translator::operandIndices(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  Exprs indices;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
+    indices.push_back(affine(expr, loops, {}));
+  return indices;
+}
+
+Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  Value tensor = op->getOperand(number);
+  Exprs indices = operandIndices(op, number, loops);
+  auto found = padded.find(op);
+  if (found != padded.end() && sources[tensor].isArgument) {
+    AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+    for (unsigned i = 0; i < indices.size(); ++i)
+      if (llvm::any_of(found->second, [&](unsigned loop) { return map.getResult(i).isFunctionOfDim(loop); }))
+        indices[i] = heldBelow(Halide::likely(indices[i]), extent(tensor, i));
+  }
+  return readStored(tensor, indices, /*isScaled=*/!unscaled.contains({op, number}));
+}
+
+Expr Translator::readWide(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  return wide(op->getOperand(number), readOperand(op, number, loops));
+}
+
+Expr Translator::wide(Value tensor, const Expr &element) {
+  Type type = getElementTypeOrSelf(tensor);
+  return mlir::kiln::isShortFloat(type) && !element.type().is_float() ? widen(type, element) : element;
+}
+
+} // namespace kiln::halide
