@@ -4,7 +4,7 @@
 // dimensions. Halide's dimension 0 is the innermost one, which is the tensor's last.
 #include "targets/halide/Abi.h"
 
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace kiln::halide {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "targets/cuda/plan/LaunchPlan.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 namespace kiln::cuda {
 

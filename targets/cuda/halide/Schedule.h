@@ -4,7 +4,7 @@
 // computes all intermediate values of its elements; no shared memory is used.
 #pragma once
 
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 #include "targets/target.h"
 
 namespace kiln::cuda {

@@ -180,8 +180,8 @@ SearchSpace Attention::searchSpace() const {
 }
 
 /// A block of queries is computed in full, so small numbers of queries get shape-specialised variants: a dedicated
-/// strategy compiles one query (OneQuery.cpp), and few queries use small blocks. Causal attention also uses small
-/// blocks if all its keys, as many as the queries, form one block.
+/// strategy compiles one query (DecodeAttention.cpp), and few queries use small blocks. Causal attention also uses
+/// small blocks if all its keys, as many as the queries, form one block.
 std::vector<RowVariant> Attention::rowVariants() const {
   linalg::GenericOp op = found.scores.op;
   std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "targets/halide/strategies/AttentionMatch.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 namespace kiln::halide {
 

@@ -6,7 +6,7 @@
 
 #include "targets/halide/Structure.h"
 #include "targets/halide/strategies/Strategy.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 namespace kiln::halide {
 

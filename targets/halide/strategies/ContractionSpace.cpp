@@ -4,8 +4,8 @@
 #include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/SearchSpace.h"
-#include "targets/halide/strategies/FewRows.h"
 #include "targets/halide/strategies/Placement.h"
+#include "targets/halide/strategies/SkinnyGemm.h"
 
 namespace kiln::halide {
 

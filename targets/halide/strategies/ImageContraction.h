@@ -5,7 +5,7 @@
 
 #include "targets/halide/Structure.h"
 #include "targets/halide/strategies/Placement.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 namespace kiln::halide {
 

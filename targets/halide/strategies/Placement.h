@@ -5,7 +5,7 @@
 
 #include "targets/halide/Structure.h"
 #include "targets/halide/strategies/Strategy.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace kiln::halide {

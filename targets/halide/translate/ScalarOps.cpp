@@ -3,7 +3,7 @@
 // Translates arith and math ops to Halide expressions. Halide lets LLVM assume that there are no infinities, so an
 // infinite constant becomes the largest finite number. Ops with the attribute kiln.strict are neither reassociated nor
 // contracted; all others may be.
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

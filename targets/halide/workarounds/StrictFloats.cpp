@@ -5,7 +5,7 @@
 //    and on where its Funcs are computed.
 // 2. The lanes of a vector are reduced by halves, an order that all kernels share, in log2(n) steps.
 // 3. Values are computed in strict mode, as are their subexpressions.
-#include "targets/halide/workarounds/Ordered.h"
+#include "targets/halide/workarounds/StrictFloats.h"
 
 #include "targets/halide/translate/VectorFunctions.h"
 

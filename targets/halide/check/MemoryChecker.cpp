@@ -3,11 +3,11 @@
 // 1. Arguments and results become dense buffers, whose extents follow from the index arguments.
 // 2. The checker runs the statement. Integer inputs are random and include extreme values, so a kernel that reads
 //    integers runs several times.
-#include "targets/halide/check/CheckMemory.h"
+#include "targets/halide/check/MemoryChecker.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 #include <fmt/format.h>
 
 namespace kiln::halide {

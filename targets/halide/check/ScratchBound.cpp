@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/halide/check/Scratch.h"
+#include "targets/halide/check/ScratchBound.h"
 
 #include <algorithm>
 #include <optional>

@@ -11,7 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Structure.h"
-#include "targets/halide/translate/ShortFloats.h"
+#include "targets/halide/translate/Floats16.h"
 #include "targets/halide/translate/VectorFunctions.h"
 #include "targets/halide/workarounds/Prefetch.h"
 #include "llvm/ADT/DenseMap.h"
@@ -173,7 +173,7 @@ private:
 };
 
 /// Returns the Halide type of a tensor's elements; a handle type if there is none. f16 and bf16 are their bits
-/// (ShortFloats.h).
+/// (Floats16.h).
 Halide::Type elementType(mlir::Type type);
 
 /// Returns the type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How translated code reads tensors: from tiled layouts, at clamped indices, and from quantised storage formats.
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"

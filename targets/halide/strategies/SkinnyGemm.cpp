@@ -10,7 +10,7 @@
 //    over every parts-th k.
 // 4. Rows of x with elements narrower than f32 are widened once, to a copy.
 // 5. The sums of a panel are held on the stack, from which a loop over rows stores them with the fused epilogue.
-#include "targets/halide/strategies/FewRows.h"
+#include "targets/halide/strategies/SkinnyGemm.h"
 
 #include "compiler/dialect/StoredParts.h"
 #include "targets/halide/Structure.h"

@@ -4,7 +4,7 @@
 // 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and
 //    updated over an RDom.
 // 3. Results are stored by separate output Funcs, which leaves every other Func free to be placed by the strategy.
-#include "targets/halide/translate/Translate.h"
+#include "targets/halide/translate/Translator.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/PartialIndex.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/halide/strategies/FewRows.h"
+#include "targets/halide/strategies/SkinnyGemm.h"
 
 #include "compiler/dialect/StoredParts.h"
 #include "targets/halide/strategies/Placement.h"

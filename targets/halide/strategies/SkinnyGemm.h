@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy for skinny GEMM and GEMV with a weight (FewRows.cpp), and its search space (FewRowsSpace.cpp).
+// The strategy for skinny GEMM and GEMV with a weight (SkinnyGemm.cpp), and its search space (SkinnyGemmSpace.cpp).
 #pragma once
 
 #include "targets/halide/Structure.h"
