@@ -117,11 +117,25 @@ constexpr int distance(const char *pattern, const char *name) {
   return least.back();
 }
 
-/// Continues an FNV-1a hash with a text.
+/// Continues an FNV-1a hash with a character or a text.
+constexpr std::uint64_t hashed(std::uint64_t hash, char character) {
+  return (hash ^ static_cast<unsigned char>(character)) * 1099511628211u;
+}
 constexpr std::uint64_t hashed(std::uint64_t hash, const char *text) {
   for (; *text; ++text)
-    hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+    hash = hashed(hash, *text);
   return hash;
+}
+
+/// Whether a text of the hash `owner` followed by `name` consists of a prefix and a digit after it, and whatever
+/// follows. `prefixes`: the hashes of the prefixes. The digit is in `name`.
+constexpr bool continues_with_digit(std::uint64_t owner, const char *name, const std::vector<std::uint64_t> &prefixes) {
+  for (std::uint64_t hash = owner; *name; hash = hashed(hash, *name++))
+    if (*name >= '0' && *name <= '9')
+      for (std::uint64_t prefix : prefixes)
+        if (prefix == hash)
+          return true;
+  return false;
 }
 
 } // namespace detail

@@ -46,6 +46,8 @@ inline constexpr const char *layer_c6 =
 inline constexpr const char *layer_c8 =
     "layer: it cannot be called with these arguments; expected tensors, then options [layer_c8]";
 inline constexpr const char *layer_c1 = "layer: name is used twice; expected different names in one owner [layer_c1]";
+inline constexpr const char *layer_c9 = "layer, parameter or state: name of a stack followed by a number; expected one "
+                                        "that no layer of the stack may have [layer_c9]";
 inline constexpr const char *layer_c2 = "layer: missing name; expected a non-empty one [layer_c2]";
 inline constexpr const char *layer_c4 = "layer, parameter or state: invalid character in the name; expected printable "
                                         "ASCII without quotes, backslashes and braces [layer_c4]";

@@ -151,6 +151,7 @@ public:
     if (dotted) {
       check_paths(graph.parameters);
       check_paths(graph.states);
+      check_numbers();
     }
   }
   constexpr void result(int node) { graph.regions[region].results.push_back(node); }
@@ -356,6 +357,26 @@ private:
         scope = leaves[i].scope;
         fail(rules::parameter_c4, leaves[i].leaf);
       }
+  }
+  /// Reports a name such as "h.0" of the owner of a stack "h", whose layers have the names "h.0", "h.1" ...
+  constexpr void check_numbers() {
+    std::vector<std::uint64_t> stacks; // hashes of the names' parts before the number
+    for (const Scope &each : graph.scopes)
+      if (each.copies > 0)
+        stacks.push_back(detail::hashed(detail::hashed(paths[each.parent], each.name), "."));
+    auto check = [&](int owner, const char *name) {
+      if (!detail::continues_with_digit(paths[owner], name, stacks))
+        return;
+      scope = owner;
+      fail(rules::layer_c9, name);
+    };
+    for (const Scope &each : graph.scopes)
+      if (each.parent >= 0)
+        check(each.parent, each.name);
+    for (const Parameter &each : graph.parameters)
+      check(each.scope, each.leaf);
+    for (const StateTensor &each : graph.states)
+      check(each.scope, each.leaf);
   }
   constexpr void check_bounds(const Symbol &symbol) {
     if (!detail::is_identifier(symbol.name))
