@@ -8,7 +8,6 @@
 #                                                       default: NAME.tuning next to the spec, if it exists
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
 #                    [MACHINE name] [THREADS n]          which of the measurements are used
-#                    [NORM_MOMENTS]                      norms take mean and variance from the preceding contractions
 #                    [TF32]                              GPUs may round f32 operands to tf32, for tensor cores
 #                    [ORDERED]                           batch-invariant: the same bits for a row in every call
 #                    [RANKS n]                           tensor parallelism: n processes, each with some of the weights
@@ -37,7 +36,7 @@
 # on this machine and writes the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else
 # measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -71,10 +70,6 @@ function(kiln_add_library name)
   endif()
   if(arg_MAX_ARENA_BYTES)
     list(APPEND options --max-arena-bytes ${arg_MAX_ARENA_BYTES})
-  endif()
-  if(arg_NORM_MOMENTS)
-    list(APPEND options --norm-moments)
-    list(APPEND measuring --norm-moments)
   endif()
   if(arg_TF32)
     list(APPEND options --tf32)

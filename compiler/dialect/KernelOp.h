@@ -76,8 +76,7 @@ template <ElementCost C> struct Pointwise {
   };
 };
 
-/// A norm along the last axis of its first operand, which may take its moments from the preceding contraction
-/// (kiln.panel_moments).
+/// A norm along the last axis of its first operand.
 template <class ConcreteOp> class RowNorm : public OpTrait::TraitBase<ConcreteOp, RowNorm> {};
 
 /// Marks an op of the entry-point code: it is never part of a kernel, or costs nothing outside of one.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that kernel formation introduces: the kernel call, the sinusoidal encoding with its table of frequencies, and the
-// moments that a norm takes from the preceding contraction.
+// Ops that kernel formation introduces: the kernel call and the sinusoidal encoding with its table of frequencies.
 include "KilnDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 
@@ -38,19 +37,4 @@ def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$positions `,` $table attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
-}
-
-def Kiln_PanelMomentsOp : Kiln_InferredOp<"panel_moments", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
-  let summary = "mean of each panel of columns, and sum of the squared differences from it";
-  let description = [{
-    For each row and panel of `width` adjacent columns, which divides the last axis: the mean, and the sum of the squared
-    differences from it. A norm combines the moments of all panels of a row (Chan, Golub and LeVeque 1983, equation 2.1).
-
-    ```mlir
-    %mean, %squares = kiln.panel_moments %x width = 16 : (tensor<7x768xf32>) -> (tensor<7x48xf32>, tensor<7x48xf32>)
-    ```
-  }];
-  let arguments = (ins Kiln_FloatTensor:$x, I64Attr:$width);
-  let results = (outs Kiln_FloatTensor:$mean, Kiln_FloatTensor:$squares);
-  let assemblyFormat = "$x `width` `=` $width attr-dict `:` functional-type(operands, results)";
 }

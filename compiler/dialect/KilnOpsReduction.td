@@ -24,36 +24,33 @@ def Kiln_LogSoftmaxOp : Kiln_SoftmaxLikeOp<"log_softmax", "x - log(sum(e^x))">;
 def Kiln_LayerNormOp : Kiln_InferredOp<"layer_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) weight + bias over the last axis";
   let description = [{
-    (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis (Ba et al. 2016). With `moments`, the two results of
-    `kiln.panel_moments` of x, mean and variance come from them.
+    (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis (Ba et al. 2016).
 
     ```mlir
     %0 = kiln.layer_norm %x, %weight, %bias epsilon = 1.0e-5
         : (tensor<7x768xf32>, tensor<768xf32>, tensor<768xf32>) -> tensor<7x768xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Kiln_FloatTensor:$bias, Variadic<Kiln_FloatTensor>:$moments,
-                       F64Attr:$epsilon);
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Kiln_FloatTensor:$bias, F64Attr:$epsilon);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight `,` $bias (`moments` $moments^)? `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
+    $x `,` $weight `,` $bias `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
   }];
 }
 
 def Kiln_RmsNormOp : Kiln_InferredOp<"rms_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "x / sqrt(mean(x^2) + epsilon) weight over the last axis";
   let description = [{
-    x / sqrt(mean(x^2) + epsilon) * weight over the last axis (Zhang and Sennrich 2019). With `moments`, the two results of
-    `kiln.panel_moments` of x, the mean of squares comes from them.
+    x / sqrt(mean(x^2) + epsilon) * weight over the last axis (Zhang and Sennrich 2019).
 
     ```mlir
     %0 = kiln.rms_norm %x, %weight epsilon = 1.0e-5 : (tensor<7x768xf32>, tensor<768xf32>) -> tensor<7x768xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Variadic<Kiln_FloatTensor>:$moments, F64Attr:$epsilon);
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, F64Attr:$epsilon);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight (`moments` $moments^)? `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
+    $x `,` $weight `epsilon` `=` $epsilon attr-dict `:` functional-type(operands, results)
   }];
 }
 

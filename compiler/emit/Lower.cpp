@@ -67,7 +67,6 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
     configure(passes);
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
-  pipeline.normMoments = options.normMoments;
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
   pipeline.ordered = options.ordered || (target.info().hasOrder && hasBatches(module));
   pipeline.slides = options.slides && !target.hooks().writesStates;

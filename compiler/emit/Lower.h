@@ -19,9 +19,6 @@ void loadDialects(mlir::MLIRContext &context);
 
 /// The choices that a user has about kernels. Tuning a library and building it must use the same choices.
 struct LoweringOptions {
-  /// Norms compute mean and variance from partial moments of panels, which the preceding contractions compute together
-  /// with their sums.
-  bool normMoments = false;
   /// Targets with tensor cores may round f32 factors to tf32. Other targets compute in f32.
   bool tf32 = false;
   /// Kernels are batch-invariant: a row's results are bit-identical in each call, whatever else the call computes. An

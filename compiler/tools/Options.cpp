@@ -61,9 +61,6 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options) {
 
 void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
   app.add_flag(
-      "--norm-moments", options.normMoments,
-      "contractions compute mean and variance for the norms after them; tune and compile with the same setting");
-  app.add_flag(
       "--tf32", options.tf32,
       "GPUs may round f32 operands of contractions to tf32, for tensor cores; tune and compile with the same setting");
   app.add_flag(
@@ -122,8 +119,7 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
 }
 
 std::string flagsOf(const LoweringOptions &options) {
-  return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "") +
-         (options.ordered ? " --ordered" : "") +
+  return std::string(options.tf32 ? " --tf32" : "") + (options.ordered ? " --ordered" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "") +
          (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +

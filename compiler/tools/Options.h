@@ -26,7 +26,7 @@ void findTuningFile(TuningOptions &options, const std::string &name, bool isUntu
 /// Adds --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 
-/// Adds --norm-moments, --tf32, --ordered, --weights, --activations, --ranks and their related options.
+/// Adds --tf32, --ordered, --weights, --activations, --ranks and their related options.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
 /// Returns the selected lowering options as on a command line, with a space before each.

@@ -4,9 +4,8 @@
 // 2. Adds the frequency table to kiln.sinusoidal.
 // 3. Sinks views that drop axes of size one below elementwise ops. Where kernels write rows of states, turns appended
 // columns of their results into slices.
-// 4. Groups each block (of an entry, of a loop's body); each group becomes a kernel and a call. Where norms take their
-// moments from contractions, groups again with the moments. On CPUs, a group that only flushes small floats of a state
-// to 0 becomes part of its kiln.store.
+// 4. Groups each block (of an entry, of a loop's body); each group becomes a kernel and a call. On CPUs, a group that
+// only flushes small floats of a state to 0 becomes part of its kiln.store.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -162,40 +161,6 @@ void sliceAppended(Block &block) {
   }
 }
 
-/// Returns the width of the panels in which the group computes its result: the tile size of a linear layer's weight.
-/// Returns 0 if there is none, or if the result does not consist of whole panels.
-int64_t panelWidth(const KernelGroup &group) {
-  auto linear = dyn_cast<LinearOp>(group.anchor);
-  auto tiled = linear
-                   ? dyn_cast_if_present<TiledAttr>(cast<RankedTensorType>(linear.getWeight().getType()).getEncoding())
-                   : TiledAttr();
-  const int64_t columns = cast<RankedTensorType>(group.results[0].getType()).getShape().back();
-  return tiled && tiled.isPlain() && columns % tiled.getSize() == 0 ? tiled.getSize() : 0;
-}
-
-/// Gives each norm of a contraction's result the moments of its panels. Returns whether there is any.
-bool takeMoments(ArrayRef<KernelGroup> groups) {
-  llvm::MapVector<Value, SmallVector<Operation *>> norms;
-  for (const KernelGroup &group : groups)
-    if (group.anchor->hasTrait<RowNorm>())
-      norms[group.anchor->getOperand(0)].push_back(group.anchor);
-  bool isChanged = false;
-  for (const KernelGroup &group : groups) {
-    auto found = norms.find(group.results[0]);
-    const int64_t width = found != norms.end() && group.kind == KernelGroup::Kind::Contraction ? panelWidth(group) : 0;
-    if (width == 0)
-      continue;
-    Value x = group.results[0];
-    OpBuilder builder(x.getContext());
-    builder.setInsertionPointAfterValue(x);
-    auto moments = PanelMomentsOp::create(builder, x.getLoc(), x, width);
-    for (Operation *norm : found->second)
-      norm->insertOperands(norm->getNumOperands(), moments.getResults());
-    isChanged = true;
-  }
-  return isChanged;
-}
-
 /// Returns the only store that reads the group's result, if the group just flushes small floats to 0 and has few bytes:
 /// the entry-point code then flushes them while it copies.
 StoreOp getFlushingStore(const KernelGroup &group) {
@@ -238,8 +203,6 @@ private:
       sliceAppended(block);
     const GroupingRules rules{mayJoin, writesStates, normsSingleRows, joinsSums};
     SmallVector<KernelGroup> groups = groupKernels(block, rules);
-    if (normMoments && takeMoments(groups))
-      groups = groupKernels(block, rules);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
@@ -277,10 +240,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments) {
-  return std::make_unique<FormKernels>(
-      std::move(rules.mayJoin),
-      FormKernelsOptions{normMoments, rules.writesStates, rules.normsSingleRows, rules.joinsSums});
+std::unique_ptr<Pass> createFormKernels(GroupingRules rules) {
+  return std::make_unique<FormKernels>(std::move(rules.mayJoin),
+                                       FormKernelsOptions{rules.writesStates, rules.normsSingleRows, rules.joinsSums});
 }
 
 } // namespace mlir::kiln

@@ -130,17 +130,6 @@ private:
       add(member, group);
     if (!epilogue.empty())
       groups[group].results = {epilogue.back()->getResult(0)};
-    if (isContraction)
-      addMoments(group);
-  }
-
-  /// Adds the ops that compute the moments of a contraction's result to the contraction's kernel.
-  void addMoments(size_t group) {
-    for (Operation *user : groups[group].results[0].getUsers())
-      if (isa<PanelMomentsOp>(user) && user->getBlock() == &block) {
-        add(user, group);
-        llvm::append_range(groups[group].results, user->getResults());
-      }
   }
 
   /// Returns the pointwise ops, in order, from `start` to the last value through which all uses go.

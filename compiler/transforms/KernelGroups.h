@@ -2,8 +2,7 @@
 //
 // Decides which ops of a block become one kernel. Every group has at most one reducing op (its anchor), except for
 // contractions of a single row fused with the norm that they read, and sums of few sums, where a target requests these:
-//   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale) and its
-//                                          moments
+//   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale)
 //   attention      attention             + slices, transposes and widening casts of its operands
 //   row reduction  norms, softmaxes, ... + its epilogue, + the pointwise ops and look-ups that only it uses
 //   pointwise      pointwise ops, look-ups and movement that are left, as trees
@@ -24,8 +23,7 @@ struct KernelGroup {
   Operation *anchor; // for a pointwise group: the op of its result
   llvm::SmallSetVector<Operation *, 8> ops;
   /// The results of the kernel: usually one. There are several for an operand of a norm that has other uses, followed
-  /// by the norm; for a contraction's result, followed by its moments; and for a value, followed by columns of it for
-  /// states.
+  /// by the norm; and for a value, followed by columns of it for states.
   SmallVector<Value> results;
 
   bool contains(Operation *op) const { return ops.contains(op); }

@@ -17,7 +17,7 @@ std::string describeGroup(const KernelGroup &group) {
   for (Operation *op : group.ops) {
     if (op == group.anchor)
       isBehind = true;
-    else if (!isIncidental(op) && !isa<PanelMomentsOp>(op))
+    else if (!isIncidental(op))
       (isBehind ? behind : before).push_back(op->getName().stripDialect());
   }
   constexpr size_t most = 3;

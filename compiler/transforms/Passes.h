@@ -23,7 +23,7 @@ using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs
 
 /// `word`: TargetHooks::wordBytes.
 std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word);
-std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments);
+std::unique_ptr<Pass> createFormKernels(GroupingRules rules);
 
 #define GEN_PASS_REGISTRATION
 #include "compiler/transforms/Passes.h.inc"

@@ -172,14 +172,11 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     Before: entry functions of kiln ops. After: entry functions of kiln.call, parameters, constants, views and loops; each call's
     kernel function still holds kiln ops, over its own symbols, with leading axes collapsed where all ops work on rows.
 
-    KernelGroups.h describes the grouping. With `norm-moments`, a norm of the result of a linear layer with a tiled weight computes
-    mean and variance from the moments of panels, which become results of the layer's kernel. With `writes-states`, columns of a
-    kernel's result that are appended to a state are a separate result, so that they can be written to the state in place. With
-    `norms-single-rows`, all GEMVs of a normalised row form one kernel with the norm. With `joins-sums`, a small sum that only
-    another sum reads is fused with it.
+    KernelGroups.h describes the grouping. With `writes-states`, columns of a kernel's result that are appended to a
+    state are a separate result, so that they can be written to the state in place. With `norms-single-rows`, all GEMVs of a
+    normalised row form one kernel with the norm. With `joins-sums`, a small sum that only another sum reads is fused with it.
   }];
-  let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "norms use moments that contractions compute">,
-                 Option<"writesStates", "writes-states", "bool", /*default=*/"false", "separate results for rows of states">,
+  let options = [Option<"writesStates", "writes-states", "bool", /*default=*/"false", "separate results for rows of states">,
                  Option<"normsSingleRows", "norms-single-rows", "bool", /*default=*/"false", "fuse a norm of one row with its products">,
                  Option<"joinsSums", "joins-sums", "bool", /*default=*/"false", "fuse small sums with the sums that read them">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];

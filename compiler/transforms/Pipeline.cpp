@@ -29,9 +29,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
 
   // Form kernels.
-  passes.addPass(createFormKernels(
-      {options.target.mayJoin, options.target.writesStates, options.target.normsSingleRows, options.target.joinsSums},
-      options.normMoments));
+  passes.addPass(createFormKernels(GroupingRules{options.target.mayJoin, options.target.writesStates,
+                                                 options.target.normsSingleRows, options.target.joinsSums}));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // equal views and dimensions of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());

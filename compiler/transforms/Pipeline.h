@@ -14,8 +14,6 @@ namespace mlir::kiln {
 struct PipelineOptions {
   /// Decisions of the target.
   ::kiln::TargetHooks target;
-  /// Norms take mean and variance from the contractions before them.
-  bool normMoments = false;
   /// Inputs of f32 contractions may be rounded to TF32. For targets that support it.
   bool tf32 = false;
   /// Kernels are batch-invariant: a row's result does not depend on the number of rows. For targets that support it.

@@ -86,22 +86,6 @@ static Tensor transposeLast(const Tensor &x) {
   return evaluate(Op::transpose, x.element, &x, shape, std::move(attributes));
 }
 
-/// Returns the mean of each panel of columns, and the sum of the squared differences from it.
-static std::vector<Tensor> evaluatePanels(kd::PanelMomentsOp op, const Tensor &x, const TensorShape &shape) {
-  const auto width = static_cast<std::int64_t>(op.getWidth());
-  TensorShape split = shape, once = shape;
-  split.push_back(width);
-  once.push_back(1);
-  Attributes last;
-  last.axis = static_cast<int>(shape.size());
-  const Tensor panels = evaluate(Op::reshape, x.element, &x, split);
-  Tensor mean = evaluate(Op::mean, x.element, &panels, shape, last);
-  const Tensor origin = evaluate(Op::reshape, x.element, &mean, once);
-  const Tensor differences = evaluate(Op::sub, x.element, {&panels, &origin}, split);
-  const Tensor squares = evaluate(Op::mul, x.element, {&differences, &differences}, split);
-  return {std::move(mean), evaluate(Op::sum, x.element, &squares, shape, last)};
-}
-
 /// Column c of position p is sin(2 pi / 2^32 (p (table[0, c] + f) + table[2, c])), f the float of the bits in
 /// table[1, c]. The bound is that of kiln.sinusoidal.
 static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
@@ -195,8 +179,6 @@ static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> ope
 }
 
 std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<TensorShape> shapes) {
-  if (auto panels = dyn_cast<kd::PanelMomentsOp>(op))
-    return evaluatePanels(panels, *operands[0], shapes[0]);
   if (isa<kd::SinusoidOp>(op))
     return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
   if (isa<kd::NormalCdfOp>(op))
@@ -234,11 +216,6 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
   std::optional<Node> node = nodeOf(op);
   if (!node)
     throw std::runtime_error(op->getName().getStringRef().str() + " is not evaluated");
-  // A norm has the same result with moments, up to the order of its sums.
-  if (isa<kd::LayerNormOp>(op))
-    operands = operands.take_front(3);
-  if (isa<kd::RmsNormOp>(op))
-    operands = operands.take_front(2);
   if (auto matmul = dyn_cast<kd::MatmulOp>(op); matmul && matmul.getTransposeB()) {
     const Tensor transposed = transposeLast(*operands[1]);
     const Tensor *both[] = {operands[0], &transposed};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Evaluates one op of the kiln dialect on values with error bounds. The interpreter of graphs evaluates ops that a
-// graph has. This file evaluates those that only the compiler makes (kiln.sinusoid, kiln.panel_moments,
-// kiln.normal_cdf, matrix products with a transposed operand, norms with moments, rows of int8 and matrix products with
-// them).
+// graph has. This file evaluates those that only the compiler makes (kiln.sinusoid, kiln.normal_cdf,
+// matrix products with a transposed operand, rows of int8 and matrix products with them).
 #pragma once
 
 #include "compiler/interpreter/Tensor.h"

@@ -116,7 +116,6 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
   verifier.attach(passes);
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
-  pipeline.normMoments = options.normMoments;
   mlir::kiln::buildPipeline(passes, pipeline);
   const bool isLowered = succeeded(passes.run(*module));
   if (!verifier.difference().empty() || isLowered)

@@ -13,9 +13,7 @@
 namespace kiln {
 
 struct VerifyPassesOptions {
-  // As in LoweringOptions.
-  bool normMoments = false;
-  StorageChoices weights = {};
+  StorageChoices weights = {}; // as in LoweringOptions
   /// The most scalar operations of a session of calls; larger sessions run only with the smallest extents.
   double mostOperations = 2e7;
 };

@@ -291,16 +291,16 @@ static bool isElementwise(AffineMap map, RankedTensorType type) {
   return true;
 }
 
-/// Whether all uses of the value are pointwise, except for those by `reductions`.
-static bool usesArePointwise(Value value, ArrayRef<linalg::GenericOp> reductions = {}) {
+/// Whether all uses of the value are pointwise.
+static bool usesArePointwise(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   for (OpOperand &use : value.getUses()) {
-    if (isa<func::ReturnOp>(use.getOwner()) || llvm::is_contained(reductions, use.getOwner()))
+    if (isa<func::ReturnOp>(use.getOwner()))
       continue;
     auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
     if (!user || user.getNumReductionLoops() || !isElementwise(user.getMatchingIndexingMap(&use), type) ||
         user.getNumDpsInits() != 1 || !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() ||
-        !usesArePointwise(user.getResult(0), reductions))
+        !usesArePointwise(user.getResult(0)))
       return false;
   }
   return true;
@@ -316,39 +316,6 @@ bool hasPointwiseUses(linalg::GenericOp op) {
   return llvm::all_of(kernel.getResultTypes(),
                       [&](Type result) { return haveOneShape(result, op.getResult(0).getType()); }) &&
          usesArePointwise(op.getResult(0));
-}
-
-/// Whether the op reduces panels of `width` columns of `rows`: loops (r, p, c) that read [r, width p + c].
-static bool reducesPanels(linalg::GenericOp op, Value rows, int64_t width) {
-  if (op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 || staticExtent(op, 2) != width)
-    return false;
-  auto loop = [&](unsigned number) { return getAffineDimExpr(number, op->getContext()); };
-  const AffineMap map = AffineMap::get(3, 0, {loop(0), loop(1) * width + loop(2)}, op->getContext());
-  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
-    return operand->get() == rows && op.getMatchingIndexingMap(operand) == map;
-  });
-}
-
-std::optional<PanelReductions> panelReductions(const Contraction &contraction) {
-  linalg::GenericOp product = contraction.op;
-  auto kernel = product->getParentOfType<func::FuncOp>();
-  ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
-  if (results.size() < 2 || !contraction.m || !contraction.batch.empty() || contraction.tile == 0 ||
-      !haveOneShape(results.front().getType(), product.getResult(0).getType()))
-    return std::nullopt;
-  PanelReductions panels{contraction.tile, {}};
-  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
-    const bool isReduction = reducesPanels(op, results.front(), panels.width);
-    if (!isReduction && panels.ops.empty())
-      continue; // an op of the epilogue
-    if (op->getResultTypes() != TypeRange(results.back()) || (op.getNumReductionLoops() && !isReduction))
-      return std::nullopt;
-    panels.ops.push_back(op);
-  }
-  auto isReduced = [&](Value result) { return llvm::is_contained(panels.ops, result.getDefiningOp()); };
-  return llvm::all_of(results.drop_front(), isReduced) && usesArePointwise(product.getResult(0), panels.ops)
-             ? std::optional(panels)
-             : std::nullopt;
 }
 
 //===- Alignment ---------------------------------------------------------===//

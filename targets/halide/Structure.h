@@ -84,16 +84,6 @@ std::optional<unsigned> symbolOfExtent(mlir::linalg::GenericOp op, unsigned loop
 /// and all results of the kernel have its extents.
 bool hasPointwiseUses(mlir::linalg::GenericOp op);
 
-/// Reductions of the rows of a contraction, which with its epilogue is the first result of a kernel. The other results
-/// have a value for each panel of columns; panels are the weight's stored tiles.
-struct PanelReductions {
-  int64_t width = 0;
-  llvm::SmallVector<mlir::linalg::GenericOp> ops; // reductions, and ops that use their results, in order
-};
-
-/// Returns the panel reductions of the contraction, if its kernel returns nothing else.
-std::optional<PanelReductions> panelReductions(const Contraction &contraction);
-
 /// Maps each dimension of every stage to the dimension of the kernel's results with the same index.
 class Alignment {
 public:

@@ -38,7 +38,7 @@ std::vector<std::string> kernelsOf(const Graph &graph) {
   passes.addNestedPass<mlir::func::FuncOp>(mlir::kiln::createRecognizeAttention());
   passes.addPass(mlir::kiln::createMergeProjections());
   passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::kiln::createFormKernels({nullptr, true, true}, /*normMoments=*/false));
+  passes.addPass(mlir::kiln::createFormKernels(mlir::kiln::GroupingRules{nullptr, true, true}));
   passes.addPass(mlir::createCanonicalizerPass());
   std::vector<std::string> texts;
   if (!module || failed(passes.run(*module)))

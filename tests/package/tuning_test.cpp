@@ -194,24 +194,13 @@ TEST_F(Tuning, AdviceCoversFormsForFewRows) {
   EXPECT_EQ(named, missing);
 }
 
-// Norms that take their moments from contractions have other kernels, which are tuned and built in the same way.
-TEST_F(Tuning, MomentsOfNormsAreAChoice) {
-  const std::string bert = BERT_BASE_GENERATOR + std::string(" "), file = write("");
-  const std::string contraction =
-      "func.func private @[a-z0-9_]+\\([^\n]*-> \\(tensor<\\?x768xf32[^\n]*tensor<\\?x96xf32";
-  for (const std::string option : {"", " --norm-moments"}) {
-    const bool hasMoments = !option.empty();
-    Result ir = run(bert + "compile --target x86-64-v2 --emit=linalg" + option);
-    ASSERT_EQ(ir.status, 0) << ir.text.substr(0, 2000);
-    EXPECT_EQ(std::regex_search(ir.text, std::regex(contraction)), hasMoments);
-    Result coverage = run(bert + "tune coverage --target x86-64-v2 --at-least 0 --tuning " + file + option);
-    EXPECT_EQ(coverage.status, 0) << coverage.text;
-    EXPECT_EQ(coverage.text.find(" 768x96 ") != std::string::npos, hasMoments) << coverage.text;
-    const std::string absent = (folder.path / "absent.tuning").string();
-    Result none = run(bert + "tune coverage --target x86-64-v2 --tuning " + absent + option);
+// An advised command measures the kernels of the build that advises it.
+TEST_F(Tuning, AdviceRepeatsTheOptionsOfKernels) {
+  const std::string file = write(""), absent = (folder.path / "absent.tuning").string();
+  for (const std::string option : {"", " --ordered"}) {
+    Result none = run(pairProgram + " tune coverage --target x86-64-v2 --tuning " + absent + option);
     EXPECT_NE(none.text.find(" tune" + option + " --tuning " + absent + "\" makes it"), std::string::npos) << none.text;
-    const std::string out = " -o " + folder.path.string();
-    Result missing = run(bert + "compile --target x86-64-v2 --require-tuned --tuning " + file + option + out);
+    Result missing = compile("--require-tuned --tuning " + file + option);
     EXPECT_NE(missing.text.find(" tune" + option + " --tuning "), std::string::npos) << missing.text;
   }
 }

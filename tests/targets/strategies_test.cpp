@@ -67,59 +67,6 @@ std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows, c
   return {y};
 }
 
-constexpr int64_t normedColumns = 96;
-
-/// Returns x w^T + b + r with up to `rows` rows, and the moments of its panels.
-std::string momentsUpTo(int64_t rows, const std::string &target) {
-  const int64_t tile = findTarget(target)->weightTile(normedColumns, depth), panels = normedColumns / tile;
-  std::string x = type("?x770", "s0, 770"), y = type("?x96", "s0, 96"),
-              p = type("?x" + str(panels), "s0, " + str(panels)),
-              w = "tensor<96x770xf32, #kiln.tiled<0, " + str(tile) + ">>";
-  return "func.func private @moments(%s0: index, %x: " + x + ", %w: " + w + ", %b: tensor<96xf32>, %r: " + y +
-         ") -> (" + y + ", " + p + ", " + p +
-         ") attributes {kiln.kernel, kiln.inplace = array<i64: 3>, kiln.bounds = array<i64: 1, " + str(rows) +
-         ">} {\n  %0 = kiln.linear %x, %w, %b weight_order = out_in : (" + x + ", " + w + ", tensor<96xf32>) -> " + y +
-         "\n  %1 = kiln.add %0, %r : (" + y + ", " + y + ") -> " + y +
-         "\n  %2, %3 = kiln.panel_moments %1 width = " + str(tile) + " : (" + y + ") -> (" + p + ", " + p +
-         ")\n  return %1, %2, %3 : " + y + ", " + p + ", " + p + "\n}\n";
-}
-
-std::string moments(const std::string &target) { return momentsUpTo(300, target); }
-std::string momentsOfFewRows(const std::string &target) { return momentsUpTo(13, target); }
-
-std::vector<Tensor> momentsInputs(const std::vector<int64_t> &s) {
-  return {randomTensor({s[0], depth}), randomTensor({normedColumns, depth}, 0.1), randomTensor({normedColumns}),
-          randomTensor({s[0], normedColumns})};
-}
-
-/// Computes the mean of each panel of each row, and the sum of squared differences from it.
-std::vector<Tensor> momentsOf(const Tensor &x, int64_t panels) {
-  const int64_t rows = x.shape[0], panel = x.shape[1] / panels;
-  Tensor mean = Tensor::zeros({rows, panels}), squares = mean;
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t p = 0; p < panels; ++p) {
-      for (int64_t j = 0; j < panel; ++j)
-        mean.at({i, p}) += x.at({i, p * panel + j}) / double(panel);
-      for (int64_t j = 0; j < panel; ++j)
-        squares.at({i, p}) += std::pow(x.at({i, p * panel + j}) - mean.at({i, p}), 2);
-    }
-  return {mean, squares};
-}
-
-std::vector<Tensor> momentsResults(const std::vector<Tensor> &in, int64_t rows, const std::string &target) {
-  Tensor y = Tensor::zeros({rows, normedColumns});
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < normedColumns; ++j) {
-      double sum = in[2].at({j}) + in[3].at({i, j});
-      for (int64_t k = 0; k < depth; ++k)
-        sum += in[0].at({i, k}) * in[1].at({j, k});
-      y.at({i, j}) = sum;
-    }
-  std::vector<Tensor> results = momentsOf(y, normedColumns / findTarget(target)->weightTile(normedColumns, depth));
-  results.insert(results.begin(), y);
-  return results;
-}
-
 constexpr int64_t heads = 3, width = 40;
 
 /// Returns causal attention of three heads, with a length for each sequence's keys and values; the last query sees the
@@ -199,46 +146,6 @@ std::vector<Tensor> residualNormResults(const std::vector<Tensor> &in, int64_t r
       norm.at({i, j}) = (s.at({i, j}) - mean) / std::sqrt(variance + 1e-5) * in[2].at({j}) + in[3].at({j});
   }
   return {s, norm};
-}
-
-/// Returns the layer norm of x, or its RMS norm, with mean and variance from the moments of five panels.
-std::string normOfMoments(const std::string &op) {
-  std::string x = type("?x200", "s0, 200"), m = type("?x5", "s0, 5"), w = "tensor<200xf32>";
-  const bool hasBias = op == "layer_norm";
-  return "func.func private @norm(%s0: index, %x: " + x + ", %m: " + m + ", %q: " + m + ", %w: " + w + ", %b: " + w +
-         ") -> " + x + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 9000>} {\n  %0 = kiln." + op + " %x, %w" +
-         (hasBias ? ", %b" : "") + " moments %m, %q epsilon = 1.0e-5 : (" + x + ", " + w + (hasBias ? ", " + w : "") +
-         ", " + m + ", " + m + ") -> " + x + "\n  return %0 : " + x + "\n}\n";
-}
-
-std::string layerNormOfMoments(const std::string &) { return normOfMoments("layer_norm"); }
-std::string rmsNormOfMoments(const std::string &) { return normOfMoments("rms_norm"); }
-
-/// Returns rows far from zero, for whose variance a difference of squares would cancel.
-std::vector<Tensor> normOfMomentsInputs(const std::vector<int64_t> &s) {
-  Tensor x = randomTensor({s[0], 200});
-  for (double &value : x.values)
-    value = float(value + 100);
-  std::vector<Tensor> moments = momentsOf(x, 5);
-  for (Tensor &each : moments)
-    for (double &value : each.values)
-      value = float(value);
-  return {x, moments[0], moments[1], randomTensor({200}), randomTensor({200})};
-}
-
-std::vector<Tensor> normOfMomentsResults(const std::vector<Tensor> &in, int64_t rows, bool hasBias) {
-  Tensor norm = in[0];
-  for (int64_t i = 0; i < rows; ++i) {
-    double mean = 0, variance = 0;
-    for (int64_t j = 0; hasBias && j < 200; ++j)
-      mean += in[0].at({i, j}) / 200;
-    for (int64_t j = 0; j < 200; ++j)
-      variance += std::pow(in[0].at({i, j}) - mean, 2) / 200;
-    for (int64_t j = 0; j < 200; ++j)
-      norm.at({i, j}) =
-          (in[0].at({i, j}) - mean) / std::sqrt(variance + 1e-5) * in[3].at({j}) + (hasBias ? in[4].at({j}) : 0);
-  }
-  return {norm};
 }
 
 /// Returns a softmax along the middle axis, vectorised over the last axis.
@@ -335,8 +242,6 @@ std::vector<Tensor> lineResults(const std::vector<Tensor> &in, int64_t, const st
 const Subject subjects[] = {
     {"contraction", linear, {{1}, {19}, {261}}, linearInputs, linearResults},
     {"few_rows", linearOfFewRows, {{1}, {5}, {13}}, linearInputs, linearResults},
-    {"contraction", moments, {{1}, {19}, {261}}, momentsInputs, momentsResults},
-    {"few_rows", momentsOfFewRows, {{1}, {5}, {13}}, momentsInputs, momentsResults},
     {"attention", attention, {{1}, {67}, {261}}, attentionInputs, attentionResults},
     {"one_query", attentionOfOneQuery, {{1}, {67}, {261}}, oneQueryInputs, attentionResults},
     {"row_reduction",
@@ -345,16 +250,6 @@ const Subject subjects[] = {
      residualNormInputs,
      residualNormResults,
      {"in1", "in2", "out0.0", "out0.1"}},
-    {"row_reduction",
-     layerNormOfMoments,
-     {{1}, {23}, {1111}},
-     normOfMomentsInputs,
-     [](auto &in, int64_t rows, auto &) { return normOfMomentsResults(in, rows, true); }},
-    {"row_reduction",
-     rmsNormOfMoments,
-     {{1}, {23}},
-     normOfMomentsInputs,
-     [](auto &in, int64_t rows, auto &) { return normOfMomentsResults(in, rows, false); }},
     {"row_reduction", columnSoftmax, {{1}, {450}}, columnSoftmaxInputs, columnSoftmaxResults},
     {"running_sum",
      runningSumOfRows,

@@ -258,13 +258,6 @@ TEST(Kernels, HaveOpsOfTheirOwn) {
                           tensorOf(ElementType::f32, {3, 2}, {1, 2, 3, 4, 5, 6})})[0]
                   ->values,
               ElementsAre(21, 43, 65));
-  Function panels(R"(func.func @f(%x: tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
-    %m, %s = kiln.panel_moments %x width = 2 : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
-    return %m, %s : tensor<2xf32>, tensor<2xf32>
-  })");
-  const std::vector<SharedTensor> moments = panels({numbers({1, 3, 0, 10})});
-  EXPECT_THAT(moments[0]->values, ElementsAre(2, 5));
-  EXPECT_THAT(moments[1]->values, ElementsAre(2, 50));
   Function sinusoid(R"(func.func @f(%p: tensor<2xi32>, %t: tensor<3x1xi32>) -> tensor<2x1xf32> {
     %y = kiln.sinusoid %p, %t : (tensor<2xi32>, tensor<3x1xi32>) -> tensor<2x1xf32>
     return %y : tensor<2x1xf32>

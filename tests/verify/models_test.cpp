@@ -50,13 +50,6 @@ Graph graphOf(const std::string &name) {
   return {};
 }
 
-TEST(MomentsOfNorms, KeepTheResults) {
-  for (const char *name : {"gpt2_tiny", "llama", "tiny_translator"})
-    EXPECT_EQ(verifyPasses(graphOf(name), LayoutTarget(), 1, {.normMoments = true, .mostOperations = mostOperations}),
-              "")
-        << name;
-}
-
 TEST(Layouts, KeepTheResults) {
   for (int tile : {0, 48})
     EXPECT_EQ(verifyPasses(graphOf("tiny_gpt"), LayoutTarget(tile), 2, {.mostOperations = mostOperations}), "") << tile;

@@ -70,10 +70,8 @@ KILN_GRADIENT(LayerNormOp) {
   Value inverse = inverseDeviation(b, b.meanKept(b.mul(centred, centred), last), getEpsilon().convertToDouble());
   Value n = b.mul(centred, inverse), g = b.mul(dy, getWeight());
   Value along = b.mul(n, b.meanKept(b.mul(g, n), last));
-  SmallVector<Value> result{b.mul(inverse, b.sub(b.sub(g, b.meanKept(g, last)), along)),
-                            sumRows(b, b.mul(dy, n), getWeight()), sumRows(b, dy, getBias())};
-  result.resize(getNumOperands());
-  return result;
+  return {b.mul(inverse, b.sub(b.sub(g, b.meanKept(g, last)), along)), sumRows(b, b.mul(dy, n), getWeight()),
+          sumRows(b, dy, getBias())};
 }
 
 /// With n = x / deviation and g = dy weight: (g - n mean(g n)) / deviation.
@@ -82,10 +80,7 @@ KILN_GRADIENT(RmsNormOp) {
   Value x = getX(), dy = gradients[0];
   Value inverse = inverseDeviation(b, b.meanKept(b.mul(x, x), last), getEpsilon().convertToDouble());
   Value n = b.mul(x, inverse), g = b.mul(dy, getWeight());
-  SmallVector<Value> result{b.mul(inverse, b.sub(g, b.mul(n, b.meanKept(b.mul(g, n), last)))),
-                            sumRows(b, b.mul(dy, n), getWeight())};
-  result.resize(getNumOperands());
-  return result;
+  return {b.mul(inverse, b.sub(g, b.mul(n, b.meanKept(b.mul(g, n), last)))), sumRows(b, b.mul(dy, n), getWeight())};
 }
 
 } // namespace mlir::kiln

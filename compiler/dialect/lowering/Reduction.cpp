@@ -2,8 +2,6 @@
 //
 // Ops along one axis. Each stores its reductions; the elements of norms and softmaxes are then pointwise in these.
 //   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
-//   their panel moments, if present, instead of x; over all p panels of w columns:
-//     mean = sum(means) / p      variance = sum(squares / w + (means - mean)^2) / p
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
 //   cumsum:      for each element the sum over the whole axis, with all later elements replaced by 0
 #include "compiler/dialect/lowering/KernelBuilder.h"
@@ -123,60 +121,6 @@ public:
   Type accumulator;
 };
 
-/// Computes mean and sum of squared differences of panels of columns, each a reduction within the panels.
-SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
-  kernel.prepareRepeatedReads(op.getX());
-  const auto width = int64_t(op.getWidth());
-  SmallVector<AffineExpr> kept = getExtents(cast<RankedTensorType>(op.getMean().getType())), extents = kept;
-  extents.push_back(getAffineConstantExpr(width, kernel.getContext()));
-  const unsigned panel = kept.size() - 1, column = panel + 1;
-  Type accumulator = op.getAccumulatorType();
-  auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(accumulator));
-  auto read = [&](ElementBuilder &b) {
-    Coordinates at = b.loops();
-    at.pop_back();
-    at[panel] = b.loop(panel) * width + b.loop(column);
-    return b.convert(b.read(op.getX(), at), accumulator);
-  };
-  Value sum = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
-    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], read(b))};
-  })[0];
-  Value mean = kernel.createParallel(kept, accumulator, [&](ElementBuilder &b) -> Value {
-    return arith::MulFOp::create(b, b.load(sum, b.loops()), b.constant(accumulator, 1.0 / double(width)));
-  });
-  Value squares = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
-    Coordinates row = b.loops();
-    row.pop_back();
-    Value difference = arith::SubFOp::create(b, read(b), b.load(mean, row));
-    Value square = arith::MulFOp::create(b, difference, difference);
-    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], square)};
-  })[0];
-  kernel.setTensor(op.getMean(), kernel.createConverted(mean, getElementTypeOrSelf(op.getMean().getType())));
-  kernel.setTensor(op.getSquares(), kernel.createConverted(squares, getElementTypeOrSelf(op.getSquares().getType())));
-  return {mean, squares};
-}
-
-/// Computes the reductions of a norm from the panel moments of its operand.
-SmallVector<Value> joinMoments(KernelBuilder &kernel, KernelOpInterface norm, ValueRange moments, double epsilon) {
-  const Value means = moments[0], squares = moments[1];
-  auto columns = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape().back(); };
-  const double perColumn = double(columns(means)) / double(columns(norm->getOperand(0)));
-  AxisReducer reducer(kernel, norm, means, cast<RankedTensorType>(means.getType()).getRank() - 1);
-  kernel.prepareRepeatedReads(squares);
-  // The mean of (x - origin)^2 of each panel.
-  auto spread = [&](ElementBuilder &b, Value difference) -> Value {
-    Value within = arith::MulFOp::create(b, b.convert(b.read(squares, b.loops()), reducer.accumulator),
-                                         b.constant(reducer.accumulator, perColumn));
-    return arith::AddFOp::create(b, within, Value(arith::MulFOp::create(b, difference, difference)));
-  };
-  if (isa<RmsNormOp>(norm.getOperation()))
-    return {reducer.inverseRoot(reducer.sum(spread), epsilon)};
-  Value mean = reducer.mean(reducer.sum([](ElementBuilder &, Value x) { return x; }));
-  Value sum = reducer.sum(
-      [&](ElementBuilder &b, Value x) { return spread(b, arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)))); });
-  return {mean, reducer.inverseRoot(sum, epsilon)};
-}
-
 /// Returns the row of an element of the result.
 Coordinates dropAxis(ArrayRef<Coordinate> at, unsigned axis) {
   Coordinates row(at);
@@ -206,7 +150,7 @@ template <class Op> bool collapseAlongAxis(Op op, RowCollapser &rows) {
   return int64_t(op.getAxis()) >= rows.axes && rows.markFull(op.getX());
 }
 
-/// Moments have the rows; weight and bias may have them, too.
+/// Weight and bias may have the rows, too.
 bool collapseNorm(Operation *op, RowCollapser &rows) {
   return rows.rankOf(op->getOperand(0)) > rows.axes && rows.markFull(op->getOperand(0)) &&
          llvm::all_of(op->getOperands().drop_front(), [&](Value operand) {
@@ -221,8 +165,6 @@ bool collapseNorm(Operation *op, RowCollapser &rows) {
 SmallVector<Value> LayerNormOp::decompose(KernelBuilder &kernel) {
   const double epsilon = getEpsilon().convertToDouble();
   AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
-  if (!getMoments().empty())
-    return joinMoments(kernel, *this, getMoments(), epsilon);
   Value mean = reducer.mean(reducer.sum(itself));
   Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
     Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
@@ -247,8 +189,6 @@ bool LayerNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, 
 SmallVector<Value> RmsNormOp::decompose(KernelBuilder &kernel) {
   const double epsilon = getEpsilon().convertToDouble();
   AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
-  if (!getMoments().empty())
-    return joinMoments(kernel, *this, getMoments(), epsilon);
   Value squares = reducer.sum([](ElementBuilder &b, Value x) { return multiply(b, x, x); });
   return {reducer.inverseRoot(squares, epsilon)};
 }
@@ -263,12 +203,6 @@ Value RmsNormOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool RmsNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, rows); }
-
-SmallVector<Value> PanelMomentsOp::decompose(KernelBuilder &kernel) { return reducePanels(kernel, *this); }
-Value PanelMomentsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }
-bool PanelMomentsOp::collapseRows(RowCollapser &rows) {
-  return rows.rankOf(getX()) > rows.axes && rows.markFull(getX());
-}
 
 //===- softmax, log_softmax ---===//
 

@@ -20,23 +20,6 @@ LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type 
   return success();
 }
 
-/// Checks a norm's moments, if it has any: two tensors of one type, with one element per panel of x.
-template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &check) {
-  if (op.getMoments().empty())
-    return success();
-  RankedTensorType x = tensorType(op.getX()), first = tensorType(op.getMoments().front());
-  SmallVector<RankedTensorType> types;
-  for (Value moments : op.getMoments())
-    types.push_back(tensorType(moments));
-  const int64_t columns = x.getShape().back(), panels = first.getRank() > 0 ? first.getShape().back() : 0;
-  if (types.size() == 2 && types[0] == types[1] && first.getElementType() == x.getElementType() && panels > 0 &&
-      columns > 0 && columns % panels == 0 &&
-      ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
-    return success();
-  types.insert(types.begin(), x);
-  return check.report("norm: wrong moments; expected two, each [rows of x, panels of its columns]", check.text(types));
-}
-
 } // namespace
 
 KILN_INFER(MeanOp) { return inferReduction(location, op, {}, types); }
@@ -55,8 +38,6 @@ KILN_INFER(LayerNormOp) {
     return check.fail(rules::layer_norm_c2, check.text({weight, bias}));
   if (!(op.getEpsilon().convertToDouble() > 0))
     return check.fail(rules::layer_norm_c3, std::to_string(op.getEpsilon().convertToDouble()));
-  if (failed(checkMoments(op, check)))
-    return failure();
   types.push_back(resultType(op, getExtents(x), x.getElementType()));
   return success();
 }
@@ -70,24 +51,7 @@ KILN_INFER(RmsNormOp) {
     return check.fail(rules::rms_norm_c1, check.text({x, weight}));
   if (!(op.getEpsilon().convertToDouble() > 0))
     return check.fail(rules::rms_norm_c2, std::to_string(op.getEpsilon().convertToDouble()));
-  if (failed(checkMoments(op, check)))
-    return failure();
   types.push_back(resultType(op, getExtents(x), x.getElementType()));
-  return success();
-}
-
-KILN_INFER(PanelMomentsOp) {
-  Check check(location, op.getOperands());
-  RankedTensorType x = tensorType(op.getX());
-  if (failed(checkOperands(op, check)))
-    return failure();
-  const auto width = int64_t(op.getWidth());
-  if (x.getRank() < 1 || width < 1 || ShapedType::isDynamic(x.getShape().back()) || x.getShape().back() % width != 0)
-    return check.report("panel_moments: columns are not divisible into panels; expected a multiple of the width",
-                        check.text(x) + ", width " + std::to_string(width));
-  SmallVector<AffineExpr> extents = getExtents(x);
-  extents.back() = getAffineConstantExpr(x.getShape().back() / width, context);
-  types.append(2, resultType(op, extents, x.getElementType()));
   return success();
 }
 

@@ -33,14 +33,10 @@ namespace {
 class ContractionStrategy : public Strategy {
 public:
   ContractionStrategy(SmallVector<Contraction> given, const MachineModel &machine)
-      : contractions(std::move(given)),
-        panels(contractions.size() == 1 ? panelReductions(contractions.front()) : std::nullopt), machine(machine),
-        lanes(vectorLanes(machine, contractions.front().sumType())) {}
+      : contractions(std::move(given)), machine(machine), lanes(vectorLanes(machine, contractions.front().sumType())) {}
 
   llvm::StringRef name() const override { return "contraction"; }
-  SearchSpace searchSpace() const override {
-    return contractionSpace(contractions, panels ? panels->width : 0, machine);
-  }
+  SearchSpace searchSpace() const override { return contractionSpace(contractions, machine); }
   std::vector<RowVariant> rowVariants() const override {
     return contractions.size() == 1 ? contractionVariants(contractions.front(), machine) : std::vector<RowVariant>();
   }
@@ -49,7 +45,7 @@ public:
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
-  Var scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order);
+  void scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order);
   void scheduleTile(Func tile, Var rows, bool hasRows);
   void scheduleDepth(const Tiled &tiled, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
@@ -57,7 +53,6 @@ private:
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
-  std::optional<PanelReductions> panels; // reduced row by row after the sums
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
@@ -72,7 +67,7 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &g
     tiles.push_back(std::make_unique<Tiled>());
     Tiled &tiled = *tiles.back();
     tiled.shape = contraction;
-    tiled.isFused = panels || hasPointwiseUses(contraction.op);
+    tiled.isFused = hasPointwiseUses(contraction.op);
     translator.setBuilder(contraction.op, [this, &translator, &tiled](linalg::GenericOp) {
       return buildContraction(translator, point, tiled);
     });
@@ -205,9 +200,8 @@ static std::vector<Var> batchLoops(const Tiled &tiled) {
   return batch;
 }
 
-/// Schedules the loops over panels and rows outside of the loops of `order`, which are inside of a panel. Returns the
-/// loop over rows that contains the columns of a row.
-Var ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order) {
+/// Schedules the loops over panels and rows outside of the loops of `order`, which are inside of a panel.
+void ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order) {
   const Var rows = dimensionVar(first.rowDim);
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
   Var rowLoop = rows;
@@ -246,7 +240,6 @@ Var ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vect
     store.split(column, task, column, point.task, TailStrategy::GuardWithIf).parallel(task);
   else
     store.parallel(column);
-  return isBlocked ? rowLoop : inRow;
 }
 
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
@@ -262,8 +255,6 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
 
 void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &) {
   llvm::DenseSet<Operation *> placed;
-  if (panels)
-    placed.insert(panels->ops.begin(), panels->ops.end());
   std::vector<Tiled *> fused;
   for (auto &tiled : tiles) {
     placed.insert(tiled->shape.op);
@@ -285,14 +276,6 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     scheduleStore(tiled->store, {tiled.get()});
   }
   placeAtRoot(translator, placed, lanes);
-  if (panels) {
-    scheduleStore(translator.outputs.front().func, fused);
-    const Output &reduced = translator.outputs.back();
-    ColumnLoops columns = splitColumns(reduced.func, reduced.extents[0], 1, 1);
-    const Var row = scheduleLoops(reduced.func, *fused.front(), {columns.lane, columns.vector});
-    placePanels(translator, *panels, translator.outputs.front().func, reduced.func, row, point.tileColumns, lanes);
-    return;
-  }
   for (const Output &output : translator.outputs) {
     if (!fused.empty())
       scheduleStore(output.func, fused);

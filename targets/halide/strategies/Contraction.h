@@ -48,9 +48,8 @@ struct ContractionSchedule {
   Split split = Split::Columns;
 };
 
-/// Returns the search space of a kernel's contractions, which share their tile sizes. `panel` is the width of the
-/// column panels that are reduced where they are computed; 0: no panels are reduced.
-SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine);
+/// Returns the search space of a kernel's contractions, which share their tile sizes.
+SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, const MachineModel &machine);
 /// Returns the shape-specialised variants of a kernel: for skinny GEMM, for low tiles, and for as many rows as need no
 /// row blocks.
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);

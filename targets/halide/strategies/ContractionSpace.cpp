@@ -124,8 +124,8 @@ namespace {
 /// those of earlier ones.
 class ContractionParameters {
 public:
-  ContractionParameters(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine)
-      : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)), panel(panel),
+  ContractionParameters(ArrayRef<Contraction> contractions, const MachineModel &machine)
+      : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)),
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
         depth(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
         isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)),
@@ -145,7 +145,6 @@ private:
   const Contraction &shape;
   const MachineModel &machine;
   const ContractionDefaults &defaults;
-  int64_t panel; // width of the panels that are reduced where they are computed; 0: none are
   int64_t lanes, registers, depth /* K iterations */, mostRows;
   bool isSingle, hasStaticDepth;
   bool isOrdered;                // one sum over k, whatever the schedule configuration
@@ -166,7 +165,7 @@ bool ContractionParameters::hasUnevenTasks() const {
 TuningParameter ContractionParameters::tileColumns() const {
   std::vector<int64_t> values;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if (panel ? n == panel : shape.tile == 0 || shape.tile % n == 0)
+    if (shape.tile == 0 || shape.tile % n == 0)
       values.push_back(n);
   if (values.empty())
     values.push_back(lanes);
@@ -231,8 +230,7 @@ void ContractionParameters::addRows() {
   space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, block));
   if (shape.batch.empty()) {
     space.push_back(makeParameter("order", {0, 1}, 0));
-    const std::vector<int64_t> splits = panel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2};
-    space.push_back(makeParameter("split", splits, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
+    space.push_back(makeParameter("split", {0, 1, 2}, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
     space.push_back(makeParameter("task", {1, 2, 4}, 1));
   }
   if (!shape.hasWords())
@@ -251,9 +249,7 @@ SearchSpace ContractionParameters::get() && {
   rows = m.preset;
   space = {m, n};
   hasRequests = isSingle && columns == shape.tile && asksAhead(shape, machine);
-  // Halide loses the bounds of a panel's reductions in a fused loop.
-  isUneven =
-      !hasRequests && !panel && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
+  isUneven = !hasRequests && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
   hasBlocks = mostRows > (hasRequests ? defaults.requestedRows : defaults.blockRows);
   if (hasStaticDepth)
     addDepth();
@@ -271,8 +267,8 @@ int64_t productsOfSum(const Contraction &contraction) {
   return storage && contraction.tile && (isOrdered(contraction.op) || contraction.group) ? storage.getGroup() : 0;
 }
 
-SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {
-  return ContractionParameters(contractions, panel, machine).get();
+SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
+  return ContractionParameters(contractions, machine).get();
 }
 
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine) {

@@ -163,26 +163,6 @@ void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t 
   vectorizeGuarded(func, first, output.extents[0], lanes);
 }
 
-void placePanels(Translator &translator, const PanelReductions &panels, Halide::Func store, Halide::Func reduced,
-                 const Var &row, int64_t columns, int lanes) {
-  const Var d0 = dimensionVar(0), rows = dimensionVar(1);
-  reduced.compute_with(store, row);
-  auto place = [&](Halide::Func func) { func.compute_at(store, row).bound_extent(rows, 1); };
-  // A value of the row that is computed rather than loaded is computed once.
-  Operation *values = translator.kernel.getBody().front().getTerminator()->getOperand(0).getDefiningOp();
-  if (Stage &stage = translator.stages[values]; !stage.isReduction) {
-    place(stage.funcs.front());
-    stage.funcs.front().bound_extent(d0, int(columns)).vectorize(d0, lanes).unroll(d0);
-  }
-  for (linalg::GenericOp op : panels.ops) {
-    Stage &stage = translator.stages[op];
-    place(stage.funcs.front());
-    stage.funcs.front().bound_extent(d0, int(columns / panels.width));
-    if (stage.isReduction)
-      vectorizeReduction(stage, lanes, int(panels.width) / lanes, place);
-  }
-}
-
 /// Returns the largest number of bytes of a tensor, saturated at a size that no machine has.
 static int64_t largestBytes(RankedTensorType type, func::FuncOp kernel) {
   constexpr int64_t enough = int64_t(1) << 40;

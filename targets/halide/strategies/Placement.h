@@ -96,12 +96,6 @@ Halide::Expr taskExtent(const Output &output, unsigned outer, int64_t inner, con
 /// iterations of the next one together.
 void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t rows = 1);
 
-/// Computes the reductions and what they read in the loop `row` of `store`, the first output, which stores `columns`
-/// columns of one row, that is, whole panels. `reduced` is the other output. Its loops from `row` outwards must be
-/// those of `store`; splitColumns() with panels for columns makes its inner ones.
-void placePanels(Translator &translator, const PanelReductions &panels, Halide::Func store, Halide::Func reduced,
-                 const Halide::Var &row, int64_t columns, int lanes);
-
 /// Returns the parameter "prefetch": the prefetch distance in bytes for a kernel's streams, 0: no prefetch. Streams are
 /// the results, the arguments of their shapes, and the tables from which rows are gathered. By default nothing is
 /// prefetched if all of them fit the L2 cache.

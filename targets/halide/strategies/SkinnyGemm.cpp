@@ -40,11 +40,11 @@ struct RowTile {
 class FewRowsStrategy : public Strategy {
 public:
   FewRowsStrategy(Contraction contraction, const MachineModel &machine)
-      : shape(std::move(contraction)), panels(panelReductions(shape)), machine(machine),
-        lanes(vectorLanes(machine, shape.sumType())), range(rowsOf(shape)) {}
+      : shape(std::move(contraction)), machine(machine), lanes(vectorLanes(machine, shape.sumType())),
+        range(rowsOf(shape)) {}
 
   llvm::StringRef name() const override { return "few_rows"; }
-  SearchSpace searchSpace() const override { return fewRowsSpace(shape, panels.has_value(), machine); }
+  SearchSpace searchSpace() const override { return fewRowsSpace(shape, machine); }
   std::vector<RowVariant> rowVariants() const override {
     return fewRowsVariants(shape.op->getParentOfType<func::FuncOp>(), machine);
   }
@@ -63,7 +63,6 @@ private:
   void scheduleStore(Func store, const Expr &columns);
 
   Contraction shape;
-  std::optional<PanelReductions> panels; // reduced row by row as it is stored
   MachineModel machine;
   int lanes;
   RowRange range;
@@ -86,7 +85,7 @@ void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point
   tileRows = range.most > 1 ? point.at("m") : 1;
   sumsApart = range.least <= 1 ? point.at("parts") : 1;
   prefetch = point.at("prefetch");
-  isFused = panels || hasPointwiseUses(shape.op);
+  isFused = hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
 }
 
@@ -327,14 +326,6 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
     translator.prefetch(shape.op, shape.b,
                         prefetch * shape.tile /
                             (translator.groupOf(shape.op, shape.b) ? mlir::kiln::elementsOfWord : 1));
-  if (panels) {
-    Func first = translator.outputs.front().func;
-    const Output &reduced = translator.outputs.back();
-    scheduleStore(first, extents[0]);
-    scheduleLoops(reduced.func, splitColumns(reduced.func, reduced.extents[0], tileColumns / panels->width, 1));
-    placePanels(translator, *panels, first, reduced.func, dimensionVar(1), tileColumns, lanes);
-    return;
-  }
   placeAtRoot(translator, {shape.op}, lanes);
   if (!isFused) {
     store.compute_root();

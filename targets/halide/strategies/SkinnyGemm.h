@@ -21,7 +21,7 @@ struct RowRange {
 /// Returns the range of a contraction's rows; a contraction without a row loop has one row.
 RowRange rowsOf(const Contraction &contraction);
 
-/// Returns the search space. `hasPanels`: panels of columns are reduced as they are stored.
-SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const MachineModel &machine);
+/// Returns the search space.
+SearchSpace fewRowsSpace(const Contraction &shape, const MachineModel &machine);
 
 } // namespace kiln::halide

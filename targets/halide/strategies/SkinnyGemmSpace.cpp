@@ -74,7 +74,7 @@ RowRange rowsOf(const Contraction &contraction) {
   return {smallestExtent(contraction.op, *contraction.m), largestExtent(contraction.op, *contraction.m)};
 }
 
-SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const MachineModel &machine) {
+SearchSpace fewRowsSpace(const Contraction &shape, const MachineModel &machine) {
   const FewRowsDefaults &defaults = fewRowsDefaults(machine);
   const int lanes = vectorLanes(machine, shape.sumType());
   const int64_t registers = vectorRegisters(machine, shape.sumType());
@@ -83,7 +83,7 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
   // Only whole stored tiles: memory after the last tile is not the weight's.
   int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if ((shape.tile % n == 0 && !hasPanels) || (n % shape.tile == 0 && stored % n == 0))
+    if (shape.tile % n == 0 || (n % shape.tile == 0 && stored % n == 0))
       columns.push_back(n);
   // A GEMV reads two panels at a time, since the hardware prefetcher stops at the end of a page (M-0204, M-0207).
   bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
