@@ -3,7 +3,6 @@
 
 #include "compiler/emit/Untuned.h"
 #include "compiler/tools/Options.h"
-#include "compiler/tuner/OldKeys.h"
 #include "targets/registry.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -38,11 +37,10 @@ TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const TuningOpt
   addMeasuring(name);
   addCoverage(name, advice);
   addVerify(name);
-  addRekey(name);
   merge = tune->add_subcommand("merge",
                                "merge tuning files; of two measurements of one case the better founded one is kept");
   addMergeOptions(*merge, mergedFiles, mergedFile);
-  for (CLI::App *subcommand : {coverage, verify, rekey, merge})
+  for (CLI::App *subcommand : {coverage, verify, merge})
     refuseOptionsBefore(*tune, *subcommand);
 }
 
@@ -146,14 +144,6 @@ void TuneCommand::addVerify(const std::string &name) {
       ->needs(measure);
   addRunner(*verify)->needs(measure);
   verify->add_flag("--json", isJson, "print one JSON object per line")->needs(measure);
-}
-
-void TuneCommand::addRekey(const std::string &name) {
-  rekeyedName = name;
-  rekeyedFile = tuningFileOf(name);
-  rekey = tune->add_subcommand("rekey", "rename this model's kernels in a tuning file whose keys had polynomials");
-  rekey->add_option("--tuning", rekeyedFile, "the tuning file")->capture_default_str();
-  addLoweringOptions(*rekey, rekeyedLowering);
 }
 
 // Implementation.
@@ -283,27 +273,6 @@ int TuneCommand::runDrift(const Graph &graph, const TuningDatabase &database) {
   return lost ? 1 : 0;
 }
 
-int TuneCommand::runRekey(const Graph &graph) {
-  llvm::Expected<TuningDatabase> database = TuningDatabase::load(rekeyedFile);
-  if (!database)
-    return fail(database.takeError());
-  llvm::Expected<RenamedKeys> keys = renameOldKeys(graph, rekeyedName, rekeyedLowering, *database);
-  if (!keys)
-    return fail(keys.takeError());
-  size_t renamed = 0;
-  for (const auto &[structures, count] : keys->renamed) {
-    fmt::print("{}: {} is {} now ({} {})\n", rekeyedFile, structures.first, structures.second, count,
-               count == 1 ? "line" : "lines");
-    renamed += count;
-  }
-  if (renamed > 0)
-    if (llvm::Error error = keys->database.save(rekeyedFile))
-      return fail(std::move(error));
-  fmt::print("{}: {} measurements renamed, {} unchanged, {} without a kernel in this model\n", rekeyedFile, renamed,
-             keys->current, keys->unknown);
-  return 0;
-}
-
 int TuneCommand::run(Graph (*trace)()) {
   std::optional<TemporaryFolder> folder; // programs for another machine
   if (!measuring.runner.script.empty()) {
@@ -316,8 +285,6 @@ int TuneCommand::run(Graph (*trace)()) {
     return mergeFiles(mergedFiles, mergedFile);
   if (coverage->parsed())
     return runCoverage(trace());
-  if (rekey->parsed())
-    return runRekey(trace());
   return verify->parsed() ? runVerify(trace()) : runMeasuring(trace());
 }
 

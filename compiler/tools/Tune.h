@@ -27,14 +27,12 @@ private:
   void addPart();
   void addCoverage(const std::string &name, const TuningOptions &advice);
   void addVerify(const std::string &name);
-  void addRekey(const std::string &name);
   int runMeasuring(const Graph &graph);
   int runCoverage(const Graph &graph);
   int runVerify(const Graph &graph);
-  int runRekey(const Graph &graph);
   int runDrift(const Graph &graph, const TuningDatabase &database);
 
-  CLI::App *tune, *coverage, *verify, *rekey, *merge;
+  CLI::App *tune, *coverage, *verify, *merge;
   std::vector<std::string> extents; // NAME=VALUE
 
   TuneOptions measuring;
@@ -48,9 +46,6 @@ private:
   LoweringOptions verifiedLowering;
   bool fixes = false, prunes = false, measures = false;
   double tolerancePercent = 10;
-
-  std::string rekeyedName, rekeyedFile;
-  LoweringOptions rekeyedLowering;
 
   std::vector<std::string> mergedFiles;
   std::string mergedFile;

@@ -381,7 +381,6 @@ int main(int argc, char **argv) {
   CLI::App *tune = addSpec(app.add_subcommand("tune", "measure schedules of a spec's kernels on this machine"));
   tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels");
   tune->add_subcommand("verify", "check a tuning file against a spec");
-  tune->add_subcommand("rekey", "rename a spec's kernels in a tuning file whose keys had polynomials");
   tune->add_subcommand("merge", "merge tuning files: kiln tune merge FILE... -o FILE");
   kiln::newproject::Options project;
   bool isBuilt = false;

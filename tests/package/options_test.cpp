@@ -86,7 +86,7 @@ TEST_F(Options, StandAnywhere) {
 TEST_F(Options, HelpAndVersionAreEverywhere) {
   const std::string version = "kiln " KILN_TEST_VERSION "\n";
   for (const char *subcommand : {"", "compile", "inspect", "scale", "pack", "bench", "tune", "tune coverage",
-                                 "tune verify", "tune rekey", "tune merge", "new"}) {
+                                 "tune verify", "tune merge", "new"}) {
     SCOPED_TRACE(subcommand);
     const Result help = runHere(kiln + " " + subcommand + " --help");
     EXPECT_EQ(help.status, 0) << help.text;

@@ -313,23 +313,6 @@ TEST_F(Tuning, VerifyFindsWhatIsWrong) {
   EXPECT_EQ(run(command + bad).text, bad + ": 1 measurements, 1 of this model\n");
 }
 
-TEST_F(Tuning, RekeyLeavesTodaysKeysAndStrangers) {
-  const std::string known = lines(), count = std::to_string(all.size() + 1);
-  const std::string stranger = std::regex_replace(kernel(0).line(changed(), "9.000us n=5"),
-                                                  std::regex(kernel(0).members.at("structure")), "00000000deadbeef");
-  const std::string file = write(known + stranger), before = readFile(file);
-  Result result = run(pairProgram + " tune rekey --tuning " + file);
-  EXPECT_EQ(result.status, 0) << result.text;
-  EXPECT_EQ(result.text,
-            file + ": 0 measurements renamed, " + count + " unchanged, 1 without a kernel in this model\n");
-  EXPECT_EQ(readFile(file), before);
-  result = run(pairProgram + " tune rekey --tuning /nonexistent/x.tuning");
-  EXPECT_EQ(result.status, 1);
-  EXPECT_NE(result.text.find("error: cannot read the tuning file \"/nonexistent/x.tuning\""), std::string::npos)
-      << result.text;
-  EXPECT_NE(run(KILN_PROGRAM " tune rekey").text.find("spec is required"), std::string::npos);
-}
-
 TEST_F(Tuning, MergeNeedsNoSpec) {
   const std::string a = write(lines()), b = write(lines("8.000us n=6")), c = (folder.path / "both.tuning").string();
   Result result = run(KILN_PROGRAM " tune merge " + a + " " + b + " -o " + c);
