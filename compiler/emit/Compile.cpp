@@ -26,6 +26,7 @@
 #include "compiler/object/Object.h"
 #include "compiler/object/ReplaceFile.h"
 #include "compiler/transforms/CutStages.h"
+#include "compiler/transforms/Pipeline.h"
 #include "runtime/src/model.h"
 #include "targets/registry.h"
 

@@ -5,21 +5,12 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
 using namespace mlir;
 
 namespace kiln {
-
-void loadDialects(MLIRContext &context) {
-  DialectRegistry registry;
-  mlir::kiln::registerPipelineDialects(registry);
-  registry.insert<LLVM::LLVMDialect>();
-  context.appendDialectRegistry(registry);
-  context.loadAllAvailableDialects();
-}
 
 /// Prints what was not evaluated. Diagnostics below errors are not shown.
 static void noteExtents(const verify::PassVerifier &verifier) {

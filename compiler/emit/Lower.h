@@ -8,14 +8,9 @@
 #include "targets/target.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace kiln {
-
-/// Loads the dialects of all stages. The context must be created without threads: kernels are compiled in forked
-/// children.
-void loadDialects(mlir::MLIRContext &context);
 
 /// The choices that a user has about kernels. Tuning a library and building it must use the same choices.
 struct LoweringOptions {

@@ -6,6 +6,7 @@
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/ReplaceFile.h"
+#include "compiler/transforms/Pipeline.h"
 #include "targets/registry.h"
 
 using namespace mlir;

@@ -7,6 +7,7 @@
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
 #include "compiler/tools/Options.h"
+#include "compiler/transforms/Pipeline.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/Probes.h"
 #include "compiler/tuner/TargetsToTune.h"

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -64,3 +65,15 @@ void registerPipelineDialects(DialectRegistry &registry) {
 void registerPasses() { registerKilnPasses(); }
 
 } // namespace mlir::kiln
+
+namespace kiln {
+
+void loadDialects(mlir::MLIRContext &context) {
+  mlir::DialectRegistry registry;
+  mlir::kiln::registerPipelineDialects(registry);
+  registry.insert<mlir::LLVM::LLVMDialect>();
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+}
+
+} // namespace kiln

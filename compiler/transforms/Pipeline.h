@@ -5,6 +5,7 @@
 
 #include "compiler/transforms/Passes.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 #include "targets/target.h"
@@ -32,3 +33,11 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options);
 void registerPipelineDialects(DialectRegistry &registry);
 
 } // namespace mlir::kiln
+
+namespace kiln {
+
+/// Loads the dialects of all stages. The context must be created without threads: kernels are compiled in forked
+/// children.
+void loadDialects(mlir::MLIRContext &context);
+
+} // namespace kiln

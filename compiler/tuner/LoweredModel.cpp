@@ -2,6 +2,7 @@
 #include "compiler/tuner/LoweredModel.h"
 
 #include "compiler/frontend/Import.h"
+#include "compiler/transforms/Pipeline.h"
 #include <fmt/format.h>
 
 namespace kiln {

@@ -4,6 +4,7 @@
 // and the errors of the others.
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/transforms/Pipeline.h"
 #include "half_blocks.h"
 #include "targets/registry.h"
 

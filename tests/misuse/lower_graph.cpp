@@ -6,6 +6,7 @@
 
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/transforms/Pipeline.h"
 #include "targets/registry.h"
 #include "llvm/Support/raw_ostream.h"
 
