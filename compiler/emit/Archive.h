@@ -3,7 +3,11 @@
 // Selects the runtime members of a model's archive, and renames all symbols in them for the model.
 #pragma once
 
-#include "compiler/emit/Compile.h"
+#include "compiler/emit/Interface.h"
+#include "compiler/object/Object.h"
+#include "targets/target.h"
+
+#include "llvm/Support/Error.h"
 
 namespace kiln {
 
@@ -15,8 +19,5 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target);
 llvm::Expected<uint64_t> joinMembers(std::vector<ObjectFile> &members, std::vector<ObjectFile> runtime,
                                      const ModelInterface &model, llvm::ArrayRef<Variant> variants,
                                      llvm::ArrayRef<llvm::StringRef> hookPrefixes);
-
-/// Returns a message that names the exceeded budget, or an empty string.
-std::string checkBudgets(const CompileReport &report, const CompileOptions &options);
 
 } // namespace kiln

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "compiler/emit/Interface.h"
-#include "compiler/emit/Lower.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kiln {
@@ -16,8 +15,5 @@ void describeRanks(mlir::ModuleOp module, ModelInterface &model);
 /// Replaces the weights and states of layers by those of a pipeline stage if the imported module is cut in stages. A
 /// second call changes nothing.
 void describeStages(mlir::ModuleOp module, ModelInterface &model);
-
-/// Returns which of the rank choices is not supported, or an empty string.
-std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets);
 
 } // namespace kiln
