@@ -135,7 +135,7 @@ public:
 
   /// Returns the shape-specialised variants for few rows that are worth compiling in addition to the kernel itself, by
   /// ascending bound, all below the kernel's bound. A variant is the same function with that bound, compiled like any
-  /// other (compiler/emit/RowVariants.h).
+  /// other (compiler/library/RowVariants.h).
   virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp) const { return {}; }
 
   /// Compiles a kernel function (contract: upstream dialects only, after the target's kernel passes). If `point` is

@@ -83,7 +83,7 @@ def Kiln_KernelOpInterface : OpInterface<"KernelOpInterface"> {
 def Kiln_IndexOperandsInterface : OpInterface<"IndexOperandsInterface"> {
   let description = [{
     An op with integer operands: which of them are indices or lengths, and their ranges. The runtime checks those
-    that are inputs of an entry (compiler/emit/ValueChecks.h). Each op with an operand of `Kiln_IntegerTensor` implements it,
+    that are inputs of an entry (compiler/hostcode/ValueChecks.h). Each op with an operand of `Kiln_IntegerTensor` implements it,
     even if its operands may have any value: otherwise an assertion of KilnDialect.td fails.
   }];
   let cppNamespace = "::mlir::kiln";

@@ -7,7 +7,7 @@
 #include "compiler/dialect/Check.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/emit/Interface.h"
+#include "compiler/library/Interface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 

@@ -23,7 +23,7 @@ struct InspectedExtent {
   int64_t min = 0, max = 0;
 };
 
-/// A step of an entry at its largest extents (compiler/emit/Execution.h).
+/// A step of an entry at its largest extents (compiler/library/Execution.h).
 struct InspectedStep {
   std::string kind, kernel, layer;
   std::vector<std::string> operands, results;

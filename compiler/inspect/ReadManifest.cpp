@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the fields that compiler/emit/Manifest.cpp writes.
+// Reads the fields that compiler/library/Manifest.cpp writes.
 #include "compiler/inspect/Inspection.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Bench.h"
 
-#include "compiler/emit/Untuned.h"
+#include "compiler/driver/Untuned.h"
 #include "compiler/frontend/NearestNames.h"
 #include "compiler/tools/Options.h"
 #include "compiler/tuner/Executor.h"

@@ -3,7 +3,7 @@
 // The subcommand `bench`, which times entries and their kernels on this machine.
 #pragma once
 
-#include "compiler/emit/Compile.h"
+#include "compiler/driver/Compile.h"
 
 #include <CLI/CLI.hpp>
 

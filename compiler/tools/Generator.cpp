@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of a generator. Only this file declares options; `kiln` passes its own arguments through.
-#include "compiler/emit/Bindings.h"
-#include "compiler/emit/Compile.h"
-#include "compiler/emit/Headers.h"
-#include "compiler/emit/PackWeights.h"
-#include "compiler/emit/Untuned.h"
-#include "compiler/emit/Version.h"
+#include "compiler/driver/Compile.h"
+#include "compiler/driver/Untuned.h"
+#include "compiler/library/Bindings.h"
+#include "compiler/library/Headers.h"
+#include "compiler/library/Version.h"
+#include "compiler/package/PackWeights.h"
 #include "compiler/tools/Bench.h"
 #include "compiler/tools/Inspect.h"
 #include "compiler/tools/Options.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Inspect.h"
 
-#include "compiler/emit/Headers.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/inspect/Graph.h"
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
+#include "compiler/library/Headers.h"
 #include "compiler/tools/Options.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/tuner/Executor.h"

@@ -4,7 +4,7 @@
 // inspection.
 #pragma once
 
-#include "compiler/emit/Compile.h"
+#include "compiler/driver/Compile.h"
 #include "compiler/inspect/Inspection.h"
 
 #include <CLI/CLI.hpp>

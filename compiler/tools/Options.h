@@ -3,9 +3,9 @@
 // Options and error handling that several subcommands of a generator share.
 #pragma once
 
-#include "compiler/emit/Calls.h"
-#include "compiler/emit/Lower.h"
-#include "compiler/emit/Schedules.h"
+#include "compiler/driver/Lower.h"
+#include "compiler/driver/Schedules.h"
+#include "compiler/library/Calls.h"
 #include "compiler/schedule/Choose.h"
 
 #include <CLI/CLI.hpp>

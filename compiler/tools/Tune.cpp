@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Tune.h"
 
-#include "compiler/emit/Untuned.h"
+#include "compiler/driver/Untuned.h"
 #include "compiler/tools/Options.h"
 #include "targets/registry.h"
 #include "llvm/Support/JSON.h"

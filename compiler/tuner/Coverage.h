@@ -4,9 +4,9 @@
 // share of the model's work; and the lines of the file that the model does not use.
 #pragma once
 
-#include "compiler/emit/Calls.h"
-#include "compiler/emit/Lower.h"
-#include "compiler/emit/Schedules.h"
+#include "compiler/driver/Lower.h"
+#include "compiler/driver/Schedules.h"
+#include "compiler/library/Calls.h"
 #include "kiln/graph.h"
 
 namespace kiln {

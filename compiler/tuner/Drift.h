@@ -4,7 +4,7 @@
 // kernel against the default again.
 #pragma once
 
-#include "compiler/emit/Lower.h"
+#include "compiler/driver/Lower.h"
 #include "compiler/tuner/Task.h"
 #include "kiln/graph.h"
 

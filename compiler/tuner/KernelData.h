@@ -6,7 +6,7 @@
 // processes.
 #pragma once
 
-#include "compiler/emit/Calls.h"
+#include "compiler/library/Calls.h"
 #include "compiler/schedule/Workload.h"
 
 #include <memory>

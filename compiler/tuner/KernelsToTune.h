@@ -3,7 +3,7 @@
 // Selects the kernels of a lowered model to tune, and their workloads.
 #pragma once
 
-#include "compiler/emit/Calls.h"
+#include "compiler/library/Calls.h"
 
 namespace kiln {
 

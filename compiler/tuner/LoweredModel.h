@@ -4,8 +4,8 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/emit/Lower.h"
-#include "compiler/emit/RowVariants.h"
+#include "compiler/driver/Lower.h"
+#include "compiler/library/RowVariants.h"
 #include "compiler/schedule/TuningFile.h"
 #include "kiln/graph.h"
 #include "targets/registry.h"

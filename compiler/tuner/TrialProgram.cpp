@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/TrialProgram.h"
 
-#include "compiler/emit/RuntimeImage.h"
+#include "compiler/library/RuntimeImage.h"
 #include "runtime/src/trial.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -4,8 +4,8 @@
 // candidate and can record it.
 #pragma once
 
-#include "compiler/emit/Calls.h"
 #include "compiler/jobs/Jobs.h"
+#include "compiler/library/Calls.h"
 #include "compiler/schedule/TuningFile.h"
 #include "compiler/tuner/Compare.h"
 #include "compiler/tuner/Probes.h"

@@ -4,8 +4,8 @@
 // when the budget is spent, no gain is expected, or on Ctrl-C; a run on the same file resumes the last one.
 #pragma once
 
-#include "compiler/emit/Calls.h"
-#include "compiler/emit/Lower.h"
+#include "compiler/driver/Lower.h"
+#include "compiler/library/Calls.h"
 #include "compiler/tuner/Display.h"
 #include "compiler/tuner/Part.h"
 #include "kiln/graph.h"

@@ -2,7 +2,7 @@
 //
 // What a kernel's calls find in the caches: a layer's weights were last read in the previous pass, those of a loop over
 // time in the previous iteration.
-#include "compiler/emit/Calls.h"
+#include "compiler/library/Calls.h"
 
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"

@@ -2,7 +2,7 @@
 //
 // Compiling many kernels: the objects do not depend on the number of jobs or the cache, and a target that crashes,
 // hangs or rejects a kernel gives an error that names the kernel.
-#include "compiler/emit/CompileKernels.h"
+#include "compiler/driver/CompileKernels.h"
 #include "compiler/object/Object.h"
 #include "compiler/transforms/Pipeline.h"
 

@@ -2,7 +2,7 @@
 //
 // Every target compiles models of f16 and bf16. Which targets compile quantised weights and batch-invariant kernels,
 // and the errors of the others.
-#include "compiler/emit/Lower.h"
+#include "compiler/driver/Lower.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "half_blocks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that entries must not have, and the exports of a shared object: the functions that a header declares.
-#include "compiler/emit/Names.h"
+#include "compiler/library/Names.h"
 
-#include "compiler/emit/SharedObject.h"
+#include "compiler/package/SharedObject.h"
 #include <gtest/gtest.h>
 
 namespace kiln {

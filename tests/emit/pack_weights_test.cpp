@@ -2,7 +2,7 @@
 //
 // The digest of a packed file depends on everything that determines its layout, and on nothing else. Packing of
 // quantised checkpoints, with a file of tensor names.
-#include "compiler/emit/PackWeights.h"
+#include "compiler/package/PackWeights.h"
 #include "tests/runtime/published_files.h"
 
 #include <filesystem>

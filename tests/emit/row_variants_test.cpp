@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shape-specialised variants of kernels: their names and bounds, and how the entry-point glue of a call selects one.
-#include "compiler/emit/RowVariants.h"
+#include "compiler/library/RowVariants.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Parser/Parser.h"

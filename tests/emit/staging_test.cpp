@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arena of a variant with device memory: its constant part includes staging copies of the largest arguments.
-#include "compiler/emit/Headers.h"
+#include "compiler/library/Headers.h"
 #include "runtime/src/model.h"
 
 #include <fmt/format.h>

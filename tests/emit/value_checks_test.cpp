@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which inputs the run time checks: those that ops use as indices or lengths, through any data movement, and no others.
-#include "compiler/emit/Names.h"
-#include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/hostcode/ValueChecks.h"
+#include "compiler/library/Names.h"
 #include "kiln/dsl.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -13,7 +13,7 @@
 
 #include "Emulator.h"
 #include "TaskOrder.h"
-#include "compiler/emit/Compile.h"
+#include "compiler/driver/Compile.h"
 #include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
 #include "compiler/tuner/LinkedObjects.h"

@@ -4,7 +4,7 @@
 // with 0, or with 1 after diagnostics.
 #include <dlfcn.h>
 
-#include "compiler/emit/Lower.h"
+#include "compiler/driver/Lower.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "targets/registry.h"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "compiler" / "emit"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "compiler" / "library"))
 sys.dont_write_bytecode = True
 import reserved_names  # noqa: E402
 

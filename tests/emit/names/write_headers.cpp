@@ -4,8 +4,8 @@
 // write_headers FILE FOLDER: writes headers of models that have each name of FILE as an input, an output, a dimension,
 // an entry and the model's own name, as far as the generator accepts it. It prints "refused KIND NAME" for each name
 // that it rejects, and "wrote STEM" for each pair of headers.
-#include "compiler/emit/Headers.h"
-#include "compiler/emit/Names.h"
+#include "compiler/library/Headers.h"
+#include "compiler/library/Names.h"
 
 #include <algorithm>
 #include <fmt/format.h>

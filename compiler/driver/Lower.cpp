@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/driver/Lower.h"
+
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/Pipeline.h"
+#include "compiler/verify/PassVerifier.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
+
+using namespace mlir;
+
+namespace kiln {
+
+/// Prints what was not evaluated. Diagnostics below errors are not shown.
+static void noteExtents(const verify::PassVerifier &verifier) {
+  if (verifier.calls().isSmallestOnly)
+    llvm::errs() << "note: passes are verified with the smallest extents only: larger ones take more than "
+                 << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
+}
+
+/// Whether the target supports the storage formats of the module's quantised weights.
+static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
+  if (target.hasStoredWeights)
+    return success();
+  WalkResult result = module.walk([&](mlir::kiln::ParameterOp op) {
+    auto storage = op.getStorageAttr();
+    if (!storage)
+      return WalkResult::advance();
+    op.emitError() << "target " << target.name << ": unsupported storage of weights; expected f32, got "
+                   << name_of(Storage(*mlir::kiln::toElementType(storage.getElement()))) << " of "
+                   << op.getSources()[0];
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// Whether the target has batch-invariant kernels, if they are required.
+static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
+  if (!ordered || target.hasOrder)
+    return success();
+  return module.emitError() << "target " << target.name
+                            << ": no batch-invariant kernels; expected a CPU with --ordered";
+}
+
+/// Whether the module has batched entries, whose results must equal those of single-sequence entries.
+static bool hasBatches(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(),
+                      [](func::FuncOp function) { return function->hasAttr(mlir::kiln::batchAttrName); });
+}
+
+LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
+                             llvm::function_ref<void(PassManager &)> configure) {
+  if (failed(checkWeights(module, target.info())) || failed(checkOrder(module, target.info(), options.ordered)))
+    return failure();
+  PassManager passes(module.getContext());
+  if (configure)
+    configure(passes);
+  mlir::kiln::PipelineOptions pipeline;
+  pipeline.target = target.hooks();
+  pipeline.tf32 = options.tf32 && target.info().hasTf32;
+  pipeline.ordered = options.ordered || (target.info().hasOrder && hasBatches(module));
+  pipeline.slides = options.slides && !target.hooks().writesStates;
+  mlir::kiln::buildPipeline(passes, pipeline);
+  std::optional<verify::PassVerifier> verifier;
+  if (options.verifyPasses) {
+    verifier.emplace(module);
+    verifier->attach(passes);
+    noteExtents(*verifier);
+  }
+  LogicalResult result = passes.run(module);
+  if (verifier && !verifier->difference().empty())
+    return module.emitError() << verifier->difference();
+  return result;
+}
+
+} // namespace kiln

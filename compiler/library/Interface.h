@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Describes a generated library from the outside: its dimensions, entry points and weights (from the graph), the value
+// checks of its inputs (from the ops), and for each instruction set the placement of tensors (from code generation).
+// The headers, the manifest and the descriptor are written from this.
+#pragma once
+
+#include "compiler/library/Execution.h"
+#include "compiler/schedule/Choose.h"
+#include "kiln/graph.h"
+#include "targets/target.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// The bounds of the values of an i32 input: [minimum, limit).
+struct ValueCheck {
+  int64_t minimum = 0;
+  Dim limit{0};
+};
+
+struct ArgumentInterface {
+  std::string name;
+  ElementType element;
+  std::vector<Dim> shape;
+  bool isOutput = false;
+  std::optional<ValueCheck> check; // compiler/hostcode/ValueChecks.h
+  bool isOfLast = false;           // whether only the last pipeline stage writes it
+};
+
+struct EntryInterface {
+  std::string name;
+  std::vector<Symbol> symbols;              // symbols of its arguments and states, in the model's order
+  std::vector<ArgumentInterface> arguments; // inputs, then outputs
+  // For batched entries: the symbols of the single-sequence entry. Each sequence supplies its own values.
+  std::vector<Symbol> ownSymbols;
+  // The symbol in ownSymbols whose sum over the sequences is the number of rows of the call; empty: there is none.
+  std::string ownRows;
+  std::string single; // name of the single-sequence entry; empty: the entry is not batched
+
+  uint64_t stateBytes = 0; // at the beginning of the entry's arena
+  bool changesWeights = false;
+  std::vector<std::string> states; // names of the states that the entry reads or writes
+
+  bool isBatch() const { return !single.empty(); }
+};
+
+/// A range of elements along an axis of a tensor: rank r has `extent` elements that begin at first + r / group * step.
+struct WeightSection {
+  int64_t first = 0, extent = 0, step = 0, group = 1;
+};
+
+/// A rank's shard of a tensor: consecutive sections along a dimension that has `extent` elements in the file.
+struct WeightSlice {
+  int64_t dim = 0, extent = 0;
+  std::vector<WeightSection> sections;
+};
+
+/// A tensor of the weight file, or a rank's shard of it. With copies > 1 its name contains "{}", once for each stack
+/// around it.
+struct WeightInterface {
+  std::string name;
+  ElementType element;
+  std::vector<int64_t> shape; // shape of the shard, if there is a slice
+  int64_t copies = 1;
+  std::vector<int64_t> layers;        // layer counts of the stacks, outermost first; `copies` is their product
+  bool isVariable = false;            // whether it may be written between calls
+  Initial initial = Initial::zeros(); // constant, uniform or normal
+  std::optional<WeightSlice> slice = std::nullopt;
+  /// With pipeline stages, the copies of all stages together, of which a stage has at most `copies`. 0: each stage has
+  /// all copies.
+  int64_t allCopies = 0;
+  uint32_t absent = 0; // a bit for each stage role that has no copy, as for KILN_WEIGHT_ABSENT
+
+  std::vector<int64_t> fileShape() const;
+  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
+};
+
+/// A tensor that persists between calls. With copies > 1 its name contains "{}" for the layers. Copy c is stored at
+/// offsets[0] + c * stride bytes from the beginning of the arena; with pipeline stages, at the offset of the stage's
+/// role. A model's own states have the same place on all stages.
+struct StateInterface {
+  std::string name;
+  ElementType element;
+  std::vector<int64_t> shape;
+  int64_t copies = 1;
+  std::vector<int64_t> layers;        // as for a weight
+  std::vector<uint64_t> offsets = {}; // one per role
+  uint64_t stride = 0;
+  bool isAppended = false;
+  /// For a sliding state (kiln.slide), the rows that fit in its memory; the state's rows begin at one of them. 0: it
+  /// does not slide.
+  int64_t room = 0;
+  std::optional<WeightSlice> slice = std::nullopt; // as for a weight
+  int64_t parts = 1;                               // number of optimiser-state shards: each replica has one, flattened
+  int64_t allCopies = 0;                           // as for a weight
+  uint32_t absent = 0;
+
+  /// Returns the shape in an arena.
+  std::vector<int64_t> ownShape() const;
+  uint64_t rowBytes() const;
+  /// Returns the offset, in a copy of a sliding state, of the i64 that holds the number of its first row. It follows
+  /// all rows.
+  uint64_t positionOffset() const;
+  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
+};
+
+struct ModelInterface {
+  std::string name;
+  std::vector<Symbol> symbols; // in order of first use by the entries' inputs, then by their states
+  std::vector<EntryInterface> entries;
+  std::vector<WeightInterface> weights;
+  std::vector<StateInterface> states;
+  std::vector<StateInterface> moments; // optimiser state, which follows the states in the arenas of entries that train
+  int64_t parameters = 0;              // number of parameters of all ranks together
+  int64_t ranks = 1;                   // tensor-parallel ranks that call entries together
+  int64_t replicas = 1;                // data-parallel replicas of a model that is trained
+  int64_t stages = 1;                  // pipeline stages, each with some of the layers
+  /// For each role of a pipeline stage, the first stage with it (compiler/transforms/CutStages.h).
+  std::vector<int64_t> roles = {0};
+  bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
+  /// Returns the role of a pipeline stage.
+  uint32_t roleOf(int64_t stage) const;
+  /// Returns how many copies of a tensor a stage with the role has.
+  template <class Tensor> int64_t copiesOf(const Tensor &tensor, uint32_t role) const {
+    return copiesOf(tensor.absent, tensor.allCopies, tensor.copies, role);
+  }
+  int64_t copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const;
+  /// Whether the optimiser state is sharded among the replicas (ZeRO-1).
+  bool sharesStates() const;
+  /// Whether each process has only a part of the model.
+  bool hasParts() const { return ranks > 1 || stages > 1 || sharesStates(); }
+  uint64_t stateBytes = 0; // at the beginning of each arena
+  bool keepsMoments() const { return trainingBytes != stateBytes; }
+  /// Bytes at the beginning of the arenas of entries that train, for states and then optimiser state; the maximum over
+  /// roles.
+  uint64_t trainingBytes = 0;
+  bool embedsWeights = false; // whether the archive contains the weights
+  bool hasSelfTest = false;
+  uint64_t digest = 0;           // changes whenever the archive changes
+  uint64_t stateBytesPerRow = 0; // the part of stateBytes that one more row in each of the appended states takes
+
+  /// Whether some entry changes weights.
+  bool trains() const;
+  /// Assigns offsets to states and optimiser state by their shapes, and computes the total bytes.
+  void placeStates();
+  const StateInterface *findState(const std::string &state) const;
+  const WeightInterface *findWeight(const std::string &weight) const;
+};
+
+/// Describes the interface of a trace, without the value checks, which need its ops.
+ModelInterface describeInterface(const Graph &graph, std::string name);
+
+/// Returns what is wrong with values of extents, or an empty string: some entry must have each extent, and the value
+/// must be within its bounds.
+std::string checkExtents(const ModelInterface &model, const std::map<std::string, int64_t> &extents);
+
+/// Corresponds to kiln_placement_t of runtime/src/model.h.
+struct WeightPlacement {
+  uint64_t offset = 0, stride = 0;
+  uint32_t tile = 0, dim = 0;
+  uint64_t shift = 0;
+  ElementType element = ElementType::f32; // as it is stored
+  uint64_t scales = 0;                    // offset in bytes from the first element; 0: none
+  uint32_t group = 0;                     // elements along K that share a scale; 0: all of them
+  uint64_t zeros = 0;                     // zero points: an offset as for scales
+};
+
+/// Returns the bytes of one copy of a weight in its place, without padding: its elements, and the scales of its
+/// outputs.
+uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place);
+
+/// A kernel of one instruction set, for the manifest and `kiln inspect`.
+struct KernelSummary {
+  std::string function;            // its name in the module
+  std::vector<std::string> layers; // the scopes that call it: "h.*.mlp.fc1"
+  KernelKey key;
+  ScheduleChoice choice;
+  std::string symbol;
+  std::string strategy;
+  SchedulePoint schedule;
+  bool isFallback = false; // compiled for fewer instruction sets: KernelCompiler::fallback
+  uint64_t textBytes = 0;
+  std::string cost;  // computed performance bounds: KernelCompiler::printCost, if CompileOptions::showsCosts
+  std::string loops; // loop nest: KernelText::Loops, if the target is CompileOptions::loopsOf
+};
+
+/// One entry compiled for one instruction set.
+struct EntryCode {
+  std::string symbol; // symbol of the body
+  uint64_t planBytes = 0, planLowerBound = 0;
+  uint64_t scratchBytes = 0, taskBytes = 0; // for the worker that starts kernels, and for each other worker
+  uint64_t stagingBytes = 0;                // for the copies of the arguments in a device's memory; 0 on a CPU
+  std::vector<ExecutionStep> steps = {};
+  std::vector<PlannedBuffer> buffers = {};
+  size_t entry = 0;          // its index in the model
+  std::string function = ""; // the entry's name; for a stage role, a name such as "forward_first"
+};
+
+/// A weight that is computed from other weights when those are bound.
+struct DerivedWeight {
+  std::string name;                           // name of the kiln.parameter
+  uint64_t offset = 0, stride = 0, bytes = 0; // offset of the first copy, distance between copies, and size of a copy
+  uint32_t copies = 1;
+};
+
+/// Everything that is compiled for one instruction set.
+struct Variant {
+  std::string target;
+  uint64_t features = 0;                   // KILN_CPU_ bits that a CPU must have
+  uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
+  std::vector<WeightPlacement> placements; // one per weight; with pipeline stages, those of all roles in sequence
+  std::vector<DerivedWeight> derived;
+  std::optional<EntryCode> deriving;   // code of the function that computes derived weights
+  std::string derivation;              // that function and its kernels, as text
+  std::string derivationDigest;        // digest of the computation, independent of its kernels
+  std::vector<uint64_t> packedBytesOf; // per role
+  uint64_t packedBytes = 0;            // the maximum over roles
+  std::string backend;                 // a symbol of the runtime; empty: none
+  std::string constants;               // bytes for the device; empty on a CPU
+  std::vector<std::string> modules;    // symbols of kiln_cuda_module_t
+  std::vector<EntryCode> entries;      // with pipeline stages, those of all roles in sequence
+  std::vector<KernelSummary> kernels;
+
+  bool isOnDevice() const { return !backend.empty(); }
+};
+
+/// Returns the interface of the function after the entries, which has no arguments and computes derived weights.
+EntryInterface derivingInterface();
+
+/// Whether some variant is for a device.
+bool hasDevice(const std::vector<Variant> &variants);
+
+/// Returns the digest of the measurements that the schedules of all variants were chosen by; "none" if all are analytic
+/// defaults.
+std::string tuningDigest(const std::vector<Variant> &variants);
+
+/// Returns the bytes of a copy of each argument at its largest size, each rounded to the arena's alignment.
+uint64_t stagingBytes(const EntryInterface &entry);
+
+/// An arena for `workers` workers holds fixed + workers * perWorker bytes; each is the maximum over variants and roles.
+/// The formula is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.
+struct ArenaBytes {
+  uint64_t fixed = 0, perWorker = 0;
+};
+ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
+
+/// Replaces a weight of nested stacks by one weight for each layer of the outer stacks, since the runtime supports one
+/// "{}" per name: "groups.{}.inner.{}.weight" becomes "groups.0.inner.{}.weight" and so on. This must be the last step:
+/// afterwards findWeight no longer finds the sources of a kiln.parameter.
+void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
+
+/// Returns the tensors at the beginning of an arena for training: the states, named "state:hidden", and the optimiser
+/// state, with nested stacks unfolded as above. Empty unless the model trains.
+std::vector<StateInterface> trainingStates(const ModelInterface &model);
+
+/// Returns a Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
+std::string toString(const Dim &dim);
+
+/// Returns the extent of the entry that this one must not be below, or null.
+const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol);
+/// Returns a Dim as a C expression in which `name` spells each symbol.
+std::string toString(const Dim &dim, llvm::function_ref<std::string(const Symbol &)> name);
+
+} // namespace kiln

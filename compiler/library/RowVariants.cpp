@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/library/RowVariants.h"
+
+#include "compiler/dialect/KilnDialect.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln {
+
+/// Clones the kernel with [least, bound] as the bounds of the variant's index argument, and inserts the clone after
+/// `previous`.
+static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const RowVariant &variant,
+                                    int64_t least) {
+  func::FuncOp form = kernel.clone();
+  SmallVector<int64_t> bounds(kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef());
+  auto bind = [&](unsigned symbol, int64_t from, int64_t to) {
+    bounds[2 * symbol] = from, bounds[2 * symbol + 1] = to;
+  };
+  bind(variant.symbol, least, variant.bound);
+  for (unsigned symbol : variant.ofOne)
+    bind(symbol, 1, 1);
+  form->setAttr(kd::boundsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), bounds));
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name = (kernel.getName() + "_rows" + Twine(variant.bound)).str();
+  while (module.lookupSymbol(name))
+    name += "_";
+  form.setName(name);
+  previous->getBlock()->getOperations().insertAfter(previous->getIterator(), form);
+  return form;
+}
+
+static bool serves(const RowVariant &variant, ArrayRef<int64_t> extents) {
+  return extents[variant.symbol] <= variant.bound &&
+         llvm::all_of(variant.ofOne, [&](unsigned symbol) { return extents[symbol] == 1; });
+}
+
+StringRef chooseForm(const RowVariants &variants, StringRef kernel, ArrayRef<int64_t> extents) {
+  if (auto forms = variants.find(kernel); forms != variants.end())
+    for (const KernelForm &form : forms->second)
+      if (serves(form, extents))
+        return form.function;
+  return kernel;
+}
+
+RowVariants addRowVariants(ModuleOp module, const Target &target) {
+  RowVariants variants;
+  SmallVector<func::FuncOp> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(kd::kernelAttrName))
+      kernels.push_back(function);
+  for (func::FuncOp kernel : kernels) {
+    func::FuncOp previous = kernel;
+    std::vector<RowVariant> served;
+    ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
+    for (RowVariant variant : target.compilerOf(kernel).rowVariants(kernel)) {
+      int64_t least = bounds[2 * variant.symbol];
+      for (const RowVariant &before : served) // variants for the same dimensions, by ascending bound
+        if (before.symbol == variant.symbol && before.ofOne == variant.ofOne)
+          least = before.bound + 1;
+      previous = cloneWithBounds(kernel, previous, variant, least);
+      variants[kernel.getName()].push_back({variant, previous.getName().str()});
+      served.push_back(variant);
+    }
+  }
+  return variants;
+}
+
+} // namespace kiln

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/package/Archive.h"
+
+#include "compiler/library/Headers.h"
+#include "compiler/library/Names.h"
+#include "compiler/library/RuntimeImage.h"
+#include "compiler/object/Object.h"
+#include "compiler/package/EmbedWeights.h"
+#include "compiler/package/SelfTest.h"
+#include "targets/registry.h"
+
+namespace kiln {
+
+llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
+  llvm::Expected<llvm::StringRef> archive = runtimeArchive(target.info().hostTriple);
+  if (!archive)
+    return archive.takeError();
+  return readArchive(*archive);
+}
+
+/// Whether the model can use this runtime member. The others are left out: they may refer to symbols that the archive
+/// does not define.
+static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
+  if (member.name == "trial.c.o") // used by the tuner only
+    return false;
+  if (member.name == embeddedWeightsMember)
+    return model.embedsWeights;
+  if (member.name == selfTestMember)
+    return model.hasSelfTest;
+  if (llvm::is_contained({"sharding.c.o", "slices.c.o", "together.c.o", "collective.c.o"}, member.name))
+    return model.isForSeveral();
+  llvm::StringRef backend = backendOfMember(member.name);
+  return backend.empty() || llvm::any_of(variants, [&](const Variant &v) { return v.backend == backend; });
+}
+
+llvm::Expected<uint64_t> joinMembers(std::vector<ObjectFile> &members, std::vector<ObjectFile> runtime,
+                                     const ModelInterface &model, llvm::ArrayRef<Variant> variants,
+                                     llvm::ArrayRef<llvm::StringRef> hookPrefixes) {
+  for (ObjectFile &member : runtime)
+    if (isNeeded(member, model, variants))
+      members.push_back({"kiln_" + member.name, std::move(member.bytes)});
+  uint64_t text = 0;
+  for (ObjectFile &member : members) {
+    llvm::Expected<std::string> renamed = renameForModel(member.bytes, model.name, hookPrefixes);
+    if (!renamed)
+      return renamed.takeError();
+    // Hide all symbols: a program may also load a shared object with a library of the same name, and neither may bind
+    // to the other's functions.
+    llvm::Expected<std::string> hidden = setVisibility(*renamed, [](llvm::StringRef) { return false; });
+    if (!hidden)
+      return hidden.takeError();
+    member.bytes = std::move(*hidden);
+    llvm::Expected<uint64_t> bytes = textBytes(member.bytes);
+    if (!bytes)
+      return bytes.takeError();
+    text += *bytes;
+  }
+  return text;
+}
+
+} // namespace kiln
