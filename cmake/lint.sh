@@ -13,9 +13,9 @@ fail() { echo "lint: $1"; status=1; }
 git ls-files -- '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '^tests/compile_fail/' | xargs -r clang-format-22 --dry-run -Werror || fail "run ./dev format"
 
 if [ "$all" = --all ]; then
-  tidy=$(git ls-files -- 'compiler/*.cpp' 'targets/*.cpp' 'runtime/*.c')
+  tidy=$(git ls-files -- 'compiler/*.cpp' 'targets/*.cpp' 'tools/*.cpp' 'runtime/*.c')
 else
-  tidy=$(git ls-files -- 'runtime/src/*.c' 'compiler/tools/kiln.cpp')
+  tidy=$(git ls-files -- 'runtime/src/*.c' 'tools/kiln/kiln.cpp')
 fi
 tidy=$(grep -v '_windows\.c$' <<<"$tidy") # they need Windows headers
 # The compile commands are those of another compiler: remove its precompiled header, and ignore its unknown warning
@@ -33,7 +33,7 @@ unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt
 embedded=$(git ls-files -- 'runtime/*.c' 'runtime/*.h' 'runtime/*.def' | xargs grep -L 'WITH LLVM-exception')
 [ -z "$embedded" ] || fail "part of each library, and without the licence's exception: $embedded"
 
-for path in $(grep -oE '`(dsl|compiler|runtime|targets|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
+for path in $(grep -oE '`(dsl|compiler|runtime|targets|tools|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
   [ -e "$path" ] || fail "README.md names $path, which is not there"
 done
 # Blocks that quote a file (tests/docs/check.sh) may be as long as the file's lines. Counts characters, not bytes: drops

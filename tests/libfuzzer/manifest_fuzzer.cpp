@@ -3,8 +3,8 @@
 // printed, shown as a page, and predicted.
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
-#include "compiler/scale/Library.h"
 #include "require.h"
+#include "tools/scale/Library.h"
 
 #include "llvm/Support/JSON.h"
 

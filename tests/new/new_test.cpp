@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kiln new`: the projects that it writes for the checkpoints of cases/, and the errors for unsupported checkpoints.
-#include "compiler/new/New.h"
+#include "tools/new/New.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the Whisper program begins a text, by the files of a checkpoint.
-#include "compiler/new/headers/speech.h"
+#include "tools/new/headers/speech.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Machine files, and which links the groups of ranks use on them.
-#include "compiler/scale/Cluster.h"
+#include "tools/scale/Cluster.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>

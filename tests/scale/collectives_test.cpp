@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formulas of all-reduce and pipelines, compared with simulations.
-#include "compiler/scale/Collectives.h"
+#include "tools/scale/Collectives.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predictions for libraries: counts by hand, the compiler's counts for a GPT, and the command.
-#include "compiler/scale/Gpt.h"
-#include "compiler/scale/Library.h"
 #include "tests/package/command.h"
+#include "tools/scale/Gpt.h"
+#include "tools/scale/Library.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measured training runs from the literature, which are compared with the cost model (compiler/scale).
+// Measured training runs from the literature, which are compared with the cost model (tools/scale).
 #pragma once
 
-#include "compiler/scale/Gpt.h"
+#include "tools/scale/Gpt.h"
 
 #include <vector>
 

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/kiln/Diagnose.h"
+#include "tools/kiln/SpecPlaces.h"
+#include "tools/kiln/Words.h"
+
+#include <algorithm>
+
+namespace fs = std::filesystem;
+
+namespace kiln::diagnose {
+namespace {
+
+/// Returns the path of a file that a message names without its folder.
+std::string pathOf(const std::string &name, const std::vector<Source> &sources, const Error &error) {
+  for (const Source &source : sources)
+    if (fs::path(source.path).filename() == name)
+      return source.path;
+  for (const Remark &remark : error.around)
+    if (fs::path(remark.place.file).filename() == name)
+      return remark.place.file;
+  return name;
+}
+
+/// Returns the innermost location of an error in the user's files.
+Place usersPlace(const Error &error) {
+  if (isUsers(error.said.place.file))
+    return error.said.place;
+  for (const Remark &remark : error.around)
+    if (isUsers(remark.place.file))
+      return remark.place;
+  return {};
+}
+
+struct Mistake {
+  Place place;
+  std::string text;
+};
+
+/// Returns the text in the first quotes after `from`.
+std::string quotedIn(const std::string &text, std::size_t from = 0) {
+  const std::size_t open = text.find('\'', from), close = open == std::string::npos ? open : text.find('\'', open + 1);
+  return close == std::string::npos ? "" : text.substr(open + 1, close - open - 1);
+}
+
+/// Returns "Block::forward" for "auto Block::forward(const auto:1&) const [with ...]", and "forward" for
+/// "forward<...>".
+std::string functionName(std::string text) {
+  text.resize(std::min({text.size(), text.find('('), text.find('<')}));
+  const std::size_t space = text.rfind(' ');
+  return space == std::string::npos ? text : text.substr(space + 1);
+}
+
+/// Explains a trace that is not a constant expression, because of a function or another part of it.
+std::optional<Mistake> notConstant(const Error &error) {
+  const std::string &said = error.said.text;
+  std::vector<Remark> all{error.said};
+  all.insert(all.end(), error.around.begin(), error.around.end());
+  if (contains(said, "mutable '") && contains(said, "is not usable in a constant expression"))
+    return Mistake{
+        {}, "model: " + quotedIn(said) + " is mutable; expected members that a call does not change [model_c17]"};
+  const bool isAboutConstants = contains(said, "constant expression") || contains(said, "non-'constexpr' function") ||
+                                contains(said, "called in a constant expression");
+  if (!isAboutConstants)
+    return std::nullopt;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string &text = all[i].text;
+    const bool isFunction =
+        contains(text, "non-constexpr function '") || contains(text, "call to non-'constexpr' function");
+    const bool isOther =
+        contains(text, "not valid in a constant expression") || contains(text, "not allowed in a constant expression");
+    if (!isFunction && !isOther)
+      continue;
+    if (isOther)
+      return Mistake{isUsers(all[i].place.file) ? all[i].place : usersPlace(error),
+                     "model: " + shorten(text.substr(text.find(':') == 4 ? 6 : 0)) +
+                         "; expected a forward that the compiler can evaluate"};
+    const std::size_t quote = text.find("constexpr' function ");
+    const std::string name = functionName(quotedIn(text, quote == std::string::npos ? 0 : quote + 19));
+    // Prefer the function's location, if it is the user's, to the call's.
+    Place place = isUsers(all[i].place.file) ? all[i].place : Place();
+    for (const Remark &remark : error.around)
+      if ((contains(remark.text, "declared here") || contains(remark.text, "is not usable as a")) &&
+          isUsers(remark.place.file))
+        place = remark.place;
+    return Mistake{place.line != 0 ? place : usersPlace(error),
+                   name + ": it is not constexpr; expected a constexpr function, since a model is traced while it is "
+                          "compiled"};
+  }
+  return std::nullopt;
+}
+
+/// Returns the layer's own type in `struct Block : kiln::Layer<Block<W>>` at or above a line.
+std::string layerAbove(const Place &place, const std::vector<Source> &sources) {
+  for (const Source &source : sources)
+    if (source.path == place.file)
+      for (int i = std::min(place.line, static_cast<int>(source.lines.size())); i > 0; --i) {
+        const std::string &line = source.lines[static_cast<std::size_t>(i) - 1];
+        const std::size_t at = line.find(": kiln::Layer<") != std::string::npos ? line.find(": kiln::Layer<") + 2
+                                                                                : line.find("public kiln::Layer<");
+        if (at != std::string::npos && line.rfind('>') != std::string::npos)
+          return line.substr(line.find("kiln::Layer<"), line.rfind('>') + 1 - line.find("kiln::Layer<"));
+      }
+  return "kiln::Layer<Self>";
+}
+
+/// Returns advice on common mistakes that the C++ compiler reports in its own words.
+std::string advised(const Place &place, const std::string &text, const std::vector<Source> &sources) {
+  if (contains(text, "'Layer' has not been declared") || contains(text, "undeclared identifier 'Layer'") ||
+      (contains(text, "'Layer'") && contains(lineAt(place, sources), "using Layer::Layer")))
+    return "using Layer::Layer: a template does not know the name; expected `using " + layerAbove(place, sources) +
+           "::Layer;` [layer_c7]";
+  if (containsWord(lineAt(place, sources), "KILN_MODEL") && !findText(sources, "kiln/generator.h") &&
+      !findText(sources, "KILN_MODEL(", true).text().empty())
+    return "KILN_MODEL: it is not declared; expected #include <kiln/generator.h>";
+  const bool isConstruction = contains(text, "could not convert") || contains(text, "no matching constructor") ||
+                              contains(text, "no matching function for call to") ||
+                              contains(text, "no viable conversion");
+  if (isConstruction)
+    for (std::size_t quote = text.find('\''); quote != std::string::npos; quote = text.find('\'', quote + 1)) {
+      std::string type = quotedIn(text, quote);
+      type = type.substr(0, type.find('<'));
+      if (!type.empty() && std::all_of(type.begin(), type.end(), isLetter))
+        if (Found layer = findText(sources, "kiln::Layer<" + type); layer && contains(lineAt(place, sources), type))
+          return type + ": it has no constructor that takes its name; expected `using Layer::Layer;` in it [layer_c7]";
+    }
+  std::string result = shorten(text);
+  if (contains(result, "kiln::Recurrence<"))
+    result += "; a recurrent layer gives the outputs and the last state: auto [outputs, last] = gru(x)";
+  return result;
+}
+
+Mistake explain(const Error &error, const std::vector<Source> &sources) {
+  Mistake mistake;
+  if (std::optional<std::string> text = findLanguageText(error)) {
+    Told told = readTold(*text);
+    const Place given = told.place;
+    for (const char *label : {"model_c1", "model_c2", "model_c3", "model_c4", "model_c5"})
+      if (told.label == label) // the given line is the last one of the entry
+        told.place = {};
+    if (told.place.line != 0)
+      mistake.place = {pathOf(told.place.file, sources, error), told.place.line};
+    else if (Found found = placeOfModelRule(told, sources))
+      mistake.place = found.place();
+    else
+      mistake.place = given.line != 0 ? Place{pathOf(given.file, sources, error), given.line} : usersPlace(error);
+    mistake.text = textOf(told);
+    return mistake;
+  }
+  if (std::optional<Mistake> found = notConstant(error)) {
+    mistake = std::move(*found);
+    if (mistake.place.line == 0) {
+      Told told;
+      told.label = "model_c17";
+      Found found = placeOfModelRule(told, sources);
+      mistake.place = found ? found.place() : usersPlace(error);
+    }
+    return mistake;
+  }
+  mistake.place = usersPlace(error);
+  mistake.text = advised(mistake.place, error.said.text, sources);
+  return mistake;
+}
+
+/// Returns the error to show: the first one, unless it is C++'s own error in the DSL's headers and a rule's text
+/// follows that is not a consequential error of a broken model.
+const Error &chosen(const std::vector<Error> &errors) {
+  if (contains(errors.front().said.text, "called in a constant expression")) // a later error of g++ names the function
+    for (const Error &error : errors)
+      if (contains(error.said.text, "call to non-'constexpr' function"))
+        return error;
+  if (isUsers(errors.front().said.place.file) || findLanguageText(errors.front()) || notConstant(errors.front()))
+    return errors.front();
+  for (const Error &error : errors)
+    if (std::optional<std::string> text = findLanguageText(error)) {
+      bool isNext = false;
+      for (const char *label : {"[layer_c6]", "[layer_c8]", "[model_c12]", "[model_c17]", "[model_c18]", "[model_c19]"})
+        isNext |= contains(*text, label);
+      if (!isNext)
+        return error;
+    }
+  return errors.front();
+}
+
+} // namespace
+
+std::optional<std::string> findMistake(std::string_view output, const std::vector<Source> &sources) {
+  std::string text(output);
+  replaceAll(text, "\xe2\x80\x98", "'"); // quotes in locales other than C
+  replaceAll(text, "\xe2\x80\x99", "'");
+  const std::vector<Error> errors = readErrors(text);
+  if (errors.empty())
+    return std::nullopt;
+  Mistake mistake = explain(chosen(errors), sources);
+  if (mistake.place.line == 0)
+    mistake.place = sources.empty() ? errors.front().said.place : Place{sources.front().path, 1};
+  return mistake.place.file + ":" + std::to_string(mistake.place.line) + ": error: " + mistake.text;
+}
+
+std::optional<std::string> findMissingModel(const std::vector<Source> &sources) {
+  for (const Source &source : sources)
+    for (const std::string &line : source.lines)
+      if (containsWord(line, "KILN_MODEL"))
+        return std::nullopt;
+  if (sources.empty())
+    return std::nullopt;
+  return sources.front().path + ":" + std::to_string(sources.front().lines.size()) +
+         ": error: the spec: it makes no generator; expected KILN_MODEL(name, Model) at its end";
+}
+
+} // namespace kiln::diagnose

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/kiln/Scale.h"
+
+#include "tools/kiln/Inspect.h"
+#include "tools/kiln/Options.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+void addClusterOptions(CLI::App &app, ClusterOptions &options) {
+  Placement &placement = options.placement;
+  auto addCount = [&](const char *name, int64_t &count, const char *words) {
+    return app.add_option(name, count, words)->check(CLI::Range(int64_t(1), int64_t(1) << 20))->capture_default_str();
+  };
+  app.add_option("--machine", options.machine,
+                 "file that describes the rates of a device and the links between devices")
+      ->required();
+  addCount("--microbatches", placement.microbatches,
+           "number of micro-batches that pass through the pipeline stages one after another");
+  addCount("--interleave", placement.interleave, "parts of the model in each stage");
+  app.add_flag("--overlap", placement.overlaps, "sum gradients while others are computed");
+  app.add_option("--type", placement.type, "type whose peak rate in the machine's file applies to kernels")
+      ->capture_default_str();
+}
+
+int showCosts(const Inspection &inspection, const ClusterOptions &options) {
+  llvm::Expected<Cluster> cluster = loadCluster(options.machine);
+  if (!cluster)
+    return fail(cluster.takeError());
+  llvm::Expected<std::vector<EntryCost>> costs = predictLibrary(inspection, *cluster, options.placement);
+  if (!costs)
+    return fail(costs.takeError());
+  fmt::print("{}", printCosts(inspection, *cluster, options.placement, *costs));
+  return 0;
+}
+
+static int runScaleArchive(int argc, char **argv) {
+  CLI::App app("Predicts the time of a library's entries on a cluster, at their largest extents.");
+  std::string path, target;
+  ClusterOptions options;
+  app.add_option("archive", path, "libNAME.a next to its NAME.manifest.json, or the manifest")->required();
+  app.add_option("--target", target,
+                 "instruction set whose kernels are used; default: the first one that this machine supports");
+  addClusterOptions(app, options);
+  app.add_option("--replicas", options.placement.replicas,
+                 "number of replicas of all ranks and stages; training sums their gradients")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--stages", options.placement.stages, "number of pipeline stages, each with its share of the layers")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  llvm::Expected<Inspection> inspection = readLibrary(path, target);
+  return inspection ? showCosts(*inspection, options) : fail(inspection.takeError());
+}
+
+} // namespace kiln
+
+/// For `kiln scale NAME.a`, which has no spec and looks up this function by name.
+extern "C" int kiln_scale_archive(int argc, char **argv) { return kiln::runScaleArchive(argc, argv); }

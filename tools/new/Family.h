@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Families of published models. Each family reads the fields of a config.json and determines the headers and numbers of
+// a spec; Project.h writes the spec.
+#pragma once
+
+#include "tools/new/Fields.h"
+#include "tools/new/Tensors.h"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kiln::newproject {
+
+struct Options {
+  std::filesystem::path folder;     // folder of the checkpoint
+  std::filesystem::path out;        // folder of the project
+  std::string name;                 // name of the library and the program
+  std::int64_t context = 4096;      // upper limit of the context length
+  std::vector<std::string> ignored; // ignored keys of config.json
+  std::filesystem::path source;     // root of Kiln's source files
+  std::string prefix;               // where Kiln is installed; empty in its build tree
+};
+
+/// Maps a tensor name of the checkpoint to the model's names: support::Rule.
+struct Renaming {
+  std::string from;
+  std::vector<std::string> to;
+};
+
+/// The model that a config.json describes, as Project.h writes it.
+struct Model {
+  std::string headers;   // paths in Kiln's source, separated by spaces, the spec's own first
+  std::string shapeType; // "llama::Shape"
+  std::vector<std::pair<std::string, std::string>> shape; // members of the shape, in order
+  std::string type;                                       // "llama::Writer<shape>"
+  std::string program;                                    // the template of main.cpp
+  std::vector<std::pair<std::string, std::string>> words; // values for the template's placeholders
+  std::vector<Renaming> renamings;
+  std::vector<std::string> notes; // notes for the user: limitations compared with the checkpoint
+};
+
+Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options);
+/// Reads llama, mistral, qwen2, qwen3 and gemma.
+Model readLlama(Fields &fields, const Tensors &tensors, const Options &options);
+Model readPhi(Fields &fields, const Tensors &tensors, const Options &options);
+/// Reads bert, roberta and distilbert.
+Model readBert(Fields &fields, const Tensors &tensors, const Options &options);
+/// Reads vit and deit.
+Model readVit(Fields &fields, const Tensors &tensors, const Options &options);
+Model readT5(Fields &fields, const Tensors &tensors, const Options &options);
+Model readClip(Fields &fields, const Tensors &tensors, const Options &options);
+Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options);
+
+// Functions that the families share.
+
+/// The largest values that a field may have: products of two must fit in byte counts.
+inline constexpr std::int64_t mostRows = 1 << 24, mostWidth = 1 << 20, mostLayers = 1 << 12;
+
+/// Ignores keys of all families that do not change a trained model's results.
+void ignoreCommon(Fields &fields);
+/// Returns the single one of `architectures`, or `otherwise` without that key.
+std::string architecture(Fields &fields, const std::string &otherwise);
+/// Returns the name of an activation in the DSL, "kiln::Activation::gelu".
+std::string activation(Fields &fields, const std::string &key, const std::string &otherwise = "gelu");
+/// Checks that `heads` divides the width.
+void requireHeads(const Fields &fields, const std::string &key, std::int64_t width, std::int64_t heads);
+/// Models with learned positions keep their full context length whatever --context says. Adds a note if it says less.
+void keepLearnedContext(Model &model, std::int64_t positions, const Options &options);
+/// Returns the names of the classes by number as a list of C++ strings; "class 3" if config.json has no name.
+std::string labels(Fields &fields, std::int64_t count);
+/// Adds the conversion of pictures to the model's numbers from preprocessor_config.json: (level / 255 - mean) /
+/// deviation.
+void addPreprocessor(Model &model, const Options &options, std::int64_t channels);
+/// Returns the number of classes of a checkpoint, from id2label or num_labels.
+std::int64_t countLabels(Fields &fields);
+
+} // namespace kiln::newproject
