@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A GEMM with a TMA variant for capability 9.0 in the run time, on the driver of tests/cuda_driver: which of its two
+// A GEMM with a TMA variant for capability 9.0 in the run time, on the driver of tools/fake-cuda: which of its two
 // variants a call launches, and that both give the same results.
 #include "KernelLibrary.h"
 #include "NumberFormats.h"
 #include "ProductKernel.h"
 #include "cuda_model.h"
-#include "tests/cuda_driver/control.h"
+#include "tools/fake-cuda/driver/control.h"
 #include <set>
 
 extern "C" const kiln_descriptor_t kiln_descriptor = {}; // a program's own model, which this program lacks

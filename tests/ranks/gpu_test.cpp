@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor-parallel model on GPUs of a fake driver (tests/cuda_driver), compared with the same model in one process on
+// A tensor-parallel model on GPUs of a fake driver (tools/fake-cuda), compared with the same model in one process on
 // a CPU. Ranks are threads with one GPU each; collectives run on the host, between a copy from the device and one back.
 #include "client.h"
 #include "llama_gpu_ranks2.h"

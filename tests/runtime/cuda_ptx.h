@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the runtime on a driver that executes PTX: the one of tests/cuda_driver, or the one that the environment
+// Tests of the runtime on a driver that executes PTX: the one of tools/fake-cuda, or the one that the environment
 // variable KILN_TEST_CUDA_DRIVER names, such as libcuda.so.1 on a machine with a GPU.
 #ifndef KILN_TESTS_RUNTIME_CUDA_PTX_H
 #define KILN_TESTS_RUNTIME_CUDA_PTX_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tuning on a GPU, with a driver that runs kernels on an interpreter (tests/cuda_driver) unless KILN_CUDA_DRIVER names
+// Tuning on a GPU, with a driver that runs kernels on an interpreter (tools/fake-cuda) unless KILN_CUDA_DRIVER names
 // a real one: candidates that are wrong, hang, or break their context do not affect other candidates. The fake driver's
 // events measure 2 us plus a nanosecond for each warp instruction, so that times are the same in each run.
 #include "KernelText.h"

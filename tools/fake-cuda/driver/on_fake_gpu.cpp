@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that links this file runs CUDA models on the interpreter of tests/ptx, unless KILN_CUDA_DRIVER names
+// A program that links this file runs CUDA models on the interpreter of tools/fake-cuda, unless KILN_CUDA_DRIVER names
 // another driver, such as libcuda.so.1 on a machine with a GPU.
 #include <cstdlib>
 
