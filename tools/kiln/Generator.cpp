@@ -6,8 +6,8 @@
 #include "compiler/library/Bindings.h"
 #include "compiler/library/Headers.h"
 #include "compiler/library/Version.h"
-#include "compiler/package/PackWeights.h"
 #include "tools/kiln/Bench.h"
+#include "tools/kiln/Checkpoints.h"
 #include "tools/kiln/Inspect.h"
 #include "tools/kiln/Options.h"
 #include "tools/kiln/Scale.h"
@@ -45,16 +45,6 @@ static void showProgress(const KernelProgress &progress, bool isVerbose) {
 struct CommandOptions {
   bool isVerbose = false, showsTimes = false, isCacheless = false, isUntuned = false;
 };
-
-/// Adds the options that a library and a packed file of its weights share.
-static void addModelOptions(CLI::App &app, CompileOptions &options) {
-  app.add_option("--name", options.name, "name of the library and prefix of its symbols")->capture_default_str();
-  app.add_option("--target", options.targets, "instruction sets in the archive, best first")
-      ->delimiter(',')
-      ->check(CLI::IsMember(targetNames()))
-      ->capture_default_str();
-  addLoweringOptions(app, options.lowering);
-}
 
 static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
   addModelOptions(app, options);
@@ -102,8 +92,6 @@ static void printTimes(const CompileReport &report) {
   fmt::print("{:8.3f} s  total\n", all);
 }
 
-static std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
-
 static void printSummary(const CompileReport &report, const CompileOptions &options) {
   fmt::print("{}/{}: {} parameters, {} archive, {} code\n", options.outputDirectory, report.libraryFile,
              report.model.parameters, mib(report.archiveBytes), mib(report.textBytes));
@@ -124,13 +112,6 @@ static void warnOfUntuned(const CompileReport &report, const TuningOptions &opti
     return;
   std::fflush(stdout);
   fmt::print(stderr, "{}\n", describeTuning(report.variants, options));
-}
-
-/// Returns an error message if options do not go together, else an empty string.
-static std::string checkCheckpoint(const Checkpoint &checkpoint) {
-  if (llvm::StringRef(checkpoint.path).ends_with(".gguf") && !checkpoint.quantization.empty())
-    return fmt::format("--quantized: wrong kind of file; expected safetensors, got \"{}\"", checkpoint.path);
-  return "";
 }
 
 static int runCompile(const Graph &graph, CompileOptions options, const CommandOptions &command,
@@ -264,88 +245,6 @@ static int runScale(const Graph &graph, CompileOptions options, ScaleOptions sca
     return 1;
   llvm::Expected<Inspection> inspection = inspectModel(graph, *report, options, shown);
   return inspection ? showCosts(*inspection, scale.cluster) : fail(inspection.takeError());
-}
-
-/// Adds the options that describe a checkpoint whose path is a separate option.
-static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
-  app.add_option("--quantized", checkpoint.quantization,
-                 "format of 4-bit weights in safetensors files: gptq, gptq_v2 or awq")
-      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
-  app.add_option("--renames", checkpoint.renames,
-                 "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's");
-  app.add_option(
-         "--rename", checkpoint.renameTexts,
-         "FROM=TO: maps a name of the checkpoint to the model's; one * matches any characters; FROM= ignores a tensor")
-      ->allow_extra_args(false)
-      ->check(checkRename);
-}
-
-static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
-  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's memory layout");
-  addModelOptions(*pack, options);
-  pack->get_option("--target")->allow_extra_args(false); // otherwise the file would be a target
-  pack->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
-      ->required();
-  addCheckpointOptions(*pack, checkpoint);
-  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one for each target")
-      ->capture_default_str();
-  return pack;
-}
-
-static CLI::App *addCheck(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
-  CLI::App *check = app.add_subcommand("check", "compare names, shapes and types of a checkpoint with the model's");
-  addModelOptions(*check, options);
-  check->get_option("--target")->allow_extra_args(false); // otherwise the file would be a target
-  check->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
-      ->required();
-  addCheckpointOptions(*check, checkpoint);
-  return check;
-}
-
-/// Prints one line per difference.
-static int runCheck(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
-  options.form = EmitForm::Layout;
-  options.targets.resize(1); // all targets have the same weights
-  if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
-    llvm::errs() << "error: " << wrong << "\n";
-    return 1;
-  }
-  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
-  if (failed(report))
-    return 1;
-  llvm::Expected<CheckpointDifferences> differences =
-      compareCheckpoint(report->model, report->variants.front(), checkpoint);
-  if (!differences)
-    return fail(differences.takeError());
-  fmt::print("{}", differences->text);
-  if (differences->count == 0)
-    fmt::print("{}: fits model \"{}\", {} tensors\n", checkpoint.path, report->model.name, differences->tensors);
-  else
-    fmt::print("{}: does not fit model \"{}\", {} difference{}\n", checkpoint.path, report->model.name,
-               differences->count, differences->count == 1 ? "" : "s");
-  return differences->count == 0 ? 0 : 1;
-}
-
-/// Writes one file per target.
-static int runPack(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
-  options.form = EmitForm::Layout;
-  if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
-    llvm::errs() << "error: " << wrong << "\n";
-    return 1;
-  }
-  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
-  if (failed(report))
-    return 1;
-  for (const Variant &variant : report->variants) {
-    const std::string path =
-        fmt::format("{}/{}.{}.packed", options.outputDirectory, report->model.name, variant.target);
-    if (llvm::Error error = packWeights(report->model, variant, checkpoint, path)) {
-      llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
-      return 1;
-    }
-    fmt::print("{}: {}\n", path, mib(variant.packedBytes));
-  }
-  return 0;
 }
 
 /// Prepares a parser for a command line that has a spec among its options: it collects all words that are neither

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Options.h"
 
+#include "targets/registry.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <cstdlib>
@@ -118,6 +120,15 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                "replicas shard the optimiser state and the updates (ZeRO-1); tune and compile with the same setting");
 }
 
+void addModelOptions(CLI::App &app, CompileOptions &options) {
+  app.add_option("--name", options.name, "name of the library and prefix of its symbols")->capture_default_str();
+  app.add_option("--target", options.targets, "instruction sets in the archive, best first")
+      ->delimiter(',')
+      ->check(CLI::IsMember(targetNames()))
+      ->capture_default_str();
+  addLoweringOptions(app, options.lowering);
+}
+
 std::string flagsOf(const LoweringOptions &options) {
   return std::string(options.tf32 ? " --tf32" : "") + (options.ordered ? " --ordered" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
@@ -128,6 +139,8 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "") +
          (options.ranks.rows ? " --sequence-parallel" : "") + (options.ranks.sharesStates ? " --shard-optimizer" : "");
 }
+
+std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
 
 int fail(llvm::Error error) {
   fmt::print(stderr, "error: {}\n", llvm::toString(std::move(error)));

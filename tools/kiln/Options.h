@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options and error handling that several subcommands of a generator share.
+// Options, texts and error handling that several subcommands of a generator share.
 #pragma once
 
+#include "compiler/driver/Compile.h"
 #include "compiler/driver/Lower.h"
 #include "compiler/driver/Schedules.h"
 #include "compiler/library/Calls.h"
@@ -29,6 +30,9 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options);
 /// Adds --tf32, --ordered, --weights, --activations, --ranks and their related options.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
+/// Adds the options that a library and a packed file of its weights share.
+void addModelOptions(CLI::App &app, CompileOptions &options);
+
 /// Returns the selected lowering options as on a command line, with a space before each.
 std::string flagsOf(const LoweringOptions &options);
 
@@ -36,6 +40,9 @@ std::string flagsOf(const LoweringOptions &options);
 /// the values of each name.
 std::string checkExtent(const std::string &text);
 GivenExtents toExtents(const std::vector<std::string> &texts);
+
+/// Returns a number of bytes as text such as "1.50 MiB".
+std::string mib(uint64_t bytes);
 
 /// Prints the error and returns the exit status.
 int fail(llvm::Error error);
