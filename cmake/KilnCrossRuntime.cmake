@@ -24,7 +24,8 @@ function(kiln_cross_runtime architecture)
     set(position -fno-auto-import)
   endif()
   set(compile "${KILN_CROSS_CLANG}" --target=${arg_TRIPLE} -isystem "${arg_HEADERS}" -std=c11 ${position} -fvisibility=hidden
-    -DNDEBUG ${arg_OPTIONS} -I "${CMAKE_CURRENT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/dsl/include")
+    -DNDEBUG ${arg_OPTIONS} -I "${CMAKE_CURRENT_SOURCE_DIR}/src" -I "${CMAKE_CURRENT_SOURCE_DIR}/include"
+    -I "${PROJECT_SOURCE_DIR}/dsl/include")
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${architecture}")
   set(objects "")
   foreach(source ${arg_SOURCES})

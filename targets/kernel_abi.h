@@ -24,7 +24,7 @@ public:
   virtual ~KernelAbi() = default;
 
   /// Returns the prefix of the names by which kernels call the run time: "halide_" for halide_malloc, which kiln_malloc
-  /// implements. All four functions are in runtime/src/model.h: malloc, free, do_par_for, error.
+  /// implements. All four functions are in runtime/src/core/model.h: malloc, free, do_par_for, error.
   virtual llvm::StringRef hookPrefix() const = 0;
 
   /// Returns the bytes, 8-aligned, of the descriptor of a tensor of that rank.
@@ -33,7 +33,7 @@ public:
   /// Returns the type of the LLVM function that takes arguments and results of these types: index and tensors.
   virtual mlir::LLVM::LLVMFunctionType functionType(mlir::TypeRange arguments) const = 0;
 
-  /// Emits a call of `kernel`, the address of such a function, on a worker (kiln_worker_t of runtime/src/model.h).
+  /// Emits a call of `kernel`, the address of such a function, on a worker (kiln_worker_t of runtime/src/core/model.h).
   /// Tensor descriptors are written to `memory`, which has room for all of them. Returns the status, i32: 0 is success.
   virtual mlir::Value emitCall(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value kernel, mlir::Value worker,
                                llvm::ArrayRef<KernelArgument> arguments, mlir::Value memory) const = 0;

@@ -208,7 +208,7 @@ struct TargetInfo {
   std::string measuredAs;   // the target whose measurements are for the same code; empty: its own name
   std::string hostTriple;   // triple of the entry-point glue, as LLVM writes it: "x86_64-unknown-linux-gnu"
   std::string hostCpu;      // the baseline CPU of that architecture, LLVM's name: "x86-64"
-  uint64_t features = 0;    // CPU features that kernels need: KILN_CPU_ bits of runtime/src/model.h
+  uint64_t features = 0;    // CPU features that kernels need: KILN_CPU_ bits of runtime/src/core/model.h
   uint32_t memorySpace = 0; // memory of weights, arena and constants: a KILN_MEMORY_ value
   std::string copyRows = "kiln_copy_rows"; // the run-time function that copies rows in that memory space
   std::string backend;           // the kiln_backend_t of the run time that runs the code; empty: CPUs need none

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/src/internal.h"
+#include "runtime/src/core/internal.h"
 #include "tests/ranks/thread_ranks.h"
 #include "tests/runtime/slices.h"
 

@@ -2,7 +2,7 @@
 #include "benchmarks/support/Threads.h"
 
 #include "models/counter.h"
-#include "runtime/src/model.h" // for the pool; a generated library has it under its own prefix
+#include "runtime/src/core/model.h" // for the pool; a generated library has it under its own prefix
 
 #include <cstdio>
 

@@ -2,7 +2,7 @@
 #include "compiler/driver/CheckRanks.h"
 
 #include "kiln/training.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <fmt/format.h>

@@ -30,7 +30,7 @@
 #include "compiler/package/SharedObject.h"
 #include "compiler/transforms/CutStages.h"
 #include "compiler/transforms/Pipeline.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "targets/registry.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"

@@ -5,7 +5,7 @@
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/transforms/CutStages.h"
 #include "kiln/tensor.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

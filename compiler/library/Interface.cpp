@@ -4,7 +4,7 @@
 #include "compiler/frontend/NearestNames.h"
 #include "kiln/batch.h"
 #include "kiln/training.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -160,7 +160,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name);
 /// must be within its bounds.
 std::string checkExtents(const ModelInterface &model, const std::map<std::string, int64_t> &extents);
 
-/// Corresponds to kiln_placement_t of runtime/src/model.h.
+/// Corresponds to kiln_placement_t of runtime/src/core/model.h.
 struct WeightPlacement {
   uint64_t offset = 0, stride = 0;
   uint32_t tile = 0, dim = 0;
@@ -244,7 +244,7 @@ std::string tuningDigest(const std::vector<Variant> &variants);
 uint64_t stagingBytes(const EntryInterface &entry);
 
 /// An arena for `workers` workers holds fixed + workers * perWorker bytes; each is the maximum over variants and roles.
-/// The formula is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.
+/// The formula is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/core/model.h.
 struct ArenaBytes {
   uint64_t fixed = 0, perWorker = 0;
 };

@@ -4,7 +4,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/CutStages.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 

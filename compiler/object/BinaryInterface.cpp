@@ -48,7 +48,7 @@ template <class Types> std::vector<typename Types::Type> fieldsOf(Struct structu
 #define KILN_END(structure)                                                                                            \
   }                                                                                                                    \
   ;
-#include "runtime/src/model.def"
+#include "runtime/src/core/model.def"
   }
   llvm_unreachable("no struct of model.def");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The structs of runtime/src/model.def as LLVM types, and their fields by name: abi::frame::arena. Offsets follow from
-// the data layout of the target.
+// The structs of runtime/src/core/model.def as LLVM types, and their fields by name: abi::frame::arena. Offsets follow
+// from the data layout of the target.
 #pragma once
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "llvm/IR/Constants.h"
@@ -24,7 +24,7 @@ namespace kiln::abi {
   }                                                                                                                    \
   ;                                                                                                                    \
   }
-#include "runtime/src/model.def"
+#include "runtime/src/core/model.def"
 
 enum class Struct {
 #define KILN_STRUCT(structure) structure,
@@ -32,7 +32,7 @@ enum class Struct {
 #define KILN_FIELDS(structure, kind, type, name, count)
 #define KILN_REST(structure, declaration)
 #define KILN_END(structure)
-#include "runtime/src/model.def"
+#include "runtime/src/core/model.def"
 };
 
 /// Returns the type of a struct, without the fields that only the run time uses.

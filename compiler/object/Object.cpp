@@ -230,7 +230,7 @@ static Expected<std::string> rename(StringRef object, const Renames &symbols, co
 }
 
 /// Returns the name in the run time of a symbol that code for Windows refers to implicitly
-/// (runtime/src/stack_windows.c).
+/// (runtime/src/os/stack_windows.c).
 static StringRef nameInRuntime(StringRef symbol) {
   return StringSwitch<StringRef>(symbol)
       .Cases("__chkstk", "___chkstk_ms", "kiln_stack_probe")

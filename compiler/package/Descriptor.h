@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the model's constant data (kiln_descriptor_t of runtime/src/model.h) and its public entry points as LLVM IR.
+// Emits the model's constant data (kiln_descriptor_t of runtime/src/core/model.h) and its public entry points as LLVM
+// IR.
 #pragma once
 
 #include "compiler/library/Interface.h"

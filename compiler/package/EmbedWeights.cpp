@@ -2,7 +2,7 @@
 #include "compiler/package/EmbedWeights.h"
 
 #include "kiln/runtime.h"
-#include "runtime/src/selftest.h"
+#include "runtime/src/core/selftest.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"

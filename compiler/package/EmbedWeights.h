@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in the archive, which NAME_bind_embedded binds (runtime/src/embedded.c).
+// Weights in the archive, which NAME_bind_embedded binds (runtime/src/weights/embedded.c).
 #pragma once
 
 #include "compiler/object/Object.h"

@@ -4,7 +4,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/package/DeriveHere.h"
-#include "runtime/src/published.h"
+#include "runtime/src/readers/published.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/SHA256.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a weight file in a library's own layout, without the library. NAME_bind_packed maps the file
-// (runtime/src/packed.c).
+// (runtime/src/weights/packed.c).
 #pragma once
 
 #include "compiler/library/Interface.h"

@@ -5,7 +5,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/verify/Outcome.h"
 #include "compiler/verify/RandomCalls.h"
-#include "runtime/src/selftest.h"
+#include "runtime/src/core/selftest.h"
 
 #include "mlir/IR/TypeUtilities.h"
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates the table for NAME_selftest (runtime/src/selftest.c): calls of the entries with weights and inputs that
-// runtime/src/selftest.h computes, the results of the imported model in f64, and the tolerance for a correct library.
+// Creates the table for NAME_selftest (runtime/src/core/selftest.c): calls of the entries with weights and inputs that
+// runtime/src/core/selftest.h computes, the results of the imported model in f64, and the tolerance for a correct
+// library.
 #pragma once
 
 #include "compiler/library/Interface.h"

@@ -13,7 +13,7 @@
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include <set>
 
 namespace mlir::kiln {

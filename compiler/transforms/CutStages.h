@@ -21,9 +21,9 @@ struct StageRole {
 /// Records on a module the number of pipeline stages and their roles, which follow from the stacks of its entries.
 void markStages(ModuleOp module, int64_t stages);
 
-/// Returns the roles of a marked module, in the order of KILN_ROLE_ (runtime/src/model.h): "first", "last" and, for
-/// stages between them with equal numbers of layers in every stack, "middle", "middle2" and so on. A single stage has
-/// no role, "".
+/// Returns the roles of a marked module, in the order of KILN_ROLE_ (runtime/src/core/model.h): "first", "last" and,
+/// for stages between them with equal numbers of layers in every stack, "middle", "middle2" and so on. A single stage
+/// has no role, "".
 SmallVector<StageRole> getStageRoles(ModuleOp module);
 
 /// Returns the name of an entry's function for that role.

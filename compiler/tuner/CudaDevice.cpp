@@ -2,7 +2,7 @@
 #include "compiler/tuner/CudaDevice.h"
 
 #include "compiler/jobs/Jobs.h"
-#include "runtime/src/cuda_driver.h"
+#include "runtime/src/cuda/cuda_driver.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/tuner/CudaTiming.h"
-#include "runtime/src/cuda_model.h"
+#include "runtime/src/cuda/cuda_model.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"

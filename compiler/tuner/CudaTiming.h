@@ -4,7 +4,7 @@
 // them, too.
 #pragma once
 
-#include "runtime/src/cuda_driver.h"
+#include "runtime/src/cuda/cuda_driver.h"
 
 /// X(symbol, parameters): each returns a CUresult.
 #define KILN_CUDA_TIMING(X)                                                                                            \

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "kiln/runtime.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 namespace kiln {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/LoadedKernel.h"
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include <array>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 
 #include "compiler/tuner/Reference.h"
 #include "mlir/IR/Diagnostics.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include <fmt/format.h>
 
 namespace kiln {

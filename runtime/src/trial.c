@@ -3,8 +3,8 @@
 #define _DEFAULT_SOURCE /* sysconf, clock_gettime */
 #include "trial.h"
 
-#include "aligned.h"
-#include "clock.h"
+#include "os/aligned.h"
+#include "os/clock.h"
 
 #include <fcntl.h>
 #include <string.h>

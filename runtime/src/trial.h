@@ -18,7 +18,7 @@
 #ifndef KILN_TRIAL_H
 #define KILN_TRIAL_H
 
-#include "model.h"
+#include "core/model.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 // and WebAssembly.
 #include "targets/cpu/Cpu.h"
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "targets/halide/Compile.h"
 #include "targets/passes/Passes.h"
 #include "llvm/Support/MathExtras.h"

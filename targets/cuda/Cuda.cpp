@@ -3,7 +3,7 @@
 // The properties of the GPU target. The entry-point glue around the kernels is that of any x86-64.
 #include "targets/cuda/Cuda.h"
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "targets/cuda/Compile.h"
 #include "targets/passes/Passes.h"
 

@@ -5,7 +5,7 @@
 #include "KernelLibrary.h"
 #include "NumberFormats.h"
 #include "ProductKernel.h"
-#include "cuda_model.h"
+#include "cuda/cuda_model.h"
 #include "tools/fake-cuda/driver/control.h"
 #include <set>
 

@@ -7,7 +7,7 @@
 #include "Prepare.h"
 #include "compiler/object/Object.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "targets/cuda/Compile.h"
 #include <cstring>
 #include <gtest/gtest.h>

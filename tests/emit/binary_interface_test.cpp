@@ -38,7 +38,7 @@ std::vector<StructOfC> structsOfC() {
   }                                                                                                                    \
   }                                                                                                                    \
   ,
-#include "runtime/src/model.def"
+#include "runtime/src/core/model.def"
   };
 }
 

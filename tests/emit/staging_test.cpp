@@ -2,7 +2,7 @@
 //
 // The arena of a variant with device memory: its constant part includes staging copies of the largest arguments.
 #include "compiler/library/Headers.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 #include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
 #include "compiler/tuner/LinkedObjects.h"
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace kiln::fuzz {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Initial weights: the distributions of torch.nn's layers, and the bits that runtime/src/initialise.c promises,
-// compared with a second implementation of its comment.
+// Initial weights: the distributions of torch.nn's layers, and the bits that runtime/src/training/initialise.c
+// promises, compared with a second implementation of its comment.
 #include "compiler/interpreter/Philox.h"
 #include "differentiated.h"
 #include "ops.h"

@@ -5,7 +5,7 @@
 // that the address sanitizer detects every access outside of it.
 #pragma once
 
-#include "published.h"
+#include "readers/published.h"
 #include "require.h"
 
 #include <cstddef>

@@ -29,7 +29,7 @@ check() { # FOLDER is Kiln's folder in the project's build
   done
   ! grep -E -e "-o ([^ ]*kiln-opt |$2/(tests|examples|benchmarks)/)" "$steps" || fail "$1 builds what is for those who work on Kiln"
   kept=$(grep '"command"' "$work/$1/compile_commands.json" | grep -F -e "-o $2/")
-  echo "$kept" | grep -qF -e "-c $source/runtime/src/bind.c" || fail "$1 joins files of the run time"
+  echo "$kept" | grep -qF -e "-c $source/runtime/src/weights/bind.c" || fail "$1 joins files of the run time"
   ! echo "$kept" | grep -F -e -fvisibility-inlines-hidden || fail "$1 hides what generators call"
   ! echo "$kept" | grep -F -e -flto || fail "$1 leaves code of the run time to the linker"
   ! grep -r --include=cmake_install.cmake -F "file(INSTALL" "$work/$1" || fail "$1 would install what is Kiln's"

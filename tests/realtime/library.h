@@ -4,7 +4,7 @@
 // from a manifest.
 #pragma once
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include <tuple>
 #include <type_traits>

@@ -3,7 +3,7 @@
 #ifndef KILN_TESTS_RUNTIME_CUDA_FIXTURE_H
 #define KILN_TESTS_RUNTIME_CUDA_FIXTURE_H
 
-#include "cuda_driver.h"
+#include "cuda/cuda_driver.h"
 #include "cuda_stub.h"
 #include "cuda_support.h"
 

@@ -4,7 +4,7 @@
 #ifndef KILN_TESTS_RUNTIME_CUDA_PTX_H
 #define KILN_TESTS_RUNTIME_CUDA_PTX_H
 
-#include "cuda_driver.h"
+#include "cuda/cuda_driver.h"
 #include "cuda_support.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_stub.h"
 
-#include "cuda_driver.h"
+#include "cuda/cuda_driver.h"
 
 #include <cstdlib>
 #include <utility>

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "instance.h"
+#include "core/instance.h"
 
 namespace {
 

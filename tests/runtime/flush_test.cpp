@@ -5,7 +5,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 namespace {
 

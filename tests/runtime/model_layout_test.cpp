@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pins the ABI that programs rely on: the structs and numbers that a model's header states, on 64-bit systems. Structs
-// that generated code builds follow from runtime/src/model.def (tests/emit/binary_interface_test.cpp).
+// that generated code builds follow from runtime/src/core/model.def (tests/emit/binary_interface_test.cpp).
 #include "support.h"
 
 #include <cstddef>

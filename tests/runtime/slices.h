@@ -3,7 +3,7 @@
 // The slices of tensors that ranks have, and their bytes, computed by simple arithmetic.
 #pragma once
 
-#include "model.h"
+#include "core/model.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 // The runtime hooks: workers, each with a stack of scratch memory of the size that the target stated. A freed block is
-// popped once all blocks above it are freed, as in runtime/src/worker.c.
+// popped once all blocks above it are freed, as in runtime/src/core/worker.c.
 namespace {
 
 struct Block {

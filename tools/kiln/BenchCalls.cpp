@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/BenchCalls.h"
 
-#include "runtime/src/selftest.h"
+#include "runtime/src/core/selftest.h"
 
 #include <algorithm>
 #include <chrono>

@@ -11,7 +11,7 @@
 #define kiln_pool_create fuzzed_pool_create
 #define kiln_pool_executor fuzzed_pool_executor
 #define kiln_pool_destroy fuzzed_pool_destroy
-#include "runtime/src/model.h"
+#include "runtime/src/core/model.h"
 
 #include <algorithm>
 #include <string>

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* The interfaces between the runtime's own files. Every name has the kiln_ prefix, since the emitter renames all of
+ * them to the model's when it creates an archive. Nothing here is visible to users. */
+#ifndef KILN_INTERNAL_H
+#define KILN_INTERNAL_H
+
+#include "core/instance.h"
+#include "os/cpu.h"
+#include "parallel/sharding.h"
+#include "readers/json.h"
+#include "weights/bind.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* computed.c */
+
+/* The parameters from which a form computes the elements of a tensor; they are the tensor's `parts`. */
+typedef struct kiln_computed_t {
+  uint64_t key, seed;
+  float number;
+  uint32_t kind;
+} kiln_computed_t;
+/* `digest` is that of the tensor's name. */
+typedef void (*kiln_describe_t)(const kiln_weight_t *weight, uint64_t digest, uint64_t seed, kiln_computed_t *computed);
+/* Binds weights whose elements the form computes. */
+kiln_status_t kiln_bind_computed(kiln_model_t *model, const kiln_form_t *form, kiln_describe_t describe, uint64_t seed,
+                                 kiln_error_t *error);
+
+/* counter.c */
+
+/* Fills an input of a call with these dimensions with elements computed from its name and a seed. */
+void kiln_counter_fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to,
+                       uint64_t count);
+/* Binds weights that are computed from their names. */
+kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error);
+
+/* trace.c */
+
+/* A traced call. */
+typedef struct kiln_tracing_t {
+  const kiln_trace_t *trace;
+  kiln_event_t event; /* of the running kernel */
+  /* Waits for the kernels that worker 0 has launched; null: kernels are synchronous. */
+  void (*wait)(kiln_worker_t *worker);
+  kiln_worker_t *worker;
+} kiln_tracing_t;
+/* Initialises *tracing for a call of an entry and returns it; null if the call is not traced. */
+kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call, const kiln_entry_t *entry);
+/* Called around a task of the running kernel. */
+void kiln_trace_begin_task(const kiln_tracing_t *tracing, kiln_event_t *event, int64_t task, uint32_t worker);
+void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *event);
+
+/* run.c */
+
+/* The value of a dimension, and the number of elements of an argument, for the dimensions of a call. */
+int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents);
+int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents);
+/* Runs an entry, or the body after the last entry, with dimensions that have been checked. */
+kiln_status_t kiln_run_checked(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
+                               const kiln_extents_t *extents, void *const *arguments);
+/* Runs the body of an entry and returns its result as a status. */
+kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_INTERNAL_H */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* A table of tensors, sorted by name, tensors.c, and its parser for safetensors files, safetensors.c. */
+#ifndef KILN_TENSORS_H
+#define KILN_TENSORS_H
+
+#include "core/model.h"
+#include "core/status.h"
+#include "os/file.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kiln_tensor_t {
+  const char *name; /* not terminated */
+  size_t name_length;
+  const char *file; /* with an index, the name of its file; not terminated */
+  size_t file_length;
+  const kiln_file_t *source;    /* the mapped file of the data; null: memory that stays valid */
+  const char *data;             /* first byte; null for an index whose files are not read yet */
+  uint64_t begin, end;          /* bytes of the file's data section */
+  int64_t shape[KILN_MAX_RANK]; /* the first dimensions, if rank is larger */
+  uint32_t rank;
+  uint16_t dtype;                 /* kiln_dtype_t, or a larger number for a type that no model has */
+  bool is_used;                   /* for the binder */
+  const struct kiln_form_t *form; /* null: contiguous elements of dtype */
+  const void *parts;              /* for the form */
+} kiln_tensor_t;
+/* A part of a matrix: `depth` elements of each of `rows` rows, in groups. */
+typedef struct kiln_part_t {
+  size_t row, rows, first, depth, group;
+} kiln_part_t;
+/* Reads tensors that are not contiguous f32, f16 or bf16; set by the reader that created the tensor, whose dtype is
+ * then f32. Must be called between kiln_rounding_begin and _end. */
+typedef struct kiln_form_t {
+  /* Reads `count` values from element `first` on. */
+  void (*read)(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
+  /* Whether the values are stored as int4 in groups of this size along rows; is_centred: with a zero point of 8. If
+   * so, read_groups returns whole groups in the format of kiln_quantize_groups. Null: they are not. */
+  bool (*has_groups)(const kiln_tensor_t *tensor, uint32_t group, bool is_centred);
+  void (*read_groups)(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
+                      signed char *zeros);
+} kiln_form_t;
+typedef struct kiln_tensors_t {
+  kiln_tensor_t *tensors;
+  size_t count;
+} kiln_tensors_t;
+/* A name in three parts: the text before a "{}", the number in its place, and the text after it. */
+typedef struct kiln_name_t {
+  const char *parts[3];
+  size_t lengths[3];
+  char digits[12];
+} kiln_name_t;
+
+/* Sorts by any order without allocation, and without a quadratic worst case. */
+void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right));
+/* Orders by begin, then by end. */
+int kiln_tensors_order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right);
+/* Sorts by name; duplicates are KILN_FILE_MALFORMED, with the document's name in the message. */
+kiln_status_t kiln_tensors_sort_by_name(kiln_tensors_t *table, const char *document, kiln_error_t *error);
+/* Compares a name in parts with a text: negative, 0 or positive. */
+int kiln_name_order(const kiln_name_t *name, const char *text, size_t length);
+/* Returns null if there is none. */
+kiln_tensor_t *kiln_tensors_find(const kiln_tensors_t *table, const kiln_name_t *name);
+/* Releases the allocations of a table that a file reader created. */
+void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocator);
+
+/* safetensors.c */
+
+/* Validates the whole header against the image, which the caller owns, and creates a table, the only allocation. */
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_tensors_t *table, kiln_error_t *error);
+/* Like kiln_safetensors_open, for a file with the tensors; the table's contents need no further checks. */
+kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
+                                         kiln_tensors_t *table, kiln_error_t *error);
+/* "F32"; never null, for any value. */
+const char *kiln_safetensors_dtype_text(uint32_t dtype);
+/* Bytes of contiguous elements; 0 for an invalid type. */
+uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_TENSORS_H */

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
+ * form one tensor NAME.weight; other tensors are unchanged. Everything is validated before use: types, matching
+ * shapes, valid group indices. */
+#include "readers/published.h"
+
+#include <string.h>
+
+typedef struct join_t {
+  const kiln_tensors_t *stored;
+  const kiln_quantized_t *how;
+  kiln_error_t *error;
+  char *scratch; /* buffer for any name */
+  /* Only counted in the first pass, in which the pointers are null. */
+  kiln_tensors_t table;
+  size_t matrix_count, name_bytes;
+  kiln_int4_t *matrices;
+  char *names; /* place of the next name */
+} join_t;
+
+/* Whether a tensor's name has this ending; *length is the length of the part before it. */
+static bool ends_with(const kiln_tensor_t *tensor, const char *ending, size_t *length) {
+  const size_t ends = strlen(ending);
+  if (tensor->name_length < ends || memcmp(tensor->name + tensor->name_length - ends, ending, ends) != 0)
+    return false;
+  *length = tensor->name_length - ends;
+  return true;
+}
+
+static const kiln_tensor_t *find(const join_t *join, const char *prefix, size_t length, const char *ending) {
+  const kiln_name_t name = {{prefix, ending, ""}, {length, strlen(ending), 0}, ""};
+  return kiln_tensors_find(join->stored, &name);
+}
+
+/* Reports an invalid tensor of a file: what is wrong, the requirement and the actual value. */
+static kiln_status_t refuse(const join_t *join, const kiln_tensor_t *tensor, kiln_status_t status, const char *wrong,
+                            const char *wanted, const char *got) {
+  kiln_error_set(join->error, status, "tensor \"%.*s\": %s; expected %s, got %s", kiln_shown(tensor->name_length),
+                 tensor->name, wrong, wanted, got);
+  return tensor->file_length ? kiln_error_name_file(join->error, status, tensor->file, tensor->file_length) : status;
+}
+
+static kiln_status_t refuse_shape(const join_t *join, const kiln_tensor_t *tensor, const char *wanted) {
+  char shape[KILN_SHAPE_TEXT_BYTES];
+  return refuse(join, tensor, KILN_WEIGHT_SHAPE, "wrong shape", wanted,
+                kiln_shape_text(shape, tensor->rank, tensor->shape));
+}
+
+/* Checks for a matrix of this shape, or, if columns is 0, a vector. */
+static kiln_status_t check_shape(const join_t *join, const kiln_tensor_t *tensor, uint64_t rows, uint64_t columns) {
+  const int64_t shape[] = {(int64_t)rows, (int64_t)columns};
+  const uint32_t rank = columns ? 2 : 1;
+  char wanted[KILN_SHAPE_TEXT_BYTES];
+  if (tensor->rank == rank && memcmp(tensor->shape, shape, rank * sizeof *shape) == 0)
+    return KILN_OK;
+  return refuse_shape(join, tensor, kiln_shape_text(wanted, rank, shape));
+}
+
+static kiln_status_t check_type(const join_t *join, const kiln_tensor_t *tensor, bool is_type, const char *wanted) {
+  return is_type
+             ? KILN_OK
+             : refuse(join, tensor, KILN_WEIGHT_TYPE, "wrong type", wanted, kiln_safetensors_dtype_text(tensor->dtype));
+}
+
+/* Checks that the group of each input exists. */
+static kiln_status_t check_groups(const join_t *join, const kiln_tensor_t *tensor, uint64_t inputs, uint64_t groups) {
+  for (uint64_t i = 0; i < inputs; ++i) {
+    uint32_t group;
+    memcpy(&group, tensor->data + i * sizeof group, sizeof group);
+    if (group >= groups)
+      return refuse(join, tensor, KILN_FILE_MALFORMED, "unknown group", "one of scales", "another");
+  }
+  return KILN_OK;
+}
+
+/* Checks the parts of a weight: words [a][b], with eight elements each along the first dimension or, for AWQ, the
+ * second. */
+static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words, const kiln_tensor_t *zeros,
+                                 const kiln_tensor_t *scales, const kiln_tensor_t *groups, kiln_int4_t *matrix) {
+  const bool is_awq = join->how->quantization == KILN_AWQ;
+  kiln_status_t status;
+  if ((status = check_type(join, words, words->dtype == KILN_I32, "I32")) ||
+      (status = check_type(join, zeros, zeros->dtype == KILN_I32, "I32")) ||
+      (status = check_type(join, scales, kiln_convert_is_float(scales->dtype), "F32, F16 or BF16")) ||
+      (groups && (status = check_type(join, groups, groups->dtype == KILN_I32, "I32"))))
+    return status;
+  if (words->rank != 2 || words->shape[0] == 0 || words->shape[1] == 0 || (!is_awq && words->shape[1] % 8))
+    return refuse_shape(join, words, is_awq ? "a matrix" : "a matrix whose columns are a multiple of 8");
+  /* Less than 2^60 each, since the file contains that many words. */
+  const uint64_t inputs = (uint64_t)words->shape[0] * (is_awq ? 1 : 8),
+                 outputs = (uint64_t)words->shape[1] * (is_awq ? 8 : 1);
+  if (scales->rank != 2 || scales->shape[0] == 0 || (!groups && inputs % (uint64_t)scales->shape[0]))
+    return refuse_shape(join, scales, "a row for each group of inputs");
+  const uint64_t group_count = (uint64_t)scales->shape[0];
+  if ((status = check_shape(join, scales, group_count, outputs)) ||
+      (status = check_shape(join, zeros, group_count, outputs / 8)) ||
+      (groups &&
+       ((status = check_shape(join, groups, inputs, 0)) || (status = check_groups(join, groups, inputs, group_count)))))
+    return status;
+  *matrix = (kiln_int4_t){.words = words->data,
+                          .zeros = zeros->data,
+                          .scales = scales->data,
+                          .groups = groups ? groups->data : NULL,
+                          .inputs = inputs,
+                          .outputs = outputs,
+                          .group = groups ? 0 : inputs / group_count,
+                          .group_count = group_count,
+                          .scale_dtype = scales->dtype,
+                          .is_awq = is_awq,
+                          .more = join->how->quantization == KILN_GPTQ};
+  return KILN_OK;
+}
+
+/* Turns *tensor, a copy of NAME.qweight with the new name, into the weight with all of its parts; length: that of
+ * NAME and the dot. */
+static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, size_t length, kiln_tensor_t *tensor,
+                                kiln_int4_t *matrix) {
+  const kiln_tensor_t *zeros = find(join, words->name, length, "qzeros"),
+                      *scales = find(join, words->name, length, "scales"),
+                      *groups = find(join, words->name, length, "g_idx");
+  kiln_status_t status;
+  if (!zeros || !scales)
+    return refuse(join, words, KILN_WEIGHT_MISSING, "part missing", "scales and qzeros",
+                  zeros ? "no scales" : "no qzeros");
+  if (join->how->quantization == KILN_AWQ)
+    groups = NULL;
+  if ((status = check_parts(join, words, zeros, scales, groups, matrix)))
+    return status;
+  tensor->dtype = KILN_F32;
+  tensor->shape[0] = (int64_t)matrix->outputs;
+  tensor->shape[1] = (int64_t)matrix->inputs;
+  tensor->form = &kiln_int4_form;
+  tensor->parts = matrix;
+  return KILN_OK;
+}
+
+/* Whether it is a part of a weight whose NAME.qweight exists. */
+static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
+  static const char *const endings[] = {".qzeros", ".scales", ".g_idx"};
+  const size_t count = join->how->quantization == KILN_AWQ ? 2 : 3;
+  size_t length;
+  for (size_t i = 0; i < count; ++i)
+    if (ends_with(tensor, endings[i], &length) && find(join, tensor->name, length, ".qweight"))
+      return true;
+  return false;
+}
+
+/* Checks a tensor that is ignored. */
+static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor, const kiln_tensor_t *called) {
+  const uint64_t bytes = tensor->end - tensor->begin, elements = tensor->form
+                                                                     ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
+                                                                     : bytes / (tensor->dtype == KILN_F32 ? 4 : 2);
+  kiln_status_t status = check_type(join, called, kiln_convert_is_float(tensor->dtype), "F32, F16 or BF16");
+  return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
+}
+
+/* Adds a tensor of the file, or the weight whose words it is, to the table under its new name. */
+static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
+  const kiln_rename_t *rename;
+  kiln_tensor_t tensor = *stored;
+  kiln_int4_t matrix;
+  size_t length;
+  kiln_status_t status;
+  const bool is_joined = ends_with(stored, ".qweight", &length);
+  if (!is_joined && is_part(join, stored))
+    return KILN_OK;
+  if (is_joined) {
+    memcpy(join->scratch, stored->name, length + 1);
+    memcpy(join->scratch + length + 1, "weight", 6);
+    tensor.name = join->scratch;
+    tensor.name_length = length + 7;
+  }
+  const kiln_tensor_t called = tensor;
+  tensor.name_length = kiln_rename(&join->how->renames, called.name, called.name_length, &rename, join->names);
+  const bool is_left_out = rename && !rename->to;
+  if (is_left_out && !(rename->flags & KILN_RENAME_ZEROS))
+    return KILN_OK;
+  if (is_joined && (status = join_parts(join, stored, length + 1, &tensor, &matrix)))
+    return status;
+  if (is_left_out)
+    return check_zeros(join, &tensor, &called);
+  if (join->names) {
+    tensor.name = join->names;
+    join->names += tensor.name_length;
+    if (is_joined) {
+      join->matrices[join->matrix_count] = matrix;
+      tensor.parts = &join->matrices[join->matrix_count];
+    }
+    join->table.tensors[join->table.count] = tensor;
+  }
+  join->name_bytes += tensor.name_length;
+  join->matrix_count += is_joined;
+  ++join->table.count;
+  return KILN_OK;
+}
+
+static kiln_status_t take_tensors(join_t *join) {
+  kiln_status_t status = KILN_OK;
+  for (size_t i = 0; !status && i < join->stored->count; ++i)
+    status = take_tensor(join, &join->stored->tensors[i]);
+  return status;
+}
+
+static kiln_status_t make_table(join_t *join, const kiln_allocator_t *allocator, kiln_tensors_t *table) {
+  void *memory;
+  kiln_status_t status = kiln_source_check(join->stored, join->error);
+  if (status || (status = take_tensors(join)))
+    return status;
+  const size_t count = join->table.count, matrix_bytes = join->matrix_count * sizeof(kiln_int4_t);
+  if ((status = kiln_memory_allocate(allocator, count * sizeof(kiln_tensor_t) + matrix_bytes + join->name_bytes,
+                                     "an index of the weights", &memory, join->error)))
+    return status;
+  join->table = (kiln_tensors_t){memory, 0};
+  join->matrices = (kiln_int4_t *)(void *)(join->table.tensors + count);
+  join->matrix_count = 0;
+  join->names = (char *)join->matrices + matrix_bytes;
+  if (!(status = kiln_source_check(join->stored, join->error)))
+    status = take_tensors(join);
+  *table = join->table;
+  if (status || (status = kiln_tensors_sort_by_name(table, "checkpoint", join->error)))
+    kiln_tensors_release(table, allocator);
+  return status;
+}
+
+kiln_status_t kiln_quantized_join(const kiln_tensors_t *stored, const kiln_quantized_t *how,
+                                  const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
+  join_t join = {.stored = stored, .how = how, .error = error};
+  size_t longest = 0;
+  void *memory;
+  memset(table, 0, sizeof *table);
+  for (size_t i = 0; i < stored->count; ++i)
+    longest = stored->tensors[i].name_length > longest ? stored->tensors[i].name_length : longest;
+  kiln_status_t status = kiln_memory_allocate(allocator, longest, "the name of a tensor", &memory, error);
+  if (status)
+    return status;
+  join.scratch = memory;
+  status = make_table(&join, allocator, table);
+  allocator->release(allocator->self, memory);
+  return status;
+}
+
+static kiln_status_t bind_joined(kiln_model_t *model, kiln_tensors_t *stored, const void *context,
+                                 kiln_error_t *error) {
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_quantized_join(stored, context, &model->allocator, &table, error);
+  if (status)
+    return status;
+  status = kiln_bind_tensors(model, &table, error);
+  kiln_tensors_release(&table, &model->allocator);
+  return status;
+}
+
+kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_quantization_t quantization,
+                                  const kiln_rename_t *renames, size_t count, kiln_error_t *error) {
+  const kiln_quantized_t how = {quantization, {renames, count}};
+  kiln_status_t status;
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_quantized: null given; expected %s",
+                          model ? "a path" : "a model");
+  if ((status = kiln_renames_check(&how.renames, "bind_quantized", error)))
+    return status;
+  if (quantization != KILN_GPTQ && quantization != KILN_GPTQ_V2 && quantization != KILN_AWQ)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d",
+                          (int)quantization);
+  if ((status = kiln_renames_check_rows(&how.renames, "bind_quantized", error)))
+    return status;
+  status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
+  if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
+    return status;
+  const char *const name = kiln_base_name(path);
+  return kiln_error_name_file(error, status, name, strlen(name));
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* Conversion between element types. */
+#ifndef KILN_CONVERT_H
+#define KILN_CONVERT_H
+
+#include "core/tensors.h"
+
+#if !defined(__SSE__)
+#include <fenv.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* convert.c */
+
+/* Whether the type is f32, f16 or bf16. */
+bool kiln_convert_is_float(uint32_t dtype);
+/* Whether a weight of type `to` can be converted from a file's elements of type `from`. */
+bool kiln_convert_is_source(uint32_t from, uint32_t to);
+/* The valid source types: "F32, F16 or BF16". */
+const char *kiln_convert_sources_text(uint32_t to);
+/* Converts `count` elements of f32, f16 or bf16, at any address, to f32. */
+void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
+/* Converts `count` elements of a tensor of any form, from element `first` on, to f32. */
+void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
+/* Rounds values that have a finite result to the nearest f16 or bf16, between kiln_rounding_begin and _end; or
+ * copies f32. */
+void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype);
+
+/* quantize.c */
+
+/* The caller's floating-point modes. */
+#if defined(__SSE__)
+typedef unsigned kiln_rounding_t;
+#else
+typedef fenv_t kiln_rounding_t;
+#endif
+/* Sets round to nearest even, with subnormals and without traps. */
+kiln_rounding_t kiln_rounding_begin(void);
+void kiln_rounding_end(kiln_rounding_t callers);
+
+/* The following functions must be called between those two. False: an element is NaN, infinite or too large to be
+ * stored, and the output is undefined. */
+
+/* Updates the largest magnitudes of each row or each column with those of a matrix that begins with the tensor's
+ * element `first`. They are initially zero. */
+void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t first, size_t rows, size_t columns,
+                         bool of_rows);
+/* Converts the largest magnitudes to scales, for a matrix that is quantised to i8. */
+bool kiln_quantize_scales(float *most, size_t count);
+/* Quantises a matrix to the type `stored`; for i8, `scales` are those of its columns. */
+bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
+/* Whether all elements can be stored in this type. */
+bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored);
+/* Returns the first element that cannot be stored, and its value; `count`: there is none. F32 can store finite
+ * values. */
+uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value);
+
+/* quantize_groups.c */
+
+/* int4 elements in a 32-bit word; the maximum number of columns that are quantised together. */
+enum { KILN_WORD_ELEMENTS = 8, KILN_GROUP_COLUMNS = 32 };
+/* The lowest bit of an element in its word: k and k + 4 are the nibbles of byte k % 4. */
+static inline unsigned kiln_bit_in_word(uint64_t k) { return (unsigned)(k % 4 * 8 + k / 4 % 2 * 4); }
+/* Quantises whole groups of a matrix [depth][columns] to int4: words [depth / 8][columns], f16 scales and zeros
+ * [depth / group][columns]; null zeros mean a zero point of 8. Elements and zeros are stored minus 8. Must be called
+ * between kiln_rounding_begin and _end; returns false like kiln_quantize. */
+bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t depth,
+                          size_t columns, size_t group);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_CONVERT_H */
