@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/src/core/internal.h"
+#include "runtime/src/core/instance.h"
+#include "runtime/src/weights/bind.h"
 #include "tests/ranks/thread_ranks.h"
 #include "tests/runtime/slices.h"
 

@@ -5,7 +5,8 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/verify/ModuleInterpreter.h"
-#include "runtime/src/core/internal.h"
+#include "runtime/src/core/instance.h"
+#include "runtime/src/weights/convert.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -3,7 +3,7 @@
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/tuner/CudaDevice.h"
-#include "runtime/src/core/internal.h"
+#include "runtime/src/os/cpu.h"
 #include "runtime/src/trial.h"
 
 #include "llvm/TargetParser/Host.h"

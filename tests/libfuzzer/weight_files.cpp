@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "weight_files.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -5,6 +5,7 @@
 // that the address sanitizer detects every access outside of it.
 #pragma once
 
+#include "core/instance.h"
 #include "readers/published.h"
 #include "require.h"
 

@@ -2,6 +2,8 @@
 // Weight files of f16 and bf16 for a model of f32: every number of either type is converted exactly, and is packed
 // where an f32 of the file would be. stored_weights_test.cpp tests the opposite direction.
 #include "support.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

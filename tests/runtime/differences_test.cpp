@@ -3,6 +3,7 @@
 // the nearest name in the file for a missing tensor. Tensors that no model needs are ignored.
 #include "readers/published.h"
 #include "stored_numbers.h"
+#include "weights/bind.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 // GGUF files bound to models with every storage format: values are exact compared with f64, int4 is kept unchanged, and
 // names and rows follow the renames.
 #include "published_files.h"
+#include "weights/pack.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

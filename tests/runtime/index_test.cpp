@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints of several files: the index and its files give the same weights as a single file; inconsistencies are
 // refused with messages that name tensor and file; and every refusal leaves the model unchanged.
+#include "readers/json.h"
 #include "support.h"
 
 #include <filesystem>

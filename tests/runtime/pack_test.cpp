@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed layouts compared with the definition in model.h, element by element, for odd sizes.
 #include "support.h"
+#include "weights/pack.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,11 @@
 // values of the whole tensors do not depend on the number of ranks and stages.
 #pragma once
 
+#include "parallel/sharding.h"
 #include "stored_numbers.h"
 #include "tests/ranks/thread_ranks.h"
+#include "weights/bind.h"
+#include "weights/pack.h"
 
 #include <deque>
 #include <filesystem>

@@ -2,6 +2,8 @@
 // A rank binds its slices: what it packs from a file of whole tensors equals what a model for one rank packs from a
 // file of the slices only, and it touches no other parts of the file.
 #include "published_files.h"
+#include "weights/bind.h"
+#include "weights/pack.h"
 
 #include <algorithm>
 #include <filesystem>

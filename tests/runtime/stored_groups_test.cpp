@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // F32 weights stored as int4 in groups: every byte is compared with plain code in this file, in f64 and integers.
 #include "stored_numbers.h"
+#include "weights/pack.h"
 
 #include <gtest/gtest.h>
 

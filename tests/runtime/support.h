@@ -4,7 +4,7 @@
 #ifndef KILN_TESTS_RUNTIME_SUPPORT_H
 #define KILN_TESTS_RUNTIME_SUPPORT_H
 
-#include "core/internal.h"
+#include "core/instance.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -6,7 +6,9 @@
 
 #include "compiler/driver/Compile.h"
 #include "compiler/tuner/LinkedObjects.h"
-#include "runtime/src/internal.h"
+#include "runtime/src/core/counter.h"
+#include "runtime/src/core/instance.h"
+#include "runtime/src/core/run.h"
 #include <deque>
 #include <map>
 #include <memory>

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights and inputs for self-tests and benchmarks. Weights are computed as they are read, so that a model of any
  * size needs no additional memory. */
-#include "core/selftest.h"
+#include "core/counter.h"
 
-#include "core/internal.h"
+#include "core/run.h"
+#include "core/selftest.h"
+#include "weights/computed.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

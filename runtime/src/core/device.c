@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Creates a model with options, for programs with a choice of devices. */
-#include "core/internal.h"
+#include "core/instance.h"
 
 /* Checks the options of a library without parallelism. */
 static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t count, kiln_error_t *error) {

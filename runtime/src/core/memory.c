@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Memory in the model's memory space, which is the host's unless the variant has a backend. */
-#include "core/internal.h"
+#include "core/instance.h"
 
 #include <string.h>
 

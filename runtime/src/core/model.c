@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The life cycle of a model: chooses the code for this CPU, stores the allocator and the packed weights, releases
  * them. */
-#include "core/internal.h"
+#include "core/instance.h"
 #include "os/aligned.h"
+#include "parallel/sharding.h"
 
 #include <string.h>
 

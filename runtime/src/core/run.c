@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Runs an entry: checks all arguments, lays out the arena, runs the body. Allocates nothing. */
-#include "core/internal.h"
+#include "core/run.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
 
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents) {
   int64_t value = extent->factor;

@@ -3,7 +3,7 @@
  * begin_training. States, and after them optimiser state, each start with KILN_MARK_BYTES, which the first call
  * marks, so that arbitrary other data can be recognised. On a GPU marks are not read, since that would wait for the
  * device. */
-#include "core/internal.h"
+#include "core/instance.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Notifies a trace of the kernels of a call and their tasks. */
-#include "core/internal.h"
+#include "core/run.h"
 
 kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call, const kiln_entry_t *entry) {
   if (!call->trace)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Callbacks of generated kernels: scratch memory from the worker's stack, and parallel loops on the caller's
  * executor. */
-#include "core/internal.h"
+#include "core/run.h"
 
 #include <stdatomic.h>
 

@@ -5,7 +5,7 @@
 #ifndef KILN_CUDA_DRIVER_H
 #define KILN_CUDA_DRIVER_H
 
-#include "core/internal.h"
+#include "kiln/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {

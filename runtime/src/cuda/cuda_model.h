@@ -4,6 +4,7 @@
 #ifndef KILN_CUDA_MODEL_H
 #define KILN_CUDA_MODEL_H
 
+#include "core/instance.h"
 #include "cuda/cuda_driver.h"
 
 #include <pthread.h>

@@ -2,7 +2,9 @@
 /* A call on a GPU. The body runs on the host and enqueues kernels and copies in a stream. With device tensors that
  * is all, so that a caller may capture the call in a graph. Host tensors are copied to the end of the arena before
  * and from there after it, through pinned memory of the model, and the call waits for its stream. */
+#include "core/run.h"
 #include "cuda/cuda_model.h"
+#include "parallel/sharding.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
  * The loop's fields are never mixed: they are written only when no task of the previous loop is left, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking a task from the older word. */
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
-#include "core/internal.h"
+#include "core/status.h"
 #include "os/aligned.h"
 #include "os/clock.h"
 #include "os/threads.h"

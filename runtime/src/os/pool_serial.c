@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The bundled pool where threads cannot be started, as in WebAssembly: only the caller runs tasks.
  * kiln/executors/wasm.h uses the workers of a host. */
-#include "core/internal.h"
+#include "core/status.h"
 
 #include <stdlib.h>
 

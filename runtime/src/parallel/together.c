@@ -10,7 +10,9 @@
  * replicas take part: replica 0 of each rank gathers the rank's part of a state from the others, then continues as
  * above. With pipeline parallelism the ranks of the first stage that has a copy of a tensor do so, and rank 0 of
  * that stage sends the piece to rank 0 of stage 0, which writes it. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

@@ -6,7 +6,9 @@
  *   3. Allocate the table, its matrices and names; walk the tensors again to fill it.
  *   4. Sort by offset: tensors must not overlap. Sort by name: duplicates are rejected.
  * The only metadata used are the alignment and whether the file is one of several. */
+#include "core/instance.h"
 #include "readers/published.h"
+#include "weights/bind.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* The supported element types of GGUF files, decoded in runs of 32 values. Scales are f16. The products for a value
  * are exact in f32 in any order; the single difference of Q4_K is rounded once. */
 #include "readers/published.h"
+#include "weights/convert.h"
 
 #include <string.h>
 

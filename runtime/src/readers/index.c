@@ -6,7 +6,9 @@
  *   1. Walk the index to validate it and to count; allocate a table of its names, walk again to fill it, sort it.
  *   2. Map each file once. The tensors of a file must be exactly those that the index assigns to it.
  *   3. Return the table like that of a single file. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "readers/json.h"
+#include "weights/bind.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
  *
  * and for each group of inputs a scale and a zero point per output, the latter also eight in a word. */
 #include "readers/published.h"
+#include "weights/convert.h"
 
 #include <string.h>
 

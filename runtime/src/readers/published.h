@@ -4,7 +4,7 @@
 #ifndef KILN_PUBLISHED_H
 #define KILN_PUBLISHED_H
 
-#include "core/internal.h"
+#include "core/tensors.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,7 +2,10 @@
 /* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
  * form one tensor NAME.weight; other tensors are unchanged. Everything is validated before use: types, matching
  * shapes, valid group indices. */
+#include "core/instance.h"
 #include "readers/published.h"
+#include "weights/bind.h"
+#include "weights/convert.h"
 
 #include <string.h>
 

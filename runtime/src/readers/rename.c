@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Maps tensor names of third-party checkpoints to the model's, and the row order of rotary heads. */
 #include "readers/published.h"
+#include "weights/convert.h"
 
 #include <string.h>
 

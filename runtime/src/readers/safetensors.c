@@ -7,7 +7,9 @@
  *   4. Sort by offset: the tensors must be contiguous from 0 to the end of the data, as the format requires.
  *   5. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
  * No recursion, O(n log n). The header has a fixed nesting depth, so deeper nesting is an error. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "readers/json.h"
+#include "weights/bind.h"
 
 #include <string.h>
 

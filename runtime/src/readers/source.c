@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Opens the files whose tensors a model binds: mapped or, with KILN_COPY_FILES, copied first; and identifies other
  * files by their first bytes. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "weights/bind.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * 2^24 - 1 in integer division: odd multiples of 2^-24 in (-1, 1). Marsaglia's polar method (1964) computes a normal
  * number from two of them, and redraws if they are outside of the unit circle. Everything is computed in f64 by IEEE
  * 754 additions, multiplications and divisions, so the bits are the same on every machine. */
-#include "core/internal.h"
+#include "weights/computed.h"
 
 #include <string.h>
 

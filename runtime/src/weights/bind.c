@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds a weight file to a model: every tensor is checked against the model's weights, by name, type and shape,
  * before the first byte is packed; the new packed weights replace the old ones only when they are complete. */
-#include "core/internal.h"
+#include "weights/bind.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds weights that no file contains: elements are computed as they are packed, so that a model of any size needs
  * no additional memory. */
-#include "core/internal.h"
+#include "weights/computed.h"
+#include "core/instance.h"
 #include "core/selftest.h"
+#include "parallel/sharding.h"
+#include "weights/bind.h"
 
 #include <string.h>
 

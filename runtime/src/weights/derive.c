@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Computes derived weights, such as the scales of batch norms, as soon as the weights are bound: calls a body that
  * belongs to no entry and writes packed weights. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "core/run.h"
+#include "weights/bind.h"
 
 kiln_status_t kiln_derive_prepare(const kiln_model_t *model, void **arena, kiln_error_t *error) {
   *arena = NULL;

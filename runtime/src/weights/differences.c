@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The differences between the tensors of a file and the weights of a model: an iteration over all of them, and a
  * message with as many as fit. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/bind.h"
+#include "weights/convert.h"
 
 #include <string.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights that are embedded in the archive. A separate file, since only archives with embedded weights define the
  * table. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
 
 #include <string.h>
 

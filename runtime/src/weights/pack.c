@@ -3,7 +3,8 @@
  * layouts. Two techniques make it fast: the packed weights are written with non-temporal stores, since they are not
  * read soon and a cache would fetch each line before it is overwritten; and where a layout transposes, whole lines
  * are read and transposed in blocks on the stack. */
-#include "core/internal.h"
+#include "weights/pack.h"
+#include "weights/convert.h"
 
 #include <string.h>
 #if defined(__SSE2__)

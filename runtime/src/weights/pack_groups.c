@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Stores a weight as group-wise int4: words of eight elements along K, scales and zeros, each tiled like a separate
  * weight with a smaller K. A tensor that is already int4 in this format is stored unchanged. */
-#include "core/internal.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

@@ -2,7 +2,9 @@
 /* Packed files: the packed weights of one variant in their memory layout, after a header page that identifies them.
  * Binding checks that page and maps the file, so it takes no time and processes share the pages. Any bits are safe
  * as weights, so the rest of the file is not validated. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/bind.h"
 
 #include <stddef.h>
 #include <string.h>

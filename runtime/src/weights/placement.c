@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Computes the location of a weight in the packed weights from its kiln_placement_t. */
-#include "core/internal.h"
+#include "weights/pack.h"
 
 uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim) {
   uint64_t elements = 1;

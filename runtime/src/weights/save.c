@@ -2,7 +2,10 @@
 /* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies, which
  * bind_weights and other programs read. For a training to continue, writes the weights that it updates and its
  * states. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/bind.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

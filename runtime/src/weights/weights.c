@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Rows of bound weights: reads them from the packed weights, and writes those of a variable there. */
-#include "core/internal.h"
+#include "core/instance.h"
+#include "parallel/sharding.h"
+#include "weights/bind.h"
+#include "weights/convert.h"
+#include "weights/pack.h"
 
 #include <string.h>
 

@@ -1,42 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* The interfaces between the runtime's own files. Every name has the kiln_ prefix, since the emitter renames all of
- * them to the model's when it creates an archive. Nothing here is visible to users. */
-#ifndef KILN_INTERNAL_H
-#define KILN_INTERNAL_H
+/* Calls of entries, run.c, and their traces, trace.c. */
+#ifndef KILN_RUN_H
+#define KILN_RUN_H
 
 #include "core/instance.h"
-#include "os/cpu.h"
-#include "parallel/sharding.h"
-#include "readers/json.h"
-#include "weights/bind.h"
-#include "weights/convert.h"
-#include "weights/pack.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* computed.c */
-
-/* The parameters from which a form computes the elements of a tensor; they are the tensor's `parts`. */
-typedef struct kiln_computed_t {
-  uint64_t key, seed;
-  float number;
-  uint32_t kind;
-} kiln_computed_t;
-/* `digest` is that of the tensor's name. */
-typedef void (*kiln_describe_t)(const kiln_weight_t *weight, uint64_t digest, uint64_t seed, kiln_computed_t *computed);
-/* Binds weights whose elements the form computes. */
-kiln_status_t kiln_bind_computed(kiln_model_t *model, const kiln_form_t *form, kiln_describe_t describe, uint64_t seed,
-                                 kiln_error_t *error);
-
-/* counter.c */
-
-/* Fills an input of a call with these dimensions with elements computed from its name and a seed. */
-void kiln_counter_fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to,
-                       uint64_t count);
-/* Binds weights that are computed from their names. */
-kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error);
 
 /* trace.c */
 
@@ -68,4 +39,4 @@ kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kil
 #ifdef __cplusplus
 }
 #endif
-#endif /* KILN_INTERNAL_H */
+#endif /* KILN_RUN_H */
