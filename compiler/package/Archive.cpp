@@ -21,8 +21,6 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
 /// Whether the model can use this runtime member. The others are left out: they may refer to symbols that the archive
 /// does not define.
 static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
-  if (member.name == "trial.c.o") // used by the tuner only
-    return false;
   if (member.name == embeddedWeightsMember)
     return model.embedsWeights;
   if (member.name == selfTestMember)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls kernels in a program on another machine (runtime/src/trial.h), and times them with that machine's clock.
+// Calls kernels in a program on another machine (compiler/tuner/trial.h), and times them with that machine's clock.
 #include "compiler/tuner/Session.h"
 
-#include "runtime/src/trial.h"
+#include "compiler/tuner/trial.h"
 #include <fmt/format.h>
 
 namespace kiln {

@@ -3,8 +3,8 @@
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/tuner/CudaDevice.h"
+#include "compiler/tuner/trial.h"
 #include "runtime/src/os/cpu.h"
-#include "runtime/src/trial.h"
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"

@@ -2,7 +2,8 @@
 #include "compiler/tuner/TrialProgram.h"
 
 #include "compiler/library/RuntimeImage.h"
-#include "runtime/src/trial.h"
+#include "compiler/tuner/TrialImage.h"
+#include "compiler/tuner/trial.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,7 +21,8 @@ using namespace mlir;
 
 namespace {
 
-/// Generates the functions of the program that depend on its kernels: main, and kiln_trial_call (runtime/src/trial.h).
+/// Generates the functions of the program that depend on its kernels: main, and kiln_trial_call
+/// (compiler/tuner/trial.h).
 class CallEmitter {
 public:
   CallEmitter(ModuleOp module, const TrialArguments &arguments)
@@ -132,15 +134,19 @@ static llvm::Expected<std::string> compileCalls(const TargetInfo &target, size_t
   return compileToObject(*translated, {target.hostTriple, target.hostCpu});
 }
 
-/// Builds the runtime archive with a symbol table, which linkers require.
+/// Builds an archive of trial.c and the runtime with a symbol table, which linkers require.
 static llvm::Expected<std::string> makeRuntime(const TargetInfo &target) {
-  llvm::Expected<llvm::StringRef> image = runtimeArchive(target.hostTriple);
-  if (!image)
-    return image.takeError();
-  llvm::Expected<std::vector<ObjectFile>> members = readArchive(*image);
-  if (!members)
-    return members.takeError();
-  return makeArchive(*members);
+  std::vector<ObjectFile> members;
+  for (auto *find : {trialArchive, runtimeArchive}) {
+    llvm::Expected<llvm::StringRef> image = find(target.hostTriple);
+    if (!image)
+      return image.takeError();
+    llvm::Expected<std::vector<ObjectFile>> some = readArchive(*image);
+    if (!some)
+      return some.takeError();
+    llvm::append_range(members, std::move(*some));
+  }
+  return makeArchive(members);
 }
 
 /// Renames the kernel uniquely, and its references to the names of the runtime library.

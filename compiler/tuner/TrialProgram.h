@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the program that calls kernels on another machine: runtime/src/trial.c with the runtime library, the kernels,
-// and generated code that calls them by their calling convention.
+// Builds the program that calls kernels on another machine: compiler/tuner/trial.c with the runtime library, the
+// kernels, and generated code that calls them by their calling convention.
 #pragma once
 
 #include "compiler/object/Object.h"

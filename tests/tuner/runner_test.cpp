@@ -2,7 +2,7 @@
 // The program that runs kernels on another machine, here on this one: its answers, and how it ends.
 #include "RunnerScript.h"
 #include "compiler/tuner/TrialProgram.h"
-#include "runtime/src/trial.h"
+#include "compiler/tuner/trial.h"
 #include "targets/registry.h"
 
 #include <filesystem>

@@ -18,7 +18,7 @@
 #ifndef KILN_TRIAL_H
 #define KILN_TRIAL_H
 
-#include "core/model.h"
+#include "runtime/src/core/model.h"
 
 #ifdef __cplusplus
 extern "C" {

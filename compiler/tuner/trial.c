@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Runs kernels like a model's entries do, for a tuner on another machine. Not part of a model's library. */
 #define _DEFAULT_SOURCE /* sysconf, clock_gettime */
-#include "trial.h"
+#include "compiler/tuner/trial.h"
 
-#include "os/aligned.h"
-#include "os/clock.h"
+#include "runtime/src/os/aligned.h"
+#include "runtime/src/os/clock.h"
 
 #include <fcntl.h>
 #include <string.h>
