@@ -44,10 +44,10 @@ std::vector<std::string> defaultTargetNames() {
   return names;
 }
 
-llvm::StringRef backendOfMember(llvm::StringRef member) {
+llvm::StringRef backendOfFolder(llvm::StringRef folder) {
   for (const Target *target : allTargets()) {
     llvm::StringRef name = target->info().backend;
-    if (name.consume_front("kiln_") && name.consume_back("_backend") && member.starts_with(name))
+    if (name.consume_front("kiln_") && name.consume_back("_backend") && name == folder)
       return target->info().backend;
   }
   return "";

@@ -18,8 +18,8 @@ std::vector<std::string> targetNames();
 /// Returns the targets that a library is compiled for unless its user names others, best first.
 std::vector<std::string> defaultTargetNames();
 
-/// Returns the backend of which an object of the run time is a part, by the object's name: kiln_NAME_backend consists
-/// of the objects whose names begin with NAME. Empty if the object belongs to no backend.
-llvm::StringRef backendOfMember(llvm::StringRef member);
+/// Returns the backend that a folder of the run time implements: runtime/src/NAME implements kiln_NAME_backend. Empty
+/// if it implements none.
+llvm::StringRef backendOfFolder(llvm::StringRef folder);
 
 } // namespace kiln

@@ -5,6 +5,8 @@
 
 #include "compiler/library/EmbeddedArchive.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 KILN_INCLUDE_BYTES(kiln_runtime_header, KILN_RUNTIME_HEADER)
 KILN_INCLUDE_BYTES(kiln_license, KILN_LICENSE)
 #define KILN_ARCHIVE(triple, name, path) KILN_INCLUDE_BYTES(kiln_runtime_##name, path)
@@ -20,6 +22,14 @@ llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple) {
 #undef KILN_ARCHIVE
   };
   return findArchive(archives, triple);
+}
+
+llvm::StringRef runtimeFolder(llvm::StringRef member) {
+  return llvm::StringSwitch<llvm::StringRef>(member)
+#define KILN_MEMBER(name, folder) .Case(name, folder)
+#include "RuntimeMembers.inc"
+#undef KILN_MEMBER
+      .Default("");
 }
 
 llvm::StringRef runtimeHeader() { return KILN_INCLUDED_BYTES(kiln_runtime_header); }

@@ -11,6 +11,10 @@ namespace kiln {
 /// Returns the bytes of libkiln_runtime.a. Fails for a triple that this build has no runtime for.
 llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple);
 
+/// Returns the folder in runtime/src of an archive's member; empty for files that only other systems than this one
+/// have.
+llvm::StringRef runtimeFolder(llvm::StringRef member);
+
 /// Returns the text of kiln/runtime.h.
 llvm::StringRef runtimeHeader();
 

@@ -25,9 +25,10 @@ static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm
     return model.embedsWeights;
   if (member.name == selfTestMember)
     return model.hasSelfTest;
-  if (llvm::is_contained({"sharding.c.o", "slices.c.o", "together.c.o", "collective.c.o"}, member.name))
+  const llvm::StringRef folder = runtimeFolder(member.name);
+  if (folder == "parallel")
     return model.isForSeveral();
-  llvm::StringRef backend = backendOfMember(member.name);
+  const llvm::StringRef backend = backendOfFolder(folder);
   return backend.empty() || llvm::any_of(variants, [&](const Variant &v) { return v.backend == backend; });
 }
 
