@@ -60,7 +60,7 @@ inline std::vector<support::Token> tokens_of(const std::string &text,
   if (tokenizer) {
     for (support::Token token : tokenizer->encode(text))
       tokens.push_back(token);
-    tokens.insert(tokens.end(), tokenizer->behind().begin(), tokenizer->behind().end());
+    tokens.insert(tokens.end(), tokenizer->after().begin(), tokenizer->after().end());
   }
   if (tokens.empty() || tokens.size() > longest)
     throw std::runtime_error("text: wrong number of tokens; expected 1 to " + std::to_string(longest) + ", got " +
