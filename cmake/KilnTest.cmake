@@ -8,9 +8,10 @@
 #
 #   kiln_test(NAME [SLOW | NIGHTLY] COMMAND ... [PROPERTIES ...])
 #     Declares one test, with the label quick by default.
-#   kiln_discover_tests(PROGRAM [TEST_PREFIX prefix] [SLOW case...] [PROPERTIES ...])
+#   kiln_discover_tests(PROGRAM [TEST_PREFIX prefix] [SLOW case...] [TOGETHER suite...] [PROPERTIES ...])
 #     Declares one test for each case of a GoogleTest program. SLOW names the slow ones: Suite.Case, or Suite.* for an
-#     entire suite; a name that matches no case is an error.
+#     entire suite; a name that matches no case is an error. The cases of a suite that is named by TOGETHER are one
+#     test: they run in one process, which compiles what they share once.
 include(GoogleTest)
 
 function(kiln_test name)
@@ -30,14 +31,29 @@ function(kiln_test name)
 endfunction()
 
 function(kiln_discover_tests program)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TEST_PREFIX" "SLOW;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TEST_PREFIX" "SLOW;TOGETHER;PROPERTIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_discover_tests(${program}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  set(separate "")
+  foreach(suite ${arg_TOGETHER})
+    set(filter "${suite}.*")
+    set(speed "")
+    if(filter IN_LIST arg_SLOW)
+      list(REMOVE_ITEM arg_SLOW "${filter}")
+      set(speed SLOW)
+    endif()
+    kiln_test(${arg_TEST_PREFIX}${suite} ${speed} COMMAND ${program} "--gtest_filter=${filter}"
+      PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests" ${arg_PROPERTIES})
+    string(APPEND separate ":${filter}")
+  endforeach()
+  if(separate)
+    string(REGEX REPLACE "^:" "TEST_FILTER;-" separate "${separate}")
   endif()
   if(arg_PROPERTIES)
     list(PREPEND arg_PROPERTIES PROPERTIES)
   endif()
-  gtest_discover_tests(${program} TEST_PREFIX "${arg_TEST_PREFIX}" ${arg_PROPERTIES})
+  gtest_discover_tests(${program} TEST_PREFIX "${arg_TEST_PREFIX}" ${separate} ${arg_PROPERTIES})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   # The cases are known only when the program is built, and gtest_discover_tests sets at most one label: CTest sets both
   # labels when it reads the list of cases.

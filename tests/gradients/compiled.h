@@ -6,8 +6,20 @@
 #include "compiler/interpreter/Compare.h"
 #include "differentiated.h"
 #include "tests/fuzz/CompiledModel.h"
+#include "tests/targets/RunnableTargets.h"
 
 namespace kiln::testing {
+
+/// Returns a model's library, which is compiled once for all cases of the process.
+template <class Model> fuzz::CompiledModel &libraryOf() {
+  static fuzz::CompiledModel compiled = [] {
+    llvm::Expected<fuzz::CompiledModel> made = fuzz::CompiledModel::compile(trace<Model>(), runnableTargets().front());
+    if (!made)
+      throw std::runtime_error(llvm::toString(made.takeError()));
+    return std::move(*made);
+  }();
+  return compiled;
+}
 
 /// Expects results within the interpreter's bounds, and bit-identical for any number of workers. Entries that change
 /// parameters are skipped.

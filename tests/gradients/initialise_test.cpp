@@ -2,11 +2,9 @@
 //
 // Initial weights: the distributions of torch.nn's layers, and the bits that runtime/src/training/initialise.c
 // promises, compared with a second implementation of its comment.
+#include "compiled.h"
 #include "compiler/interpreter/Philox.h"
-#include "differentiated.h"
 #include "ops.h"
-#include "tests/fuzz/CompiledModel.h"
-#include "tests/targets/RunnableTargets.h"
 
 #include <cmath>
 
@@ -59,19 +57,16 @@ using fuzz::CompiledModel;
 class Initialise : public ::testing::Test {
 protected:
   void SetUp() override {
-    llvm::Expected<CompiledModel> made = CompiledModel::compile(model.graph, runnableTargets().front());
-    ASSERT_TRUE(static_cast<bool>(made)) << llvm::toString(made.takeError());
-    compiled.emplace(std::move(*made));
-    llvm::Error unbound = compiled->bind(model.weights);
+    llvm::Error unbound = compiled.bind(model.weights);
     ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
     initialise(seed);
   }
   void initialise(std::uint64_t from) {
-    llvm::Error failed = compiled->initialise(from);
+    llvm::Error failed = compiled.initialise(from);
     ASSERT_FALSE(failed) << llvm::toString(std::move(failed));
   }
   std::vector<double> read(const std::string &name) {
-    llvm::Expected<Tensor> tensor = compiled->read(name, model.weights.at(name).shape);
+    llvm::Expected<Tensor> tensor = compiled.read(name, model.weights.at(name).shape);
     EXPECT_TRUE(static_cast<bool>(tensor)) << llvm::toString(tensor.takeError());
     return tensor->values;
   }
@@ -101,7 +96,7 @@ protected:
 
   static constexpr std::uint64_t seed = 0x123456789abcdef;
   Differentiated model{trace<specs::Initialised>(), 1};
-  std::optional<CompiledModel> compiled;
+  CompiledModel &compiled = libraryOf<specs::Initialised>();
 };
 
 TEST_F(Initialise, ByTheRulesOfPyTorchsLayers) {

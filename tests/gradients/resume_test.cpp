@@ -2,10 +2,8 @@
 //
 // Interrupted trainings: a checkpoint is loaded into another model, which continues with the same bits.
 #include "adapters.h"
-#include "differentiated.h"
+#include "compiled.h"
 #include "dropped.h"
-#include "tests/fuzz/CompiledModel.h"
-#include "tests/targets/RunnableTargets.h"
 #include "training.h"
 
 #include <filesystem>
@@ -17,17 +15,6 @@ namespace {
 using fuzz::CompiledModel;
 
 const interpreter::Extents sevenRows{{"rows", 7}};
-
-/// Returns a model's library, compiled once.
-template <class Model> CompiledModel &library() {
-  static CompiledModel compiled = [] {
-    llvm::Expected<CompiledModel> made = CompiledModel::compile(trace<Model>(), runnableTargets().front());
-    if (!made)
-      throw std::runtime_error(llvm::toString(made.takeError()));
-    return std::move(*made);
-  }();
-  return compiled;
-}
 
 /// A training from its initial weights. Only the most recent instance may be used, since it has bound its weights to
 /// the library.
@@ -111,14 +98,14 @@ protected:
         run.step(training);
       }
     };
-    TrainingRun through(graph, library<Model>(), entry, 1);
+    TrainingRun through(graph, libraryOf<Model>(), entry, 1);
     steps(through, 3);
     llvm::Error unsaved = through.session.saveTraining(path, training);
     ASSERT_FALSE(unsaved) << llvm::toString(std::move(unsaved));
     steps(through, 6);
     const auto weights = through.weights();
 
-    TrainingRun resumed(graph, library<Model>(), entry, 3);
+    TrainingRun resumed(graph, libraryOf<Model>(), entry, 3);
     llvm::Expected<kiln_training_t> loaded = resumed.session.loadTraining(path);
     ASSERT_TRUE(static_cast<bool>(loaded)) << llvm::toString(loaded.takeError());
     EXPECT_EQ(loaded->step, 3);
@@ -163,7 +150,7 @@ TEST_F(Resume, AdaptersAlone) {
 /// A file that cannot be loaded changes neither weights nor states.
 TEST_F(Resume, RefusesOtherFiles) {
   const Graph graph = trace<specs::ResumedModel>();
-  TrainingRun training(graph, library<specs::ResumedModel>(), "adamw", 1);
+  TrainingRun training(graph, libraryOf<specs::ResumedModel>(), "adamw", 1);
   training.step({1, 0});
   llvm::Error unsaved = training.session.saveTraining(file("whole"), {1, 0});
   ASSERT_FALSE(unsaved) << llvm::toString(std::move(unsaved));
@@ -201,7 +188,7 @@ TEST_F(Resume, RefusesOtherFiles) {
 /// Arenas with neither zeros nor the state of a training, in all bytes or in the optimiser state only, are refused.
 TEST_F(Resume, RefusesWhatNoTrainingLeft) {
   const Graph graph = trace<specs::ResumedModel>();
-  TrainingRun training(graph, library<specs::ResumedModel>(), "adamw", 1);
+  TrainingRun training(graph, libraryOf<specs::ResumedModel>(), "adamw", 1);
   training.step({1, 0});
   const auto weights = training.weights();
   std::vector<char> &states = training.session.states();
@@ -230,7 +217,7 @@ TEST_F(Resume, RefusesWhatNoTrainingLeft) {
 
 TEST_F(Resume, AveragesTakeThePlaceOfWeights) {
   const Graph graph = trace<specs::ResumedModel>();
-  TrainingRun training(graph, library<specs::ResumedModel>(), "averaged", 1);
+  TrainingRun training(graph, libraryOf<specs::ResumedModel>(), "averaged", 1);
   for (int step = 1; step <= 4; ++step)
     training.step({step, 0});
   const auto weights = training.weights();
