@@ -179,7 +179,7 @@ void addModel(const std::string &name, int threads, decltype(Level::bert) int8, 
   });
 }
 
-void addBesidePeers(const std::string &name, int threads, decltype(Level::bert) int8, const WholeModel &problem) {
+void addWithPeers(const std::string &name, int threads, decltype(Level::bert) int8, const WholeModel &problem) {
   add(name + ", compared with peers", threads, 15, [int8, &problem](benchmark::State &state, const Threads &pool) {
     compareWithPeers(state, pool, int8(), problem);
   });
@@ -201,8 +201,8 @@ void registerAll() {
     }
     if (!widest)
       continue;
-    addBesidePeers("int8/gpt2 prefill, 512", threads, widest->prefill, Prompt::get().problem);
-    addBesidePeers("int8/bert base, 128", threads, widest->bert, Sentence::get().problem);
+    addWithPeers("int8/gpt2 prefill, 512", threads, widest->prefill, Prompt::get().problem);
+    addWithPeers("int8/bert base, 128", threads, widest->bert, Sentence::get().problem);
   }
 }
 

@@ -57,10 +57,10 @@ def reshaped(r, c): return 1, r * c, f"reshape<{r}, {c}>({{x}})"
 def widened(r, c): return r, c, "cast<kiln::f32>(cast<kiln::f16>({x}))"
 def repeated(r, c): return 1, c, f"expand<{r}, {c}>({{x}})"
 def beside(r, c): return r, c // 2, "concat<-1>({x}, {x})"
-def behind(r, c): return r // 2, c, "concat<0>({x}, {x})"
+def stacked(r, c): return r // 2, c, "concat<0>({x}, {x})"
 
 
-FORMS = [first_columns, inner_columns, first_rows, last_rows, transposed, reshaped, widened, repeated, beside, behind]
+FORMS = [first_columns, inner_columns, first_rows, last_rows, transposed, reshaped, widened, repeated, beside, stacked]
 # The same with a number of rows that is a dynamic dimension, so that the start of the slice is known only in a call.
 LAST = "last_of_many"
 
@@ -75,7 +75,7 @@ def chain_of(forms, rows, columns):
     """The shape of the chain's first operand, and the expression of the chain."""
     expression = "{x}"
     for form in forms:
-        if form is reshaped and rows == 1 or form in (beside, behind) and (columns if form is beside else rows) % 2:
+        if form is reshaped and rows == 1 or form in (beside, stacked) and (columns if form is beside else rows) % 2:
             continue
         rows, columns, here = form(rows, columns)
         expression = expression.replace("{x}", here)

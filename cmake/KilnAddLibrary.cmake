@@ -9,12 +9,12 @@
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
 #                    [MACHINE name] [THREADS n]          which of the measurements are used
 #                    [TF32]                              GPUs may round f32 operands to tf32, for tensor cores
-#                    [ORDERED]                           batch-invariant: the same bits for a row in every call
+#                    [BATCH_INVARIANT]                   batch-invariant: the same bits for a row in every call
 #                    [RANKS n]                           tensor parallelism: n processes, each with some of the weights
 #                    [STAGES n]                          pipeline parallelism: n processes, each with some layers;
 #                                                       if n does not divide them, those before the last have one more
 #                    [REPLICAS n]                        data parallelism: n models train together on different inputs
-#                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
+#                    [REDUCTION_PARTS n]                 with it the same bits for each number of ranks that divides n
 #                    [SEQUENCE_PARALLEL]                 ranks also divide the rows of norms and residuals
 #                    [SHARD_OPTIMIZER]                   ZeRO-1: replicas shard optimiser states and updates
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  storage format of weight matrices: f32, f16, bf16, int8
@@ -36,7 +36,7 @@
 # on this machine and writes the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else
 # measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;TF32;BATCH_INVARIANT;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;REDUCTION_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -75,9 +75,9 @@ function(kiln_add_library name)
     list(APPEND options --tf32)
     list(APPEND measuring --tf32)
   endif()
-  if(arg_ORDERED)
-    list(APPEND options --ordered)
-    list(APPEND measuring --ordered)
+  if(arg_BATCH_INVARIANT)
+    list(APPEND options --batch-invariant)
+    list(APPEND measuring --batch-invariant)
   endif()
   if(arg_RANKS)
     list(APPEND options --ranks ${arg_RANKS})
@@ -91,9 +91,9 @@ function(kiln_add_library name)
     list(APPEND options --replicas ${arg_REPLICAS})
     list(APPEND measuring --replicas ${arg_REPLICAS})
   endif()
-  if(arg_SUM_PARTS)
-    list(APPEND options --sum-parts ${arg_SUM_PARTS})
-    list(APPEND measuring --sum-parts ${arg_SUM_PARTS})
+  if(arg_REDUCTION_PARTS)
+    list(APPEND options --reduction-parts ${arg_REDUCTION_PARTS})
+    list(APPEND measuring --reduction-parts ${arg_REDUCTION_PARTS})
   endif()
   if(arg_SEQUENCE_PARALLEL)
     list(APPEND options --sequence-parallel)

@@ -15,7 +15,7 @@ git ls-files -- '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '^tests/compile_fail/' | x
 if [ "$all" = --all ]; then
   tidy=$(git ls-files -- 'compiler/*.c' 'compiler/*.cpp' 'targets/*.cpp' 'tools/*.cpp' 'runtime/*.c' ':!tools/fake-cuda')
 else
-  tidy=$(git ls-files -- 'runtime/src/*.c' 'compiler/tuner/trial.c' 'tools/kiln/kiln.cpp')
+  tidy=$(git ls-files -- 'runtime/src/*.c' 'compiler/tuner/measurement.c' 'tools/kiln/kiln.cpp')
 fi
 tidy=$(grep -v '_windows\.c$' <<<"$tidy") # they need Windows headers
 # The compile commands are those of another compiler: remove its precompiled header, and ignore its unknown warning

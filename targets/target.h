@@ -24,21 +24,21 @@ struct Machine; // compiler/schedule/Machine.h
 
 /// A schedule configuration: values of a strategy's parameters by name, printed in order of the name as "k_block=256
 /// m=8 n=48".
-using SchedulePoint = std::map<std::string, int64_t>;
+using ScheduleConfig = std::map<std::string, int64_t>;
 
-std::string toString(const SchedulePoint &point);
+std::string toString(const ScheduleConfig &config);
 
 /// A parameter that a schedule strategy declares.
 struct TuningParameter {
   std::string key;
   std::vector<int64_t> values; // legal values, ascending
-  int64_t preset = 0;          // the analytic default, one of the values
+  int64_t defaultValue = 0;    // the analytic default, one of the values
 };
 
 /// A constraint between parameters of a schedule.
 struct TuningRule {
-  std::string text;                                 // completes "schedule: invalid combination; expected"
-  std::function<bool(const SchedulePoint &)> holds; // for a configuration that has every parameter of the space
+  std::string text;                                  // completes "schedule: invalid combination; expected"
+  std::function<bool(const ScheduleConfig &)> holds; // for a configuration that has every parameter of the space
 };
 
 /// The parameters of a schedule and the constraints between them, which the default values satisfy.
@@ -49,7 +49,7 @@ struct SearchSpace : std::vector<TuningParameter> {
 
 /// How a kernel can be scheduled: the strategy and its parameters.
 struct Schedulable {
-  std::string strategy; // name of the strategy, specific to the kernel's compiler: "contraction", "few_rows",
+  std::string strategy; // name of the strategy, specific to the kernel's compiler: "contraction", "skinny_gemm",
                         // "attention"
   SearchSpace space;
   double operationShare = 1; // share of the kernel's operations that the strategy executes: below 1 if it saves some
@@ -91,13 +91,13 @@ struct KernelObject {
   /// starts the kernel, and for each other worker, which runs a task of a parallel loop.
   int64_t scratchBytes = 0, taskBytes = 0;
   std::string strategy;
-  SchedulePoint schedule;
+  ScheduleConfig schedule;
   bool isFallback = false; // compiled by the compiler's fallback
 };
 
 /// A shape-specialised variant of a kernel for few rows: it serves the calls whose index argument `symbol` is at most
 /// `bound`.
-struct RowVariant {
+struct ShapeVariant {
   unsigned symbol = 0;
   int64_t bound = 0;
   std::vector<unsigned> ofOne = {}; // other index arguments that are 1
@@ -135,29 +135,29 @@ public:
 
   /// Returns the shape-specialised variants for few rows that are worth compiling in addition to the kernel itself, by
   /// ascending bound, all below the kernel's bound. A variant is the same function with that bound, compiled like any
-  /// other (compiler/library/RowVariants.h).
-  virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp) const { return {}; }
+  /// other (compiler/library/ShapeVariants.h).
+  virtual std::vector<ShapeVariant> shapeVariants(mlir::func::FuncOp) const { return {}; }
 
-  /// Compiles a kernel function (contract: upstream dialects only, after the target's kernel passes). If `point` is
+  /// Compiles a kernel function (contract: upstream dialects only, after the target's kernel passes). If `config` is
   /// null, the default schedule configuration is used. On failure emits a diagnostic at the function. Thread safe for
   /// kernels of different modules.
   virtual mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
-                                                const SchedulePoint *point = nullptr) const = 0;
+                                                const ScheduleConfig *config = nullptr) const = 0;
   virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,
-                                             const SchedulePoint *point = nullptr) const = 0;
+                                             const ScheduleConfig *config = nullptr) const = 0;
 
   /// Checks, as far as it can, that the kernel's code writes every element of its results once, does not read elements
   /// that were not written or are overwritten in place, stays inside of its buffers, and that tasks do not race. On
   /// failure emits a diagnostic; an error in the kernel is no failure.
   virtual mlir::FailureOr<MemoryCheck> checkMemory(mlir::func::FuncOp, llvm::ArrayRef<MemoryCase>,
-                                                   const SchedulePoint * = nullptr) const {
+                                                   const ScheduleConfig * = nullptr) const {
     return MemoryCheck();
   }
   /// Compiles like compile(), then also checks the memory for a few values of the index arguments and emits an error as
   /// a diagnostic.
   virtual mlir::FailureOr<KernelObject> compileChecked(mlir::func::FuncOp kernel, llvm::StringRef symbol,
-                                                       const SchedulePoint *point = nullptr) const {
-    return compile(kernel, symbol, point);
+                                                       const ScheduleConfig *config = nullptr) const {
+    return compile(kernel, symbol, config);
   }
 
   /// Returns the constraints that the machine of a measurement adds to those of describe(): a configuration that
@@ -170,7 +170,7 @@ public:
 
   /// Returns lines for people on what bounds the kernel at its largest extents, computed and not measured. Empty if not
   /// known.
-  virtual std::string printCost(mlir::func::FuncOp, const SchedulePoint &) const { return ""; }
+  virtual std::string printCost(mlir::func::FuncOp, const ScheduleConfig &) const { return ""; }
 
   /// Returns the keys of describe()'s parameters that have no effect on the machine of a measurement: they keep their
   /// default values.
@@ -188,7 +188,7 @@ struct TargetHooks {
   std::function<int64_t(int64_t outputs, int64_t inputs)> weightTile = nullptr;
   /// Layout: the number of elements along K of an int8 weight that are interleaved (VNNI) if rows of int8 are
   /// multiplied by it.
-  int64_t wordBytes = 1;
+  int64_t interleaveBytes = 1;
   /// Grouping: whether the kernel of an anchor (compiler/transforms/KernelGroups.h) may compute this op, too. Null: any
   /// op that the rules allow.
   std::function<bool(mlir::Operation *anchor, mlir::Operation *op)> mayJoin = nullptr;
@@ -215,7 +215,7 @@ struct TargetInfo {
   bool isDefault = false;        // compiled for, unless a user names others
   bool hasTf32 = false;          // whether there are tensor cores for f32 that is rounded to tf32
   bool hasStoredWeights = false; // whether kernels read quantised weights
-  bool hasOrder = false;         // whether kernels may be kiln.ordered (batch-invariant)
+  bool hasOrder = false;         // whether kernels may be kiln.batch_invariant (batch-invariant)
   MachineModel machine;
 };
 

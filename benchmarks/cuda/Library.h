@@ -6,7 +6,7 @@
 
 #include "benchmarks/cuda/Compare.h"
 #include "benchmarks/support/Threads.h"
-#include "models/short_floats.h"
+#include "models/half_floats.h"
 #include "models/weights.h"
 
 #include <algorithm>

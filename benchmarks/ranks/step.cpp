@@ -72,7 +72,7 @@ void run(const char *weights, int64_t windows, int32_t steps) {
   }
   if (early.rank == 0)
     std::printf(
-        "%lld windows each: %.1f ms with sums behind the backward pass, %.1f ms with sums after it: %.2f times\n",
+        "%lld windows each: %.1f ms with sums after the backward pass, %.1f ms with sums after it: %.2f times\n",
         static_cast<long long>(windows), median(milliseconds[1]), median(milliseconds[0]), median(ratios));
   char_gpt_replicas2_destroy(model);
   kiln_mpi_release(&mpi);

@@ -37,14 +37,14 @@ bool isFloatingNumber(Type type) {
   return element && floating(*element);
 }
 
-bool isShortFloat(Type type) {
+bool isHalfFloat(Type type) {
   auto element = toElementType(type);
-  return element && short_float(*element);
+  return element && half_float(*element);
 }
 
 Type computedType(Type tensor) {
   Type element = getElementTypeOrSelf(tensor);
-  return isShortFloat(element) ? fromElementType(ElementType::f32, tensor.getContext()) : element;
+  return isHalfFloat(element) ? fromElementType(ElementType::f32, tensor.getContext()) : element;
 }
 
 Type defaultAccumulatorType(Type tensor) {

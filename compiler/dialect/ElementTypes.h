@@ -20,7 +20,7 @@ bool isNumber(Type type);
 bool isFloatingNumber(Type type);
 
 /// Whether the type is a 16-bit float (f16, bf16), which is computed in f32.
-bool isShortFloat(Type type);
+bool isHalfFloat(Type type);
 /// Returns the type in which elements of a tensor are computed: f32 for floats, the type itself for others.
 Type computedType(Type tensor);
 

@@ -383,7 +383,7 @@ static bool isWidening(Operation *op) {
   auto cast = dyn_cast_or_null<CastOp>(op);
   Type from = cast ? getElementTypeOrSelf(cast.getX().getType()) : Type(),
        to = cast ? getElementTypeOrSelf(cast) : Type();
-  return cast && (isShortFloat(from) || from.isInteger(8)) && isa<FloatType>(to) &&
+  return cast && (isHalfFloat(from) || from.isInteger(8)) && isa<FloatType>(to) &&
          from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
 }
 

@@ -76,7 +76,7 @@ inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 inline constexpr llvm::StringLiteral ranksAttrName = "kiln.ranks";
 /// On a module whose sums over ranks have a fixed number of parts, independent of the number of ranks: the parts of all
 /// ranks.
-inline constexpr llvm::StringLiteral sumPartsAttrName = "kiln.sum_parts";
+inline constexpr llvm::StringLiteral reductionPartsAttrName = "kiln.reduction_parts";
 /// On a module that is trained by several data-parallel replicas together: their number.
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 /// On a module that is cut into pipeline stages, each with its layers: their number.
@@ -129,7 +129,7 @@ inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
 /// On a kernel function: it is batch-invariant. A row of its results is the same to the bit regardless of the number of
 /// rows of a call and of the variant of the kernel, or kernel of another entry, that computes it. Floating-point
 /// arithmetic is not reordered, contracted or otherwise relaxed (docs/ir.md).
-inline constexpr llvm::StringLiteral orderedAttrName = "kiln.ordered";
+inline constexpr llvm::StringLiteral batchInvariantAttrName = "kiln.batch_invariant";
 /// On math.exp and math.exp2: the argument is at most 0.
 inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
 /// On math.erf: the argument is at least 0.

@@ -99,13 +99,13 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
   let extraClassDeclaration = [{
     bool isInterleaved() const { return getInterleave() != 1; }
     /// Whether i8 elements are interleaved along K (VNNI layout).
-    bool hasWords() const;
+    bool isVnni() const;
     /// Whether code generation supports the layout.
-    bool isGenerated() const { return !isInterleaved() || hasWords(); }
+    bool isGenerated() const { return !isInterleaved() || isVnni(); }
     /// Whether elements are just tiled: without interleave and quantised storage.
     bool isPlain() const { return !isInterleaved() && !getStorage(); }
     /// The product of the other dimensions (K).
-    int64_t depthOf(::llvm::ArrayRef<int64_t> shape) const;
+    int64_t kExtentOf(::llvm::ArrayRef<int64_t> shape) const;
     /// [tiles, other dimensions / interleave, size] for a weight of this shape.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];

@@ -11,7 +11,7 @@ constexpr int64_t partAlignment = 64;
 
 static TiledAttr getLayout(RankedTensorType type) { return dyn_cast_if_present<TiledAttr>(type.getEncoding()); }
 
-bool hasOffsets(TiledAttr layout) { return layout.hasWords() && layout.getInterleave() == 4; }
+bool hasOffsets(TiledAttr layout) { return layout.isVnni() && layout.getInterleave() == 4; }
 
 StorageAttr getStorage(RankedTensorType type) {
   TiledAttr layout = getLayout(type);
@@ -49,7 +49,7 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
     return parts;
   }
   Builder builder(type.getContext());
-  append(parts, shape, layout.hasWords() ? builder.getIntegerType(8 * layout.getInterleave()) : getStoredElement(type));
+  append(parts, shape, layout.isVnni() ? builder.getIntegerType(8 * layout.getInterleave()) : getStoredElement(type));
   if (storage && storage.hasScales())
     append(parts, {shape.front(), shape.back()}, type.getElementType());
   if (hasOffsets(layout))

@@ -264,10 +264,10 @@ LogicalResult SliceOp::verify() {
       failed(check.keepsElement("slice", from, to)))
     return failure();
   SmallVector<AffineExpr> whole = getExtents(from), part = getExtents(to);
-  bool beside = whole.size() == part.size();
-  for (size_t i = 0; beside && i < whole.size(); ++i)
-    beside = static_cast<int64_t>(i) == axis || whole[i] == part[i];
-  if (!beside)
+  bool isCompatible = whole.size() == part.size();
+  for (size_t i = 0; isCompatible && i < whole.size(); ++i)
+    isCompatible = static_cast<int64_t>(i) == axis || whole[i] == part[i];
+  if (!isCompatible)
     return check.report("slice: shapes differ; expected the operand's dimensions except along its axis",
                         check.text({from, to}));
   if (getAtEnd() && start != 0)
@@ -383,10 +383,10 @@ LogicalResult ResizeBilinearOp::verify() {
   if (from.getRank() < 3)
     return check.fail(rules::resize_bilinear_c1, check.text(from));
   SmallVector<AffineExpr> before = getExtents(from), after = getExtents(to);
-  bool isBeside = before.size() == after.size();
-  for (size_t i = 0, rank = before.size(); isBeside && i < rank; ++i)
-    isBeside = i + 3 == rank || i + 2 == rank || before[i] == after[i];
-  if (!isBeside)
+  bool isCompatible = before.size() == after.size();
+  for (size_t i = 0, rank = before.size(); isCompatible && i < rank; ++i)
+    isCompatible = i + 3 == rank || i + 2 == rank || before[i] == after[i];
+  if (!isCompatible)
     return check.report("resize_bilinear: shapes differ; expected the operand's dimensions except height and width",
                         check.text({from, to}));
   for (RankedTensorType type : {from, to})

@@ -25,7 +25,7 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim,
                                   int64_t group, bool zero) {
   const bool isGrouped = element.isSignlessInteger(4);
-  if (!isShortFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
+  if (!isHalfFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
     return emitError() << "storage: unsupported element type; expected f16, bf16, i8 or i4, got " << element;
   if (dim < 0)
     return emitError() << "storage: negative dimension; expected at least 0, got " << dim;
@@ -58,27 +58,27 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                        << shape.size();
   if (getStorage() && !element.isF32())
     return emitError() << "storage: wrong element type of the weight; expected f32, got " << element;
-  if (getStorage() && getStorage().isGrouped() && depthOf(shape) % getStorage().getGroup())
-    return emitError() << "storage: depth is not divisible by the group; expected a multiple of "
-                       << getStorage().getGroup() << ", got " << depthOf(shape);
+  if (getStorage() && getStorage().isGrouped() && kExtentOf(shape) % getStorage().getGroup())
+    return emitError() << "storage: K is not divisible by the group; expected a multiple of " << getStorage().getGroup()
+                       << ", got " << kExtentOf(shape);
   return success();
 }
 
-int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
-  int64_t depth = 1;
+int64_t TiledAttr::kExtentOf(ArrayRef<int64_t> shape) const {
+  int64_t kExtent = 1;
   for (auto [dim, extent] : llvm::enumerate(shape))
-    if (static_cast<int64_t>(dim) != getDim() && llvm::MulOverflow(depth, extent, depth))
+    if (static_cast<int64_t>(dim) != getDim() && llvm::MulOverflow(kExtent, extent, kExtent))
       return std::numeric_limits<int64_t>::max(); // saturates: exceeds any memory
-  return depth;
+  return kExtent;
 }
 
-bool TiledAttr::hasWords() const {
+bool TiledAttr::isVnni() const {
   return (getInterleave() == 2 || getInterleave() == 4) && getStorage() && getStorage().getElement().isInteger(8);
 }
 
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
   assert(isGenerated() && "verified before anything is stored");
-  return {llvm::divideCeilSigned(shape[getDim()], getSize()), llvm::divideCeilSigned(depthOf(shape), getInterleave()),
+  return {llvm::divideCeilSigned(shape[getDim()], getSize()), llvm::divideCeilSigned(kExtentOf(shape), getInterleave()),
           getSize()};
 }
 

@@ -134,8 +134,8 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
     variant.backend = info.backend;
     for (auto function : llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel)) {
       KernelSummary &kernel = variant.kernels.emplace_back(chooseSchedule(*chooser, *lowered.target, function));
-      if (options.pointOf)
-        kernel.schedule = options.pointOf(lowered.target->compilerOf(function).describe(function));
+      if (options.configOf)
+        kernel.schedule = options.configOf(lowered.target->compilerOf(function).describe(function));
       kernel.symbol = kernelSymbol(*lowered.target, function.getName());
       if (options.showsCosts)
         kernel.cost = lowered.target->compilerOf(function).printCost(function, kernel.schedule);
@@ -257,7 +257,7 @@ FailureOr<EntryCode> ModelCompiler::compileBody(const EntryInterface &entry, Str
     };
     addScratch(call.getCallee());
     if (auto forms = lowered.forms.find(call.getCallee()); forms != lowered.forms.end())
-      for (const KernelForm &form : forms->second)
+      for (const KernelVariant &form : forms->second)
         addScratch(form.function);
   });
   HostCodeInput input{entry,         report.model,           weights,   *plan, code.symbol, kernels,
@@ -283,7 +283,8 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
   }
   for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(module)))
     for (auto [index, entry] : llvm::enumerate(report.model.entries)) {
-      FailureOr<EntryCode> code = compileBody(entry, mlir::kiln::getRoleName(entry.name, role.name), number, context);
+      FailureOr<EntryCode> code =
+          compileBody(entry, mlir::kiln::getStageRoleName(entry.name, role.name), number, context);
       if (failed(code))
         return failure();
       code->entry = index;

@@ -42,7 +42,7 @@ struct CompileOptions {
   std::vector<std::string> bindings;  // languages to write bindings for (Bindings.h)
   std::string linker; // a C compiler that links the shared object; empty: the default one (SharedObject.h)
   /// If set, chooses the schedule configurations in place of the tuning options.
-  std::function<SchedulePoint(const Schedulable &kernel)> pointOf = nullptr;
+  std::function<ScheduleConfig(const Schedulable &kernel)> configOf = nullptr;
   /// How kernels are compiled. The cache in it is replaced by the one in `cacheFolder`; an empty folder means no cache.
   KernelOptions kernels;
   std::string cacheFolder;

@@ -25,7 +25,7 @@ static constexpr StringLiteral neutralSymbol = "kiln_any_kernel";
 
 static std::string keyOfObject(const KernelRequest &kernel, bool isChecked) {
   return fmt::format("{}\n{}\n{}\n{}{}", compilerFingerprint(), kernel.target->name().str(),
-                     kernel.point ? toString(*kernel.point) : "default", keyOf(kernel.function).content,
+                     kernel.config ? toString(*kernel.config) : "default", keyOf(kernel.function).content,
                      isChecked ? "\nchecked" : "");
 }
 
@@ -183,10 +183,10 @@ FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kern
 
   auto requests = llvm::map_to_vector(missing, [&](size_t index) { return &kernels[index]; });
   auto compile = [&](const KernelRequest &kernel, const KernelCompiler &compiler) -> FailureOr<std::string> {
-    const SchedulePoint *point = kernel.point ? &*kernel.point : nullptr;
+    const ScheduleConfig *config = kernel.config ? &*kernel.config : nullptr;
     FailureOr<KernelObject> object = options.checksMemory
-                                         ? compiler.compileChecked(kernel.function, neutralSymbol, point)
-                                         : compiler.compile(kernel.function, neutralSymbol, point);
+                                         ? compiler.compileChecked(kernel.function, neutralSymbol, config)
+                                         : compiler.compile(kernel.function, neutralSymbol, config);
     if (failed(object))
       return failure();
     object->isFallback = &compiler != &kernel.target->compilerOf(kernel.function);
@@ -222,7 +222,7 @@ FailureOr<std::vector<std::string>> printKernels(ArrayRef<KernelRequest> kernels
   auto requests = llvm::map_to_vector(kernels, [](const KernelRequest &kernel) { return &kernel; });
   return runKernelJobs(
       requests, options, errors, progress, [=](const KernelRequest &kernel, const KernelCompiler &compiler) {
-        return compiler.print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
+        return compiler.print(kernel.function, kernel.symbol, form, kernel.config ? &*kernel.config : nullptr);
       });
 }
 

@@ -17,8 +17,8 @@ namespace kiln {
 struct KernelRequest {
   mlir::func::FuncOp function;
   const Target *target;
-  std::string symbol;                 // symbol of its object
-  std::optional<SchedulePoint> point; // none: the analytic default
+  std::string symbol;                   // symbol of its object
+  std::optional<ScheduleConfig> config; // none: the analytic default
 };
 
 /// Progress after a kernel.

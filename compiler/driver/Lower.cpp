@@ -36,11 +36,11 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
 }
 
 /// Whether the target has batch-invariant kernels, if they are required.
-static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
-  if (!ordered || target.hasOrder)
+static LogicalResult checkBatchInvariance(ModuleOp module, const TargetInfo &target, bool batchInvariant) {
+  if (!batchInvariant || target.hasOrder)
     return success();
   return module.emitError() << "target " << target.name
-                            << ": no batch-invariant kernels; expected a CPU with --ordered";
+                            << ": no batch-invariant kernels; expected a CPU with --batch-invariant";
 }
 
 /// Whether the module has batched entries, whose results must equal those of single-sequence entries.
@@ -51,7 +51,8 @@ static bool hasBatches(ModuleOp module) {
 
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkWeights(module, target.info())) || failed(checkOrder(module, target.info(), options.ordered)))
+  if (failed(checkWeights(module, target.info())) ||
+      failed(checkBatchInvariance(module, target.info(), options.batchInvariant)))
     return failure();
   PassManager passes(module.getContext());
   if (configure)
@@ -59,7 +60,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
-  pipeline.ordered = options.ordered || (target.info().hasOrder && hasBatches(module));
+  pipeline.batchInvariant = options.batchInvariant || (target.info().hasOrder && hasBatches(module));
   pipeline.slides = options.slides && !target.hooks().writesStates;
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;

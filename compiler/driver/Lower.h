@@ -18,7 +18,7 @@ struct LoweringOptions {
   bool tf32 = false;
   /// Kernels are batch-invariant: a row's results are bit-identical in each call, whatever else the call computes. An
   /// error for targets that do not support it.
-  bool ordered = false;
+  bool batchInvariant = false;
   /// Which weights are quantised. The import before lowering does it.
   StorageChoices weights;
   /// How a model is split among ranks that call entries together, each with a part of the weights. The import does it.

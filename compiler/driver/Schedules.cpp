@@ -54,7 +54,7 @@ KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &targe
   Schedulable schedulable = target.compilerOf(kernel).describe(kernel);
   summary.strategy = schedulable.strategy;
   summary.choice = chooser.choose(summary.key, schedulable, target.measuredAs());
-  summary.schedule = summary.choice.point;
+  summary.schedule = summary.choice.config;
   return summary;
 }
 

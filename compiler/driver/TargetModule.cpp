@@ -24,7 +24,7 @@ static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph,
     return success();
   });
   RankChoices ranks = options.ranks;
-  ranks.sumsShort = target.memorySpace != KILN_MEMORY_HOST; // as NCCL sums
+  ranks.sumsHalf = target.memorySpace != KILN_MEMORY_HOST; // as NCCL sums
   return importGraph(graph, &context, report.model.name, options.weights, ranks);
 }
 
@@ -87,7 +87,7 @@ LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, 
   if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << module << "\n";
   else
-    lowered.forms = addRowVariants(module, target);
+    lowered.forms = addShapeVariants(module, target);
   return success();
 }
 

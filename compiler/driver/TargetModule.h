@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/driver/Compile.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
@@ -17,7 +17,7 @@ struct TargetModule {
   const Target *target = nullptr;
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  RowVariants forms;
+  ShapeVariants forms;
   llvm::StringMap<KernelObject> kernels; // keyed by the name of the function
 };
 

@@ -62,7 +62,7 @@ private:
       };
       learn(call.getCallee());
       if (auto forms = variant.forms.find(call.getCallee()); forms != variant.forms.end())
-        for (const KernelForm &form : forms->second)
+        for (const KernelVariant &form : forms->second)
           learn(form.function);
     });
     GivenExtents extents;
@@ -81,7 +81,7 @@ private:
     for (mlir::kiln::SymbolAttr symbol : symbols) {
       std::set<int64_t, std::greater<>> values{symbol.getMin(), symbol.getMax()};
       for (const auto &entry : variant.forms)
-        for (const KernelForm &form : entry.second)
+        for (const KernelVariant &form : entry.second)
           values.insert(std::clamp<int64_t>(form.bound, symbol.getMin(), symbol.getMax()));
       std::vector<GivenExtents> longer;
       for (const GivenExtents &extents : all)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/driver/Schedules.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 
 namespace kiln {
 
@@ -12,7 +12,7 @@ namespace kiln {
 struct ChosenVariant {
   const Variant &variant;
   mlir::ModuleOp module;
-  const RowVariants &forms;
+  const ShapeVariants &forms;
 };
 
 /// If the options require measured schedules, returns the kernels that lack one and the commands that measure them, at

@@ -24,7 +24,7 @@
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
 #include "compiler/transforms/Differentiate.h"
-#include "compiler/transforms/SumParts.h"
+#include "compiler/transforms/ReductionParts.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {
@@ -248,9 +248,9 @@ void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
     return receive && receive.getWay() == kd::Way::Back;
   };
   const size_t at = llvm::find_if(ops, isSeed) - ops.begin();
-  const ArrayRef before = ArrayRef(ops).take_front(at), behind = ArrayRef(ops).drop_front(at);
+  const ArrayRef before = ArrayRef(ops).take_front(at), after = ArrayRef(ops).drop_front(at);
   Crossing crossing(before);
-  crossing.find(behind);
+  crossing.find(after);
   const SmallVector<Value> saved(crossing.getSaved());
 
   const SmallVector<Type> types = stacked(TypeRange(ValueRange(saved)), count);
@@ -262,7 +262,7 @@ void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
   kd::ScanOp second = createLoop(zeros, sequences, {});
   first.setAhead(std::min(ahead, count));
   move(before, first);
-  move(behind, second);
+  move(after, second);
   yieldSums(first, {}, saved);
   yieldSums(second, ValueRange(gradients), {});
   crossing.replaceIn(second, first);

@@ -313,7 +313,7 @@ LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
 
 LogicalResult sumInParts(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext());
-  passes.addPass(mlir::kiln::createSumParts());
+  passes.addPass(mlir::kiln::createReductionParts());
   return passes.run(module);
 }
 
@@ -352,7 +352,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
   if (ranks.isSplit())
-    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts, ranks.sumsShort}));
+    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.reductionParts, ranks.sumsHalf}));
   if (ranks.rows)
     passes.addPass(mlir::kiln::createShardRows());
   if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))
@@ -374,7 +374,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     if (failed(batchEntry(function, symbols)))
       return failure();
   }
-  if (ranks.sumParts > 0 && failed(sumInParts(module)))
+  if (ranks.reductionParts > 0 && failed(sumInParts(module)))
     return failure();
   if (ranks.sharesStates && !sharesOut(module))
     return module.emitError() << "--shard-optimizer: nothing to shard; expected a large trained weight that "

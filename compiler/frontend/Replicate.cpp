@@ -21,7 +21,7 @@
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
 #include "compiler/transforms/CutStages.h"
-#include "compiler/transforms/SumParts.h"
+#include "compiler/transforms/ReductionParts.h"
 #include "llvm/ADT/MapVector.h"
 #include <numeric>
 
@@ -241,7 +241,7 @@ Value partOfReplica(kd::GradientBuilder &b, Value parts, unsigned axis) {
 }
 
 int64_t countBatchParts(func::FuncOp function, const Entry &entry) {
-  auto parts = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kd::sumPartsAttrName);
+  auto parts = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kd::reductionPartsAttrName);
   if (!parts || function->hasAttr(kd::roleAttrName))
     return 0;
   const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);

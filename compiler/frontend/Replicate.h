@@ -23,8 +23,8 @@ bool isSharedOut(mlir::RankedTensorType parameter, int64_t replicas);
 /// Returns the replica's own shard of a tensor with one shard per replica along `axis`.
 mlir::Value partOfReplica(mlir::kiln::GradientBuilder &b, mlir::Value parts, unsigned axis);
 
-/// For sums in a fixed order (kiln.sum_parts) over all micro-batches of all replicas, returns the number of consecutive
-/// parts with equal numbers of micro-batches that a replica has; 0 if the order is not fixed.
+/// For sums in a fixed order (kiln.reduction_parts) over all micro-batches of all replicas, returns the number of
+/// consecutive parts with equal numbers of micro-batches that a replica has; 0 if the order is not fixed.
 int64_t countBatchParts(mlir::func::FuncOp function, const Entry &entry);
 
 /// Replaces a replica's sums in such an order by the mean over all micro-batches of all replicas: gathers the sums of

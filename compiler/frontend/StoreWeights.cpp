@@ -41,7 +41,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
       return std::nullopt;
     }
     if (number == 0)
-      choices.preset = storage;
+      choices.defaultFormat = storage;
     else
       choices.exceptions.push_back({pattern.str(), storage});
   }
@@ -49,7 +49,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
 }
 
 std::string toString(const StorageChoices &choices) {
-  std::string text = name_of(choices.preset);
+  std::string text = name_of(choices.defaultFormat);
   for (auto [number, exception] : llvm::enumerate(choices.exceptions))
     text += fmt::format("{}{}={}", number == 0 ? " except " : " ", exception.pattern, name_of(exception.storage));
   return text;
@@ -91,10 +91,10 @@ public:
     if (!isRead)
       return "nothing reads it";
     ArrayRef<int64_t> shape = cast<RankedTensorType>(first().getType()).getShape();
-    const int64_t depth = ShapedType::getNumElements(shape) / shape[dim.value_or(0)];
-    if (storage.group == 0 || depth % storage.group == 0)
+    const int64_t kExtent = ShapedType::getNumElements(shape) / shape[dim.value_or(0)];
+    if (storage.group == 0 || kExtent % storage.group == 0)
       return "";
-    return fmt::format("the {} numbers of an output are no whole groups of {}", depth, storage.group);
+    return fmt::format("the {} numbers of an output are no whole groups of {}", kExtent, storage.group);
   }
 
   void store(const Storage &storage) {
@@ -178,7 +178,7 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
   for (auto &[name, weight] : weights) {
     const auto spec = stated.find(name);
     bool isOfSpec = spec != stated.end();
-    Storage storage = isOfSpec ? spec->second : choices.preset;
+    Storage storage = isOfSpec ? spec->second : choices.defaultFormat;
     for (auto [exception, reason] : llvm::zip_equal(choices.exceptions, reasons))
       if (detail::matches(exception.pattern.c_str(), name.str().c_str())) {
         storage = exception.storage;

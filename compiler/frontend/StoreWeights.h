@@ -14,19 +14,19 @@
 namespace kiln {
 
 /// The storage formats that a build selects. A weight whose name matches a pattern has that pattern's format, of
-/// several the last one. If the spec states none for a weight and it supports `preset`, it has that one. f32 means no
-/// conversion.
+/// several the last one. If the spec states none for a weight and it supports `defaultFormat`, it has that one. f32
+/// means no conversion.
 struct StorageChoices {
   struct Exception {
     std::string pattern; // each * matches any characters
     Storage storage;
   };
-  Storage preset = stored<ElementType::f32>;
+  Storage defaultFormat = stored<ElementType::f32>;
   std::vector<Exception> exceptions;
   /// Whether linear quantises rows to int8 for a weight of int8.
   bool quantizesRows = false;
 
-  bool isPlain() const { return !preset.has_fewer_bits() && exceptions.empty(); }
+  bool isPlain() const { return !defaultFormat.has_fewer_bits() && exceptions.empty(); }
 };
 
 /// Parses "int8" or "int8 except lm_head.*=f16 *.mlp.*=f32". Returns nothing and sets `error` to a message if the text
@@ -40,8 +40,8 @@ std::string toString(const StorageChoices &choices);
 std::optional<bool> parseActivations(llvm::StringRef text, std::string &error);
 
 /// Sets the storage of each kiln.parameter of a graph's module: that of the last matching exception, else the spec's,
-/// else the preset. The preset skips weights that do not support it. A spec or an exception that names such a weight,
-/// or an exception that matches no weight, fails with a diagnostic.
+/// else the default format. The default format skips weights that do not support it. A spec or an exception that names
+/// such a weight, or an exception that matches no weight, fails with a diagnostic.
 mlir::LogicalResult storeWeights(mlir::ModuleOp module, const Graph &graph, const StorageChoices &choices);
 
 /// Quantises the rows that linear multiplies by integer weights, after storeWeights; fails if there are none. Once CSE

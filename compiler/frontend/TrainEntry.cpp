@@ -118,7 +118,7 @@ static SmallVector<Trained> findTrained(func::FuncOp function, const Graph &grap
     const int64_t copies = found == own.end() ? graph.copies(parameter.scope) : found->second.getCopies();
     trained.push_back({name, copies, running_rate(graph, number), {}});
     Trained &last = trained.back();
-    last.hasStates = last.isOptimised() && !kept_moments(graph, entry.training, number).empty();
+    last.hasStates = last.isOptimised() && !optimizer_states(graph, entry.training, number).empty();
     last.isCounted = !stages.areSeveral() || stages.isCounted(function, name);
   }
   return trained;

@@ -45,7 +45,7 @@ LogicalResult checkUpdates(ModuleOp module) {
   for (auto trained : module.getOps<func::FuncOp>())
     for (const std::string &name : findAssigned(trained))
       for (auto reader : module.getOps<func::FuncOp>()) {
-        auto own = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entryOf(trained), roleOf(reader)));
+        auto own = module.lookupSymbol<func::FuncOp>(kd::getStageRoleName(entryOf(trained), roleOf(reader)));
         if (findParameters(reader).contains(name) && !findAssigned(own).contains(name))
           return reader.emitError() << "--stages: weight is trained elsewhere; expected " << entryOf(trained)
                                     << " to train it on each stage that has it, got " << name << ", which "

@@ -13,7 +13,7 @@
 #include "compiler/frontend/Updater.h"
 
 #include "compiler/frontend/Replicate.h"
-#include "compiler/transforms/SumParts.h"
+#include "compiler/transforms/ReductionParts.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 #include <limits>
@@ -131,14 +131,14 @@ static RankedTensorType stateType(RankedTensorType type) {
 Value Updater::state(const char *moment, const Trained &each, RankedTensorType type) {
   RankedTensorType kept = stateType(type);
   Value value =
-      kd::StateOp::create(builder, loc, kept, moment_name(moment, each.name), each.copies, kept.getDimSize(0));
+      kd::StateOp::create(builder, loc, kept, optimizer_state_name(moment, each.name), each.copies, kept.getDimSize(0));
   return b.reshape(value, kd::getExtents(type));
 }
 
 void Updater::store(const char *moment, const Trained &each, Value value) {
   RankedTensorType kept = stateType(kd::rankedType(value));
-  kd::StoreOp::create(builder, loc, b.reshape(value, kd::getExtents(kept)), moment_name(moment, each.name), each.copies,
-                      kept.getDimSize(0));
+  kd::StoreOp::create(builder, loc, b.reshape(value, kd::getExtents(kept)), optimizer_state_name(moment, each.name),
+                      each.copies, kept.getDimSize(0));
 }
 
 /// Returns the gradient with weight decay added, unless weight decay is decoupled.

@@ -406,7 +406,7 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   if (llvm::failed(called) || llvm::failed(kernel))
     return failure();
   if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())
-    for (const KernelForm &form : llvm::reverse(forms->second)) {
+    for (const KernelVariant &form : llvm::reverse(forms->second)) {
       FailureOr<Value> other = addressOfKernel(form.function, call);
       if (llvm::failed(other))
         return failure();

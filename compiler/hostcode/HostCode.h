@@ -6,7 +6,7 @@
 
 #include "compiler/hostcode/ConstantPool.h"
 #include "compiler/hostcode/WeightLayout.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 #include "compiler/transforms/PlanMemory.h"
 #include "targets/target.h"
 
@@ -29,10 +29,10 @@ struct HostCodeInput {
   const mlir::kiln::MemoryPlan &plan;
   llvm::StringRef symbol;                          // symbol of the host function
   const llvm::StringMap<KernelReference> &kernels; // keyed by the name of the kernel function
-  const RowVariants &variants;
+  const ShapeVariants &variants;
   const TargetInfo &target;
   ConstantPool &constants; // constants for a device are added here
-  uint32_t role = 0;       // KILN_ROLE_ of the pipeline stage
+  uint32_t role = 0;       // KILN_STAGE_ROLE_ of the pipeline stage
 };
 
 /// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the

@@ -143,8 +143,8 @@ LogicalResult HostEmitter::emitAdvance(kd::StoreOp store, kd::SlideOp slide) {
 LogicalResult HostEmitter::emitFlush(kd::StoreOp store, Value end, Value bytes) {
   if (input.target.memorySpace != KILN_MEMORY_HOST)
     return store.emitOpError("sets floats to 0 on CPUs only");
-  const bool isShort = cast<RankedTensorType>(store.getX().getType()).getElementType().isBF16();
-  auto function = declare(isShort ? "kiln_flush_bf16" : "kiln_flush_f32", LLVM::LLVMVoidType::get(builder.getContext()),
+  const bool isHalf = cast<RankedTensorType>(store.getX().getType()).getElementType().isBF16();
+  auto function = declare(isHalf ? "kiln_flush_bf16" : "kiln_flush_f32", LLVM::LLVMVoidType::get(builder.getContext()),
                           {pointer, i64});
   LLVM::CallOp::create(builder, loc, function, ValueRange{byteAddress(end, subtract(constant(i64, 0), bytes)), bytes});
   return success();
@@ -363,9 +363,9 @@ void HostEmitter::waitForSent(kd::LoopInterface loop) {
 
 /// Emits iteration k of the first loop, if it has one, and then iteration k - lead of the second loop.
 LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
-  kd::ScanOp behind = kd::getFollower(ahead);
+  kd::ScanOp follower = kd::getFollower(ahead);
   FailureOr<Value> count = evaluate(ahead.getTripCount(), symbols);
-  if (!behind || llvm::failed(count))
+  if (!follower || llvm::failed(count))
     return failure();
   Value lead = subtract(constant(i64, input.model.stages - 1), stage());
   auto emitOf = [&](kd::ScanOp loop, Value index) {
@@ -374,7 +374,7 @@ LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
   };
   LogicalResult result = emitCounted(add(*count, lead), [&](Value index, Value) -> FailureOr<Value> {
     waitForSent(ahead);
-    if (llvm::failed(emitOf(ahead, index)) || llvm::failed(emitOf(behind, subtract(index, lead))))
+    if (llvm::failed(emitOf(ahead, index)) || llvm::failed(emitOf(follower, subtract(index, lead))))
       return failure();
     return constant(i64, 0);
   });

@@ -40,7 +40,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
       if (parts.size() > 2)
         place.zeros = parts[2].offset;
       if (kd::StorageAttr storage = tiled.getStorage())
-        place.group = tiled.hasWords() ? tiled.getInterleave() : storage.getGroup();
+        place.group = tiled.isVnni() ? tiled.getInterleave() : storage.getGroup();
     }
     shift += tiled ? weight->shape[place.dim] : ShapedType::getNumElements(weight->shape);
     if (placed[index] && (places[index].offset != place.offset || places[index].shift != place.shift))

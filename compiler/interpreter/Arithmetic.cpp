@@ -24,7 +24,7 @@ Value rounded(ElementType element, Value x) {
 }
 
 Arithmetic::Arithmetic(ElementType element) {
-  if (!floating(element) || short_float(element)) // integers do not use the bounds
+  if (!floating(element) || half_float(element)) // integers do not use the bounds
     element = ElementType::f32;
   unit = std::ldexp(1.0, -info(element).digits);
   least = std::ldexp(1.0, info(element).least_exponent());

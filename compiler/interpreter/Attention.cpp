@@ -30,7 +30,7 @@ public:
 
   const OpCall &call;
   Arithmetic arithmetic;
-  std::int64_t batch = 1, queries = 0, keys = 0, heads = 0, keyHeads = 0, depth = 0;
+  std::int64_t batch = 1, queries = 0, keys = 0, heads = 0, keyHeads = 0, headDim = 0;
   TensorShape leading; // the axes before rows
 
 private:
@@ -68,8 +68,8 @@ Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0]
   call.require(heads >= 1 && keyHeads >= 1 && heads % keyHeads == 0,
                "heads are not divisible; expected a multiple of those of the keys");
   call.require(q.back() % heads == 0, "query width is not divisible by the heads; expected a multiple");
-  depth = q.back() / heads;
-  call.require(k.back() == depth * keyHeads, "widths of the heads differ; expected keys as wide as queries");
+  headDim = q.back() / heads;
+  call.require(k.back() == headDim * keyHeads, "widths of the heads differ; expected keys as wide as queries");
   checkOptions();
 }
 
@@ -115,9 +115,9 @@ Value Heads::maskAt(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t
 Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
   const Tensor &q = call[0], &k = call[1];
   Sum product(arithmetic);
-  for (std::int64_t d = 0; d < depth; ++d)
-    product.addProduct(q.at((b * queries + i) * heads * depth + h * depth + d),
-                       k.at((b * keys + j) * keyHeads * depth + keyHead(h) * depth + d));
+  for (std::int64_t d = 0; d < headDim; ++d)
+    product.addProduct(q.at((b * queries + i) * heads * headDim + h * headDim + d),
+                       k.at((b * keys + j) * keyHeads * headDim + keyHead(h) * headDim + d));
   // The scale may be applied to the query, and scores may be computed in log2 units.
   const double scale = call.attributes().scale;
   Value score = arithmetic.mul(product.result(4), exact(scale));
@@ -141,7 +141,7 @@ Tensor evaluateScores(const Heads &heads) {
   const ElementType element = call[0].element;
   Tensor result = call.result(shape, element);
   const double excluded = roundTo(ElementType::f32, excludedScore);
-  const double most = short_float(element) ? largestOf(element) : std::numeric_limits<double>::infinity();
+  const double most = half_float(element) ? largestOf(element) : std::numeric_limits<double>::infinity();
   std::int64_t flat = 0;
   for (std::int64_t b = 0; b < heads.batch; ++b)
     for (std::int64_t h = 0; h < heads.heads; ++h)
@@ -163,7 +163,7 @@ public:
   HeadRow(const Heads &heads, std::int64_t b, std::int64_t h, std::int64_t i)
       : heads(heads), batch(b), keyHead(heads.keyHead(h)), weights(heads.arithmetic, scores(b, h, i)) {}
 
-  Value element(std::int64_t e, std::int64_t depth) const {
+  Value element(std::int64_t e, std::int64_t headDim) const {
     const Tensor &v = heads.call[2];
     const Arithmetic &arithmetic = heads.arithmetic;
     if (weights.isNan() && isKnown)
@@ -171,8 +171,8 @@ public:
     Sum sum(arithmetic);
     bool isOpen = !isKnown || !weights.isDetermined(), hasNan = false;
     for (std::int64_t j = 0; j < heads.keys; ++j) {
-      const Value value = v.at(((batch * heads.keys + j) * heads.keyHeads + keyHead) * depth + e);
-      const Value inF32 = weights.weight(j), weight = short_float(v.element) ? rounded(v.element, inF32) : inF32;
+      const Value value = v.at(((batch * heads.keys + j) * heads.keyHeads + keyHead) * headDim + e);
+      const Value inF32 = weights.weight(j), weight = half_float(v.element) ? rounded(v.element, inF32) : inF32;
       sum.addProduct(weight, value);
       if (value.isDetermined() && std::isfinite(value.value))
         continue;
@@ -209,16 +209,16 @@ Tensor evaluateWeighted(const Heads &heads) {
   const Tensor &v = call[2];
   call.require(v.shape[v.rank() - 2] == heads.keys, "number of values differs; expected as many as keys");
   call.require(v.shape.back() % heads.keyHeads == 0, "value width is not divisible by the heads; expected a multiple");
-  const std::int64_t depth = v.shape.back() / heads.keyHeads;
+  const std::int64_t headDim = v.shape.back() / heads.keyHeads;
   TensorShape shape = call[0].shape;
-  shape.back() = depth * heads.heads;
+  shape.back() = headDim * heads.heads;
   Tensor result = call.result(shape, call[0].element);
   for (std::int64_t b = 0; b < heads.batch; ++b)
     for (std::int64_t i = 0; i < heads.queries; ++i)
       for (std::int64_t h = 0; h < heads.heads; ++h) {
         const HeadRow row(heads, b, h, i);
-        for (std::int64_t e = 0; e < depth; ++e)
-          result.set(((b * heads.queries + i) * heads.heads + h) * depth + e, row.element(e, depth));
+        for (std::int64_t e = 0; e < headDim; ++e)
+          result.set(((b * heads.queries + i) * heads.heads + h) * headDim + e, row.element(e, headDim));
       }
   return result;
 }

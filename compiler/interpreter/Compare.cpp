@@ -93,8 +93,8 @@ double tightShare(const Tensor &tensor) {
       ++count;
     }
   const double typical = count > 0 ? total / count : 0;
-  const bool isShort = short_float(tensor.element);
-  const double share = isShort ? std::ldexp(4.0, -info(tensor.element).digits) : 1e-3;
+  const bool isHalf = half_float(tensor.element);
+  const double share = isHalf ? std::ldexp(4.0, -info(tensor.element).digits) : 1e-3;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const Value x = tensor.at(i);
     tight += x.isDetermined() && (x.error == 0 || x.error <= share * (std::abs(x.value) + typical));

@@ -59,7 +59,7 @@ Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, con
   Tensor result = evaluateUnrounded(OpCall(node, operands, shape));
   const Family family = family_of(node.op);
   const bool isChosen = family == Family::movement || family == Family::lookup || family == Family::selection;
-  if (short_float(result.element) && !isChosen)
+  if (half_float(result.element) && !isChosen)
     for (std::int64_t i = 0; i < result.size(); ++i)
       result.set(i, rounded(result.element, result.at(i)));
   return result;

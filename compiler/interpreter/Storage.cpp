@@ -14,7 +14,7 @@ static std::runtime_error refused(const std::string &problem) {
 /// arithmetic.
 static double toF32(double value) { return roundTo(ElementType::f32, value); }
 
-static void roundToShort(std::vector<double> &values, ElementType element) {
+static void roundToHalf(std::vector<double> &values, ElementType element) {
   for (double &value : values) {
     const double rounded = roundTo(element, value);
     if (!std::isfinite(rounded))
@@ -74,12 +74,12 @@ static void roundToGrouped(std::vector<double> &values, const TensorShape &shape
   for (std::size_t i = dim + 1; i < shape.size(); ++i)
     inner *= static_cast<std::size_t>(shape[i]);
   const auto extent = static_cast<std::size_t>(shape[dim]);
-  const std::size_t depth = extent ? values.size() / extent : 0;
-  if (group == 0 || depth % group)
-    throw refused("depth is not divisible by the group; expected a multiple of " + std::to_string(group) + ", got " +
-                  std::to_string(depth));
+  const std::size_t kExtent = extent ? values.size() / extent : 0;
+  if (group == 0 || kExtent % group)
+    throw refused("K is not divisible by the group; expected a multiple of " + std::to_string(group) + ", got " +
+                  std::to_string(kExtent));
   for (std::size_t n = 0; n < extent; ++n)
-    for (std::size_t first = 0; first < depth; first += group) {
+    for (std::size_t first = 0; first < kExtent; first += group) {
       std::vector<std::size_t> places;
       for (std::size_t k = first; k < first + group; ++k)
         places.push_back((k / inner * extent + n) * inner + k % inner);
@@ -91,8 +91,8 @@ void roundToStored(std::vector<double> &values, const TensorShape &shape, const 
   const ElementType element = storage.element;
   if (static_cast<std::int64_t>(values.size()) != elementCount(shape))
     throw refused("wrong number of values; expected one for each element");
-  if (short_float(element))
-    return roundToShort(values, element);
+  if (half_float(element))
+    return roundToHalf(values, element);
   if (element != ElementType::i8 && element != ElementType::i4)
     throw refused(std::string("unsupported element type; expected f16, bf16, i8 or i4, got ") + name_of(element));
   if (storage.dim < 0 || storage.dim >= static_cast<std::int64_t>(shape.size()))

@@ -109,7 +109,7 @@ kiln_status_t {0}_begin_session(const {0}_t *model, void *arena, kiln_error_t *e
 
 )",
         model.name, macroName(model.name));
-  if (model.keepsMoments())
+  if (model.hasOptimizerState())
     text += fmt::format(
         R"(/* Begins a training in an arena, before step 1: the first {1}_TRAINING_BYTES become zeros, and must be kept
  * from one step to the next. An entry that does not train overwrites them. A step with an arena that neither this

@@ -60,14 +60,14 @@ static std::string stateTable(const std::vector<StateInterface> &states, const s
 
 /// Returns the X macro of the optimiser state. Pipeline stages have different ones, so models with several stages get
 /// none.
-static std::string momentTable(const ModelInterface &model, const std::string &macro) {
+static std::string optimizerStateTable(const ModelInterface &model, const std::string &macro) {
   return "/* X(name, type, copies, offset, stride, shape...) for each tensor of the optimiser state: copy c begins\n"
          " * offset + c * stride bytes after the beginning of the arena. */\n" +
-         stateTable(model.moments, macro + "_MOMENTS");
+         stateTable(model.optimizerStates, macro + "_OPTIMIZER_STATES");
 }
 
 static std::string trainingConstants(const ModelInterface &model) {
-  if (!model.keepsMoments())
+  if (!model.hasOptimizerState())
     return "";
   const std::string macro = macroName(model.name);
   return fmt::format(
@@ -76,7 +76,7 @@ static std::string trainingConstants(const ModelInterface &model) {
              " * initialise them before step 1. */\n"
              "#define {0}_TRAINING_BYTES ((size_t){1})\n",
              macro, model.trainingBytes, model.name) +
-         (model.stages > 1 ? "" : momentTable(model, macro));
+         (model.stages > 1 ? "" : optimizerStateTable(model, macro));
 }
 
 /// Returns a name of the spec for use in a comment. The name must not end the comment.
@@ -186,7 +186,7 @@ static std::string stateWords(const ModelInterface &model, const EntryInterface 
     text += (text.empty() ? "" : ", ") + commentText(state);
   if (entry.isBatch())
     return text.empty() ? "" : fmt::format(" *   states of each sequence: {}; kept between calls\n", text);
-  if (entry.changesWeights && model.keepsMoments())
+  if (entry.changesWeights && model.hasOptimizerState())
     return fmt::format(" *   state at the beginning of the arena: {}the optimiser state; kept between calls, "
                        "{}_begin_training initialises it\n",
                        text.empty() ? "" : text + ", ", model.name);

@@ -97,7 +97,7 @@ static bool isStep(mlir::kiln::CallOp call) {
   return loop && isa<mlir::kiln::ScanOp>(loop.getOperation()) && !loop.isOverLayers();
 }
 
-std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
+std::vector<KernelUse> collectKernels(ModuleOp module, const ShapeVariants &forms,
                                       const std::vector<Scenario> &scenarios) {
   llvm::MapVector<Operation *, KernelUse> uses;
   for (auto function : module.getOps<func::FuncOp>())
@@ -119,14 +119,14 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
     };
     meet(call.getCallee());
     if (auto found = forms.find(call.getCallee()); found != forms.end())
-      for (const KernelForm &form : found->second)
+      for (const KernelVariant &form : found->second)
         meet(form.function);
     for (auto [number, scenario] : llvm::enumerate(scenarios)) {
       SmallVector<int64_t> values;
       for (mlir::kiln::SymbolAttr symbol : symbols)
         values.push_back(scenario.at(symbol.getName().str()));
       const std::vector<int64_t> extents = evaluateExtents(call, values);
-      KernelUse &use = uses[module.lookupSymbol(chooseForm(forms, call.getCallee(), extents))];
+      KernelUse &use = uses[module.lookupSymbol(chooseVariant(forms, call.getCallee(), extents))];
       std::vector<Workload> &workloads = use.scenarios[number];
       auto same = llvm::find_if(workloads, [&](const Workload &workload) { return workload.extents == extents; });
       if (same == workloads.end())

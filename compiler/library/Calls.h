@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 #include "llvm/Support/Error.h"
 
 #include <map>
@@ -47,7 +47,7 @@ struct KernelUse {
 
 /// Returns the kernels that the module's entries call in these scenarios, and their shape-specialised variants, in the
 /// order of the module.
-std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const RowVariants &forms,
+std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const ShapeVariants &forms,
                                       const std::vector<Scenario> &scenarios);
 
 } // namespace kiln

@@ -28,7 +28,7 @@ std::string sessionClass(const ModelInterface &model) {
           "    return session_model ? session_model->{0}(session_call, arguments) : KILN_NULL_ARGUMENT;\n  }}\n",
           name, entry.name);
   }
-  const std::string kept = model.keepsMoments() ? "training" : model.states.empty() ? "" : "session";
+  const std::string kept = model.hasOptimizerState() ? "training" : model.states.empty() ? "" : "session";
   std::string text = fmt::format(
       R"(
 /// A session owns an arena, which holds the model's state between calls, and the options of calls. Movable; never
@@ -86,7 +86,7 @@ public:
           ? "KILN_OK"
           : fmt::format("session_model->copy_memory(session_call.arena, other.session_call.arena, {}_{}_BYTES, "
                         "session_call.error)",
-                        macro, model.keepsMoments() ? "TRAINING" : "STATE"));
+                        macro, model.hasOptimizerState() ? "TRAINING" : "STATE"));
   return text + methods + R"(
 private:
   void release() {

@@ -55,7 +55,7 @@ namespace {
 
 class StepLister {
 public:
-  StepLister(ModuleOp module, const RowVariants &forms, const std::map<std::string, int64_t> &given)
+  StepLister(ModuleOp module, const ShapeVariants &forms, const std::map<std::string, int64_t> &given)
       : module(module), forms(forms), symbols(mlir::kiln::getSymbols(module)), given(given) {}
 
   ExecutionStep describe(Operation *op);
@@ -71,7 +71,7 @@ private:
   }
 
   ModuleOp module;
-  const RowVariants &forms;
+  const ShapeVariants &forms;
   SmallVector<mlir::kiln::SymbolAttr> symbols;
   const std::map<std::string, int64_t> &given;
   std::map<std::pair<std::string, std::vector<int64_t>>, Work> known;
@@ -108,7 +108,7 @@ ExecutionStep StepLister::describe(Operation *op) {
   } else if (auto call = dyn_cast<mlir::kiln::CallOp>(op)) {
     step.kind = "kernel";
     const std::vector<int64_t> extents = evaluateExtents(call, values);
-    step.kernel = chooseForm(forms, call.getCallee(), extents).str();
+    step.kernel = chooseVariant(forms, call.getCallee(), extents).str();
     step.operands = describeTensors(call.getArguments(), symbols);
     step.results = describeTensors(call.getResults(), symbols);
     step.times = countCalls(op, values);
@@ -126,7 +126,7 @@ ExecutionStep StepLister::describe(Operation *op) {
   return step;
 }
 
-std::vector<ExecutionStep> listSteps(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan, const RowVariants &forms,
+std::vector<ExecutionStep> listSteps(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan, const ShapeVariants &forms,
                                      const std::map<std::string, int64_t> &extents) {
   StepLister lister(entry->getParentOfType<ModuleOp>(), forms, extents);
   std::vector<ExecutionStep> steps;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 #include "compiler/schedule/Workload.h"
 #include "compiler/transforms/PlanMemory.h"
 #include <map>
@@ -39,7 +39,7 @@ std::string describeTensor(mlir::RankedTensorType type, llvm::ArrayRef<mlir::kil
 /// Returns the steps of a call at these extents. Extents that are not given take their largest value. The rows of a
 /// batch are divided evenly among the sequences.
 std::vector<ExecutionStep> listSteps(mlir::func::FuncOp entry, const mlir::kiln::MemoryPlan &plan,
-                                     const RowVariants &forms, const std::map<std::string, int64_t> &extents);
+                                     const ShapeVariants &forms, const std::map<std::string, int64_t> &extents);
 
 std::vector<PlannedBuffer> listBuffers(mlir::func::FuncOp entry, const mlir::kiln::MemoryPlan &plan);
 

@@ -68,7 +68,7 @@ void ModelInterface::placeStates() {
     state.stride = KILN_ARENA_ROUND(state.room > 0 ? state.positionOffset() + sizeof(int64_t) : byteCount(state, 0));
     return bytes + copies * state.stride;
   };
-  for (std::vector<StateInterface> *all : {&states, &moments})
+  for (std::vector<StateInterface> *all : {&states, &optimizerStates})
     for (StateInterface &state : *all)
       state.offsets.clear();
   trainingBytes = 0;
@@ -77,9 +77,9 @@ void ModelInterface::placeStates() {
     for (StateInterface &state : states)
       bytes = place(state, state.copies, bytes);
     stateBytes = bytes;
-    if (!moments.empty())
+    if (!optimizerStates.empty())
       bytes += KILN_MARK_BYTES;
-    for (StateInterface &moment : moments)
+    for (StateInterface &moment : optimizerStates)
       bytes = place(moment, copiesOf(moment, role), bytes);
     trainingBytes = std::max(trainingBytes, bytes);
   }
@@ -127,18 +127,19 @@ static std::vector<std::string> statesOf(const Graph &graph, const Region &regio
 }
 
 /// Describes the optimiser state. Entries whose optimisers have the same state for a parameter share it.
-static void describeMoments(const Graph &graph, ModelInterface &model) {
+static void describeOptimizerState(const Graph &graph, ModelInterface &model) {
   for (const Entry &entry : graph.entries)
     for (int number : gradient_parameters(graph, entry))
-      for (const std::string &moment : kept_moments(graph, entry.training, number)) {
+      for (const std::string &moment : optimizer_states(graph, entry.training, number)) {
         const Parameter &parameter = graph.parameters[number];
-        const std::string name = moment_name(moment, graph.name(parameter));
+        const std::string name = optimizer_state_name(moment, graph.name(parameter));
         if (model.findState(name))
           continue;
         std::vector<int64_t> shape = parameter.shape.empty() ? std::vector<int64_t>{1} : parameter.shape;
         std::vector<int64_t> layers;
         scopePath(graph, parameter.scope, layers);
-        model.moments.push_back({name, parameter.element, shape, graph.copies(parameter.scope), std::move(layers)});
+        model.optimizerStates.push_back(
+            {name, parameter.element, shape, graph.copies(parameter.scope), std::move(layers)});
       }
 }
 
@@ -195,7 +196,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     if (symbol.present())
       model.symbols.push_back(symbol);
   describeStates(graph, model);
-  describeMoments(graph, model);
+  describeOptimizerState(graph, model);
 
   std::vector<EntryInterface> batches; // appended after the others
   for (const Entry &entry : graph.entries) {
@@ -346,7 +347,7 @@ std::vector<StateInterface> trainingStates(const ModelInterface &model) {
     state.name = "state:" + state.name;
     unfold<StateInterface>(state, add);
   }
-  for (const StateInterface &moment : model.moments)
+  for (const StateInterface &moment : model.optimizerStates)
     unfold<StateInterface>(moment, add);
   return model.trains() ? all : std::vector<StateInterface>();
 }
@@ -360,15 +361,15 @@ std::vector<int64_t> WeightInterface::fileShape() const {
 
 uint32_t ModelInterface::roleOf(int64_t stage) const {
   if (stage + 1 == stages)
-    return stages == 1 ? 0 : KILN_ROLE_LAST;
-  uint32_t role = KILN_ROLE_FIRST;
-  for (uint32_t next = KILN_ROLE_MIDDLE; next < roles.size() && roles[next] <= stage; ++next)
+    return stages == 1 ? 0 : KILN_STAGE_ROLE_LAST;
+  uint32_t role = KILN_STAGE_ROLE_FIRST;
+  for (uint32_t next = KILN_STAGE_ROLE_MIDDLE; next < roles.size() && roles[next] <= stage; ++next)
     role = next;
   return role;
 }
 
 int64_t ModelInterface::copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const {
-  if (absent >> std::min<uint32_t>(role, KILN_ROLE_MIDDLE) & 1)
+  if (absent >> std::min<uint32_t>(role, KILN_STAGE_ROLE_MIDDLE) & 1)
     return 0;
   return allCopies ? kiln_stage_layers(allCopies, stages, roles[role]) : copies;
 }
@@ -393,11 +394,11 @@ std::vector<int64_t> StateInterface::ownShape() const {
 }
 
 bool ModelInterface::sharesStates() const {
-  return llvm::any_of(moments, [](const StateInterface &moment) { return moment.parts > 1; });
+  return llvm::any_of(optimizerStates, [](const StateInterface &moment) { return moment.parts > 1; });
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {
-  for (const std::vector<StateInterface> *kept : {&states, &moments})
+  for (const std::vector<StateInterface> *kept : {&states, &optimizerStates})
     for (const StateInterface &each : *kept)
       if (each.name == state)
         return &each;

@@ -116,11 +116,12 @@ struct ModelInterface {
   std::vector<EntryInterface> entries;
   std::vector<WeightInterface> weights;
   std::vector<StateInterface> states;
-  std::vector<StateInterface> moments; // optimiser state, which follows the states in the arenas of entries that train
-  int64_t parameters = 0;              // number of parameters of all ranks together
-  int64_t ranks = 1;                   // tensor-parallel ranks that call entries together
-  int64_t replicas = 1;                // data-parallel replicas of a model that is trained
-  int64_t stages = 1;                  // pipeline stages, each with some of the layers
+  std::vector<StateInterface>
+      optimizerStates;    // optimiser state, which follows the states in the arenas of entries that train
+  int64_t parameters = 0; // number of parameters of all ranks together
+  int64_t ranks = 1;      // tensor-parallel ranks that call entries together
+  int64_t replicas = 1;   // data-parallel replicas of a model that is trained
+  int64_t stages = 1;     // pipeline stages, each with some of the layers
   /// For each role of a pipeline stage, the first stage with it (compiler/transforms/CutStages.h).
   std::vector<int64_t> roles = {0};
   bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
@@ -136,7 +137,7 @@ struct ModelInterface {
   /// Whether each process has only a part of the model.
   bool hasParts() const { return ranks > 1 || stages > 1 || sharesStates(); }
   uint64_t stateBytes = 0; // at the beginning of each arena
-  bool keepsMoments() const { return trainingBytes != stateBytes; }
+  bool hasOptimizerState() const { return trainingBytes != stateBytes; }
   /// Bytes at the beginning of the arenas of entries that train, for states and then optimiser state; the maximum over
   /// roles.
   uint64_t trainingBytes = 0;
@@ -183,7 +184,7 @@ struct KernelSummary {
   ScheduleChoice choice;
   std::string symbol;
   std::string strategy;
-  SchedulePoint schedule;
+  ScheduleConfig schedule;
   bool isFallback = false; // compiled for fewer instruction sets: KernelCompiler::fallback
   uint64_t textBytes = 0;
   std::string cost;  // computed performance bounds: KernelCompiler::printCost, if CompileOptions::showsCosts

@@ -138,8 +138,8 @@ static llvm::Error wrongName(const std::string &message) {
 }
 
 /// Returns the words that follow `before` in a text and begin with `prefix`, as often as they occur.
-static std::vector<std::string> wordsBehind(const std::string &text, const std::string &before,
-                                            const std::string &prefix) {
+static std::vector<std::string> wordsAfter(const std::string &text, const std::string &before,
+                                           const std::string &prefix) {
   std::vector<std::string> words;
   const std::string start = before + prefix;
   for (size_t at = 0; (at = text.find(start, at)) != std::string::npos;) {
@@ -154,7 +154,7 @@ static std::vector<std::string> wordsBehind(const std::string &text, const std::
 
 /// Returns the macros that a header of the model defines in addition to those of the runtime's types.
 static std::vector<std::string> definedMacros(const ModelInterface &model) {
-  return wordsBehind(writeCHeader(model, {}), "#define ", macroName(model.name) + "_");
+  return wordsAfter(writeCHeader(model, {}), "#define ", macroName(model.name) + "_");
 }
 
 /// Returns the names that a header declares for any set of entries: functions and a type.
@@ -162,7 +162,7 @@ static std::set<std::string> declaredNames(ModelInterface model) {
   model.entries.clear();
   std::set<std::string> names;
   for (const char *before : {" ", "*"})
-    for (std::string &name : wordsBehind(writeCHeader(model, {}), before, model.name + "_"))
+    for (std::string &name : wordsAfter(writeCHeader(model, {}), before, model.name + "_"))
       names.insert(std::move(name));
   return names;
 }

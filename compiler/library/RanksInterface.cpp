@@ -51,7 +51,7 @@ static void describeReplicas(ModuleOp module, ModelInterface &model) {
   model.replicas = kd::getNumRanks(module, kd::Group::Replicas);
   if (model.replicas == 1)
     return;
-  forEachState(module, model.moments, [](StateInterface &moment, RankedTensorType type) {
+  forEachState(module, model.optimizerStates, [](StateInterface &moment, RankedTensorType type) {
     moment.parts = ShapedType::getNumElements(moment.shape) / type.getNumElements();
   });
   model.placeStates();
@@ -66,7 +66,7 @@ static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
   for (WeightInterface &weight : model.weights)
     if (auto shard = shards.getAs<kd::ShardAttr>(weight.name))
       split(weight, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
-  for (StateInterface &moment : model.moments) // name: "mean:h.{}.fc.weight"
+  for (StateInterface &moment : model.optimizerStates) // name: "mean:h.{}.fc.weight"
     if (auto shard = shards.getAs<kd::ShardAttr>(StringRef(moment.name).split(':').second))
       split(moment, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
   forEachState(module, model.states,
@@ -88,14 +88,14 @@ struct FoundTensors {
 static void add(llvm::StringMap<Found> &found, StringRef name, int64_t copies, uint32_t role) {
   Found &here = found[name];
   here.copies = copies;
-  here.roles |= 1U << std::min<uint32_t>(role, KILN_ROLE_MIDDLE);
+  here.roles |= 1U << std::min<uint32_t>(role, KILN_STAGE_ROLE_MIDDLE);
 }
 
 static FoundTensors findTensors(ModuleOp module, const ModelInterface &model) {
   FoundTensors found;
   for (auto [number, role] : llvm::enumerate(kd::getStageRoles(module)))
     for (const EntryInterface &entry : model.entries)
-      module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role.name))
+      module.lookupSymbol<func::FuncOp>(kd::getStageRoleName(entry.name, role.name))
           .walk([&, role = static_cast<uint32_t>(number)](Operation *op) {
             llvm::TypeSwitch<Operation *>(op)
                 .Case([&](kd::ParameterOp parameter) {
@@ -124,16 +124,16 @@ static void cut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &foun
 /// A role lacks the tensors that it does not name. A tensor that no role names belongs to the last stage.
 template <class Tensor>
 static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, size_t roles) {
-  const uint32_t all = (1U << std::min<size_t>(roles, KILN_ROLE_MIDDLE + 1)) - 1;
+  const uint32_t all = (1U << std::min<size_t>(roles, KILN_STAGE_ROLE_MIDDLE + 1)) - 1;
   for (Tensor &tensor : tensors) {
     const uint32_t named = found.lookup(tensor.name).roles;
-    tensor.absent = all & ~(named ? named : 1U << KILN_ROLE_LAST);
+    tensor.absent = all & ~(named ? named : 1U << KILN_STAGE_ROLE_LAST);
   }
 }
 
 /// Whether stages other than the last have a result of the entry too.
 static bool isEverywhere(ModuleOp module, const EntryInterface &entry, StringRef result) {
-  auto first = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, "first"));
+  auto first = module.lookupSymbol<func::FuncOp>(kd::getStageRoleName(entry.name, "first"));
   for (unsigned i = 0; i < first.getNumResults(); ++i)
     if (auto name = first.getResultAttrOfType<StringAttr>(i, kd::nameAttrName); name && name == result)
       return true;
@@ -151,9 +151,9 @@ void describeStages(ModuleOp module, ModelInterface &model) {
   const FoundTensors found = findTensors(module, model);
   cut(model.weights, found.weights, stages);
   cut(model.states, found.states, stages);
-  cut(model.moments, found.states, stages);
+  cut(model.optimizerStates, found.states, stages);
   leaveOut(model.weights, found.weights, model.roles.size());
-  leaveOut(model.moments, found.states, model.roles.size());
+  leaveOut(model.optimizerStates, found.states, model.roles.size());
   model.placeStates();
   for (EntryInterface &entry : model.entries)
     for (ArgumentInterface &argument : entry.arguments)

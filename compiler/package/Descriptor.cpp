@@ -211,7 +211,7 @@ Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
       .set(abi::entry::own_rows, positionOf(entry.ownRows, entry.ownSymbols))
       .set(abi::entry::is_batch, entry.isBatch())
       .set(abi::entry::keeps, (entry.states.empty() ? 0 : KILN_KEEPS_STATES) |
-                                  (entry.changesWeights && model.keepsMoments() ? KILN_KEEPS_MOMENTS : 0))
+                                  (entry.changesWeights && model.hasOptimizerState() ? KILN_KEEPS_OPTIMIZER_STATE : 0))
       .set(abi::entry::state_bytes, entry.isBatch() ? model.stateBytes : entry.stateBytes)
       .get();
 }
@@ -255,7 +255,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::placements, table(placements, "placements"))
       .set(abi::variant::derives, variant.deriving.has_value())
       .set(abi::variant::packed_bytes, variant.packedBytes)
-      .set(abi::variant::role_bytes,
+      .set(abi::variant::stage_role_bytes,
            numbers(model.stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf) : ArrayRef<uint64_t>(), 64,
                    "role_bytes"))
       .set(abi::variant::digest, packedDigest(model, variant))
@@ -271,7 +271,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
 /// Returns a hash of the states, the optimiser state, and where each tensor is stored.
 static uint64_t stateMark(const ModelInterface &model) {
   std::string text;
-  for (const std::vector<StateInterface> *all : {&model.states, &model.moments})
+  for (const std::vector<StateInterface> *all : {&model.states, &model.optimizerStates})
     for (const StateInterface &state : *all)
       text += fmt::format("{} {} {} {} {} {}{};", state.name, name_of(state.element), state.copies,
                           fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride,

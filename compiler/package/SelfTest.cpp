@@ -136,7 +136,7 @@ verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &se
 }
 
 /// Whether some values between ops have 16-bit floats.
-bool hasShortFloats(ModuleOp module) {
+bool hasHalfFloats(ModuleOp module) {
   return module
       .walk([](Operation *op) {
         return llvm::any_of(op->getResultTypes(),
@@ -190,11 +190,11 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, con
   verify::Outcome expected;
   // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
   // layers; the effect of perturbed numbers is then a tighter bound.
-  const bool isShort = hasShortFloats(module);
+  const bool isHalf = hasHalfFloats(module);
   try {
     Weights weights(model);
     expected = evaluate(module, sessions, weights, /*isMoved=*/false);
-    if (!isShort && !tf32) {
+    if (!isHalf && !tf32) {
       const verify::Outcome bounds = expected;
       expected = verify::narrowed(expected, evaluate(module, sessions, weights, /*isMoved=*/true));
       expected.zip(bounds, [](verify::SharedTensor &tensor, const verify::SharedTensor &bound) {

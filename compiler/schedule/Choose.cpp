@@ -33,11 +33,11 @@ llvm::StringRef toString(Provenance provenance) {
 /// Returns the distance of two numbers: that of their logarithms for large ones; defined for all numbers.
 static double apart(int64_t a, int64_t b) { return std::abs(std::asinh(double(a)) - std::asinh(double(b))); }
 
-SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
-  SchedulePoint legal = presets(space);
+ScheduleConfig snap(const SearchSpace &space, const ScheduleConfig &config) {
+  ScheduleConfig legal = defaultConfigOf(space);
   auto take = [&](const TuningParameter &parameter) {
-    auto wanted = point.find(parameter.key);
-    if (wanted == point.end())
+    auto wanted = config.find(parameter.key);
+    if (wanted == config.end())
       return;
     auto distance = [&](int64_t value) { return apart(value, wanted->second); };
     int64_t nearest = parameter.values.front();
@@ -57,10 +57,10 @@ SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
 }
 
 /// Returns the configuration itself if it is legal, with defaults for newer parameters; else the nearest legal one.
-static SchedulePoint legalPoint(const SearchSpace &space, const SchedulePoint &point) {
+static ScheduleConfig legalConfig(const SearchSpace &space, const ScheduleConfig &config) {
   std::string ignored;
-  std::optional<SchedulePoint> resolved = resolve(space, &point, ignored);
-  return resolved ? *resolved : snap(space, point);
+  std::optional<ScheduleConfig> resolved = resolve(space, &config, ignored);
+  return resolved ? *resolved : snap(space, config);
 }
 
 std::string tuningDigest(std::vector<std::string> lines) {
@@ -104,11 +104,11 @@ llvm::Expected<ScheduleChooser> ScheduleChooser::create(const TuningDatabase &da
     Group &group = chooser.index[{of.machine, of.strategy}][of.structure][{of.shape, of.bounds}];
     group.countsThreads = !of.machine.isGpu();
     if (result.outcome != Outcome::Measured)
-      group.refused.insert(of.point);
+      group.refused.insert(of.config);
     else
-      group.conditions[{of.threads, of.extents}][of.point] = result;
+      group.conditions[{of.threads, of.extents}][of.config] = result;
     if (result.isDefault)
-      group.preset = of.point;
+      group.defaultConfig = of.config;
   }
   return chooser;
 }
@@ -136,19 +136,19 @@ ScheduleChooser::relevant(const Group &group) const {
 /// Ranks the configurations by mean loss. A loss that was not measured under a condition is predicted from the
 /// configuration's losses under the others and the mean difference of other configurations between the two conditions.
 std::vector<ScheduleChooser::Ranked>
-ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const SchedulePoint &)> isLegal) const {
-  std::vector<std::map<SchedulePoint, double>> losses;
-  std::set<SchedulePoint> points;
+ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const ScheduleConfig &)> isLegal) const {
+  std::vector<std::map<ScheduleConfig, double>> losses;
+  std::set<ScheduleConfig> configs;
   for (const auto *condition : relevant(group)) {
-    std::map<SchedulePoint, double> &at = losses.emplace_back();
+    std::map<ScheduleConfig, double> &at = losses.emplace_back();
     double best = std::numeric_limits<double>::infinity();
-    for (const auto &[point, result] : condition->second)
-      if (!group.refused.count(point) && isLegal(point)) {
-        at[point] = std::log(result.microseconds);
-        best = std::min(best, at[point]);
-        points.insert(point);
+    for (const auto &[config, result] : condition->second)
+      if (!group.refused.count(config) && isLegal(config)) {
+        at[config] = std::log(result.microseconds);
+        best = std::min(best, at[config]);
+        configs.insert(config);
       }
-    for (auto &[point, loss] : at)
+    for (auto &[config, loss] : at)
       loss -= best;
     if (at.empty())
       losses.pop_back();
@@ -160,8 +160,8 @@ ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const Schedule
     for (size_t b = 0; b < count; ++b) {
       double sum = 0;
       size_t both = 0;
-      for (const auto &[point, loss] : losses[a])
-        if (auto other = losses[b].find(point); other != losses[b].end()) {
+      for (const auto &[config, loss] : losses[a])
+        if (auto other = losses[b].find(config); other != losses[b].end()) {
           sum += std::abs(loss - other->second);
           ++both;
         }
@@ -170,29 +170,29 @@ ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const Schedule
     }
 
   std::vector<Ranked> ranked;
-  for (const SchedulePoint &point : points) {
+  for (const ScheduleConfig &config : configs) {
     double sum = 0;
     for (size_t at = 0; at < count; ++at) {
-      if (auto known = losses[at].find(point); known != losses[at].end()) {
+      if (auto known = losses[at].find(config); known != losses[at].end()) {
         sum += known->second;
         continue;
       }
       double predicted = 0;
       size_t from = 0;
       for (size_t other = 0; other < count; ++other)
-        if (auto known = losses[other].find(point); known != losses[other].end()) {
+        if (auto known = losses[other].find(config); known != losses[other].end()) {
           predicted += known->second + differences[other][at];
           ++from;
         }
       sum += predicted / from;
     }
-    ranked.push_back({sum / count, point});
+    ranked.push_back({sum / count, config});
   }
   llvm::sort(ranked);
   return ranked;
 }
 
-static bool anyPoint(const SchedulePoint &) { return true; }
+static bool anyConfig(const ScheduleConfig &) { return true; }
 
 double ScheduleChooser::distance(const Shape &from, const Shape &to, const Group &group) const {
   double sum = 0;
@@ -215,12 +215,12 @@ double ScheduleChooser::lossPerDistance(const Structures &structures) const {
   for (const auto &[structure, groups] : structures) {
     std::vector<std::tuple<const Shape *, const Group *, std::vector<Ranked>>> ranked;
     for (const auto &[shape, group] : groups)
-      if (auto ranking = rank(group, anyPoint); !ranking.empty())
+      if (auto ranking = rank(group, anyConfig); !ranking.empty())
         ranked.emplace_back(&shape, &group, std::move(ranking));
     for (const auto &[fromShape, from, fromRanking] : ranked)
       for (const auto &[toShape, to, toRanking] : ranked) {
-        auto lost = llvm::find_if(toRanking,
-                                  [&, &best = fromRanking.front().point](const Ranked &r) { return r.point == best; });
+        auto lost = llvm::find_if(
+            toRanking, [&, &best = fromRanking.front().config](const Ranked &r) { return r.config == best; });
         double away = distance(*fromShape, *toShape, *to);
         if (from == to || lost == toRanking.end() || !std::isfinite(away))
           continue;
@@ -238,9 +238,9 @@ std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structure
   size_t count = 0;
   auto add = [&](const std::map<Shape, Group> &groups) {
     for (const auto &[shape, group] : groups)
-      if (group.preset)
-        for (const Ranked &ranked : rank(group, anyPoint))
-          if (ranked.point == *group.preset) {
+      if (group.defaultConfig)
+        for (const Ranked &ranked : rank(group, anyConfig))
+          if (ranked.config == *group.defaultConfig) {
             sum += ranked.logLoss;
             ++count;
           }
@@ -255,11 +255,11 @@ std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structure
   return sum / count;
 }
 
-/// Adds the records of configuration `of.point` in the group to the choice.
+/// Adds the records of configuration `of.config` in the group to the choice.
 void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const {
   TuningCase line = of;
   for (const auto *condition : relevant(group))
-    if (auto found = condition->second.find(of.point); found != condition->second.end()) {
+    if (auto found = condition->second.find(of.config); found != condition->second.end()) {
       std::tie(line.threads, line.extents) = condition->first;
       choice.records.push_back(toString(line, found->second));
       choice.measuredAt.insert(line.extents);
@@ -267,15 +267,15 @@ void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, 
   llvm::sort(choice.records);
 }
 
-std::optional<double> ScheduleChooser::gainOf(const SchedulePoint &point, const Group &group) const {
+std::optional<double> ScheduleChooser::gainOf(const ScheduleConfig &config, const Group &group) const {
   double logGain = 0;
   int compared = 0;
   for (const auto *condition : relevant(group)) {
-    auto preset = condition->second.find(group.preset.value_or(SchedulePoint()));
-    auto found = condition->second.find(point);
-    if (preset == condition->second.end() || found == condition->second.end())
+    auto defaultConfig = condition->second.find(group.defaultConfig.value_or(ScheduleConfig()));
+    auto found = condition->second.find(config);
+    if (defaultConfig == condition->second.end() || found == condition->second.end())
       continue;
-    logGain += std::log(preset->second.microseconds / found->second.microseconds);
+    logGain += std::log(defaultConfig->second.microseconds / found->second.microseconds);
     ++compared;
   }
   return compared ? std::optional(std::exp(logGain / compared)) : std::nullopt;
@@ -292,19 +292,19 @@ bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, co
   auto group = groups->second.find({key.shape, key.bounds});
   if (group == groups->second.end() || !hasThreads(group->second))
     return false;
-  auto isLegal = [&](const SchedulePoint &point) {
+  auto isLegal = [&](const ScheduleConfig &config) {
     std::string ignored;
-    return resolve(schedulable.space, &point, ignored).has_value();
+    return resolve(schedulable.space, &config, ignored).has_value();
   };
   std::vector<Ranked> ranked = rank(group->second, isLegal);
   if (ranked.empty())
     return false;
   choice.provenance = Provenance::Exact;
-  choice.point = legalPoint(schedulable.space, ranked.front().point);
+  choice.config = legalConfig(schedulable.space, ranked.front().config);
   choice.loss = std::expm1(ranked.front().logLoss);
-  choice.gain = gainOf(ranked.front().point, group->second);
+  choice.gain = gainOf(ranked.front().config, group->second);
   takeRecords(choice,
-              {schedulable.strategy, key.structure, key.shape, key.bounds, machine, 1, {}, ranked.front().point},
+              {schedulable.strategy, key.structure, key.shape, key.bounds, machine, 1, {}, ranked.front().config},
               group->second);
   return true;
 }
@@ -322,24 +322,24 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
     return false;
 
   const Shape own{key.shape, key.bounds};
-  std::set<SchedulePoint> refused;
+  std::set<ScheduleConfig> refused;
   if (auto group = groups->second.find(own); group != groups->second.end())
     refused = group->second.refused;
   double least = farthest;
   const std::pair<const Shape, Group> *nearest = nullptr;
-  SchedulePoint measured, snapped;
+  ScheduleConfig measured, snapped;
   for (const auto &donor : groups->second) {
     double away = distance(donor.first, own, donor.second);
     if (away > least || (nearest && away == least))
       continue;
-    for (const Ranked &ranked : rank(donor.second, anyPoint)) {
-      SchedulePoint point = legalPoint(schedulable.space, ranked.point);
-      if (refused.count(point))
+    for (const Ranked &ranked : rank(donor.second, anyConfig)) {
+      ScheduleConfig config = legalConfig(schedulable.space, ranked.config);
+      if (refused.count(config))
         continue;
       least = away;
       nearest = &donor;
-      measured = ranked.point;
-      snapped = point;
+      measured = ranked.config;
+      snapped = config;
       break;
     }
   }
@@ -347,7 +347,7 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
   if (!nearest || (lossByDefault && *lossByDefault < predicted))
     return false;
   choice.provenance = Provenance::Transferred;
-  choice.point = snapped;
+  choice.config = snapped;
   choice.loss = std::expm1(predicted);
   int64_t count = relevant(nearest->second).front()->first.first;
   bool hasOtherThreads = threads != 0 && nearest->second.countsThreads && count != threads;
@@ -366,7 +366,7 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
 ScheduleChoice ScheduleChooser::choose(const KernelKey &key, const Schedulable &schedulable,
                                        llvm::StringRef isa) const {
   ScheduleChoice choice;
-  choice.point = presets(schedulable.space);
+  choice.config = defaultConfigOf(schedulable.space);
   auto preferred = machines.find(isa.str());
   if (preferred == machines.end())
     return choice;

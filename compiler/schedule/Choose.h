@@ -17,7 +17,7 @@ enum class Provenance { Exact, Transferred, Default };
 llvm::StringRef toString(Provenance provenance);
 
 struct ScheduleChoice {
-  SchedulePoint point;
+  ScheduleConfig config;
   Provenance provenance = Provenance::Default;
   /// The expected slowdown compared with the best schedule: 0.1 is a tenth. Nullopt: no measurement determines it. For
   /// an exact record: the mean over the measured sizes of its loss to the best.
@@ -50,33 +50,33 @@ public:
 private:
   /// A number of threads and sizes of dynamic dimensions.
   using Condition = std::pair<int64_t, std::vector<int64_t>>;
-  using Measurements = std::map<SchedulePoint, TuningResult>;
+  using Measurements = std::map<ScheduleConfig, TuningResult>;
   /// All measurements of one kernel on one machine.
   struct Group {
     std::map<Condition, Measurements> conditions;
-    std::set<SchedulePoint> refused; // configurations that failed under any condition
-    std::optional<SchedulePoint> preset;
+    std::set<ScheduleConfig> refused; // configurations that failed under any condition
+    std::optional<ScheduleConfig> defaultConfig;
     bool countsThreads = true; // false for GPUs, where the number of CPU threads has no effect
   };
   using Shape = std::pair<std::vector<int64_t>, std::vector<Bounds>>;
   struct Ranked {
     double logLoss;
-    SchedulePoint point;
+    ScheduleConfig config;
     bool operator<(const Ranked &other) const {
-      return std::tie(logLoss, point) < std::tie(other.logLoss, other.point);
+      return std::tie(logLoss, config) < std::tie(other.logLoss, other.config);
     }
   };
   /// One strategy on one machine: structure -> shape -> measurements.
   using Structures = std::map<std::string, std::map<Shape, Group>>;
 
-  std::vector<Ranked> rank(const Group &group, llvm::function_ref<bool(const SchedulePoint &)> isLegal) const;
+  std::vector<Ranked> rank(const Group &group, llvm::function_ref<bool(const ScheduleConfig &)> isLegal) const;
   bool hasThreads(const Group &group) const;
   std::vector<const std::pair<const Condition, Measurements> *> relevant(const Group &group) const;
   double distance(const Shape &from, const Shape &to, const Group &group) const;
   double lossPerDistance(const Structures &structures) const;
   std::optional<double> lossOfDefault(const Structures &structures, llvm::StringRef structure) const;
   void takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const;
-  std::optional<double> gainOf(const SchedulePoint &point, const Group &group) const;
+  std::optional<double> gainOf(const ScheduleConfig &config, const Group &group) const;
   bool takeExact(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
                  const Machine &machine) const;
   bool takeNearest(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
@@ -87,8 +87,8 @@ private:
   std::map<std::pair<Machine, std::string>, Structures> index;
 };
 
-/// Returns the legal configuration nearest to `point`; parameters that it lacks get their default.
-SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point);
+/// Returns the legal configuration nearest to `config`; parameters that it lacks get their default.
+ScheduleConfig snap(const SearchSpace &space, const ScheduleConfig &config);
 
 /// Returns 16 hexadecimal digits that identify the lines; "none" without lines.
 std::string tuningDigest(std::vector<std::string> lines);

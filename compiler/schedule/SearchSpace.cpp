@@ -7,29 +7,29 @@
 
 namespace kiln {
 
-std::string toString(const SchedulePoint &point) {
+std::string toString(const ScheduleConfig &config) {
   std::vector<std::string> parts;
-  for (const auto &[key, value] : point)
+  for (const auto &[key, value] : config)
     parts.push_back(llvm::formatv("{0}={1}", key, value));
   return llvm::join(parts, " ");
 }
 
-SchedulePoint presets(const SearchSpace &space) {
-  SchedulePoint point;
+ScheduleConfig defaultConfigOf(const SearchSpace &space) {
+  ScheduleConfig config;
   for (const TuningParameter &parameter : space)
-    point[parameter.key] = parameter.preset;
-  return point;
+    config[parameter.key] = parameter.defaultValue;
+  return config;
 }
 
-bool obeysRules(const SearchSpace &space, const SchedulePoint &point) {
-  return llvm::all_of(space.rules, [&](const TuningRule &rule) { return rule.holds(point); });
+bool obeysRules(const SearchSpace &space, const ScheduleConfig &config) {
+  return llvm::all_of(space.rules, [&](const TuningRule &rule) { return rule.holds(config); });
 }
 
-std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoint *point, std::string &error) {
-  SchedulePoint resolved = presets(space);
-  if (!point)
+std::optional<ScheduleConfig> resolve(const SearchSpace &space, const ScheduleConfig *config, std::string &error) {
+  ScheduleConfig resolved = defaultConfigOf(space);
+  if (!config)
     return resolved;
-  for (const auto &[key, value] : *point) {
+  for (const auto &[key, value] : *config) {
     auto parameter = llvm::find_if(space, [&](const TuningParameter &p) { return p.key == key; });
     if (parameter == space.end()) {
       error = llvm::formatv("schedule has no parameter \"{0}\"", key);
@@ -54,11 +54,11 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
 TuningParameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted) {
   llvm::sort(values);
   values.erase(llvm::unique(values), values.end());
-  int64_t preset = values.front();
+  int64_t defaultValue = values.front();
   for (int64_t value : values)
     if (value <= wanted)
-      preset = value;
-  return {key.str(), std::move(values), preset};
+      defaultValue = value;
+  return {key.str(), std::move(values), defaultValue};
 }
 
 } // namespace kiln

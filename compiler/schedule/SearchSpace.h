@@ -9,14 +9,14 @@
 namespace kiln {
 
 /// Returns the analytic default configuration.
-SchedulePoint presets(const SearchSpace &space);
+ScheduleConfig defaultConfigOf(const SearchSpace &space);
 
 /// Whether a configuration with a value for every parameter obeys the rules that relate parameters.
-bool obeysRules(const SearchSpace &space, const SchedulePoint &point);
+bool obeysRules(const SearchSpace &space, const ScheduleConfig &config);
 
-/// Returns `point` completed by the defaults; nullopt with `error` set if it has an unknown key or an illegal value, or
-/// breaks a rule.
-std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoint *point, std::string &error);
+/// Returns `config` completed by the defaults; nullopt with `error` set if it has an unknown key or an illegal value,
+/// or breaks a rule.
+std::optional<ScheduleConfig> resolve(const SearchSpace &space, const ScheduleConfig *config, std::string &error);
 
 /// Returns a parameter whose default is the legal value nearest to `wanted`, not above it if possible.
 TuningParameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted);

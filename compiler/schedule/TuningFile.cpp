@@ -56,10 +56,10 @@ static std::string toString(const TuningResult &result) {
 }
 
 std::string toString(const TuningCase &of, const TuningResult &result) {
-  std::string point = of.point.empty() ? "-" : toString(of.point);
+  std::string config = of.config.empty() ? "-" : toString(of.config);
   return llvm::formatv("{0} {1} {2} {3} at={4} {5} threads={6} | {7} | {8}", of.strategy, of.structure,
                        toString(of.shape), toString(of.bounds), printList(of.extents), toString(of.machine), of.threads,
-                       point, toString(result));
+                       config, toString(result));
 }
 
 std::string TuningDatabase::text() const {
@@ -116,7 +116,7 @@ private:
 
   bool readBounds(llvm::StringRef text);
   bool readKey(llvm::StringRef text);
-  bool readPoint(llvm::StringRef text);
+  bool readConfig(llvm::StringRef text);
   bool readResult(llvm::StringRef text);
 
   llvm::StringRef line;
@@ -177,7 +177,7 @@ bool LineReader::readKey(llvm::StringRef text) {
   return true;
 }
 
-bool LineReader::readPoint(llvm::StringRef text) {
+bool LineReader::readConfig(llvm::StringRef text) {
   if (text == "-")
     return true;
   llvm::SmallVector<llvm::StringRef> words;
@@ -189,7 +189,7 @@ bool LineReader::readPoint(llvm::StringRef text) {
     std::vector<int64_t> parsed;
     if (!isName(key) || value == "-" || !numbers(value, ' ', parsed) || parsed.size() != 1)
       return fail("schedule: wrong form; expected NAME=NUMBER, got \"{0}\"", word);
-    if (!of.point.try_emplace(key.str(), parsed[0]).second)
+    if (!of.config.try_emplace(key.str(), parsed[0]).second)
       return fail("schedule: repeated parameter; expected each once, got \"{0}\" twice", key);
   }
   return true;
@@ -244,7 +244,7 @@ bool LineReader::run() {
     return fail(
         "measurement: wrong number of parts; expected kernel, schedule and result with \"|\" between them, got {0}",
         parts.size());
-  return readKey(parts[0].trim(' ')) && readPoint(parts[1].trim(' ')) && readResult(parts[2].trim(' '));
+  return readKey(parts[0].trim(' ')) && readConfig(parts[1].trim(' ')) && readResult(parts[2].trim(' '));
 }
 
 } // namespace

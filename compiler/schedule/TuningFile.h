@@ -30,7 +30,7 @@ struct TuningCase {
   Machine machine;
   int64_t threads = 1;
   std::vector<int64_t> extents; // values of the kernel's index arguments
-  SchedulePoint point;          // complete: a value for each parameter of the space
+  ScheduleConfig config;        // complete: a value for each parameter of the space
   auto operator<=>(const TuningCase &) const = default;
 };
 
@@ -43,7 +43,7 @@ struct TuningResult {
   int64_t samples = 0;      // the number of samples whose median it is
   double limitFraction = 0; // the fraction of the limit that was reached
   Limit limit = Limit::Unknown;
-  bool isDefault = false; // whether the point was the analytic default
+  bool isDefault = false; // whether the configuration was the analytic default
   bool operator==(const TuningResult &) const = default;
 };
 

@@ -21,7 +21,7 @@ namespace mlir::kiln {
 #define GEN_PASS_DEF_CUTSTAGES
 #include "compiler/transforms/Passes.h.inc"
 
-std::string getRoleName(StringRef entry, StringRef role) {
+std::string getStageRoleName(StringRef entry, StringRef role) {
   return role.empty() ? entry.str() : (entry + "_" + role).str();
 }
 
@@ -155,7 +155,7 @@ void eraseUnused(Block &block) {
 func::FuncOp makeRole(func::FuncOp entry, const StageRole &role) {
   OpBuilder builder(entry);
   auto function = cast<func::FuncOp>(builder.clone(*entry));
-  function.setName(getRoleName(entry.getName(), role.name));
+  function.setName(getStageRoleName(entry.getName(), role.name));
   function->setAttr(roleAttrName, builder.getStringAttr(role.name));
   LoopInterface stack = findStacks(function).front();
   const int64_t layers = getCount(stack), stages = getNumRanks(entry, Group::Stages);
@@ -198,8 +198,11 @@ SmallVector<StageRole> getStageRoles(ModuleOp module) {
     return {StageRole()};
   SmallVector<StageRole> roles;
   for (auto [number, first] : llvm::enumerate(firsts.asArrayRef())) {
-    const std::string middle = number == KILN_ROLE_MIDDLE ? "middle" : "middle" + std::to_string(number - 1);
-    roles.push_back({number == KILN_ROLE_FIRST ? "first" : number == KILN_ROLE_LAST ? "last" : middle, first});
+    const std::string middle = number == KILN_STAGE_ROLE_MIDDLE ? "middle" : "middle" + std::to_string(number - 1);
+    roles.push_back({number == KILN_STAGE_ROLE_FIRST  ? "first"
+                     : number == KILN_STAGE_ROLE_LAST ? "last"
+                                                      : middle,
+                     first});
   }
   return roles;
 }
@@ -211,7 +214,7 @@ FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry) {
     return failure();
   SmallVector<func::FuncOp> roles;
   for (const StageRole &role : getStageRoles(module)) {
-    const std::string name = getRoleName(entry.getName(), role.name);
+    const std::string name = getStageRoleName(entry.getName(), role.name);
     if (module.lookupSymbol(name))
       return entry.emitError() << "--stages: name " << name
                                << " is taken; expected it for what they compute, got an entry";

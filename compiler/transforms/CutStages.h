@@ -21,13 +21,13 @@ struct StageRole {
 /// Records on a module the number of pipeline stages and their roles, which follow from the stacks of its entries.
 void markStages(ModuleOp module, int64_t stages);
 
-/// Returns the roles of a marked module, in the order of KILN_ROLE_ (runtime/src/core/model.h): "first", "last" and,
-/// for stages between them with equal numbers of layers in every stack, "middle", "middle2" and so on. A single stage
-/// has no role, "".
+/// Returns the roles of a marked module, in the order of KILN_STAGE_ROLE_ (runtime/src/core/model.h): "first", "last"
+/// and, for stages between them with equal numbers of layers in every stack, "middle", "middle2" and so on. A single
+/// stage has no role, "".
 SmallVector<StageRole> getStageRoles(ModuleOp module);
 
 /// Returns the name of an entry's function for that role.
-std::string getRoleName(StringRef entry, StringRef role);
+std::string getStageRoleName(StringRef entry, StringRef role);
 
 /// Replaces an entry of a marked module by a function for each role: the initial values of the stack are received, its
 /// results are sent, and the stack has the layers of one stage. Fails after a diagnostic.

@@ -25,7 +25,7 @@ struct KeepOrder : impl::KeepOrderBase<KeepOrder> {
       return computes ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())
-      kernel->setAttr(orderedAttrName, UnitAttr::get(&getContext()));
+      kernel->setAttr(batchInvariantAttrName, UnitAttr::get(&getContext()));
   }
 };
 

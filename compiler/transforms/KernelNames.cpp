@@ -12,17 +12,17 @@ static bool isIncidental(Operation *op) {
 }
 
 std::string describeGroup(const KernelGroup &group) {
-  SmallVector<StringRef> before, behind;
-  bool isBehind = false;
+  SmallVector<StringRef> before, after;
+  bool isAfter = false;
   for (Operation *op : group.ops) {
     if (op == group.anchor)
-      isBehind = true;
+      isAfter = true;
     else if (!isIncidental(op))
-      (isBehind ? behind : before).push_back(op->getName().stripDialect());
+      (isAfter ? after : before).push_back(op->getName().stripDialect());
   }
   constexpr size_t most = 3;
   SmallVector<StringRef> names{group.anchor->getName().stripDialect()};
-  for (StringRef name : behind)
+  for (StringRef name : after)
     if (names.size() < most)
       names.push_back(name);
   for (StringRef name : llvm::reverse(before))

@@ -106,8 +106,8 @@ private:
     // Rows that are only looked up keep their order.
     if (storage && !isMultiplied)
       size = 1;
-    const bool hasWords = isMultipliedByBytes && storage && !storage.isGrouped(); // groups define their own interleave
-    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, hasWords ? int64_t(word) : 1, storage)
+    const bool isVnni = isMultipliedByBytes && storage && !storage.isGrouped(); // groups define their own interleave
+    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, isVnni ? int64_t(word) : 1, storage)
                     : TiledAttr();
   }
 

@@ -75,8 +75,8 @@ bool follows(Value value, BlockArgument argument, Value known) {
 bool isLeftByOthers(BlockArgument argument, ValueRange results) {
   for (auto [i, result] : llvm::enumerate(results))
     for (auto [j, other] : llvm::enumerate(results)) {
-      const bool isBehind = j > i || (j < i && other.getType() != result.getType());
-      if (isBehind && result.getType() == argument.getType() && follows(other, argument, result))
+      const bool isAfter = j > i || (j < i && other.getType() != result.getType());
+      if (isAfter && result.getType() == argument.getType() && follows(other, argument, result))
         return false;
     }
   return true;
@@ -104,7 +104,7 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
     func::FuncOp kernel = getOperation();
     if (!kernel->hasAttr(kernelAttrName) || kernel.isExternal())
       return;
-    if (failed(KernelBuilder(kernel, ordered).run()))
+    if (failed(KernelBuilder(kernel, batchInvariant).run()))
       return signalPassFailure();
     kernel->setAttr(inplaceAttrName, DenseI64ArrayAttr::get(&getContext(), findInPlaceArguments(kernel)));
   }

@@ -96,7 +96,7 @@ class HeadViews {
 public:
   HeadViews(const KernelGroup &group, const RowCollapse &collapse) {
     for (auto [operand, heads] : findOperands(group.anchor)) {
-      int64_t width = cast<RankedTensorType>(operand.getType()).getShape().back(), depth = width / heads;
+      int64_t width = cast<RankedTensorType>(operand.getType()).getShape().back(), headDim = width / heads;
       Value source = operand;
       int64_t start = 0;
       while (Operation *op = source.getDefiningOp()) {
@@ -117,11 +117,11 @@ public:
       int64_t whole = cast<RankedTensorType>(source.getType()).getShape().back();
       SmallVector<int64_t> split;
       if (whole == width)
-        split = {heads, depth};
+        split = {heads, headDim};
       else if (whole % width == 0 && start % width == 0)
-        split = {whole / width, heads, depth};
-      else if (whole % depth == 0)
-        split = {whole / depth, depth};
+        split = {whole / width, heads, headDim};
+      else if (whole % headDim == 0)
+        split = {whole / headDim, headDim};
       request(source, split, collapse);
     }
     if (auto attention = dyn_cast<AttentionOp>(group.anchor)) {
@@ -155,12 +155,12 @@ private:
     if (split.empty())
       return;
     RankedTensorType whole = collapse.getType(value);
-    const int64_t depth = split.back();
+    const int64_t headDim = split.back();
     auto [entry, isNew] = types.try_emplace(value, splitLastAxis(whole, split));
     if (isNew || entry->second == splitLastAxis(whole, split))
       return;
-    const bool isCommon = entry->second.getShape().back() == depth;
-    entry->second = isCommon ? splitLastAxis(whole, {whole.getShape().back() / depth, depth}) : whole;
+    const bool isCommon = entry->second.getShape().back() == headDim;
+    entry->second = isCommon ? splitLastAxis(whole, {whole.getShape().back() / headDim, headDim}) : whole;
   }
 
   static RankedTensorType splitLastAxis(RankedTensorType type, ArrayRef<int64_t> split) {

@@ -21,7 +21,7 @@ namespace mlir::kiln {
 /// TargetHooks::weightTile: the tile size of a contraction weight with these numbers of outputs and inputs; 0: dense.
 using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs)>;
 
-/// `word`: TargetHooks::wordBytes.
+/// `word`: TargetHooks::interleaveBytes.
 std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word);
 std::unique_ptr<Pass> createFormKernels(GroupingRules rules);
 

@@ -60,25 +60,25 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
     %s = kiln.all_reduce %p   %y = kiln.add %s, %b2
     ```
     Weights and states have the shape of a rank's shard. Values that cannot be split evenly are replicated. Partial sums of f16
-    and bf16 are added in f32 and the sum is rounded, unless communicators support sums of these types (`sums-short`).
+    and bf16 are added in f32 and the sum is rounded, unless communicators support sums of these types (`sums-half`).
 
     With `parts`, each rank has an equal number of parts, and the model is split as for that number of ranks. A single rank then
-    has all-reduces, too, which `kiln-sum-parts` replaces with sums of the parts.
+    has all-reduces, too, which `kiln-reduction-parts` replaces with sums of the parts.
 
     Assumes canonical IR in which attention was recognised, and entries for single sequences.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "the number of tensor-parallel ranks">,
                  Option<"parts", "parts", "int64_t", /*default=*/"0", "the number of parts of sums; 0: one for each rank">,
-                 Option<"sumsShort", "sums-short", "bool", /*default=*/"false", "all-reduce f16 and bf16 without conversion to f32">];
+                 Option<"sumsHalf", "sums-half", "bool", /*default=*/"false", "all-reduce f16 and bf16 without conversion to f32">];
 }
 
-def SumParts : Pass<"kiln-sum-parts", "::mlir::ModuleOp"> {
+def ReductionParts : Pass<"kiln-reduction-parts", "::mlir::ModuleOp"> {
   let summary = "Replace sums over ranks with sums of a fixed number of parts";
   let description = [{
     Before: the result of `kiln-shard` with `parts`, and its gradients.
     ```mlir
-    module attributes {kiln.ranks = 2, kiln.sum_parts = 4, kiln.shards = {fc2.weight = #kiln.shard<1, [3072]>, ...}}
+    module attributes {kiln.ranks = 2, kiln.reduction_parts = 4, kiln.shards = {fc2.weight = #kiln.shard<1, [3072]>, ...}}
     %p = kiln.linear %a, %w2 weight_order = out_in : (tensor<7x1536xf32>, tensor<768x1536xf32>) -> tensor<7x768xf32>
     %s = kiln.all_reduce %p
     ```
@@ -188,7 +188,7 @@ def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
     Before: a kernel function of kiln ops. After: linalg.generic over tensor.empty; `kiln.inplace` lists the arguments with which
     the result may share memory. Other functions do not change.
   }];
-  let options = [Option<"ordered", "ordered", "bool", "false",
+  let options = [Option<"batchInvariant", "batch-invariant", "bool", "false",
                         "Also round values inside a kernel to the 16-bit floats of the model">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -206,7 +206,7 @@ def AllowTf32 : Pass<"kiln-allow-tf32", "::mlir::func::FuncOp"> {
 def KeepOrder : Pass<"kiln-keep-order", "::mlir::func::FuncOp"> {
   let summary = "Mark kernels as batch-invariant";
   let description = [{
-    Before: kernel functions of linalg. After: `kiln.ordered` on those that compute with floats: the bits of a result row
+    Before: kernel functions of linalg. After: `kiln.batch_invariant` on those with floats: the bits of a result row
     must not depend on the number of rows, the shape-specialised variant or the schedule.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];

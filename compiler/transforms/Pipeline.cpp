@@ -26,7 +26,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   if (options.slides)
     passes.addPass(createSlideStates());     // before anything that depends on the target
   passes.addPass(createCanonicalizerPass()); // dead ops
-  passes.addPass(createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // after merging
+  passes.addPass(createLayOutWeights(options.target.weightTile, options.target.interleaveBytes)); // after merging
   passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
 
   // Form kernels.
@@ -38,12 +38,12 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createVerifyKernels());
   passes.addPass(createRecordWork());
   LowerKernelsOptions lowering;
-  lowering.ordered = options.ordered;
+  lowering.batchInvariant = options.batchInvariant;
   passes.addNestedPass<func::FuncOp>(createLowerKernels(lowering));
   passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
   if (options.tf32)
     passes.addNestedPass<func::FuncOp>(createAllowTf32());
-  if (options.ordered)
+  if (options.batchInvariant)
     passes.addNestedPass<func::FuncOp>(createKeepOrder());
   passes.addPass(createShareKernels()); // after lowering: different ops may lower to equal kernels
 

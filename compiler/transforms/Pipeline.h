@@ -18,7 +18,7 @@ struct PipelineOptions {
   /// Inputs of f32 contractions may be rounded to TF32. For targets that support it.
   bool tf32 = false;
   /// Kernels are batch-invariant: a row's result does not depend on the number of rows. For targets that support it.
-  bool ordered = false;
+  bool batchInvariant = false;
   /// Sliding states are updated in place (kiln.slide). For CPUs.
   bool slides = false;
 };

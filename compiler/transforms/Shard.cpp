@@ -21,9 +21,9 @@ namespace {
 
 class Sharding {
 public:
-  Sharding(ModuleOp module, int64_t ranks, int64_t parts, bool sumsShort)
+  Sharding(ModuleOp module, int64_t ranks, int64_t parts, bool sumsHalf)
       : found(module, std::max(ranks, parts), parts > 0), module(module), ranks(ranks), parts(parts),
-        sumsShort(sumsShort), context(module.getContext()) {}
+        sumsHalf(sumsHalf), context(module.getContext()) {}
 
   LogicalResult run();
 
@@ -51,7 +51,7 @@ private:
   const ShardSplits found;
   ModuleOp module;
   const int64_t ranks, parts;
-  const bool sumsShort;
+  const bool sumsHalf;
   MLIRContext *context;
 };
 
@@ -130,7 +130,7 @@ static SmallVector<OpOperand *> readsOf(Value value) {
 Value Sharding::addUp(OpBuilder &builder, Value part, Value bias) const {
   const Location loc = part.getLoc();
   RankedTensorType type = tensorTypeOf(part);
-  const bool isWidened = !sumsShort && type.getElementType().getIntOrFloatBitWidth() < 32;
+  const bool isWidened = !sumsHalf && type.getElementType().getIntOrFloatBitWidth() < 32;
   auto widen = [&](Value value) -> Value {
     return isWidened ? CastOp::create(builder, loc, tensorTypeOf(value).clone(builder.getF32Type()), value) : value;
   };
@@ -164,11 +164,11 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t vocabulary) {
   const VocabularyShare share(builder, loc, vocabulary, ranks);
   const auto rows = static_cast<int32_t>(VocabularyShare::rowsOf(vocabulary, ranks));
   Value own = share.indicesOf(builder, loc, embedding.getIndices());
-  Value isBehind = share.areOwn(builder, loc, own);
-  if (!isBehind)
-    isBehind = LessEqualOp::create(builder, loc, number(int32_t{0}, i32), own);
+  Value isAfter = share.areOwn(builder, loc, own);
+  if (!isAfter)
+    isAfter = LessEqualOp::create(builder, loc, number(int32_t{0}, i32), own);
   Value isBefore = LessOp::create(builder, loc, own, number(rows, i32));
-  Value isOwn = LogicalAndOp::create(builder, loc, isBehind, isBefore);
+  Value isOwn = LogicalAndOp::create(builder, loc, isAfter, isBefore);
   embedding.getIndicesMutable().assign(own);
 
   builder.setInsertionPointAfter(embedding);
@@ -288,7 +288,7 @@ LogicalResult Sharding::run() {
   SmallVector<LinearOp> summed = found.getSummed();
   for (LinearOp linear : summed)
     if (parts && linear.getWeight().getDefiningOp<ParameterOp>().getStorage())
-      return linear.emitError() << "--sum-parts: quantised weight; expected one that is stored as it is";
+      return linear.emitError() << "--reduction-parts: quantised weight; expected one that is stored as it is";
   if (ranks > 1) {
     for (auto [value, split] : splits)
       value.setType(partOf(tensorTypeOf(value), split.axis, groupOf(split)));
@@ -309,7 +309,7 @@ LogicalResult Sharding::run() {
   if (ranks > 1)
     setNumber(ranksAttrName, ranks);
   if (parts)
-    setNumber(sumPartsAttrName, parts);
+    setNumber(reductionPartsAttrName, parts);
   module->setAttr(shardsAttrName, DictionaryAttr::get(context, shards));
   return success();
 }
@@ -318,7 +318,7 @@ struct Shard : impl::ShardBase<Shard> {
   using ShardBase::ShardBase;
 
   void runOnOperation() override {
-    if (failed(Sharding(getOperation(), ranks, parts, sumsShort).run()))
+    if (failed(Sharding(getOperation(), ranks, parts, sumsHalf).run()))
       signalPassFailure();
   }
 };

@@ -5,7 +5,7 @@
 // ranks and adds them up itself, in the order in which a single process does.
 #pragma once
 
-#include "compiler/transforms/SumParts.h"
+#include "compiler/transforms/ReductionParts.h"
 
 namespace mlir::kiln {
 

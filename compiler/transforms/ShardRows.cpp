@@ -100,10 +100,10 @@ void RowSharding::add(Value value, unsigned axis) {
 
 std::optional<unsigned> RowSharding::axisIn(Value operand, Value result, unsigned axis) const {
   const RankedTensorType from = rankedType(operand), to = rankedType(result);
-  const int64_t behind = to.getRank() - axis;
-  if (from.getRank() < behind || from.getDimSize(from.getRank() - behind) != to.getDimSize(axis))
+  const int64_t fromEnd = to.getRank() - axis;
+  if (from.getRank() < fromEnd || from.getDimSize(from.getRank() - fromEnd) != to.getDimSize(axis))
     return std::nullopt;
-  return from.getRank() - behind;
+  return from.getRank() - fromEnd;
 }
 
 void RowSharding::addCarried(LoopInterface loop, unsigned number, unsigned axis) {

@@ -164,11 +164,11 @@ bool ShardSplits::propagateSlice(SliceOp slice, Value known, const Split &split)
 /// Operands that are broadcast along the axis are not split.
 bool ShardSplits::propagatePointwise(Operation *op, Value known, const Split &split) {
   Value result = op->getResult(0);
-  const unsigned behind = lastAxis(known) - split.axis; // counted from the last axis
+  const unsigned fromEnd = lastAxis(known) - split.axis; // counted from the last axis
   for (Value value : llvm::concat<Value>(SmallVector<Value>{result}, llvm::to_vector(op->getOperands()))) {
-    if (tensorTypeOf(value).getRank() <= static_cast<int64_t>(behind))
+    if (tensorTypeOf(value).getRank() <= static_cast<int64_t>(fromEnd))
       continue;
-    const unsigned axis = lastAxis(value) - behind;
+    const unsigned axis = lastAxis(value) - fromEnd;
     AffineExpr extent = getExtents(tensorTypeOf(value))[axis];
     if (extent == getExtents(tensorTypeOf(known))[split.axis]) {
       if (!add(value, {axis, split.sections, split.group}))

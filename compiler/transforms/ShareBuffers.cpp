@@ -256,8 +256,8 @@ static Operation *getWait(SendOp send) {
   while (!isa<func::FuncOp>(op->getParentOp()))
     op = op->getParentOp();
   if (auto ahead = dyn_cast<ScanOp>(op); ahead && ahead.getAhead() > 0) {
-    Block &behind = getFollower(ahead).getBody().front();
-    if (auto wait = llvm::find_if(behind, waitsForStages); wait != behind.end())
+    Block &follower = getFollower(ahead).getBody().front();
+    if (auto wait = llvm::find_if(follower, waitsForStages); wait != follower.end())
       return &*wait;
   }
   do

@@ -30,7 +30,7 @@ ProductShape productShape(func::FuncOp kernel, ArrayRef<int64_t> extents) {
     for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
       size *= double(loops[loop]);
       if (kind == utils::IteratorType::reduction)
-        shape.depth *= loops[loop];
+        shape.kExtent *= loops[loop];
     }
     if (unsigned rank = out.getNumResults(); rank > 0) {
       shape.columns = loops[out.getDimPosition(rank - 1)];
@@ -57,13 +57,13 @@ class ProductModel {
 public:
   ProductModel(const ProductShape &shape, const MachineModel &machine) : shape(shape), machine(machine) {}
 
-  double operator()(const SchedulePoint &point) const {
+  double operator()(const ScheduleConfig &config) const {
     auto get = [&](const char *key, int64_t otherwise) {
-      auto found = point.find(key);
-      return found == point.end() || found->second <= 0 ? otherwise : found->second;
+      auto found = config.find(key);
+      return found == config.end() || found->second <= 0 ? otherwise : found->second;
     };
     int64_t lanes = machine.lanes(shape.sumBits);
-    int64_t m = get("m", 8), n = get("n", 3 * lanes), depth = std::min(get("k_block", shape.depth), shape.depth);
+    int64_t m = get("m", 8), n = get("n", 3 * lanes), kExtent = std::min(get("k_block", shape.kExtent), shape.kExtent);
     int64_t rows = std::min(get("rows_block", shape.rows), shape.rows), vectors = std::max<int64_t>(1, n / lanes);
 
     // A K iteration: two multiply-adds per cycle, two loads per cycle, and accumulators with a latency of four cycles.
@@ -73,11 +73,11 @@ public:
       cycles *= 1.5 + 0.05 * double(m * vectors);
     double cost = cycles * ragged(shape.rows, m) * ragged(shape.columns, n);
     // Partial sums of a K block are accumulated in memory: a load, an add and a store for each.
-    cost *= 1 + (depth < shape.depth ? 3.0 : 1.0) / double(depth);
+    cost *= 1 + (kExtent < shape.kExtent ? 3.0 : 1.0) / double(kExtent);
     const double left = shape.leftBits / 8.0, right = shape.rightBits / 8.0; // bytes
-    cost *= beyond(left * double(m * depth), double(machine.l1Bytes) / 2, 0.05);
-    cost *= beyond(right * double(n * depth), double(machine.l2Bytes) / 2, 0.10);
-    cost *= beyond(left * double(rows * depth), double(machine.l2Bytes), 0.02);
+    cost *= beyond(left * double(m * kExtent), double(machine.l1Bytes) / 2, 0.05);
+    cost *= beyond(right * double(n * kExtent), double(machine.l2Bytes) / 2, 0.10);
+    cost *= beyond(left * double(rows * kExtent), double(machine.l2Bytes), 0.02);
     return std::log(cost);
   }
 
@@ -90,12 +90,12 @@ private:
 
 CostModel makeCostModel(llvm::StringRef strategy, const SearchSpace &space, const ProductShape &shape,
                         const MachineModel &machine) {
-  bool isProduct = strategy == "contraction" && shape.depth > 0;
-  return [=, product = ProductModel(shape, machine)](const SchedulePoint &point) {
-    double cost = isProduct ? product(point) : 0, perStep = isProduct ? 0.005 : 0.03;
+  bool isProduct = strategy == "contraction" && shape.kExtent > 0;
+  return [=, product = ProductModel(shape, machine)](const ScheduleConfig &config) {
+    double cost = isProduct ? product(config) : 0, perStep = isProduct ? 0.005 : 0.03;
     for (const TuningParameter &parameter : space) {
       auto at = [&](int64_t value) { return llvm::find(parameter.values, value) - parameter.values.begin(); };
-      cost += perStep * double(std::abs(at(point.at(parameter.key)) - at(parameter.preset)));
+      cost += perStep * double(std::abs(at(config.at(parameter.key)) - at(parameter.defaultValue)));
     }
     return cost;
   };

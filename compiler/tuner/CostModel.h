@@ -11,7 +11,7 @@ namespace kiln {
 
 /// The sizes of a GEMM, 0: the kernel has none; and the element widths of the accumulators and of the two operands.
 struct ProductShape {
-  int64_t rows = 0, columns = 0, depth = 0;
+  int64_t rows = 0, columns = 0, kExtent = 0;
   int sumBits = 32, leftBits = 32, rightBits = 32;
 };
 

@@ -107,7 +107,7 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
     if (schedulable->strategy != of.strategy)
       error = fmt::format("the kernel's strategy is {} now", schedulable->strategy);
     else
-      resolve(schedulable->space, &of.point, error);
+      resolve(schedulable->space, &of.config, error);
     if (!error.empty()) {
       verification.problems.push_back(fmt::format("{}: {}", toString(of, result), error));
       continue;

@@ -88,14 +88,14 @@ protected:
 class LineDisplay : public TextDisplay {
 public:
   void note(const std::string &text) override { print(text); }
-  void trial(const TuneState &state, const TrialReport &report) override {
+  void measurement(const TuneState &state, const MeasurementReport &report) override {
     const TaskState &task = *state.tasks[state.active];
     if (report.outcome != Outcome::Measured)
-      print(fmt::format("{} {}: {}: {}: {}", describeSpan(state.seconds), task.name, toString(report.point),
+      print(fmt::format("{} {}: {}: {}: {}", describeSpan(state.seconds), task.name, toString(report.config),
                         toString(report.outcome).str(), report.words));
     else if (report.isBest)
       print(fmt::format("{} {}: {}: {}, {} of the limit, {:.1f}% of the default's time", describeSpan(state.seconds),
-                        task.name, toString(report.point), describeTime(task.bestSeconds), describeLimit(task),
+                        task.name, toString(report.config), describeTime(task.bestSeconds), describeLimit(task),
                         report.cost * 100));
   }
   void update(const TuneState &) override {}
@@ -114,7 +114,7 @@ public:
     erase();
     fmt::print("{}\n", text);
   }
-  void trial(const TuneState &state, const TrialReport &) override { draw(state); }
+  void measurement(const TuneState &state, const MeasurementReport &) override { draw(state); }
   void update(const TuneState &state) override {
     auto now = std::chrono::steady_clock::now();
     if (now - drawn > std::chrono::milliseconds(200))
@@ -166,18 +166,18 @@ public:
   void note(const std::string &text) override {
     print(llvm::json::Object{{"event", "note"}, {"text", llvm::json::fixUTF8(text)}});
   }
-  void trial(const TuneState &state, const TrialReport &report) override {
+  void measurement(const TuneState &state, const MeasurementReport &report) override {
     const TaskState &task = *state.tasks[state.active];
-    llvm::json::Object point;
-    for (const auto &[key, value] : report.point)
-      point[key] = value;
+    llvm::json::Object config;
+    for (const auto &[key, value] : report.config)
+      config[key] = value;
     llvm::json::Object object{{"event", "trial"},
                               {"seconds", state.seconds},
                               {"target", state.target},
                               {"threads", int64_t(state.threads)},
                               {"kernel", task.name},
                               {"strategy", task.strategy},
-                              {"point", std::move(point)},
+                              {"point", std::move(config)},
                               {"outcome", toString(report.outcome)},
                               {"tried", int64_t(task.measured)},
                               {"expected_gain", state.gains[state.active]}};

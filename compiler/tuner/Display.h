@@ -26,7 +26,7 @@ public:
   /// Reports something that the user should know, such as a target that is skipped.
   virtual void note(const std::string &text) = 0;
   /// Reports a candidate of the active task, after it was saved.
-  virtual void trial(const TuneState &state, const TrialReport &report) = 0;
+  virtual void measurement(const TuneState &state, const MeasurementReport &report) = 0;
   /// Called as time passes, or when another task becomes active.
   virtual void update(const TuneState &state) = 0;
   /// Reports the gains at the end of a target.

@@ -39,8 +39,8 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
             of.bounds == key.bounds && size_t(of.threads) <= found.front().threads)
           conditions.insert({of.threads, of.extents});
       for (const auto &[threads, extents] : conditions) {
-        Task task(target, use, {extents}, machine, rotated, makeTrialOptions(unsigned(threads), runner), copy,
-                  [](const TrialReport &) {});
+        Task task(target, use, {extents}, machine, rotated, makeMeasurementOptions(unsigned(threads), runner), copy,
+                  [](const MeasurementReport &) {});
         if (std::optional<Task::Drift> drift = task.measureDrift()) {
           report({isa, use.kernel.getName().str(), threads, extents, *drift});
           ++reported;

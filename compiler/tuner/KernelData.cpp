@@ -41,7 +41,7 @@ public:
   float real() { return float(int32_t(next())) * 0x1p-31f; }
   /// Returns the bits of an f16 or bf16 in (-1, 1): a sign and a fraction with one of the eight exponents below that of
   /// 1.
-  uint16_t shortReal(int fractionBits) {
+  uint16_t halfReal(int fractionBits) {
     const uint32_t bits = next(), one = fractionBits == 10 ? 15 : 127;
     return (bits & (0x8000u | ((1u << fractionBits) - 1))) | (one - 1 - (bits >> 16) % 8) << fractionBits;
   }
@@ -63,7 +63,7 @@ double readElement(Type element, const char *data, int64_t i) {
     memcpy(&value, data + 4 * i, 4);
     return value;
   }
-  if (mlir::kiln::isShortFloat(element)) {
+  if (mlir::kiln::isHalfFloat(element)) {
     uint16_t bits;
     memcpy(&bits, data + 2 * i, 2);
     return llvm::APFloat(cast<FloatType>(element).getFloatSemantics(), llvm::APInt(16, bits)).convertToDouble();
@@ -101,8 +101,8 @@ struct KernelData::Tensor {
       } else if (element.isInteger(32)) {
         int32_t value = int32_t(range.first + random.next() % (range.second - range.first));
         memcpy(data + 4 * i, &value, 4);
-      } else if (mlir::kiln::isShortFloat(element)) {
-        uint16_t bits = random.shortReal(element.isF16() ? 10 : 7);
+      } else if (mlir::kiln::isHalfFloat(element)) {
+        uint16_t bits = random.halfReal(element.isF16() ? 10 : 7);
         memcpy(data + 2 * i, &bits, 2);
       } else if (element.isInteger(16)) { // two interleaved i8
         auto bits = uint16_t(random.next());
@@ -136,15 +136,16 @@ struct KernelData::Memory {
 /// Establishes the invariants of interleaved i8 layouts: zeros after K, and offsets of 128 times the sums of outputs.
 void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> parts) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-  if (!layout || !layout.hasWords())
+  if (!layout || !layout.isVnni())
     return;
-  const int64_t word = layout.getInterleave(), depth = layout.depthOf(type.getShape()), size = layout.getSize();
+  const int64_t interleave = layout.getInterleave(), kExtent = layout.kExtentOf(type.getShape()),
+                size = layout.getSize();
   const int64_t steps = layout.getStoredShape(type.getShape())[1];
   char *numbers = parts[0].copies[0].get();
   std::vector<int32_t> sums(parts[1].elements);
   for (int64_t i = 0; i < parts[0].bytes; ++i) {
-    const int64_t at = i / word; // index of the interleaved element
-    if (at / size % steps * word + i % word >= depth)
+    const int64_t at = i / interleave; // index of the interleaved element
+    if (at / size % steps * interleave + i % interleave >= kExtent)
       numbers[i] = 0;
     sums[at / size / steps * size + at % size] += 128 * static_cast<signed char>(numbers[i]);
   }
@@ -241,7 +242,7 @@ std::string KernelData::saveResults() const {
 std::string KernelData::compareResults(StringRef saved, double tolerance) const {
   const char *expected = saved.data();
   for (auto [number, result] : llvm::enumerate(memory->results)) {
-    const double rounding = mlir::kiln::isShortFloat(result.element) ? result.element.isF16() ? 0x1p-10 : 0x1p-7 : 0;
+    const double rounding = mlir::kiln::isHalfFloat(result.element) ? result.element.isF16() ? 0x1p-10 : 0x1p-7 : 0;
     double largest = 0;
     for (int64_t i = 0; i < result.elements; ++i)
       if (double value = std::abs(result.at(expected, i)); std::isfinite(value))

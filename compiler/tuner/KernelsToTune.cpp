@@ -33,7 +33,7 @@ static std::vector<Workload> joinScenarios(const KernelUse &use) {
   return all;
 }
 
-llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const RowVariants &forms,
+llvm::Expected<std::vector<KernelToTune>> findKernels(ModuleOp module, const ShapeVariants &forms,
                                                       const GivenExtents &extents, const std::string &pattern,
                                                       std::vector<std::string> &names) {
   llvm::Expected<std::vector<Scenario>> scenarios = makeScenarios(module, extents);

@@ -16,7 +16,7 @@ struct KernelToTune {
 /// sizes. A kernel that no scenario calls is tuned at its upper bounds with zero calls, unless sizes are given: these
 /// select the calls. The result may be empty, since a target may lack a kernel that others have. `names` receives the
 /// names of all kernels. Fails on invalid sizes or patterns.
-llvm::Expected<std::vector<KernelToTune>> findKernels(mlir::ModuleOp module, const RowVariants &forms,
+llvm::Expected<std::vector<KernelToTune>> findKernels(mlir::ModuleOp module, const ShapeVariants &forms,
                                                       const GivenExtents &extents, const std::string &pattern,
                                                       std::vector<std::string> &names);
 

@@ -17,13 +17,13 @@ template <typename Function> static void *toAddress(Function *function) { return
 llvm::Expected<LoadedKernel> LoadedKernel::load(const KernelCode &code, const KernelAbi &abi) {
   auto hook = [&](const char *name) { return (abi.hookPrefix() + name).str(); };
   const std::string allocate = hook("malloc"), release = hook("free"), loop = hook("do_par_for"), error = hook("error");
-  auto linked = LinkedObjects::link(llvm::StringRef(code.object),
-                                    {{allocate, toAddress(kiln_malloc)},
-                                     {release, toAddress(kiln_free)},
-                                     {loop, toAddress(kiln_do_par_for)},
-                                     {error, toAddress(stop)},
-                                     {"kiln_cuda_launch", toAddress(kiln_cuda_launch)},
-                                     {"kiln_cuda_launch_mapped", toAddress(kiln_cuda_launch_mapped)}});
+  auto linked =
+      LinkedObjects::link(llvm::StringRef(code.object), {{allocate, toAddress(kiln_malloc)},
+                                                         {release, toAddress(kiln_free)},
+                                                         {loop, toAddress(kiln_do_par_for)},
+                                                         {error, toAddress(stop)},
+                                                         {"kiln_cuda_launch", toAddress(kiln_cuda_launch)},
+                                                         {"kiln_cuda_launch_tma", toAddress(kiln_cuda_launch_tma)}});
   if (!linked)
     return linked.takeError();
   llvm::Expected<void *> entry = linked->lookup(code.symbol);

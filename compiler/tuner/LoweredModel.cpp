@@ -16,7 +16,7 @@ llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, con
   model->module = importGraph(graph, &model->context, name, options.weights, options.ranks);
   if (!model->module || failed(lowerToKernels(*model->module, *model->target, options)))
     return llvm::createStringError(fmt::format("the model's kernels could not be formed for {}", target.str()));
-  model->forms = addRowVariants(*model->module, *model->target);
+  model->forms = addShapeVariants(*model->module, *model->target);
   return model;
 }
 

@@ -5,7 +5,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/driver/Lower.h"
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 #include "compiler/schedule/TuningFile.h"
 #include "kiln/graph.h"
 #include "targets/registry.h"
@@ -22,7 +22,7 @@ struct LoweredModel {
   const Target *target = nullptr;
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  RowVariants forms;
+  ShapeVariants forms;
 
   auto kernels() {
     return llvm::make_filter_range(module->getOps<mlir::func::FuncOp>(), [](mlir::func::FuncOp function) {

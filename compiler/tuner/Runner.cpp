@@ -71,7 +71,7 @@ llvm::Error Runner::run(const std::string &script) {
   const std::string program = folder + "/program", errors = folder + "/errors";
   child = fork();
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); // as for trials that time out
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // as for measurements that time out
     dup2(in[0], STDIN_FILENO);
     dup2(out[1], STDOUT_FILENO);
     const int said = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);

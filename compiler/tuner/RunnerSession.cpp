@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls kernels in a program on another machine (compiler/tuner/trial.h), and times them with that machine's clock.
+// Calls kernels in a program on another machine (compiler/tuner/measurement.h), and times them with that machine's
+// clock.
 #include "compiler/tuner/Session.h"
 
-#include "compiler/tuner/trial.h"
+#include "compiler/tuner/measurement.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -55,10 +56,10 @@ llvm::Expected<std::unique_ptr<Caller>> RunnerSession::load(const KernelCode &co
 }
 
 llvm::Error RunnerSession::start(const KernelData &data) {
-  TrialArguments arguments{data.extents().size(), {}, &data.abi()};
+  MeasurementArguments arguments{data.extents().size(), {}, &data.abi()};
   for (const KernelData::Storage &tensor : data.storage())
     arguments.tensors.push_back({tensor.element, static_cast<int64_t>(tensor.shape.size())});
-  llvm::Expected<std::unique_ptr<Runner>> started = startTrialProgram(options, target, codes, arguments);
+  llvm::Expected<std::unique_ptr<Runner>> started = startMeasurementProgram(options, target, codes, arguments);
   if (!started)
     return started.takeError();
   runner = std::move(*started);
@@ -66,7 +67,7 @@ llvm::Error RunnerSession::start(const KernelData &data) {
   for (const KernelCode &code : codes)
     scratch = std::max(scratch, code.scratchBytes);
   Messages &messages = runner->messages();
-  messages.put(KILN_TRIAL_BEGIN);
+  messages.put(KILN_MEASURE_BEGIN);
   messages.put(threads);
   messages.put(static_cast<uint64_t>(scratch));
   messages.send();
@@ -80,7 +81,7 @@ void RunnerSession::put(const KernelData &data) {
   size_t words = data.extents().size();
   for (const KernelData::Storage &tensor : tensors)
     words += 1 + tensor.shape.size();
-  messages.put(KILN_TRIAL_DATA);
+  messages.put(KILN_MEASURE_DATA);
   messages.put(data.isStep());
   messages.put(words);
   messages.put(data.extents().size());
@@ -109,7 +110,7 @@ llvm::Error RunnerSession::call(size_t kernel, KernelData &data) {
       return error;
   put(data);
   Messages &messages = runner->messages();
-  messages.put(KILN_TRIAL_CALL);
+  messages.put(KILN_MEASURE_CALL);
   messages.put(kernel);
   messages.send();
   const auto status = static_cast<int64_t>(messages.number());
@@ -125,7 +126,7 @@ llvm::Error RunnerSession::call(size_t kernel, KernelData &data) {
 /// Times calls with the arguments of the last call().
 llvm::Expected<double> RunnerSession::time(size_t kernel, unsigned repeats) {
   Messages &messages = runner->messages();
-  messages.put(KILN_TRIAL_TIME);
+  messages.put(KILN_MEASURE_TIME);
   messages.put(kernel);
   messages.put(repeats);
   messages.send();

@@ -39,11 +39,11 @@ Search::Search(SearchSpace searchSpace, CostModel costModel, uint64_t seed)
 
 std::optional<size_t> Search::size() const { return isListed ? std::optional(legal.size()) : std::nullopt; }
 
-std::optional<Search::Indices> Search::indicesOf(const SchedulePoint &point) const {
+std::optional<Search::Indices> Search::indicesOf(const ScheduleConfig &config) const {
   Indices at;
   for (const TuningParameter &parameter : space) {
-    auto value = point.find(parameter.key);
-    if (value == point.end())
+    auto value = config.find(parameter.key);
+    if (value == config.end())
       return std::nullopt;
     auto found = llvm::find(parameter.values, value->second);
     if (found == parameter.values.end())
@@ -53,24 +53,24 @@ std::optional<Search::Indices> Search::indicesOf(const SchedulePoint &point) con
   return at;
 }
 
-SchedulePoint Search::pointOf(const Indices &at) const {
-  SchedulePoint point;
+ScheduleConfig Search::configOf(const Indices &at) const {
+  ScheduleConfig config;
   for (auto [parameter, index] : llvm::zip(space, at))
-    point[parameter.key] = parameter.values[index];
-  return point;
+    config[parameter.key] = parameter.values[index];
+  return config;
 }
 
 bool Search::isLegal(const Indices &at) const {
-  SchedulePoint point = pointOf(at);
+  ScheduleConfig config = configOf(at);
   std::string error;
-  return resolve(space, &point, error).has_value();
+  return resolve(space, &config, error).has_value();
 }
 
-void Search::record(const SchedulePoint &point, std::optional<double> cost) {
-  std::optional<Indices> at = indicesOf(point);
+void Search::record(const ScheduleConfig &config, std::optional<double> cost) {
+  std::optional<Indices> at = indicesOf(config);
   if (!at || !taken.insert(*at).second)
     return;
-  double foretold = model(point), measured = cost ? std::log(*cost) : foretold + failedCost;
+  double foretold = model(config), measured = cost ? std::log(*cost) : foretold + failedCost;
   samples.push_back({*at, measured, measured - foretold});
   if (cost && *cost < best * (1 - improvement))
     stale = 0;
@@ -91,7 +91,7 @@ double Search::expectedCost(const Indices &at) const {
     weights += weight;
     residuals += weight * sample.residual;
   }
-  return model(pointOf(at)) + residuals / (weights + modelWeight) - hope / std::sqrt(1 + weights);
+  return model(configOf(at)) + residuals / (weights + modelWeight) - hope / std::sqrt(1 + weights);
 }
 
 /// Adds children of the best configurations: neighbours in one or two parameters, and crossovers of two of them.
@@ -120,7 +120,7 @@ void Search::addOffspring(std::set<Indices> &pool) {
   }
 }
 
-std::vector<SchedulePoint> Search::propose(size_t count) {
+std::vector<ScheduleConfig> Search::propose(size_t count) {
   std::set<Indices> pool;
   if (isListed) {
     pool.insert(legal.begin(), legal.end());
@@ -138,10 +138,10 @@ std::vector<SchedulePoint> Search::propose(size_t count) {
     if (!taken.count(at) && (isListed || isLegal(at)))
       candidates.push_back({expectedCost(at), at});
   llvm::sort(candidates);
-  std::vector<SchedulePoint> points;
+  std::vector<ScheduleConfig> configs;
   for (size_t i = 0; i < std::min(count, candidates.size()); ++i)
-    points.push_back(pointOf(candidates[i].second));
-  return points;
+    configs.push_back(configOf(candidates[i].second));
+  return configs;
 }
 
 } // namespace kiln

@@ -18,7 +18,7 @@
 namespace kiln {
 
 /// The predicted natural logarithm of a configuration's time relative to the others.
-using CostModel = std::function<double(const SchedulePoint &)>;
+using CostModel = std::function<double(const ScheduleConfig &)>;
 
 class Search {
 public:
@@ -26,11 +26,11 @@ public:
 
   /// Records a configuration's time relative to the default's; nullopt if it failed. Configurations of other spaces are
   /// ignored.
-  void record(const SchedulePoint &point, std::optional<double> cost);
+  void record(const ScheduleConfig &config, std::optional<double> cost);
 
   /// Returns up to `count` legal unrecorded configurations, the most promising first; fewer when the space is
   /// exhausted.
-  std::vector<SchedulePoint> propose(size_t count);
+  std::vector<ScheduleConfig> propose(size_t count);
 
   /// Returns the number of recorded configurations, and the number since the best last improved by more than 0.5 %.
   size_t measured() const { return samples.size(); }
@@ -47,8 +47,8 @@ private:
     double cost, residual; // the cost's logarithm; its difference from the model
   };
 
-  std::optional<Indices> indicesOf(const SchedulePoint &point) const;
-  SchedulePoint pointOf(const Indices &at) const;
+  std::optional<Indices> indicesOf(const ScheduleConfig &config) const;
+  ScheduleConfig configOf(const Indices &at) const;
   bool isLegal(const Indices &at) const;
   double expectedCost(const Indices &at) const;
   void addOffspring(std::set<Indices> &pool);

@@ -7,8 +7,8 @@
 
 #include "compiler/tuner/KernelData.h"
 #include "compiler/tuner/LoadedKernel.h"
+#include "compiler/tuner/MeasurementProgram.h"
 #include "compiler/tuner/Probes.h"
-#include "compiler/tuner/TrialProgram.h"
 
 namespace kiln {
 

@@ -3,7 +3,7 @@
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/tuner/CudaDevice.h"
-#include "compiler/tuner/trial.h"
+#include "compiler/tuner/measurement.h"
 #include "runtime/src/os/cpu.h"
 
 #include "llvm/TargetParser/Host.h"
@@ -26,15 +26,15 @@ llvm::Expected<Machine> findMachine(const TargetInfo &target) {
 
 /// Returns "CPUS MACHINE" of the runner's machine. Runs in a child process.
 static llvm::Expected<std::string> askMachine(const TargetInfo &target, const RunnerOptions &options) {
-  llvm::Expected<std::unique_ptr<Runner>> runner = startTrialProgram(options, target, {}, {});
+  llvm::Expected<std::unique_ptr<Runner>> runner = startMeasurementProgram(options, target, {}, {});
   if (!runner)
     return runner.takeError();
   Messages &messages = (*runner)->messages();
-  messages.put(KILN_TRIAL_CPUS);
+  messages.put(KILN_MEASURE_CPUS);
   messages.send();
   const auto cpus = static_cast<int64_t>(messages.number());
   const Machine machine = detectMachine(target.name, cpus, cpuFolder, [&](const std::string &path) {
-    messages.put(KILN_TRIAL_FILE);
+    messages.put(KILN_MEASURE_FILE);
     messages.put(path.data(), path.size());
     messages.send();
     const std::vector<char> text = messages.bytes();

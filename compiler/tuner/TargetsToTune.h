@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/schedule/Machine.h"
-#include "compiler/tuner/TrialProgram.h"
+#include "compiler/tuner/MeasurementProgram.h"
 #include "targets/registry.h"
 
 #include <functional>

@@ -22,28 +22,29 @@ static constexpr double firstSeconds = 120;
 /// parameters that have no effect there. The default stays legal: if it does not fit, measuring it fails.
 static Schedulable describeFor(const KernelCompiler &compiler, mlir::func::FuncOp kernel, const Machine &machine) {
   Schedulable schedulable = compiler.describe(kernel);
-  const SchedulePoint preset = presets(schedulable.space);
+  const ScheduleConfig defaultConfig = defaultConfigOf(schedulable.space);
   for (TuningRule &rule : compiler.limitsOf(kernel, machine))
-    if (rule.holds(preset))
+    if (rule.holds(defaultConfig))
       schedulable.space.rules.push_back(std::move(rule));
   const std::vector<std::string> idle = compiler.idleParameters(kernel, machine);
   for (TuningParameter &parameter : schedulable.space)
     if (llvm::is_contained(idle, parameter.key))
-      parameter.values = {parameter.preset};
+      parameter.values = {parameter.defaultValue};
   schedulable.operationShare /= compiler.multiplyRate(kernel, machine);
   return schedulable;
 }
 
 Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> extents,
-           const Machine &machine, int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
-           std::function<void(const TrialReport &)> report)
+           const Machine &machine, int64_t rotatedBytes, const MeasurementOptions &options, TuningDatabase &database,
+           std::function<void(const MeasurementReport &)> report)
     : target(target), use(use), workloads(std::move(extents)), machine(machine), rotatedBytes(rotatedBytes),
       options(options), database(database), report(std::move(report)), key(keyOf(use.kernel)),
-      schedulable(describeFor(target.compilerOf(use.kernel), use.kernel, machine)), preset(presets(schedulable.space)),
-      incumbent(preset), search(schedulable.space,
-                                makeCostModel(schedulable.strategy, schedulable.space,
-                                              productShape(use.kernel, workloads.front()), target.machine()),
-                                /*seed=*/1) {
+      schedulable(describeFor(target.compilerOf(use.kernel), use.kernel, machine)),
+      defaultConfig(defaultConfigOf(schedulable.space)), incumbent(defaultConfig),
+      search(schedulable.space,
+             makeCostModel(schedulable.strategy, schedulable.space, productShape(use.kernel, workloads.front()),
+                           target.machine()),
+             /*seed=*/1) {
   for (const std::vector<int64_t> &workload : workloads) {
     work.push_back(measureWork(this->use.kernel, workload));
     work.back().operations *= schedulable.operationShare;
@@ -55,15 +56,15 @@ Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<i
   readRecords();
 }
 
-TuningCase Task::caseOf(const SchedulePoint &point, size_t workload) const {
+TuningCase Task::caseOf(const ScheduleConfig &config, size_t workload) const {
   return {schedulable.strategy,    key.structure,       key.shape, key.bounds, machine,
-          options.compare.threads, workloads[workload], point};
+          options.compare.threads, workloads[workload], config};
 }
 
-std::optional<Task::Times> Task::recordedTimes(const SchedulePoint &point) const {
+std::optional<Task::Times> Task::recordedTimes(const ScheduleConfig &config) const {
   Times times;
   for (size_t i = 0; i < workloads.size(); ++i) {
-    auto found = database.records().find(caseOf(point, i));
+    auto found = database.records().find(caseOf(config, i));
     if (found == database.records().end() || found->second.outcome != Outcome::Measured)
       return std::nullopt;
     times.push_back(found->second.microseconds);
@@ -74,7 +75,7 @@ std::optional<Task::Times> Task::recordedTimes(const SchedulePoint &point) const
 /// Returns the geometric mean over the workloads of the time relative to the default's.
 double Task::costOf(const Times &times) const {
   double sum = 0;
-  for (auto [time, base] : llvm::zip(times, presetTimes))
+  for (auto [time, base] : llvm::zip(times, timesOfDefault))
     sum += std::log(time / base);
   return std::exp(sum / double(times.size()));
 }
@@ -87,66 +88,66 @@ static double meanRatio(const std::vector<Comparison> &comparisons) {
   return std::exp(sum / double(comparisons.size()));
 }
 
-static std::string describe(const FailedTrial &failure) {
+static std::string describe(const FailedMeasurement &failure) {
   return toString(failure.outcome).str() + ": " + failure.words;
 }
 
-void Task::forEachRecord(llvm::function_ref<void(const SchedulePoint &, const std::optional<Times> &)> visit) const {
+void Task::forEachRecord(llvm::function_ref<void(const ScheduleConfig &, const std::optional<Times> &)> visit) const {
   TuningCase first = caseOf({}, 0);
   for (auto at = database.records().lower_bound(first); at != database.records().end(); ++at) {
     TuningCase of = at->first;
-    SchedulePoint point = std::exchange(of.point, {});
+    ScheduleConfig config = std::exchange(of.config, {});
     if (of != first)
       break;
     std::string error;
-    if (!resolve(schedulable.space, &point, error))
+    if (!resolve(schedulable.space, &config, error))
       continue; // recorded for another version of the search space
-    std::optional<Times> times = recordedTimes(point);
+    std::optional<Times> times = recordedTimes(config);
     if (times || at->second.outcome != Outcome::Measured) // else a workload is missing
-      visit(point, times);
+      visit(config, times);
   }
 }
 
 void Task::readRecords() {
-  std::optional<Times> times = recordedTimes(preset);
+  std::optional<Times> times = recordedTimes(defaultConfig);
   if (!times)
     return;
-  presetTimes = incumbentTimes = *times;
-  forEachRecord([&](const SchedulePoint &point, const std::optional<Times> &measured) {
-    search.record(point, measured ? std::optional(costOf(*measured)) : std::nullopt);
+  timesOfDefault = incumbentTimes = *times;
+  forEachRecord([&](const ScheduleConfig &config, const std::optional<Times> &measured) {
+    search.record(config, measured ? std::optional(costOf(*measured)) : std::nullopt);
     current.failed += !measured;
     if (measured && costOf(*measured) < costOf(incumbentTimes))
-      incumbent = point, incumbentTimes = *measured;
+      incumbent = config, incumbentTimes = *measured;
   });
 }
 
-void Task::put(const SchedulePoint &point, const std::vector<Comparison> &comparisons, const Times &base) {
+void Task::put(const ScheduleConfig &config, const std::vector<Comparison> &comparisons, const Times &base) {
   for (auto [i, comparison] : llvm::enumerate(comparisons)) {
     TuningResult result;
     result.microseconds = base[i] * comparison.ratio;
     result.samples = comparison.pairs;
-    result.isDefault = point == preset;
+    result.isDefault = config == defaultConfig;
     if (double least = leastSeconds(work[i], rates[i]); least > 0) {
       result.limit = isBoundByOperations(work[i], rates[i]) ? Limit::Fma : Limit::Bytes;
       result.limitFraction = least * 1e6 / result.microseconds;
     }
-    database.put(caseOf(point, i), result);
+    database.put(caseOf(config, i), result);
   }
 }
 
-void Task::putFailure(const SchedulePoint &point, const FailedTrial &failure) {
-  TrialReport trial;
-  trial.point = point;
-  trial.outcome = failure.outcome;
-  trial.words = failure.words;
+void Task::putFailure(const ScheduleConfig &config, const FailedMeasurement &failure) {
+  MeasurementReport measurement;
+  measurement.config = config;
+  measurement.outcome = failure.outcome;
+  measurement.words = failure.words;
   TuningResult result;
-  result.outcome = trial.outcome;
+  result.outcome = measurement.outcome;
   for (size_t i = 0; i < workloads.size(); ++i)
-    database.put(caseOf(point, i), result);
-  search.record(point, std::nullopt);
+    database.put(caseOf(config, i), result);
+  search.record(config, std::nullopt);
   ++current.failed;
   update();
-  report(trial);
+  report(measurement);
 }
 
 void Task::update() {
@@ -157,9 +158,9 @@ void Task::update() {
     return sum;
   };
   current.defaultTimes.clear();
-  for (double time : presetTimes)
+  for (double time : timesOfDefault)
     current.defaultTimes.push_back(time * 1e-6);
-  current.defaultSeconds = total(presetTimes);
+  current.defaultSeconds = total(timesOfDefault);
   current.bestSeconds = total(incumbentTimes);
   current.best = incumbent;
   current.measured = search.measured();
@@ -176,22 +177,22 @@ void Task::update() {
   }
 }
 
-KernelTrials &Task::running() {
-  if (!trials)
-    trials = std::make_unique<KernelTrials>(target, use, workloads, rotatedBytes, options);
+KernelMeasurements &Task::running() {
+  if (!measurements)
+    measurements = std::make_unique<KernelMeasurements>(target, use, workloads, rotatedBytes, options);
   double calls = 0;
-  for (double time : presetTimes)
+  for (double time : timesOfDefault)
     calls += time * 1e-6 * mostCalls;
-  trials->limitMeasuring(presetTimes.empty() ? firstSeconds : std::max(options.limits.measureSeconds, calls));
-  return *trials;
+  measurements->limitMeasuring(timesOfDefault.empty() ? firstSeconds : std::max(options.limits.measureSeconds, calls));
+  return *measurements;
 }
 
-Task::Step Task::compileOne(const SchedulePoint &point, KernelCode &code) {
-  auto codes = running().compile(point);
+Task::Step Task::compileOne(const ScheduleConfig &config, KernelCode &code) {
+  auto codes = running().compile(config);
   if (!codes)
     return Step::Interrupted;
-  if (auto *failure = std::get_if<FailedTrial>(&codes->front())) {
-    words = fmt::format("schedule \"{}\" of {}: {}", toString(point), current.name, describe(*failure));
+  if (auto *failure = std::get_if<FailedMeasurement>(&codes->front())) {
+    words = fmt::format("schedule \"{}\" of {}: {}", toString(config), current.name, describe(*failure));
     return Step::Broken;
   }
   code = std::get<KernelCode>(std::move(codes->front()));
@@ -203,19 +204,19 @@ Task::Step Task::start() {
   if (!probed)
     return Step::Interrupted;
   rates = *probed;
-  if (presetTimes.empty())
-    if (Step measured = measurePreset(); measured != Step::Went)
+  if (timesOfDefault.empty())
+    if (Step measured = measureDefault(); measured != Step::Went)
       return measured;
   update();
   return Step::Went;
 }
 
 /// Candidates are compared with the default, so its results must be correct.
-Task::Step Task::checkPreset(const KernelCode &code) {
+Task::Step Task::checkDefault(const KernelCode &code) {
   auto result = running().check(code);
   if (!result)
     return Step::Interrupted;
-  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+  if (auto *failure = std::get_if<FailedMeasurement>(&*result)) {
     words = failure->outcome == Outcome::Wrong
                 ? fmt::format("the default schedule of {} {}", current.name, failure->words)
                 : fmt::format("the default schedule of {}: {}", current.name, describe(*failure));
@@ -225,16 +226,16 @@ Task::Step Task::checkPreset(const KernelCode &code) {
   return Step::Went;
 }
 
-Task::Step Task::measurePreset() {
+Task::Step Task::measureDefault() {
   KernelCode code;
-  if (Step compiled = compileOne(preset, code); compiled != Step::Went)
+  if (Step compiled = compileOne(defaultConfig, code); compiled != Step::Went)
     return compiled;
-  if (Step checked = checkPreset(code); checked != Step::Went)
+  if (Step checked = checkDefault(code); checked != Step::Went)
     return checked;
   auto result = running().measure(code, code, /*isFinal=*/true);
   if (!result)
     return Step::Interrupted;
-  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+  if (auto *failure = std::get_if<FailedMeasurement>(&*result)) {
     words = fmt::format("the default schedule of {}: {}", current.name, describe(*failure));
     return Step::Broken;
   }
@@ -244,12 +245,12 @@ Task::Step Task::measurePreset() {
     base.push_back(comparison.baseSeconds * 1e6);
     comparison.ratio = 1;
   }
-  put(preset, comparisons, base);
+  put(defaultConfig, comparisons, base);
   readRecords(); // with other records at these sizes
-  if (incumbent == preset)
+  if (incumbent == defaultConfig)
     incumbentCode = std::move(code);
   update();
-  report({preset, Outcome::Measured, "", presetTimes, 1, incumbent == preset, false});
+  report({defaultConfig, Outcome::Measured, "", timesOfDefault, 1, incumbent == defaultConfig, false});
   return Step::Went;
 }
 
@@ -258,13 +259,13 @@ Task::Step Task::prepareIncumbent() {
   if (!incumbentCode.object.empty())
     return Step::Went;
   Step compiled = compileOne(incumbent, incumbentCode);
-  if (compiled != Step::Broken || incumbent == preset)
+  if (compiled != Step::Broken || incumbent == defaultConfig)
     return compiled;
-  incumbent = preset, incumbentTimes = presetTimes;
+  incumbent = defaultConfig, incumbentTimes = timesOfDefault;
   return compileOne(incumbent, incumbentCode);
 }
 
-Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code) {
+Task::Step Task::tryCandidate(const ScheduleConfig &config, const KernelCode &code) {
   auto result = running().measure(incumbentCode, code);
   auto cost = [&] { return meanRatio(std::get<std::vector<Comparison>>(*result)); };
   // A low first measurement is biased by selection; a second one is not.
@@ -272,38 +273,38 @@ Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code
     result = running().measure(incumbentCode, code, /*isFinal=*/true);
   if (!result)
     return Step::Interrupted;
-  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
-    putFailure(point, *failure);
+  if (auto *failure = std::get_if<FailedMeasurement>(&*result)) {
+    putFailure(config, *failure);
     return Step::Went;
   }
   bool isBest = cost() < better;
-  put(point, std::get<std::vector<Comparison>>(*result), incumbentTimes);
-  Times times = *recordedTimes(point);
-  search.record(point, costOf(times));
+  put(config, std::get<std::vector<Comparison>>(*result), incumbentTimes);
+  Times times = *recordedTimes(config);
+  search.record(config, costOf(times));
   if (isBest)
-    incumbent = point, incumbentTimes = times, incumbentCode = code;
+    incumbent = config, incumbentTimes = times, incumbentCode = code;
   update();
-  report({point, Outcome::Measured, "", times, costOf(times), isBest, false});
+  report({config, Outcome::Measured, "", times, costOf(times), isBest, false});
   return Step::Went;
 }
 
 Task::Step Task::advance(size_t count, llvm::function_ref<bool()> isSpent) {
-  std::vector<SchedulePoint> points = search.propose(count);
-  if (points.empty()) {
+  std::vector<ScheduleConfig> configs = search.propose(count);
+  if (configs.empty()) {
     current.isDone = true;
     return Step::Went;
   }
   if (Step prepared = prepareIncumbent(); prepared != Step::Went)
     return prepared;
-  auto codes = running().compile(points);
+  auto codes = running().compile(configs);
   if (!codes)
     return Step::Interrupted;
-  for (auto [point, code] : llvm::zip(points, *codes)) {
+  for (auto [config, code] : llvm::zip(configs, *codes)) {
     if (isSpent())
       break;
-    if (auto *failure = std::get_if<FailedTrial>(&code)) {
-      putFailure(point, *failure);
-    } else if (Step step = tryCandidate(point, std::get<KernelCode>(code)); step != Step::Went) {
+    if (auto *failure = std::get_if<FailedMeasurement>(&code)) {
+      putFailure(config, *failure);
+    } else if (Step step = tryCandidate(config, std::get<KernelCode>(code)); step != Step::Went) {
       return step;
     }
   }
@@ -311,38 +312,38 @@ Task::Step Task::advance(size_t count, llvm::function_ref<bool()> isSpent) {
 }
 
 /// Returns the recorded configuration of least cost.
-SchedulePoint Task::bestRecorded() const {
-  SchedulePoint best = preset;
+ScheduleConfig Task::bestRecorded() const {
+  ScheduleConfig best = defaultConfig;
   double least = 1;
-  forEachRecord([&](const SchedulePoint &point, const std::optional<Times> &times) {
+  forEachRecord([&](const ScheduleConfig &config, const std::optional<Times> &times) {
     if (times && costOf(*times) < least)
-      best = point, least = costOf(*times);
+      best = config, least = costOf(*times);
   });
   return best;
 }
 
 Task::Step Task::finish() {
-  KernelCode presetCode;
-  std::set<SchedulePoint> confirmed{preset};
-  SchedulePoint best = bestRecorded();
+  KernelCode defaultCode;
+  std::set<ScheduleConfig> confirmed{defaultConfig};
+  ScheduleConfig best = bestRecorded();
   for (size_t round = 0; round < mostConfirmed && !confirmed.count(best); ++round, best = bestRecorded()) {
-    if (presetCode.object.empty())
-      if (Step compiled = compileOne(preset, presetCode); compiled != Step::Went)
+    if (defaultCode.object.empty())
+      if (Step compiled = compileOne(defaultConfig, defaultCode); compiled != Step::Went)
         return compiled;
     confirmed.insert(best);
     if (incumbent != best || incumbentCode.object.empty())
       if (Step compiled = compileOne(best, incumbentCode); compiled != Step::Went)
         return compiled;
-    auto result = running().measure(presetCode, incumbentCode, /*isFinal=*/true);
+    auto result = running().measure(defaultCode, incumbentCode, /*isFinal=*/true);
     if (!result)
       return Step::Interrupted;
     incumbent = best;
-    if (auto *failure = std::get_if<FailedTrial>(&*result)) {
-      incumbent = preset;
+    if (auto *failure = std::get_if<FailedMeasurement>(&*result)) {
+      incumbent = defaultConfig;
       putFailure(best, *failure);
       continue;
     }
-    put(best, std::get<std::vector<Comparison>>(*result), presetTimes);
+    put(best, std::get<std::vector<Comparison>>(*result), timesOfDefault);
     Times times = *recordedTimes(best);
     incumbentTimes = times;
     update();
@@ -357,18 +358,18 @@ Task::Step Task::finish() {
 }
 
 std::optional<Task::Drift> Task::measureDrift() {
-  if (presetTimes.empty())
+  if (timesOfDefault.empty())
     return std::nullopt;
   Drift drift;
   drift.best = bestRecorded();
-  if (drift.best == preset)
+  if (drift.best == defaultConfig)
     return drift;
   drift.recorded = costOf(*recordedTimes(drift.best));
-  auto codes = running().compile({preset, drift.best});
+  auto codes = running().compile({defaultConfig, drift.best});
   if (!codes)
     return std::nullopt;
   for (const auto &code : *codes)
-    if (auto *failure = std::get_if<FailedTrial>(&code)) {
+    if (auto *failure = std::get_if<FailedMeasurement>(&code)) {
       drift.failure = describe(*failure);
       return drift;
     }
@@ -376,7 +377,7 @@ std::optional<Task::Drift> Task::measureDrift() {
       running().measure(std::get<KernelCode>((*codes)[0]), std::get<KernelCode>((*codes)[1]), /*isFinal=*/true);
   if (!result)
     return std::nullopt;
-  if (auto *failure = std::get_if<FailedTrial>(&*result))
+  if (auto *failure = std::get_if<FailedMeasurement>(&*result))
     drift.failure = describe(*failure);
   else
     drift.now = meanRatio(std::get<std::vector<Comparison>>(*result));

@@ -8,8 +8,8 @@
 
 #include "compiler/schedule/KernelKey.h"
 #include "compiler/schedule/TuningFile.h"
+#include "compiler/tuner/Measurements.h"
 #include "compiler/tuner/Search.h"
-#include "compiler/tuner/Trials.h"
 
 namespace kiln {
 
@@ -25,12 +25,12 @@ struct TaskState {
   std::optional<size_t> size;      // of the space
   size_t sinceBest = 0;
   bool isDone = false; // nothing left to measure
-  SchedulePoint best;
+  ScheduleConfig best;
 };
 
 /// One measured candidate.
-struct TrialReport {
-  SchedulePoint point;
+struct MeasurementReport {
+  ScheduleConfig config;
   Outcome outcome = Outcome::Measured;
   std::string words;                // of a failure
   std::vector<double> microseconds; // one per workload
@@ -44,8 +44,8 @@ public:
   /// The analytic model is built for the first workload. `report` is called after the database has changed and must
   /// save it before it displays anything.
   Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> workloads, const Machine &machine,
-       int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
-       std::function<void(const TrialReport &)> report);
+       int64_t rotatedBytes, const MeasurementOptions &options, TuningDatabase &database,
+       std::function<void(const MeasurementReport &)> report);
 
   /// The outcome of a step.
   enum class Step { Went, Interrupted, Broken };
@@ -59,14 +59,14 @@ public:
   Step finish();
   /// The best recorded configuration's time relative to the default's: as recorded, and measured again.
   struct Drift {
-    SchedulePoint best;
+    ScheduleConfig best;
     double recorded = 1, now = 1; // both 1 if the best is the default
     std::string failure;          // instead of a time
   };
   /// Records nothing. Returns nullopt if the default's time is not recorded.
   std::optional<Drift> measureDrift();
   /// Frees the memory of the workloads; the next step allocates it again.
-  void rest() { trials.reset(); }
+  void rest() { measurements.reset(); }
 
   const TaskState &state() const { return current; }
   const std::string &problem() const { return words; }
@@ -76,22 +76,22 @@ public:
 private:
   using Times = std::vector<double>; // microseconds, one per workload
 
-  TuningCase caseOf(const SchedulePoint &point, size_t workload) const;
-  std::optional<Times> recordedTimes(const SchedulePoint &point) const;
+  TuningCase caseOf(const ScheduleConfig &config, size_t workload) const;
+  std::optional<Times> recordedTimes(const ScheduleConfig &config) const;
   /// Visits the candidates that the database has for all workloads, with their times, and those that failed.
-  void forEachRecord(llvm::function_ref<void(const SchedulePoint &, const std::optional<Times> &)> visit) const;
+  void forEachRecord(llvm::function_ref<void(const ScheduleConfig &, const std::optional<Times> &)> visit) const;
   void readRecords();
-  SchedulePoint bestRecorded() const;
+  ScheduleConfig bestRecorded() const;
   double costOf(const Times &times) const;
-  void put(const SchedulePoint &point, const std::vector<Comparison> &comparisons, const Times &base);
-  void putFailure(const SchedulePoint &point, const FailedTrial &failure);
+  void put(const ScheduleConfig &config, const std::vector<Comparison> &comparisons, const Times &base);
+  void putFailure(const ScheduleConfig &config, const FailedMeasurement &failure);
   void update();
-  KernelTrials &running();
-  Step compileOne(const SchedulePoint &point, KernelCode &code);
-  Step checkPreset(const KernelCode &code);
-  Step measurePreset();
+  KernelMeasurements &running();
+  Step compileOne(const ScheduleConfig &config, KernelCode &code);
+  Step checkDefault(const KernelCode &code);
+  Step measureDefault();
   Step prepareIncumbent();
-  Step tryCandidate(const SchedulePoint &point, const KernelCode &code);
+  Step tryCandidate(const ScheduleConfig &config, const KernelCode &code);
 
   const Target &target;
   KernelUse use;
@@ -99,18 +99,18 @@ private:
   std::vector<Work> work;
   Machine machine;
   int64_t rotatedBytes;
-  TrialOptions options;
+  MeasurementOptions options;
   TuningDatabase &database;
-  std::function<void(const TrialReport &)> report;
+  std::function<void(const MeasurementReport &)> report;
 
   KernelKey key;
   Schedulable schedulable;
-  SchedulePoint preset, incumbent;
-  Times presetTimes, incumbentTimes;
+  ScheduleConfig defaultConfig, incumbent;
+  Times timesOfDefault, incumbentTimes;
   KernelCode incumbentCode;
   Search search;
   std::vector<Rates> rates;
-  std::unique_ptr<KernelTrials> trials;
+  std::unique_ptr<KernelMeasurements> measurements;
   TaskState current;
   std::string words, lacking;
 };

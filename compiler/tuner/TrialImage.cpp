@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Embeds trial.c, compiled for each architecture, in the compiler.
+// Embeds measurement.c, compiled for each architecture, in the compiler.
 #include "compiler/tuner/TrialImage.h"
 
 #include "compiler/library/EmbeddedArchive.h"
 
 #define KILN_ARCHIVE(triple, name, path) KILN_INCLUDE_BYTES(kiln_trial_##name, path)
-#include "kiln_trial.inc"
+#include "kiln_measurement.inc"
 #undef KILN_ARCHIVE
 
 namespace kiln {
@@ -14,7 +14,7 @@ namespace kiln {
 llvm::Expected<llvm::StringRef> trialArchive(llvm::StringRef triple) {
   const EmbeddedArchive archives[] = {
 #define KILN_ARCHIVE(triple, name, path) {triple, KILN_INCLUDED_BYTES(kiln_trial_##name)},
-#include "kiln_trial.inc"
+#include "kiln_measurement.inc"
 #undef KILN_ARCHIVE
   };
   return findArchive(archives, triple);

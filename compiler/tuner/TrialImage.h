@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trial.c, compiled for each architecture that there is a runtime library for.
+// measurement.c, compiled for each architecture that there is a runtime library for.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

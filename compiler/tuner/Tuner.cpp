@@ -38,7 +38,7 @@ struct Run {
 class TargetTuner {
 public:
   TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> kernels, int64_t rotatedBytes,
-              TrialOptions trials, double seconds);
+              MeasurementOptions measurements, double seconds);
 
   /// Returns false if interrupted, or if a measurement could not be saved.
   bool tune();
@@ -48,7 +48,7 @@ private:
   bool search();
   bool confirm();
   bool goesOn();
-  void handle(const TrialReport &report);
+  void handle(const MeasurementReport &report);
   void leaveOut(size_t task);
   void estimate() { estimateGains(state, kernels, isLeftOut); }
 
@@ -68,17 +68,17 @@ std::vector<std::vector<int64_t>> extentsOf(const KernelToTune &kernel) {
 }
 
 TargetTuner::TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> toTune, int64_t rotatedBytes,
-                         TrialOptions trials, double seconds)
+                         MeasurementOptions measurements, double seconds)
     : run(run), budget(seconds), kernels(std::move(toTune)), isLeftOut(kernels.size(), false) {
-  trials.goesOn = [this] { return goesOn(); };
+  measurements.goesOn = [this] { return goesOn(); };
   for (const KernelToTune &kernel : kernels) {
     tasks.push_back(std::make_unique<Task>(*here.target, kernel.use, extentsOf(kernel), here.machine, rotatedBytes,
-                                           trials, run.saved.database(),
-                                           [this](const TrialReport &report) { handle(report); }));
+                                           measurements, run.saved.database(),
+                                           [this](const MeasurementReport &report) { handle(report); }));
     state.tasks.push_back(&tasks.back()->state());
   }
   state.target = here.target->name().str();
-  state.threads = trials.compare.threads;
+  state.threads = measurements.compare.threads;
   state.budget = seconds;
   state.shares.assign(tasks.size(), 0);
   state.gains.assign(tasks.size(), 0);
@@ -92,11 +92,11 @@ bool TargetTuner::goesOn() {
 }
 
 /// Saves before it displays.
-void TargetTuner::handle(const TrialReport &report) {
+void TargetTuner::handle(const MeasurementReport &report) {
   state.seconds = budget.elapsed();
   estimate();
   if (run.saved.save())
-    run.display.trial(state, report);
+    run.display.measurement(state, report);
 }
 
 /// Skips a task whose default is wrong or cannot be measured, since candidates cannot be compared with it.
@@ -218,7 +218,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     // A GPU's measurements do not depend on the number of CPU threads.
     const unsigned threads = here.machine.isGpu() ? 1 : options.threads ? options.threads : here.threads;
     TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated,
-                      makeTrialOptions(threads, options.runner), options.budget / double(targets.size()));
+                      makeMeasurementOptions(threads, options.runner), options.budget / double(targets.size()));
     bool isComplete = tuner.tune();
     if (!saved->problem().empty())
       return fail(saved->problem());

@@ -35,9 +35,9 @@ Outcome narrowed(const Outcome &expected, const Outcome &moved) {
   result.zip(moved, [](SharedTensor &tensor, const SharedTensor &other) {
     Tensor narrow = *tensor;
     double most = 0, mean = 0;
-    const bool isShort = short_float(narrow.element); // then another order of operations may round to a neighbouring
-                                                      // value
-    const double share = isShort ? std::ldexp(4.0, -info(narrow.element).digits) : 1e-5;
+    const bool isHalf = half_float(narrow.element); // then another order of operations may round to a neighbouring
+                                                    // value
+    const double share = isHalf ? std::ldexp(4.0, -info(narrow.element).digits) : 1e-5;
     for (std::size_t i = 0; i < narrow.values.size(); ++i)
       if (std::isfinite(narrow.values[i]) && std::isfinite(narrow.errors[i])) {
         most = std::max(most, std::abs(other->values[i] - narrow.values[i]));

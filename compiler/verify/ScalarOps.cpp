@@ -69,7 +69,7 @@ Cell fromBits(Cell a, Cell, Cell) {
   return cell;
 }
 
-template <ElementType E> Cell roundToShort(Cell a, Cell, Cell) { return ofNumber(interpreter::roundTo(E, a.number)); }
+template <ElementType E> Cell roundToHalf(Cell a, Cell, Cell) { return ofNumber(interpreter::roundTo(E, a.number)); }
 template <double (*F)(double)> Cell apply(Cell a, Cell, Cell) { return ofNumber(F(a.number)); }
 double inverseRoot(double x) { return 1 / std::sqrt(x); }
 
@@ -233,11 +233,11 @@ Function integerFunction(Operation *op) {
 }
 
 /// A 16-bit float is held as the f32 of the same value; no ops other than these two compute with it.
-Function shortFloatFunction(Operation *op) {
+Function halfFloatFunction(Operation *op) {
   return llvm::TypeSwitch<Operation *, Function>(op)
       .Case([](arith::ExtFOp) { return [](Cell a, Cell, Cell) { return a; }; })
       .Case([](arith::TruncFOp cast) {
-        return cast.getType().isF16() ? roundToShort<ElementType::f16> : roundToShort<ElementType::bf16>;
+        return cast.getType().isF16() ? roundToHalf<ElementType::f16> : roundToHalf<ElementType::bf16>;
       })
       .Default([](Operation *) { return Function(); });
 }
@@ -249,7 +249,7 @@ bool isScalar(Type type) {
 } // namespace
 
 Function functionOf(Operation *op) {
-  if (Function function = shortFloatFunction(op))
+  if (Function function = halfFloatFunction(op))
     return function;
   Function function = numberFunction(op);
   if (!function)

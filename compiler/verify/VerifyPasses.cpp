@@ -21,14 +21,14 @@ namespace kiln {
 /// Whether a name matches a pattern, whose "{}" stands for the number of a layer.
 static bool fits(StringRef pattern, StringRef name) {
   while (true) {
-    auto [literal, behind] = pattern.split("{}");
+    auto [literal, rest] = pattern.split("{}");
     if (!name.consume_front(literal))
       return false;
     if (literal.size() == pattern.size())
       return name.empty();
     const StringRef number = name.take_while(llvm::isDigit);
     name = name.drop_front(number.size());
-    pattern = behind;
+    pattern = rest;
     if (number.empty())
       return false;
   }

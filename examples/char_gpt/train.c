@@ -150,7 +150,7 @@ static void read_options(int argc, char **argv) {
 }
 
 /* Returns OUT with another suffix. */
-static const char *beside_out(const char *ending) {
+static const char *next_to_output(const char *ending) {
   static char names[3][512];
   static int next;
   snprintf(names[next], sizeof names[next], "%s%s", options.out, ending);
@@ -169,8 +169,8 @@ int main(int argc, char **argv) {
   static int32_t tokens[MOST_WINDOWS * CONTEXT], targets[MOST_WINDOWS * CONTEXT];
   static loss_curve_t curve;
   read_options(argc, argv);
-  const char *saved_as = beside_out(".training"), *picture = beside_out(".svg");
-  curve.path = beside_out(".losses");
+  const char *saved_as = next_to_output(".training"), *picture = next_to_output(".svg");
+  curve.path = next_to_output(".losses");
   size_t cut;
   const text_t text = read_text(&cut);
 

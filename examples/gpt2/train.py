@@ -94,8 +94,8 @@ class Gpt2(nn.Module):
         self.ln_f = nn.LayerNorm(width, c["layer_norm_epsilon"])
         for name, p in self.named_parameters():
             if p.dim() == 2:
-                behind = name.endswith("c_proj.weight")
-                nn.init.normal_(p, std=0.04 / math.sqrt(2 * c["n_layer"]) if behind else 0.04)
+                is_projection = name.endswith("c_proj.weight")
+                nn.init.normal_(p, std=0.04 / math.sqrt(2 * c["n_layer"]) if is_projection else 0.04)
 
     def forward(self, tokens):
         x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]

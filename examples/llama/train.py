@@ -6,9 +6,9 @@ To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy),
 
     python3 ../support/train_tokenizer.py characters king_james/tokenizer.json
     python3 train.py train --minutes 20     # king_james/model.safetensors, of f16
-    python3 train.py expect                 # king_james/expected.json: what PyTorch writes behind some prompts
+    python3 train.py expect                 # king_james/expected.json: what PyTorch writes after some prompts
 
-1. text     Each chapter twice: as it is, between <s> and </s>; as a conversation whose sides say verses in turn, behind
+1. text     Each chapter twice: as it is, between <s> and </s>; as a conversation whose sides say verses in turn, after
             <s>: "<|im_start|>user\nverse<|im_end|>\n<|im_start|>assistant\nnext verse<|im_end|>\n".
 2. model    The shape `king_james` of shapes.h: 4 layers, width 128, 4 heads, 2 of keys and values.
 3. training AdamW on random windows of 256 tokens, no dropout. The last 5 % of the chapters are held out.
@@ -117,8 +117,8 @@ class Llama(nn.Module):
         self.model, self.lm_head = Decoder(c), nn.Linear(c["hidden_size"], c["vocab_size"], bias=False)
         for name, p in self.named_parameters():
             if p.dim() == 2:
-                behind = name.endswith(("o_proj.weight", "down_proj.weight"))
-                nn.init.normal_(p, std=0.04 / math.sqrt(2 * c["num_hidden_layers"]) if behind else 0.04)
+                is_projection = name.endswith(("o_proj.weight", "down_proj.weight"))
+                nn.init.normal_(p, std=0.04 / math.sqrt(2 * c["num_hidden_layers"]) if is_projection else 0.04)
 
     def forward(self, tokens):
         return self.lm_head(self.model(tokens))

@@ -211,17 +211,17 @@ private:
       for (const Config &part : stage.at("processors").elements())
         read_post_processor(part);
     } else if (type == "TemplateProcessing") {
-      bool isBehind = false;
+      bool isAfter = false;
       for (const Config &piece : stage.at("single").elements()) {
         if (piece.has("Sequence")) {
-          isBehind = true;
+          isAfter = true;
           continue;
         }
         const Config special = piece.at("SpecialToken").at("id");
         const std::optional<Token> token = find(special.text());
         if (!token)
           special.refuse("a token of the vocabulary");
-        (isBehind ? parts.after : parts.before).push_back(*token);
+        (isAfter ? parts.after : parts.before).push_back(*token);
       }
     } else if (type == "BertProcessing" || type == "RobertaProcessing") {
       parts.before.push_back(first_of(stage.at("cls")));

@@ -120,7 +120,7 @@ def likeliest(model, tokens, count, ends):
     while len(written) < count and not (written and written[-1] in ends):
         logits = model(torch.tensor([tokens + written]))[0, -1]
         (first, second), (token, _) = logits.topk(2)
-        assert first - second > 1e-3, f"token {len(written)} behind {tokens} is nearly a tie"
+        assert first - second > 1e-3, f"token {len(written)} after {tokens} is nearly a tie"
         written.append(token.item())
     return written
 

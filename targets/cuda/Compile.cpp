@@ -16,7 +16,7 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-Schedulable describe(func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies) {
+Schedulable describe(func::FuncOp kernel, const Placement &placement, const StageStrategies &strategies) {
   Schedulable result = describe(strategies);
   const bool isLoops = llvm::all_of(strategies, [](const auto &strategy) { return strategy->name() == "loops"; });
   if (isLoops && canBeByHalide(kernel, placement))
@@ -25,10 +25,10 @@ Schedulable describe(func::FuncOp kernel, const Placement &placement, const Step
 }
 
 /// Completes the configuration with defaults; returns nullopt after a diagnostic.
-static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Schedulable &schedulable,
-                                                 const SchedulePoint *point) {
+static std::optional<ScheduleConfig> resolveConfig(func::FuncOp kernel, const Schedulable &schedulable,
+                                                   const ScheduleConfig *config) {
   std::string error;
-  std::optional<SchedulePoint> resolved = resolve(schedulable.space, point, error);
+  std::optional<ScheduleConfig> resolved = resolve(schedulable.space, config, error);
   if (!resolved)
     kernel.emitError() << schedulable.strategy << " " << error;
   return resolved;
@@ -54,14 +54,14 @@ constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", 
 
 } // namespace
 
-FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
+FailureOr<LaunchPlan> planKernel(func::FuncOp kernel, const ScheduleConfig *config) {
   if (failed(checkKernel(kernel)))
     return failure();
   Placement placement(kernel);
-  const StepStrategies strategies = chooseStrategies(kernel, placement);
-  DevicePlan plan;
+  const StageStrategies strategies = chooseStrategies(kernel, placement);
+  LaunchPlan plan;
   const Schedulable schedulable = describe(kernel, placement, strategies);
-  std::optional<SchedulePoint> resolved = resolvePoint(kernel, schedulable, point);
+  std::optional<ScheduleConfig> resolved = resolveConfig(kernel, schedulable, config);
   if (!resolved)
     return failure();
   plan.strategy = schedulable.strategy;
@@ -72,31 +72,32 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
     return plan;
   }
   plan.scratchBytes = placement.scratchBytes;
-  DeviceModule device, mapped;
-  tile::Builder b(device.get()), mappedBuilder(mapped.get());
+  DeviceModule device, tma;
+  tile::Builder b(device.get()), tmaBuilder(tma.get());
   for (const auto &strategy : strategies) {
     const size_t first = plan.launches.size();
     if (failed(strategy->build(b, plan.schedule, plan)) ||
-        failed(strategy->buildMapped(mappedBuilder, first, plan.schedule, plan)))
+        failed(strategy->buildTma(tmaBuilder, first, plan.schedule, plan)))
       return failure();
   }
   plan.text = device.print();
-  const bool isEarly = llvm::any_of(plan.functions, [](const DeviceFunction &function) { return function.isEarly; });
+  const bool isDependentLaunch =
+      llvm::any_of(plan.functions, [](const DeviceFunction &function) { return function.isDependentLaunch; });
   for (const auto &[chip, capability] : plainChips) {
-    if (chip.launchesEarly && !isEarly)
+    if (chip.hasDependentLaunch && !isDependentLaunch)
       continue;
     FailureOr<Image> image = compileDevice(kernel, device, chip, capability, false);
     if (failed(image))
       return failure();
     plan.images.push_back(std::move(*image));
   }
-  if (plan.mappedFunctions.empty())
+  if (plan.tmaFunctions.empty())
     return plan;
-  plan.text += mapped.print();
-  FailureOr<Image> image = compileDevice(kernel, mapped, {"sm_90a", "+ptx80", true}, 90, true);
+  plan.text += tma.print();
+  FailureOr<Image> image = compileDevice(kernel, tma, {"sm_90a", "+ptx80", true}, 90, true);
   if (failed(image))
     return failure();
-  plan.mappedImage = std::move(*image);
+  plan.tmaImage = std::move(*image);
   return plan;
 }
 
@@ -111,7 +112,7 @@ public:
 
   Schedulable describe(func::FuncOp kernel) const override {
     Placement placement(kernel);
-    const StepStrategies strategies = chooseStrategies(kernel, placement);
+    const StageStrategies strategies = chooseStrategies(kernel, placement);
     return cuda::describe(kernel, placement, strategies);
   }
 
@@ -127,26 +128,26 @@ public:
     return machine.isGpu() ? cuda::multiplyRate(kernel, machine.capability) : 1;
   }
 
-  std::string printCost(func::FuncOp kernel, const SchedulePoint &point) const override {
+  std::string printCost(func::FuncOp kernel, const ScheduleConfig &config) const override {
     const Gpu gpu = gpuOf(80);
     SmallVector<int64_t> extents;
     for (Bounds bounds : keyOf(kernel).bounds)
       extents.push_back(bounds.max);
-    FailureOr<std::vector<LaunchCost>> costs = costOf(kernel, &point, extents, gpu);
+    FailureOr<std::vector<LaunchCost>> costs = costOf(kernel, &config, extents, gpu);
     return succeeded(costs) ? toString(*costs, gpu) : "";
   }
 
-  std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
+  std::vector<ShapeVariant> shapeVariants(func::FuncOp kernel) const override {
     const Placement placement(kernel);
-    std::vector<RowVariant> variants = attentionVariants(kernel, placement);
-    return variants.empty() ? fewRowsVariants(kernel, placement) : variants;
+    std::vector<ShapeVariant> variants = attentionVariants(kernel, placement);
+    return variants.empty() ? skinnyGemmVariants(kernel, placement) : variants;
   }
 
-  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
-    FailureOr<DevicePlan> plan = planKernel(kernel, point);
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config) const override {
+    FailureOr<LaunchPlan> plan = planKernel(kernel, config);
     if (failed(plan))
       return failure();
-    llvm::Expected<std::string> object = compileStub(*plan, kernel, symbol, hostTriple, hostCpu);
+    llvm::Expected<std::string> object = compileHostLauncher(*plan, kernel, symbol, hostTriple, hostCpu);
     if (!object)
       return kernel.emitError() << "the kernel has no host code: " << llvm::toString(object.takeError());
     return KernelObject{std::move(*object), plan->scratchBytes, 0, plan->strategy, plan->schedule};
@@ -154,8 +155,8 @@ public:
 
   /// Returns the functions as MLIR for Stmt and Loops, and the PTX of each image for Assembly.
   FailureOr<std::string> print(func::FuncOp kernel, StringRef, KernelText form,
-                               const SchedulePoint *point) const override {
-    FailureOr<DevicePlan> plan = planKernel(kernel, point);
+                               const ScheduleConfig *config) const override {
+    FailureOr<LaunchPlan> plan = planKernel(kernel, config);
     if (failed(plan))
       return failure();
     if (form != KernelText::Assembly)
@@ -163,8 +164,8 @@ public:
     std::string text;
     for (const Image &image : plan->images)
       text += image.text;
-    if (plan->mappedImage)
-      text += plan->mappedImage->text;
+    if (plan->tmaImage)
+      text += plan->tmaImage->text;
     return text;
   }
 

@@ -22,17 +22,17 @@ struct Points {
   SmallVector<unsigned> parallel;  // loops mapped to threads, outermost first
 };
 
-Points pointsOf(const Step &step) {
+Points pointsOf(const KernelStage &stage) {
   Points points;
-  if (linalg::GenericOp op = step.op) {
+  if (linalg::GenericOp op = stage.op) {
     points.extents = loopExtents(op);
-    const unsigned result = cast<OpResult>(step.stores.front().value).getResultNumber();
+    const unsigned result = cast<OpResult>(stage.stores.front().value).getResultNumber();
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(result));
     for (unsigned i = 0; i < map.getNumResults(); ++i)
       points.parallel.push_back(map.getDimPosition(i));
     return points;
   }
-  points.extents = mlir::kiln::getExtents(cast<RankedTensorType>(step.stores.front().value.getType()));
+  points.extents = mlir::kiln::getExtents(cast<RankedTensorType>(stage.stores.front().value.getType()));
   for (unsigned i = 0; i < points.extents.size(); ++i)
     points.parallel.push_back(i);
   return points;
@@ -41,8 +41,8 @@ Points pointsOf(const Step &step) {
 /// Builds the function of a stage.
 class LoopsBuilder {
 public:
-  LoopsBuilder(tile::Builder &b, const Step &step, int64_t threads, Reader &reader)
-      : b(b), step(step), threads(threads), reader(reader), points(pointsOf(step)) {}
+  LoopsBuilder(tile::Builder &b, const KernelStage &stage, int64_t threads, ElementEmitter &emitter)
+      : b(b), stage(stage), threads(threads), emitter(emitter), points(pointsOf(stage)) {}
 
   LogicalResult run(func::FuncOp kernel);
   /// Returns the number of points.
@@ -58,9 +58,9 @@ private:
   LogicalResult storeAll(const Values &loops);
 
   tile::Builder &b;
-  const Step &step;
+  const KernelStage &stage;
   int64_t threads;
-  Reader &reader;
+  ElementEmitter &emitter;
   Points points;
 };
 
@@ -77,30 +77,30 @@ Values LoopsBuilder::loopsOf(ArrayRef<Value> sizes, Value point) {
 }
 
 LogicalResult LoopsBuilder::storeAll(const Values &loops) {
-  if (!step.op) {
-    Value element = reader.read(step.stores.front().value, loops);
+  if (!stage.op) {
+    Value element = emitter.read(stage.stores.front().value, loops);
     if (element)
-      reader.store(step.stores.front(), element, loops);
+      emitter.store(stage.stores.front(), element, loops);
     return success(bool(element));
   }
-  Values results = reader.evaluate(step.op, loops);
+  Values results = emitter.evaluate(stage.op, loops);
   if (results.empty())
     return failure();
-  for (const Store &store : step.stores) {
+  for (const Store &store : stage.stores) {
     const unsigned number = cast<OpResult>(store.value).getResultNumber();
-    reader.store(store, results[number], reader.written(step.op, number, loops));
+    emitter.store(store, results[number], emitter.written(stage.op, number, loops));
   }
   return success();
 }
 
 LogicalResult LoopsBuilder::run(func::FuncOp kernel) {
   // Thread indices are unsigned: those up to the end of the last block of 2^31 - 1 points fit.
-  const bool isWide = mostElements(step.stores.front().value.getType(), kernel) > std::numeric_limits<int32_t>::max();
+  const bool isWide = mostElements(stage.stores.front().value.getType(), kernel) > std::numeric_limits<int32_t>::max();
   auto fit = [&](Value x) { return isWide ? b.createOrFold<arith::ExtUIOp>(b.getI64Type(), x) : x; };
   Value count = fit(b.integer(1));
   Values sizes;
   for (unsigned loop : points.parallel) {
-    sizes.push_back(fit(reader.extent(points.extents[loop])));
+    sizes.push_back(fit(emitter.extent(points.extents[loop])));
     count = b.createOrFold<arith::MulIOp>(count, sizes.back());
   }
   Value first = b.createOrFold<arith::MulIOp>(fit(b.blockId()), b.integer(fit(b.integer(0)).getType(), threads));
@@ -110,9 +110,9 @@ LogicalResult LoopsBuilder::run(func::FuncOp kernel) {
   return result;
 }
 
-class Loops : public StepStrategy {
+class Loops : public StageStrategy {
 public:
-  explicit Loops(const StepContext &context) : context(context) {}
+  explicit Loops(const StageContext &context) : context(context) {}
 
   StringRef name() const override { return "loops"; }
 
@@ -122,33 +122,33 @@ public:
     return space;
   }
 
-  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
-    return BlockNeeds{point.at("threads"), 40, 0, 0};
+  std::optional<BlockNeeds> needs(const ScheduleConfig &config) const override {
+    return BlockNeeds{config.at("threads"), 40, 0, 0};
   }
 
-  LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
-    const int64_t threads = point.at("threads");
+  LogicalResult build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const override {
+    const int64_t threads = config.at("threads");
     const std::string name = "step_" + std::to_string(plan.functions.size());
     const tile::KernelLaunch launch{.threads = threads};
     b.beginKernel(name, launch);
-    b.letNextBegin();
-    Reader reader(b, context.placement, context.kernel);
-    LoopsBuilder loops(b, context.step, threads, reader);
+    b.launchDependents();
+    ElementEmitter emitter(b, context.placement, context.kernel);
+    LoopsBuilder loops(b, context.stage, threads, emitter);
     if (failed(loops.run(context.kernel)))
       return failure();
     b.endKernel();
     AffineExpr blocks = loops.count(context.kernel->getContext()).ceilDiv(threads);
-    plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+    plan.launches.push_back({unsigned(plan.functions.size()), blocks, emitter.parameters});
     plan.functions.push_back(makeFunction(name, launch));
     return success();
   }
 
 private:
-  StepContext context;
+  StageContext context;
 };
 
 } // namespace
 
-std::unique_ptr<StepStrategy> matchLoops(const StepContext &context) { return std::make_unique<Loops>(context); }
+std::unique_ptr<StageStrategy> matchLoops(const StageContext &context) { return std::make_unique<Loops>(context); }
 
 } // namespace kiln::cuda

@@ -7,6 +7,6 @@
 
 namespace kiln::cuda {
 
-std::unique_ptr<StepStrategy> matchLoops(const StepContext &context);
+std::unique_ptr<StageStrategy> matchLoops(const StageContext &context);
 
 } // namespace kiln::cuda

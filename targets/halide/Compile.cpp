@@ -25,7 +25,7 @@ namespace kiln::halide {
 using namespace mlir;
 
 static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
-  for (auto match : {matchOneQuery, matchAttention, matchFewRows, matchWinograd, matchConvolution, matchContraction,
+  for (auto match : {matchOneQuery, matchAttention, matchSkinnyGemm, matchWinograd, matchConvolution, matchContraction,
                      matchRunningSum, matchRowReduction, matchPointwise})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
@@ -64,12 +64,12 @@ public:
         VectorFunctions::of(target.triple, target.features, target.machine.hasFusedMultiplyAdd, target.hasByteProducts);
   }
 
-  LogicalResult lower(const SchedulePoint *point) {
+  LogicalResult lower(const ScheduleConfig *config) {
     if (failed(verifyKernel(kernel)))
       return failure();
     std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
     std::string error;
-    auto resolved = resolve(strategy->searchSpace(), point, error);
+    auto resolved = resolve(strategy->searchSpace(), config, error);
     if (!resolved)
       return kernel.emitError() << strategy->name() << " " << error;
     result.strategy = strategy->name();
@@ -90,7 +90,7 @@ public:
     pipeline.add_custom_lowering_pass(new BoundStridedLoads);
     translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;
     using Products = KeepOrderOfFloats::Products;
-    const bool isRelaxed = !translator.isOrdered && StringRef(target.newer.features).contains("relaxed-simd");
+    const bool isRelaxed = !translator.isBatchInvariant && StringRef(target.newer.features).contains("relaxed-simd");
     pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma ? Products::Fused
                                                             : isRelaxed                       ? Products::Either
                                                                                               : Products::Rounded));
@@ -194,53 +194,53 @@ public:
     return {strategy->name().str(), strategy->searchSpace(), strategy->operationShare()};
   }
 
-  std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
-    std::vector<RowVariant> variants = chooseStrategy(kernel, target.machine)->rowVariants();
+  std::vector<ShapeVariant> shapeVariants(func::FuncOp kernel) const override {
+    std::vector<ShapeVariant> variants = chooseStrategy(kernel, target.machine)->shapeVariants();
     if (target.isSmall)
-      llvm::erase_if(variants, [](const RowVariant &variant) { return variant.bound > 1; });
+      llvm::erase_if(variants, [](const ShapeVariant &variant) { return variant.bound > 1; });
     return variants;
   }
 
-  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
-    return compile(kernel, symbol, point, /*isChecked=*/false);
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config) const override {
+    return compile(kernel, symbol, config, /*isChecked=*/false);
   }
   FailureOr<KernelObject> compileChecked(func::FuncOp kernel, StringRef symbol,
-                                         const SchedulePoint *point) const override {
-    return compile(kernel, symbol, point, /*isChecked=*/true);
+                                         const ScheduleConfig *config) const override {
+    return compile(kernel, symbol, config, /*isChecked=*/true);
   }
 
   FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
-                               const SchedulePoint *point) const override;
+                               const ScheduleConfig *config) const override;
   FailureOr<MemoryCheck> checkMemory(func::FuncOp kernel, ArrayRef<MemoryCase> cases,
-                                     const SchedulePoint *point) const override;
+                                     const ScheduleConfig *config) const override;
 
 private:
-  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config,
                                   bool isChecked) const;
 
   /// Lowers the kernel, then runs `step`. An error of Halide becomes a diagnostic.
-  LogicalResult lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+  LogicalResult lowered(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config,
                         function_ref<LogicalResult(Compilation &)> step) const;
 
   CodeTarget target;
   std::unique_ptr<HalideCompiler> withFewer;
 };
 
-LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config,
                                       function_ref<LogicalResult(Compilation &)> step) const {
   setCodeOptions(target.codeOptions);
   try {
     Compilation compilation(kernel, symbol, target);
-    return failed(compilation.lower(point)) ? failure() : step(compilation);
+    return failed(compilation.lower(config)) ? failure() : step(compilation);
   } catch (const Halide::Error &error) {
     return kernel.emitError() << "halide cannot compile the kernel: " << StringRef(error.what()).trim();
   }
 }
 
-FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config,
                                                 bool isChecked) const {
   KernelObject object;
-  LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
+  LogicalResult done = lowered(kernel, symbol, config, [&](Compilation &compilation) -> LogicalResult {
     if (isChecked) {
       MemoryCheck check = compilation.check(usualMemoryCases(kernel));
       if (!check.fault.empty())
@@ -261,9 +261,9 @@ FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef s
 }
 
 FailureOr<MemoryCheck> HalideCompiler::checkMemory(func::FuncOp kernel, ArrayRef<MemoryCase> cases,
-                                                   const SchedulePoint *point) const {
+                                                   const ScheduleConfig *config) const {
   MemoryCheck check;
-  LogicalResult done = lowered(kernel, "kernel", point, [&](Compilation &compilation) {
+  LogicalResult done = lowered(kernel, "kernel", config, [&](Compilation &compilation) {
     check = compilation.check(cases);
     return success();
   });
@@ -273,9 +273,9 @@ FailureOr<MemoryCheck> HalideCompiler::checkMemory(func::FuncOp kernel, ArrayRef
 }
 
 FailureOr<std::string> HalideCompiler::print(func::FuncOp kernel, StringRef symbol, KernelText form,
-                                             const SchedulePoint *point) const {
+                                             const ScheduleConfig *config) const {
   std::string text;
-  LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
+  LogicalResult done = lowered(kernel, symbol, config, [&](Compilation &compilation) -> LogicalResult {
     FailureOr<std::string> printed = compilation.print(form);
     if (failed(printed))
       return failure();

@@ -61,9 +61,9 @@ Type widestElement(func::FuncOp kernel) {
   return widest;
 }
 
-bool isOrdered(Operation *inKernel) {
+bool isBatchInvariant(Operation *inKernel) {
   auto kernel = dyn_cast<func::FuncOp>(inKernel);
-  return (kernel ? kernel : inKernel->getParentOfType<func::FuncOp>())->hasAttr(mlir::kiln::orderedAttrName);
+  return (kernel ? kernel : inKernel->getParentOfType<func::FuncOp>())->hasAttr(mlir::kiln::batchInvariantAttrName);
 }
 
 int64_t bytesOf(Value tensor, int64_t elements) {
@@ -181,10 +181,10 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
     // read.
     if (storage && storage.isGrouped() && cast<RankedTensorType>(op->getOperand(c.b).getType()).getRank() != 2)
       return std::nullopt;
-    if (isOfBytes && tiled.hasWords()) {
-      c.word = tiled.getInterleave();
+    if (isOfBytes && tiled.isVnni()) {
+      c.interleave = tiled.getInterleave();
     } else if (isOfBytes && storage && storage.isGrouped()) {
-      c.word = mlir::kiln::elementsOfWord;
+      c.interleave = mlir::kiln::elementsOfWord;
       c.group = storage.getGroup();
     }
   }
@@ -218,22 +218,24 @@ int64_t staticExtent(linalg::GenericOp op, unsigned loop) {
   return type ? type.getDimSize(dimension) : ShapedType::kDynamic;
 }
 
-int64_t staticDepth(const Contraction &contraction) {
+int64_t staticK(const Contraction &contraction) {
   const auto &loops = contraction.reduction;
   return loops.size() == 1 ? staticExtent(contraction.op, loops[0]) : ShapedType::kDynamic;
 }
 
 int64_t staticSteps(const Contraction &contraction) {
-  const int64_t depth = staticDepth(contraction);
-  return contraction.hasWords() ? llvm::divideCeilSigned(depth, contraction.word) : depth;
+  const int64_t kExtent = staticK(contraction);
+  return contraction.isVnni() ? llvm::divideCeilSigned(kExtent, contraction.interleave) : kExtent;
 }
 
-int64_t numbersOfRowWord(const Contraction &contraction) { return std::min<int64_t>(contraction.word, 4); }
+int64_t rowInterleave(const Contraction &contraction) { return std::min<int64_t>(contraction.interleave, 4); }
 
-int64_t rowWordsOfStep(const Contraction &contraction) { return contraction.word / numbersOfRowWord(contraction); }
+int64_t rowInterleavesPerStep(const Contraction &contraction) {
+  return contraction.interleave / rowInterleave(contraction);
+}
 
 int64_t bytesOfStep(const Contraction &contraction, int64_t columns) {
-  return bytesOf(contraction.op->getOperand(contraction.b), columns * std::max<int64_t>(contraction.word, 1));
+  return bytesOf(contraction.op->getOperand(contraction.b), columns * std::max<int64_t>(contraction.interleave, 1));
 }
 
 int64_t largestExtent(linalg::GenericOp op, unsigned loop) {
@@ -365,7 +367,7 @@ bool hasOneResultShape(func::FuncOp kernel) {
 /// Returns the index along which an operand is read. A batch-invariant kernel goes along the operation's last axis,
 /// wherever that is in memory: a transpose before it may be in this kernel or in an earlier one.
 static AffineExpr innermostIndex(linalg::GenericOp op, AffineMap map) {
-  if (!isOrdered(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+  if (!isBatchInvariant(op) || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
     return map.getResults().back();
   auto loopOf = [](AffineExpr index) {
     auto dim = dyn_cast<AffineDimExpr>(index);

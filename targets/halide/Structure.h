@@ -20,13 +20,13 @@ struct Contraction {
   llvm::SmallVector<unsigned> reduction; // in loop order
   std::optional<unsigned> scale;         // an operand that multiplies each element of b
   int64_t tile = 0;                      // tile size of b's stored layout along n; 0: dense, or tiled along k
-  int64_t word = 0;                      // for integers: elements along K that a word of b interleaves (VNNI); else 0
+  int64_t interleave = 0;                // for integers: elements along K that a word of b interleaves (VNNI); else 0
   int64_t group = 0;                     // with words: elements along K that share a scale; 0: one scale for all
 
   /// Whether b has the interleaved (VNNI) layout, so that its accumulators are i32.
-  bool hasWords() const { return word > 0; }
+  bool isVnni() const { return interleave > 0; }
   /// Whether the sums stay i32 over all of K.
-  bool hasWholeSums() const { return hasWords() && group == 0; }
+  bool hasIntegerSums() const { return isVnni() && group == 0; }
 
   /// The element type of the sums.
   mlir::Type sumType() const;
@@ -46,8 +46,9 @@ mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 /// Returns the widest element type that the kernel's ops compute, including intermediate values.
 mlir::Type widestElement(mlir::func::FuncOp kernel);
 
-/// Whether the kernel is kiln.ordered (batch-invariant): no parameter of a strategy may change the order of a sum.
-bool isOrdered(mlir::Operation *inKernel);
+/// Whether the kernel is kiln.batch_invariant (batch-invariant): no parameter of a strategy may change the order of a
+/// sum.
+bool isBatchInvariant(mlir::Operation *inKernel);
 
 /// Returns the bytes of `elements` elements of a tensor in memory.
 int64_t bytesOf(mlir::Value tensor, int64_t elements);
@@ -59,15 +60,15 @@ int64_t largestValue(mlir::AffineExpr extent, mlir::Operation *inKernel);
 int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
 
 /// Returns K, the static extent of a contraction's only reduction loop; kDynamic also for several reduction loops.
-int64_t staticDepth(const Contraction &contraction);
+int64_t staticK(const Contraction &contraction);
 
 /// Returns the number of K iterations: words, or elements of K without words.
 int64_t staticSteps(const Contraction &contraction);
 
-/// numbersOfRowWord() returns the number of elements in a word of a row, rowWordsOfStep() the number of such words that
-/// a K iteration multiplies by one word of b.
-int64_t numbersOfRowWord(const Contraction &contraction);
-int64_t rowWordsOfStep(const Contraction &contraction);
+/// rowInterleave() returns the number of elements in a word of a row, rowInterleavesPerStep() the number of such words
+/// that a K iteration multiplies by one word of b.
+int64_t rowInterleave(const Contraction &contraction);
+int64_t rowInterleavesPerStep(const Contraction &contraction);
 
 /// Returns the bytes of `columns` columns of b in one K iteration.
 int64_t bytesOfStep(const Contraction &contraction, int64_t columns);

@@ -225,11 +225,11 @@ private:
     const uint32_t words[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
     Value first = arith::SubIOp::create(b, shiftRight(size, 23), integer(118)); // bit of the words
     Value word = shiftRight(first, 5), offset = arith::AndIOp::create(b, first, integer(31));
-    auto wordAt = [&](unsigned behind) {
-      Value result = integer(words[behind]);
-      for (uint32_t i = 1; i + behind < std::size(words); ++i) {
+    auto wordAt = [&](unsigned fromLast) {
+      Value result = integer(words[fromLast]);
+      for (uint32_t i = 1; i + fromLast < std::size(words); ++i) {
         Value isThis = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, word, integer(i));
-        result = select(isThis, integer(words[i + behind]), result);
+        result = select(isThis, integer(words[i + fromLast]), result);
       }
       return result;
     };

@@ -12,28 +12,28 @@
 
 namespace kiln::testing {
 
-struct ShortType {
+struct HalfType {
   std::string name;
   ElementType element;
 };
-inline const ShortType types[] = {{"f16", ElementType::f16}, {"bf16", ElementType::bf16}};
+inline const HalfType types[] = {{"f16", ElementType::f16}, {"bf16", ElementType::bf16}};
 
-/// kiln.attention of [2, s0, heads * depth] and [2, s1, keyHeads * ..], with the heads as a separate axis in memory.
+/// kiln.attention of [2, s0, heads * headDim] and [2, s1, keyHeads * ..], with the heads as a separate axis in memory.
 /// Without isCross there are as many keys as queries.
 struct MmaCase {
-  ShortType type = types[0];
-  int heads = 2, keyHeads = 2, depth = 64, channels = 0; // channels: width of the values' heads; 0: depth
+  HalfType type = types[0];
+  int heads = 2, keyHeads = 2, headDim = 64, channels = 0; // channels: width of the values' heads; 0: headDim
   int bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false, isCross = false;
 
-  int width() const { return channels ? channels : depth; }
+  int width() const { return channels ? channels : headDim; }
 };
 
 inline std::string kernelOf(const MmaCase &s) {
   KernelText t({{1, s.bound}, {1, s.bound}});
   const std::string keys = s.isCross ? "s1" : "s0";
   auto rows = [&](const std::string &count, int width) { return t.type({"2", count, number(width)}, s.type.name); };
-  const std::string q = rows("s0", s.heads * s.depth), k = rows(keys, s.keyHeads * s.depth),
+  const std::string q = rows("s0", s.heads * s.headDim), k = rows(keys, s.keyHeads * s.headDim),
                     v = rows(keys, s.keyHeads * s.width()), result = rows("s0", s.heads * s.width());
   std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v, types = q + ", " + k + ", " + v, options;
   auto add = [&](const std::string &word, const std::string &name, const std::string &type) {
@@ -46,7 +46,7 @@ inline std::string kernelOf(const MmaCase &s) {
   options += "heads = " + number(s.heads);
   if (s.heads != s.keyHeads)
     options += " key_value_heads = " + number(s.keyHeads);
-  options += " scale = " + std::to_string(1 / std::sqrt(double(s.depth))) + (s.isCausal ? " causal" : "");
+  options += " scale = " + std::to_string(1 / std::sqrt(double(s.headDim))) + (s.isCausal ? " causal" : "");
   const std::string stored = t.type({"2", "s0", number(s.heads), number(s.width())}, s.type.name),
                     bounds = "1, " + number(s.bound);
   return "func.func private @f(%s0: index, %s1: index, " + arguments + ") -> " + stored +
@@ -82,7 +82,7 @@ inline void expectMeansWhereNothingCounts(DeviceKernel &kernel, const MmaCase &s
   std::vector<Tensor> inputs = inputsOf(s, text, queries, keys);
   inputs[3].values = {0, 37};
   const Tensor got = kernel.run({queries, keys}, inputs)[0];
-  for (int64_t d = 0; d < s.depth; ++d) {
+  for (int64_t d = 0; d < s.headDim; ++d) {
     double sum = 0;
     for (int64_t key = 0; key < keys; ++key)
       sum += inputs[2].at({0, key, d});

@@ -45,12 +45,12 @@ inline Tensor magnitudes(const AttentionCase &s, int64_t queries, int64_t keys, 
 
 /// Expects the attention strategy, tensor cores for both GEMMs and no memory for scores.
 inline void expectTf32(const DeviceKernel &kernel) {
-  const cuda::DevicePlan &plan = kernel.plan();
+  const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t splits = plan.schedule.at("splits");
-  EXPECT_EQ(plan.launches.size(), splits > 1 ? 2U : 1U);
-  EXPECT_EQ(plan.scratchBytes > 0, splits > 1);
-  EXPECT_FALSE(plan.mappedImage) << "there is no wgmma of it";
+  const int64_t kvSplits = plan.schedule.at("splits");
+  EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
+  EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
+  EXPECT_FALSE(plan.tmaImage) << "there is no wgmma of it";
   const std::string &ptx = textOf(kernel);
   EXPECT_EQ(ptx.find(".local"), std::string::npos);
   EXPECT_GE(countOf(ptx, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 4U);

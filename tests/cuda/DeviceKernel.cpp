@@ -79,18 +79,18 @@ static SmallVector<Type> tensorsOf(func::FuncOp function) {
 
 //===- Running -----------------------------------------------------------===//
 
-DeviceKernel::DeviceKernel(const std::string &text, const SchedulePoint *point)
+DeviceKernel::DeviceKernel(const std::string &text, const ScheduleConfig *config)
     : parsed(parseKernel(context, text)), module(prepare(context, text)) {
   if (!parsed || !module)
     throw std::runtime_error("the kernel does not parse");
   function = *module->getOps<func::FuncOp>().begin();
-  FailureOr<cuda::DevicePlan> plan = cuda::planKernel(function, point);
+  FailureOr<cuda::LaunchPlan> plan = cuda::planKernel(function, config);
   if (failed(plan))
     throw std::runtime_error("the kernel does not compile");
   made = std::move(*plan);
   if (std::getenv("KILN_PRINT"))
     printf("%s\n%s\n%s\n%s\n", text.c_str(), made.text.c_str(), made.images.front().text.c_str(),
-           made.mappedImage ? made.mappedImage->text.c_str() : "");
+           made.tmaImage ? made.tmaImage->text.c_str() : "");
 }
 
 namespace {
@@ -103,8 +103,8 @@ struct Machine {
   uint64_t bankConflicts = 0;
 
   using TensorMaps = std::vector<std::array<std::byte, 128>>;
-  uint32_t mappedBlocks = 0; // maximum number of blocks of a TMA launch; 0: no TMA launches
-  int mapped = 0;
+  uint32_t tmaBlocks = 0; // maximum number of blocks of a TMA launch; 0: no TMA launches
+  int tma = 0;
 
   uint64_t valueOf(const cuda::Parameter &parameter, const std::vector<int64_t> &symbols) const {
     return parameter.kind == cuda::Parameter::Symbol   ? uint64_t(symbols[parameter.number])
@@ -113,7 +113,7 @@ struct Machine {
   }
 
   /// Returns nothing if a tensor map cannot be encoded.
-  std::optional<TensorMaps> mapsOf(const cuda::MappedLaunch &launch, const std::vector<int64_t> &symbols) const {
+  std::optional<TensorMaps> mapsOf(const cuda::TmaLaunch &launch, const std::vector<int64_t> &symbols) const {
     TensorMaps maps;
     for (const cuda::TensorMap &wanted : launch.maps) {
       ptx::TensorMap map;
@@ -160,7 +160,7 @@ struct Machine {
     config.cluster.x = function.cluster;
     config.dynamicShared = function.sharedBytes;
     // Halide's modules have no programmatic dependent launch
-    config.isEarly = function.isEarly && code.module().target() != "sm_80";
+    config.isDependentLaunch = function.isDependentLaunch && code.module().target() != "sm_80";
     const auto result =
         ptx::launch(code, function.name, config, parametersOf(*entry, parameters, maps, symbols), memory);
     bankConflicts += result.bankConflicts;
@@ -168,29 +168,29 @@ struct Machine {
   }
 
   /// Runs the plan's launches. Returns an empty string, or the error message.
-  std::string run(const cuda::DevicePlan &plan, const std::vector<int64_t> &symbols) {
+  std::string run(const cuda::LaunchPlan &plan, const std::vector<int64_t> &symbols) {
     std::string error;
     scratch = memory.allocate(plan.scratchBytes);
     auto load = [&](const std::string &text) -> std::optional<ptx::LoadedModule> {
       std::optional<ptx::Module> code = ptx::Module::parse(text, error);
       return code ? std::optional(ptx::LoadedModule(*code, memory)) : std::nullopt;
     };
-    std::optional<ptx::LoadedModule> code = load(plan.images.front().text), mappedCode;
-    if (plan.mappedImage && mappedBlocks)
-      mappedCode = load(plan.mappedImage->text);
+    std::optional<ptx::LoadedModule> code = load(plan.images.front().text), tmaCode;
+    if (plan.tmaImage && tmaBlocks)
+      tmaCode = load(plan.tmaImage->text);
     for (size_t i = 0; i < plan.launches.size() && error.empty(); ++i) {
       const cuda::Launch &wanted = plan.launches[i];
       const auto blocks = uint32_t(cuda::valueOf(wanted.blocks, symbols));
-      std::optional<TensorMaps> maps = wanted.mapped && mappedCode ? mapsOf(*wanted.mapped, symbols) : std::nullopt;
+      std::optional<TensorMaps> maps = wanted.tma && tmaCode ? mapsOf(*wanted.tma, symbols) : std::nullopt;
       if (blocks == 0)
         continue;
       if (maps) {
-        const cuda::DeviceFunction &function = plan.mappedFunctions[wanted.mapped->function];
-        const auto tiles = uint32_t(cuda::valueOf(wanted.mapped->blocks, symbols));
-        const uint32_t most = std::max(mappedBlocks / function.cluster, 1U) * function.cluster;
-        error = launch(*mappedCode, function, std::min(tiles, most), wanted.mapped->parameters, *maps, symbols);
-        ++mapped;
-        i += wanted.mapped->count - 1;
+        const cuda::DeviceFunction &function = plan.tmaFunctions[wanted.tma->function];
+        const auto tiles = uint32_t(cuda::valueOf(wanted.tma->blocks, symbols));
+        const uint32_t most = std::max(tmaBlocks / function.cluster, 1U) * function.cluster;
+        error = launch(*tmaCode, function, std::min(tiles, most), wanted.tma->parameters, *maps, symbols);
+        ++tma;
+        i += wanted.tma->count - 1;
       } else {
         error = launch(*code, plan.functions[wanted.function], blocks, wanted.parameters, {}, symbols);
       }
@@ -204,11 +204,11 @@ struct Machine {
 std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs,
                                       std::optional<std::pair<unsigned, unsigned>> shared) {
   Machine machine;
-  auto allocate = [&](Type type, size_t bytes, int64_t behind) {
-    const auto ahead = int64_t(llvm::alignTo(behind, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
+  auto allocate = [&](Type type, size_t bytes, int64_t after) {
+    const auto ahead = int64_t(llvm::alignTo(after, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
     return machine.memory.allocate(bytes + ahead) + ahead;
   };
-  machine.mappedBlocks = mappedBlocks;
+  machine.tmaBlocks = tmaBlocks;
   for (auto [type, input] : llvm::zip_equal(tensorsOf(function), inputs)) {
     const std::vector<std::byte> bytes = encode(getElementTypeOrSelf(type), input.values);
     machine.tensors.push_back(allocate(type, bytes.size(), offset));
@@ -224,7 +224,7 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
   }
   EXPECT_EQ(machine.run(made, symbols), "");
   conflicts = machine.bankConflicts;
-  mapped += machine.mapped;
+  tma += machine.tma;
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     const uint64_t address = machine.tensors[inputs.size() + number];
     EXPECT_EQ(machine.memory.unwritten(address, sizes[number]), 0U) << "result " << number;
@@ -294,8 +294,8 @@ std::vector<Tensor> randomInputs(const std::string &text, const std::vector<int6
   return inputs;
 }
 
-std::string refusal(const std::string &text, const SchedulePoint *point) {
-  return refusalOf(text, [&](func::FuncOp kernel) { return LogicalResult(cuda::planKernel(kernel, point)); });
+std::string refusal(const std::string &text, const ScheduleConfig *config) {
+  return refusalOf(text, [&](func::FuncOp kernel) { return LogicalResult(cuda::planKernel(kernel, config)); });
 }
 
 } // namespace kiln::testing

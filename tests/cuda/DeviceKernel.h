@@ -14,9 +14,9 @@ namespace kiln::testing {
 class DeviceKernel {
 public:
   /// Throws if the kernel does not compile.
-  explicit DeviceKernel(const std::string &text, const SchedulePoint *point = nullptr);
+  explicit DeviceKernel(const std::string &text, const ScheduleConfig *config = nullptr);
 
-  const cuda::DevicePlan &plan() const { return made; }
+  const cuda::LaunchPlan &plan() const { return made; }
 
   /// Returns the results. `shared`: (result, tensor argument) whose memory is shared. An error that the interpreter
   /// finds fails the test.
@@ -33,9 +33,9 @@ public:
 
   /// From here on launches use the TMA variant, if the kernel has one and its tensors meet the run time's conditions,
   /// on a GPU with this number of multiprocessors. 0 disables it.
-  void setMapped(uint32_t multiprocessors) { mappedBlocks = multiprocessors; }
+  void setTma(uint32_t multiprocessors) { tmaBlocks = multiprocessors; }
   /// Returns the number of TMA launches so far.
-  int mappedLaunches() const { return mapped; }
+  int tmaLaunches() const { return tma; }
 
   /// From here on tensors begin this many bytes, but at least one element, after multiples of 256; results begin
   /// `ofResults` bytes later.
@@ -48,11 +48,11 @@ private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> parsed, module;
   mlir::func::FuncOp function;
-  cuda::DevicePlan made;
+  cuda::LaunchPlan made;
   int64_t offset = 0, resultOffset = 0;
   uint64_t conflicts = 0;
-  uint32_t mappedBlocks = 0;
-  int mapped = 0;
+  uint32_t tmaBlocks = 0;
+  int tma = 0;
 };
 
 /// Returns random inputs of a kernel: normally distributed floats, integers of [low, high).
@@ -60,6 +60,6 @@ std::vector<Tensor> randomInputs(const std::string &text, const std::vector<int6
                                  int high = 100);
 
 /// Returns the first diagnostic of a kernel that the target rejects, or an empty string.
-std::string refusal(const std::string &text, const SchedulePoint *point = nullptr);
+std::string refusal(const std::string &text, const ScheduleConfig *config = nullptr);
 
 } // namespace kiln::testing

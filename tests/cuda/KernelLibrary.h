@@ -14,11 +14,11 @@
 
 namespace kiln::testing {
 
-inline KernelObject compileObject(const std::string &text, const SchedulePoint *point = nullptr) {
+inline KernelObject compileObject(const std::string &text, const ScheduleConfig *config = nullptr) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
   auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
-  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel", point);
+  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel", config);
   if (failed(object))
     throw std::runtime_error("the kernel does not compile");
   return *object;
@@ -36,10 +36,10 @@ public:
       int kiln_cuda_launch(void *worker, const void *module, u function, u x, u y, u z, void **parameters) {
         return launch(worker, module, function, x, y, z, parameters);
       }
-      int (*launch_mapped)(void *, const void *, u, u, u, const void *, void **);
-      int kiln_cuda_launch_mapped(void *worker, const void *module, u function, u blocks, u map_count, const void *maps,
+      int (*launch_tma)(void *, const void *, u, u, u, const void *, void **);
+      int kiln_cuda_launch_tma(void *worker, const void *module, u function, u blocks, u map_count, const void *maps,
                                   void **parameters) {
-        return launch_mapped(worker, module, function, blocks, map_count, maps, parameters);
+        return launch_tma(worker, module, function, blocks, map_count, maps, parameters);
       }
       extern int some_kernel(void);
       extern const char some_kernel_module[];
@@ -57,7 +57,7 @@ public:
   KernelLibrary &operator=(const KernelLibrary &) = delete;
   ~KernelLibrary() { dlclose(handle); }
 
-  /// "launch", "launch_mapped": pointers through which the run-time functions are called; the test sets them. "stub",
+  /// "launch", "launch_tma": pointers through which the run-time functions are called; the test sets them. "stub",
   /// "module": the kernel's symbols.
   template <class T> T &get(const char *name) const { return *static_cast<T *>(dlsym(handle, name)); }
 

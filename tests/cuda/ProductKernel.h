@@ -38,10 +38,10 @@ inline size_t countOf(const std::string &text, const std::string &what) {
 inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.back().text; }
 
 /// Returns the kernel's shape-specialised variants.
-inline std::vector<RowVariant> rowVariantsOf(const std::string &text) {
+inline std::vector<ShapeVariant> shapeVariantsOf(const std::string &text) {
   mlir::MLIRContext context;
   auto module = prepare(context, text);
-  return cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin());
+  return cuda::createKernelCompiler("", "")->shapeVariants(*module->getOps<mlir::func::FuncOp>().begin());
 }
 
 /// Returns the kernel's search space.
@@ -53,31 +53,32 @@ inline SearchSpace spaceOf(const std::string &text) {
 
 /// Returns a legal configuration for each value of each parameter of the plain variant, or of the TMA variant. The
 /// other parameters have their defaults where these are legal.
-inline std::vector<SchedulePoint> endsOf(SearchSpace space, bool areMapped = false) {
+inline std::vector<ScheduleConfig> endsOf(SearchSpace space, bool areTma = false) {
   for (TuningParameter &parameter : space)
-    if (llvm::StringRef(parameter.key).starts_with("wgmma_") != areMapped)
-      parameter.values = {parameter.preset};
-  std::vector<SchedulePoint> all{{}}, ends;
+    if (llvm::StringRef(parameter.key).starts_with("wgmma_") != areTma)
+      parameter.values = {parameter.defaultValue};
+  std::vector<ScheduleConfig> all{{}}, ends;
   for (const TuningParameter &parameter : space) {
-    std::vector<SchedulePoint> longer;
-    for (const SchedulePoint &point : all)
+    std::vector<ScheduleConfig> longer;
+    for (const ScheduleConfig &config : all)
       for (int64_t value : parameter.values)
-        (longer.emplace_back(point))[parameter.key] = value;
+        (longer.emplace_back(config))[parameter.key] = value;
     all = std::move(longer);
   }
-  const SchedulePoint preset = presets(space);
-  auto distance = [&](const SchedulePoint &point) {
-    return std::count_if(point.begin(), point.end(), [&](const auto &of) { return preset.at(of.first) != of.second; });
+  const ScheduleConfig defaultConfig = defaultConfigOf(space);
+  auto distance = [&](const ScheduleConfig &config) {
+    return std::count_if(config.begin(), config.end(),
+                         [&](const auto &of) { return defaultConfig.at(of.first) != of.second; });
   };
-  std::erase_if(all, [&](const SchedulePoint &point) { return !obeysRules(space, point); });
+  std::erase_if(all, [&](const ScheduleConfig &config) { return !obeysRules(space, config); });
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {
       if (parameter.values.size() == 1)
         continue;
-      const SchedulePoint *best = nullptr;
-      for (const SchedulePoint &point : all)
-        if (point.at(parameter.key) == value && (!best || distance(point) < distance(*best)))
-          best = &point;
+      const ScheduleConfig *best = nullptr;
+      for (const ScheduleConfig &config : all)
+        if (config.at(parameter.key) == value && (!best || distance(config) < distance(*best)))
+          best = &config;
       if (best)
         ends.push_back(*best);
     }

@@ -11,31 +11,31 @@ namespace {
 constexpr uint32_t multiprocessors = 3;
 
 /// Runs the TMA variant, and checks that it was launched.
-void checkMapped(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
-  kernel.setMapped(multiprocessors);
-  const int before = kernel.mappedLaunches();
+void checkTma(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
+  kernel.setTma(multiprocessors);
+  const int before = kernel.tmaLaunches();
   check(kernel, s, text, queries, keys);
-  EXPECT_GT(kernel.mappedLaunches(), before);
+  EXPECT_GT(kernel.tmaLaunches(), before);
 }
 
 TEST(CudaAttentionHopper, Lengths) {
-  for (const ShortType &type : types)
+  for (const HalfType &type : types)
     for (bool isCausal : {false, true}) {
       MmaCase s{.type = type, .heads = 2, .keyHeads = 2, .bound = 300, .isCausal = isCausal};
       const std::string text = kernelOf(s);
       DeviceKernel kernel(text);
-      ASSERT_TRUE(kernel.plan().mappedImage);
+      ASSERT_TRUE(kernel.plan().tmaImage);
       for (int64_t t : {1, 64, 129, 257})
-        checkMapped(kernel, s, text, t, t);
+        checkTma(kernel, s, text, t, t);
     }
 }
 
 TEST(CudaAttentionHopper, WideHeads) {
-  MmaCase s{.type = types[1], .heads = 2, .keyHeads = 2, .depth = 128, .bound = 270, .isCausal = true};
+  MmaCase s{.type = types[1], .heads = 2, .keyHeads = 2, .headDim = 128, .bound = 270, .isCausal = true};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
   for (int64_t t : {5, 140})
-    checkMapped(kernel, s, text, t, t);
+    checkTma(kernel, s, text, t, t);
 }
 
 TEST(CudaAttentionHopper, MasksAndLengths) {
@@ -46,7 +46,7 @@ TEST(CudaAttentionHopper, MasksAndLengths) {
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
     for (int64_t t : {1, 147})
-      checkMapped(kernel, s, text, t, t);
+      checkTma(kernel, s, text, t, t);
   }
 }
 
@@ -57,7 +57,7 @@ TEST(CudaAttentionHopper, OtherKeysAndGroupsOfHeads) {
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
     for (auto [queries, keys] : {std::pair(70, 190), {100, 160}, {1, 129}})
-      checkMapped(kernel, s, text, queries, keys);
+      checkTma(kernel, s, text, queries, keys);
   }
 }
 
@@ -66,22 +66,22 @@ TEST(CudaAttentionHopper, NothingCounts) {
   MmaCase s{.heads = 1, .keyHeads = 1, .bound = 80, .hasLengths = true, .isCross = true};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
-  kernel.setMapped(multiprocessors);
+  kernel.setTma(multiprocessors);
   expectMeansWhereNothingCounts(kernel, s, text, 70, 75, 0x1p-10, 1e-5);
-  EXPECT_EQ(kernel.mappedLaunches(), 1);
+  EXPECT_EQ(kernel.tmaLaunches(), 1);
 }
 
 TEST(CudaAttentionHopper, NumbersThatAreNone) {
   MmaCase s{.type = types[1], .heads = 1, .keyHeads = 1, .bound = 160, .isCausal = true};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
-  kernel.setMapped(multiprocessors);
+  kernel.setTma(multiprocessors);
   auto rowOf = [&](const std::function<void(std::vector<Tensor> &)> &change, int64_t row) {
     std::vector<Tensor> inputs = inputsOf(s, text, 150, 150);
     change(inputs);
     const Tensor got = kernel.run({150, 150}, inputs)[0];
     std::vector<double> values;
-    for (int64_t d = 0; d < s.depth; ++d)
+    for (int64_t d = 0; d < s.headDim; ++d)
       values.push_back(got.at({0, row, 0, d}));
     return values;
   };
@@ -98,33 +98,33 @@ TEST(CudaAttentionHopper, NumbersThatAreNone) {
 }
 
 TEST(CudaAttentionHopper, EndsOfTheSearchSpace) {
-  for (int depth : {64, 128}) {
-    MmaCase s{.heads = 1, .keyHeads = 1, .depth = depth, .bound = 140, .isCausal = true};
+  for (int headDim : {64, 128}) {
+    MmaCase s{.heads = 1, .keyHeads = 1, .headDim = headDim, .bound = 140, .isCausal = true};
     const std::string text = kernelOf(s);
-    for (const SchedulePoint &point : endsOf(spaceOf(text), /*areMapped=*/true)) {
-      SCOPED_TRACE(toString(point));
-      DeviceKernel kernel(text, &point);
-      checkMapped(kernel, s, text, 135, 135);
+    for (const ScheduleConfig &config : endsOf(spaceOf(text), /*areTma=*/true)) {
+      SCOPED_TRACE(toString(config));
+      DeviceKernel kernel(text, &config);
+      checkTma(kernel, s, text, 135, 135);
     }
   }
 }
 
 // Heads whose width is no multiple of 64, or few rows, have no TMA variant.
 TEST(CudaAttentionHopper, WhichKernels) {
-  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 96})).plan().mappedImage);
-  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 64, .channels = 128})).plan().mappedImage);
-  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 64, .bound = 40})).plan().mappedImage);
-  EXPECT_TRUE(DeviceKernel(kernelOf({.depth = 64, .bound = 64})).plan().mappedImage);
+  EXPECT_FALSE(DeviceKernel(kernelOf({.headDim = 96})).plan().tmaImage);
+  EXPECT_FALSE(DeviceKernel(kernelOf({.headDim = 64, .channels = 128})).plan().tmaImage);
+  EXPECT_FALSE(DeviceKernel(kernelOf({.headDim = 64, .bound = 40})).plan().tmaImage);
+  EXPECT_TRUE(DeviceKernel(kernelOf({.headDim = 64, .bound = 64})).plan().tmaImage);
 }
 
 TEST(CudaAttentionHopper, UnalignedAddresses) {
-  MmaCase s{.depth = 64, .bound = 70};
+  MmaCase s{.headDim = 64, .bound = 70};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
-  kernel.setMapped(multiprocessors);
+  kernel.setTma(multiprocessors);
   kernel.setOffset(2);
   check(kernel, s, text, 70, 70);
-  EXPECT_EQ(kernel.mappedLaunches(), 0);
+  EXPECT_EQ(kernel.tmaLaunches(), 0);
 }
 
 } // namespace

@@ -13,12 +13,12 @@ namespace kiln::testing {
 namespace {
 
 /// Expects the attention strategy, tensor cores for both GEMMs and no memory for scores.
-void expectMma(const DeviceKernel &kernel, const ShortType &type) {
-  const cuda::DevicePlan &plan = kernel.plan();
+void expectMma(const DeviceKernel &kernel, const HalfType &type) {
+  const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t splits = plan.schedule.at("splits");
-  EXPECT_EQ(plan.launches.size(), splits > 1 ? 2U : 1U);
-  EXPECT_EQ(plan.scratchBytes > 0, splits > 1);
+  const int64_t kvSplits = plan.schedule.at("splits");
+  EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
+  EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
   const std::string &ptx = textOf(kernel), name = "." + type.name;
   EXPECT_EQ(ptx.find(".local"), std::string::npos);
   EXPECT_GE(countOf(ptx, "mma.sync.aligned.m16n8k16.row.col.f32" + name + name + ".f32"), 4U);
@@ -28,7 +28,7 @@ void expectMma(const DeviceKernel &kernel, const ShortType &type) {
 //===- Sizes -------------------------------------------------------------===//
 
 TEST(CudaAttentionMma, Lengths) {
-  for (const ShortType &type : types) {
+  for (const HalfType &type : types) {
     MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .isCausal = true};
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
@@ -41,20 +41,20 @@ TEST(CudaAttentionMma, Lengths) {
 // Heads of 8 and 40 are padded to 16 and 48; those of 100 are copied by threads, since their rows are no multiples of
 // 16 bytes.
 TEST(CudaAttentionMma, HeadSizes) {
-  for (int depth : {1, 8, 40, 64, 96, 100, 128, 256}) {
-    SCOPED_TRACE(depth);
-    MmaCase s{.type = types[depth % 3 == 1], .heads = 1, .keyHeads = 1, .depth = depth, .bound = 70};
+  for (int headDim : {1, 8, 40, 64, 96, 100, 128, 256}) {
+    SCOPED_TRACE(headDim);
+    MmaCase s{.type = types[headDim % 3 == 1], .heads = 1, .keyHeads = 1, .headDim = headDim, .bound = 70};
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
     expectMma(kernel, s.type);
     check(kernel, s, text, 5, 5);
-    check(kernel, s, text, depth > 128 ? 34 : 66, depth > 128 ? 34 : 66);
+    check(kernel, s, text, headDim > 128 ? 34 : 66, headDim > 128 ? 34 : 66);
   }
 }
 
 TEST(CudaAttentionMma, ValuesOfAnotherWidth) {
-  for (auto [depth, channels] : {std::pair(40, 128), {64, 24}}) {
-    MmaCase s{.depth = depth, .channels = channels, .bound = 70, .isCross = true};
+  for (auto [headDim, channels] : {std::pair(40, 128), {64, 24}}) {
+    MmaCase s{.headDim = headDim, .channels = channels, .bound = 70, .isCross = true};
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
     expectMma(kernel, s.type);
@@ -65,7 +65,7 @@ TEST(CudaAttentionMma, ValuesOfAnotherWidth) {
 TEST(CudaAttentionMma, MasksAndLengths) {
   for (int kind = 0; kind < 8; ++kind) {
     SCOPED_TRACE(kind);
-    MmaCase s{.type = types[kind % 2], .depth = 32, .bound = 80};
+    MmaCase s{.type = types[kind % 2], .headDim = 32, .bound = 80};
     s.isCausal = kind & 1, s.hasMask = kind & 2, s.hasLengths = kind & 4;
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
@@ -77,7 +77,7 @@ TEST(CudaAttentionMma, MasksAndLengths) {
 
 TEST(CudaAttentionMma, OtherKeys) {
   for (bool isCausal : {false, true}) {
-    MmaCase s{.type = types[isCausal], .depth = 64, .isCausal = isCausal, .isCross = true};
+    MmaCase s{.type = types[isCausal], .headDim = 64, .isCausal = isCausal, .isCross = true};
     s.hasLengths = !isCausal;
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
@@ -90,7 +90,7 @@ TEST(CudaAttentionMma, OtherKeys) {
 // Grouped-query attention: the rows of a block belong to several query heads.
 TEST(CudaAttentionMma, GroupsOfHeads) {
   for (int keyHeads : {1, 2, 3}) {
-    MmaCase s{.type = types[keyHeads % 2], .heads = 6, .keyHeads = keyHeads, .depth = 24, .bound = 80};
+    MmaCase s{.type = types[keyHeads % 2], .heads = 6, .keyHeads = keyHeads, .headDim = 24, .bound = 80};
     s.isCross = s.isCausal = true;
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text);
@@ -101,7 +101,7 @@ TEST(CudaAttentionMma, GroupsOfHeads) {
 }
 
 TEST(CudaAttentionMma, UnalignedAddresses) {
-  MmaCase s{.depth = 64, .bound = 70};
+  MmaCase s{.headDim = 64, .bound = 70};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
   for (int64_t offset : {2, 4, 8}) {
@@ -111,12 +111,12 @@ TEST(CudaAttentionMma, UnalignedAddresses) {
 }
 
 TEST(CudaAttentionMma, SplitKeys) {
-  for (int splits : {2, 8}) {
-    MmaCase s{.type = types[splits == 8], .heads = 2, .keyHeads = 1, .depth = 32, .bound = 300};
+  for (int kvSplits : {2, 8}) {
+    MmaCase s{.type = types[kvSplits == 8], .heads = 2, .keyHeads = 1, .headDim = 32, .bound = 300};
     s.isCross = s.isCausal = s.hasLengths = true;
-    const SchedulePoint point{{"splits", splits}, {"mma_keys", 16}};
+    const ScheduleConfig config{{"splits", kvSplits}, {"mma_keys", 16}};
     const std::string text = kernelOf(s);
-    DeviceKernel kernel(text, &point);
+    DeviceKernel kernel(text, &config);
     expectMma(kernel, s.type);
     for (int64_t keys : {40, 129, 300})
       check(kernel, s, text, 40, keys);
@@ -126,11 +126,11 @@ TEST(CudaAttentionMma, SplitKeys) {
 //===- Numbers -----------------------------------------------------------===//
 
 /// Returns the output of the first query of the first batch, with `change` applied to the inputs.
-template <class Change> std::vector<double> firstRow(const ShortType &type, const Change &change) {
-  MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .depth = 8, .bound = 80, .hasMask = true, .isCross = true};
-  const SchedulePoint point{{"mma_keys", 16}};
+template <class Change> std::vector<double> firstRow(const HalfType &type, const Change &change) {
+  MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .headDim = 8, .bound = 80, .hasMask = true, .isCross = true};
+  const ScheduleConfig config{{"mma_keys", 16}};
   const std::string text = kernelOf(s);
-  DeviceKernel kernel(text, &point);
+  DeviceKernel kernel(text, &config);
   expectMma(kernel, type);
   std::vector<Tensor> inputs = inputsOf(s, text, 33, 70);
   std::fill(inputs[3].values.begin(), inputs[3].values.end(), 0);
@@ -141,7 +141,7 @@ template <class Change> std::vector<double> firstRow(const ShortType &type, cons
 }
 
 TEST(CudaAttentionMma, NumbersThatAreNone) {
-  for (const ShortType &type : types) {
+  for (const HalfType &type : types) {
     SCOPED_TRACE(type.name);
     expectNan(firstRow(type, [](auto &inputs) { inputs[0].at({0, 0, 3}) = NAN; }));
     expectNan(firstRow(type, [](auto &inputs) { inputs[1].at({0, 51, 3}) = NAN; }));
@@ -171,7 +171,7 @@ TEST(CudaAttentionMma, NumbersThatAreNone) {
 
 // Where no key counts, all keys have the same weight.
 TEST(CudaAttentionMma, NothingCounts) {
-  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 80, .hasLengths = true, .isCross = true};
+  MmaCase s{.heads = 1, .keyHeads = 1, .headDim = 16, .bound = 80, .hasLengths = true, .isCross = true};
   const std::string text = kernelOf(s);
   DeviceKernel kernel(text);
   expectMeansWhereNothingCounts(kernel, s, text, 35, 70, 0x1p-11, 1e-6);
@@ -179,9 +179,9 @@ TEST(CudaAttentionMma, NothingCounts) {
 
 // Keys beyond the diagonal's tile are not read: they may be NaN.
 TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
-  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 140, .isCausal = true};
-  const SchedulePoint point{{"mma_keys", 16}, {"mma_queries", 32}};
-  DeviceKernel kernel(kernelOf(s), &point);
+  MmaCase s{.heads = 1, .keyHeads = 1, .headDim = 16, .bound = 140, .isCausal = true};
+  const ScheduleConfig config{{"mma_keys", 16}, {"mma_queries", 32}};
+  DeviceKernel kernel(kernelOf(s), &config);
   std::vector<Tensor> inputs = inputsOf(s, kernelOf(s), 140, 140);
   const Tensor all = kernel.run({140, 140}, inputs)[0];
   for (int input : {1, 2})
@@ -198,10 +198,10 @@ TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
 // The maximum of each tile is larger, or smaller, than that of the last tile.
 TEST(CudaAttentionMma, ScoresThatGrowAndShrink) {
   for (double step : {0.5, -0.5}) {
-    MmaCase s{.heads = 1, .keyHeads = 1, .depth = 8, .bound = 100, .hasMask = true};
-    const SchedulePoint point{{"mma_keys", 16}};
+    MmaCase s{.heads = 1, .keyHeads = 1, .headDim = 8, .bound = 100, .hasMask = true};
+    const ScheduleConfig config{{"mma_keys", 16}};
     const std::string text = kernelOf(s);
-    DeviceKernel kernel(text, &point);
+    DeviceKernel kernel(text, &config);
     std::vector<Tensor> inputs = inputsOf(s, text, 100, 100);
     for (int64_t i = 0; i < 100; ++i)
       for (int64_t j = 0; j < 100; ++j)
@@ -222,7 +222,7 @@ TEST(CudaAttentionMma, WhichKernels) {
   AttentionCase s;
   s.element = s.queries = "f16";
   s.hasMask = s.isCausal = true;
-  s.depth = 40;
+  s.headDim = 40;
   DeviceKernel kernel(attentionKernel(s));
   expectMma(kernel, types[0]);
   const std::vector<Tensor> inputs = attentionInputs(s, 70, 70);
@@ -240,21 +240,21 @@ TEST(CudaAttentionMma, WhichKernels) {
 //===- Search space ------------------------------------------------------===//
 
 TEST(CudaAttentionMma, EndsOfTheSearchSpace) {
-  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 40, .bound = 90, .isCausal = true, .hasLengths = true};
+  MmaCase s{.heads = 1, .keyHeads = 1, .headDim = 40, .bound = 90, .isCausal = true, .hasLengths = true};
   const std::string text = kernelOf(s);
-  for (const SchedulePoint &point : endsOf(spaceOf(text))) {
-    SCOPED_TRACE(toString(point));
-    DeviceKernel kernel(text, &point);
+  for (const ScheduleConfig &config : endsOf(spaceOf(text))) {
+    SCOPED_TRACE(toString(config));
+    DeviceKernel kernel(text, &config);
     expectMma(kernel, s.type);
     check(kernel, s, text, 50, 50);
   }
 }
 
 TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
-  const std::string text = kernelOf({.depth = 128});
-  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
-        << refusal(text, &point);
+  const std::string text = kernelOf({.headDim = 128});
+  auto expectRule = [&](const ScheduleConfig &config, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &config).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &config);
   };
   expectRule({{"mma_queries", 16}, {"mma_queries_per_warp", 32}}, "32 to 512 threads");
   expectRule({{"mma_queries_per_warp", 16}, {"mma_keys", 128}}, "99 KiB of shared memory");
@@ -265,15 +265,15 @@ TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
 
 // The default configurations of docs/cuda.md, and that the loop has only one barrier per tile, in addition to those
 // before the loop and around the outputs.
-TEST(CudaAttentionMma, Presets) {
-  for (auto [depth, point, products, loads, bytes] :
+TEST(CudaAttentionMma, Defaults) {
+  for (auto [headDim, config, products, loads, bytes] :
        {std::tuple(64, "mma_key_stages=2 mma_keys=64 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 40, 49152),
         std::tuple(128, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 48,
                    70656)}) {
-    const std::string text = kernelOf({.heads = 16, .keyHeads = 16, .depth = depth, .bound = 2048});
+    const std::string text = kernelOf({.heads = 16, .keyHeads = 16, .headDim = headDim, .bound = 2048});
     DeviceKernel kernel(text);
     expectMma(kernel, types[0]);
-    EXPECT_TRUE(llvm::StringRef(toString(kernel.plan().schedule)).starts_with(point))
+    EXPECT_TRUE(llvm::StringRef(toString(kernel.plan().schedule)).starts_with(config))
         << toString(kernel.plan().schedule);
     EXPECT_EQ(countOf(textOf(kernel), "mma.sync"), size_t(products));
     EXPECT_EQ(countOf(textOf(kernel), "ldmatrix"), size_t(loads));
@@ -285,21 +285,21 @@ TEST(CudaAttentionMma, Presets) {
     auto costs = cuda::costOf(*module->getOps<mlir::func::FuncOp>().begin(), nullptr, {2048, 2048}, cuda::gpuOf(80));
     ASSERT_TRUE(succeeded(costs) && costs->size() == 1);
     EXPECT_EQ(costs->front().blocks, 2 * 16 * 16);
-    EXPECT_EQ(costs->front().registers, depth == 64 ? 208 : 240);
+    EXPECT_EQ(costs->front().registers, headDim == 64 ? 208 : 240);
     EXPECT_EQ(costs->front().blocksAtOnce, 2);
     EXPECT_EQ(costs->front().bound, cuda::Bound::Operations) << "at the rate of tensor cores";
   }
 }
 
 TEST(CudaAttentionMma, NoBankConflicts) {
-  for (int depth : {64, 128})
+  for (int headDim : {64, 128})
     for (int ofWarp : {16, 32}) {
-      MmaCase s{.heads = 1, .keyHeads = 1, .depth = depth, .bound = 128, .isCausal = true};
-      const SchedulePoint point{{"mma_queries_per_warp", ofWarp}, {"mma_queries", 64}, {"mma_keys", 32}};
+      MmaCase s{.heads = 1, .keyHeads = 1, .headDim = headDim, .bound = 128, .isCausal = true};
+      const ScheduleConfig config{{"mma_queries_per_warp", ofWarp}, {"mma_queries", 64}, {"mma_keys", 32}};
       const std::string text = kernelOf(s);
-      DeviceKernel kernel(text, &point);
+      DeviceKernel kernel(text, &config);
       check(kernel, s, text, 100, 100);
-      EXPECT_EQ(kernel.bankConflicts(), 0U) << depth;
+      EXPECT_EQ(kernel.bankConflicts(), 0U) << headDim;
     }
 }
 

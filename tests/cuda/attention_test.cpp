@@ -21,11 +21,11 @@ const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().ima
 
 /// Expects the attention strategy, its launches, and memory only for the partial results of split KV.
 void expectAttention(const DeviceKernel &kernel) {
-  const cuda::DevicePlan &plan = kernel.plan();
+  const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t splits = plan.schedule.at("splits");
-  EXPECT_EQ(plan.launches.size(), splits > 1 ? 2U : 1U);
-  EXPECT_EQ(plan.scratchBytes > 0, splits > 1);
+  const int64_t kvSplits = plan.schedule.at("splits");
+  EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
+  EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
 }
 
@@ -51,10 +51,10 @@ TEST(CudaAttention, Lengths) {
 }
 
 TEST(CudaAttention, HeadSizes) {
-  for (int depth : {1, 5, 24, 33, 64, 80, 127, 128, 256}) {
-    SCOPED_TRACE("depth " + str(depth));
+  for (int headDim : {1, 5, 24, 33, 64, 80, 127, 128, 256}) {
+    SCOPED_TRACE("depth " + str(headDim));
     AttentionCase s;
-    s.depth = depth;
+    s.headDim = headDim;
     s.heads = s.keyHeads = 1;
     DeviceKernel kernel(attentionKernel(s));
     expectAttention(kernel);
@@ -67,7 +67,7 @@ TEST(CudaAttention, MasksAndLengths) {
   for (int kind = 0; kind < 8; ++kind) {
     SCOPED_TRACE("kind " + str(kind));
     AttentionCase s;
-    s.depth = 32;
+    s.headDim = 32;
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
@@ -83,7 +83,7 @@ TEST(CudaAttention, OtherKeys) {
     AttentionCase s;
     s.isCross = s.isOffset = s.isCausal = s.hasLengths = s.hasMask = true;
     s.heads = 4;
-    s.depth = 16;
+    s.headDim = 16;
     s.isPlanar = isPlanar;
     DeviceKernel kernel(attentionKernel(s));
     expectAttention(kernel);
@@ -98,7 +98,7 @@ TEST(CudaAttention, GroupsOfHeads) {
     AttentionCase s;
     s.heads = 6;
     s.keyHeads = keyHeads;
-    s.depth = 20;
+    s.headDim = 20;
     s.isCross = s.isCausal = s.isOffset = true;
     s.hasLengths = keyHeads == 3;
     DeviceKernel kernel(attentionKernel(s));
@@ -112,16 +112,16 @@ TEST(CudaAttention, GroupsOfHeads) {
 // addresses allow.
 TEST(CudaAttention, NarrowFloats) {
   for (bool isPlanar : {false, true})
-    for (auto [mostQueries, depth] : {std::pair(1, 20), {isPlanar ? 1 : 40, 20}, {isPlanar ? 1 : 3, 64}}) {
+    for (auto [mostQueries, headDim] : {std::pair(1, 20), {isPlanar ? 1 : 40, 20}, {isPlanar ? 1 : 3, 64}}) {
       AttentionCase s;
       s.element = isPlanar ? "bf16" : "f16";
       s.isPlanar = isPlanar;
       s.mostQueries = mostQueries;
       s.isCross = s.hasLengths = true;
-      s.depth = depth;
+      s.headDim = headDim;
       DeviceKernel kernel(attentionKernel(s));
       expectAttention(kernel);
-      EXPECT_EQ(textOf(kernel).find("ld.global.nc.v4") != std::string::npos, depth % 8 == 0);
+      EXPECT_EQ(textOf(kernel).find("ld.global.nc.v4") != std::string::npos, headDim % 8 == 0);
       for (int64_t offset : {0, 2}) {
         kernel.setOffset(offset);
         for (int64_t keys : {1, 70})
@@ -132,7 +132,7 @@ TEST(CudaAttention, NarrowFloats) {
 
 TEST(CudaAttention, UnalignedAddresses) {
   AttentionCase s;
-  s.depth = 24;
+  s.headDim = 24;
   DeviceKernel kernel(attentionKernel(s));
   EXPECT_NE(textOf(kernel).find("cp.async.cg"), std::string::npos) << "four at a time, if the address allows it";
   kernel.setOffset(4);
@@ -150,7 +150,7 @@ TEST(CudaAttention, OneQuery) {
     s.bound = 300;
     s.heads = 6;
     s.keyHeads = kind % 3 ? 2 : 6;
-    s.depth = std::vector{64, 33, 80, 5, 1, 127, 32, 128}[size_t(kind)];
+    s.headDim = std::vector{64, 33, 80, 5, 1, 127, 32, 128}[size_t(kind)];
     s.isCross = s.isOffset = true;
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
@@ -166,25 +166,25 @@ TEST(CudaAttention, OneQuery) {
 
 TEST(CudaAttention, SplitKeys) {
   for (int mostQueries : {1, 3, 40})
-    for (int splits : {2, 8}) {
-      SCOPED_TRACE(str(mostQueries) + " queries, " + str(splits) + " splits");
+    for (int kvSplits : {2, 8}) {
+      SCOPED_TRACE(str(mostQueries) + " queries, " + str(kvSplits) + " splits");
       AttentionCase s;
       s.mostQueries = mostQueries;
       s.bound = 700;
-      s.depth = 32;
+      s.headDim = 32;
       s.heads = 2, s.keyHeads = 1;
       s.isCross = s.isOffset = s.isCausal = s.hasLengths = true;
-      const SchedulePoint point{{"splits", splits}, {"keys", 16}};
-      DeviceKernel kernel(attentionKernel(s), &point);
+      const ScheduleConfig config{{"splits", kvSplits}, {"keys", 16}};
+      DeviceKernel kernel(attentionKernel(s), &config);
       expectAttention(kernel);
       const int64_t rows = attentionBatch * s.heads * mostQueries;
-      EXPECT_LE(kernel.plan().scratchBytes, rows * splits * (s.depth + 2) * 4 + 3 * 128);
+      EXPECT_LE(kernel.plan().scratchBytes, rows * kvSplits * (s.headDim + 2) * 4 + 3 * 128);
       for (int64_t keys : {40, 129, 700})
         check(kernel, s, mostQueries, keys);
     }
 }
 
-TEST(CudaAttention, PresetOfALongContextSplits) {
+TEST(CudaAttention, DefaultOfALongContextSplits) {
   AttentionCase s;
   s.mostQueries = 1;
   s.bound = 4096;
@@ -204,8 +204,8 @@ TEST(CudaAttention, VariantsOfAKernel) {
     mlir::MLIRContext context;
     auto module = prepare(context, attentionKernel(s));
     std::vector<int64_t> bounds;
-    for (RowVariant variant :
-         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin())) {
+    for (ShapeVariant variant :
+         cuda::createKernelCompiler("", "")->shapeVariants(*module->getOps<mlir::func::FuncOp>().begin())) {
       EXPECT_EQ(variant.symbol, 0U);
       bounds.push_back(variant.bound);
     }
@@ -224,20 +224,20 @@ TEST(CudaAttention, VariantsOfAKernel) {
 
 // Keys beyond the diagonal's tile, and beyond the tile of a sequence's length, are not read: they may be NaN.
 TEST(CudaAttention, SkipsWhatDoesNotCount) {
-  const SchedulePoint point{{"keys", 16}};
+  const ScheduleConfig config{{"keys", 16}};
   for (int mostQueries : {1, 40}) {
     AttentionCase s;
     s.mostQueries = mostQueries;
     s.bound = 300;
-    s.depth = 16;
+    s.headDim = 16;
     s.isCross = s.isCausal = true;
     {
-      DeviceKernel kernel(attentionKernel(s), &point);
+      DeviceKernel kernel(attentionKernel(s), &config);
       check(kernel, s, mostQueries, 300, INT32_MAX, 48);
     }
     s.isCausal = false;
     s.hasLengths = true;
-    DeviceKernel kernel(attentionKernel(s), &point);
+    DeviceKernel kernel(attentionKernel(s), &config);
     check(kernel, s, mostQueries, 300, 96, 96);
   }
 }
@@ -248,9 +248,9 @@ TEST(CudaAttention, NothingCounts) {
     AttentionCase s;
     s.hasLengths = s.isCross = true;
     s.mostQueries = mostQueries;
-    s.depth = 16;
-    const SchedulePoint point{{"keys", 16}, {"splits", mostQueries == 1 ? 4 : 1}};
-    DeviceKernel kernel(attentionKernel(s), &point);
+    s.headDim = 16;
+    const ScheduleConfig config{{"keys", 16}, {"splits", mostQueries == 1 ? 4 : 1}};
+    DeviceKernel kernel(attentionKernel(s), &config);
     std::vector<Tensor> inputs = attentionInputs(s, mostQueries, 130);
     inputs.back() = Tensor::zeros({attentionBatch});
     inputs.back().values[1] = 37;
@@ -263,9 +263,9 @@ template <class Change> std::vector<double> firstRow(bool isSplit, const Change 
   AttentionCase s;
   s.hasMask = s.isCross = true;
   s.mostQueries = isSplit ? 1 : 40;
-  s.depth = 8;
-  const SchedulePoint point{{"keys", 16}, {"splits", isSplit ? 2 : 1}};
-  DeviceKernel kernel(attentionKernel(s), &point);
+  s.headDim = 8;
+  const ScheduleConfig config{{"keys", 16}, {"splits", isSplit ? 2 : 1}};
+  DeviceKernel kernel(attentionKernel(s), &config);
   std::vector<Tensor> inputs = attentionInputs(s, isSplit ? 1 : 33, 70);
   change(inputs);
   std::vector<double> all = kernel.run({isSplit ? 1 : 33, 70}, inputs)[0].values;
@@ -305,9 +305,9 @@ TEST(CudaAttention, ScoresThatGrowAndShrink) {
   for (double step : {3.0, -3.0}) {
     AttentionCase s;
     s.hasMask = true;
-    s.depth = 8;
-    const SchedulePoint point{{"keys", 16}};
-    DeviceKernel kernel(attentionKernel(s), &point);
+    s.headDim = 8;
+    const ScheduleConfig config{{"keys", 16}};
+    DeviceKernel kernel(attentionKernel(s), &config);
     std::vector<Tensor> inputs = attentionInputs(s, 100, 100);
     for (int64_t i = 0; i < 100; ++i)
       for (int64_t j = 0; j < 100; ++j)
@@ -368,7 +368,7 @@ TEST(CudaAttention, KilnOps) {
 
 TEST(CudaAttention, LeavesOthersAlone) {
   AttentionCase s;
-  s.depth = 16;
+  s.headDim = 16;
   auto strategyOf = [](const std::string &text) { return DeviceKernel(text).plan().strategy; };
   auto replaced = [&](const std::string &what, const std::string &by) {
     std::string text = attentionKernel(s);
@@ -379,7 +379,7 @@ TEST(CudaAttention, LeavesOthersAlone) {
   EXPECT_EQ(strategyOf(attentionKernel(s)), "attention");
   EXPECT_EQ(strategyOf(replaced("0xff800000", "-1.0")), "contraction") << "a maximum that starts elsewhere";
   EXPECT_EQ(strategyOf(replaced("math.exp %s", "math.tanh %s")), "contraction") << "no softmax";
-  s.depth = 300;
+  s.headDim = 300;
   EXPECT_EQ(strategyOf(attentionKernel(s)), "contraction") << "too wide";
 }
 
@@ -388,27 +388,27 @@ TEST(CudaAttention, LeavesOthersAlone) {
 TEST(CudaAttention, EndsOfTheSearchSpace) {
   AttentionCase s;
   s.bound = 90;
-  s.depth = 40;
+  s.headDim = 40;
   s.isCausal = s.hasLengths = true;
   const std::string text = attentionKernel(s);
   mlir::MLIRContext context;
   auto module = prepare(context, text);
   const SearchSpace space =
       cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
-  std::vector<SchedulePoint> points{{{"queries", 4}, {"queries_per_thread", 1}, {"keys", 16}, {"key_warps", 8}},
-                                    {{"queries", 32}, {"queries_per_thread", 8}, {"keys", 64}, {"key_warps", 1}},
-                                    {{"queries", 8}, {"queries_per_thread", 2}, {"key_warps", 2}, {"splits", 32}},
-                                    {{"queries", 128}, {"queries_per_thread", 2}, {"keys", 16}}};
+  std::vector<ScheduleConfig> configs{{{"queries", 4}, {"queries_per_thread", 1}, {"keys", 16}, {"key_warps", 8}},
+                                      {{"queries", 32}, {"queries_per_thread", 8}, {"keys", 64}, {"key_warps", 1}},
+                                      {{"queries", 8}, {"queries_per_thread", 2}, {"key_warps", 2}, {"splits", 32}},
+                                      {{"queries", 128}, {"queries_per_thread", 2}, {"keys", 16}}};
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {
-      SchedulePoint point = presets(space);
-      point[parameter.key] = value;
-      if (obeysRules(space, point))
-        points.push_back(point);
+      ScheduleConfig config = defaultConfigOf(space);
+      config[parameter.key] = value;
+      if (obeysRules(space, config))
+        configs.push_back(config);
     }
-  for (const SchedulePoint &point : points) {
-    SCOPED_TRACE(toString(point));
-    DeviceKernel kernel(text, &point);
+  for (const ScheduleConfig &config : configs) {
+    SCOPED_TRACE(toString(config));
+    DeviceKernel kernel(text, &config);
     expectAttention(kernel);
     for (int64_t t : {1, 67})
       check(kernel, s, t, t);
@@ -417,9 +417,9 @@ TEST(CudaAttention, EndsOfTheSearchSpace) {
 
 TEST(CudaAttention, RefusesWhatDoesNotFit) {
   const std::string text = attentionKernel(AttentionCase());
-  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
-        << refusal(text, &point);
+  auto expectRule = [&](const ScheduleConfig &config, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &config).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &config);
   };
   expectRule({{"queries", 4}, {"queries_per_thread", 8}}, "32 to 512 threads");
   expectRule({{"queries", 64}, {"queries_per_thread", 4}, {"key_warps", 2}}, "key_warps = 1");

@@ -23,18 +23,18 @@ TEST(CudaAttentionTf32, Lengths) {
     check(kernel, s, t, t);
 }
 
-// Depths are padded to multiples of 8, channels to multiples of 16; shared-memory rows of multiples of 32 are swizzled.
-// Heads whose width is no multiple of four are copied element by element.
+// Head dimensions are padded to multiples of 8, channels to multiples of 16; shared-memory rows of multiples of 32 are
+// swizzled. Heads whose width is no multiple of four are copied element by element.
 TEST(CudaAttentionTf32, HeadSizes) {
-  for (int depth : {1, 5, 24, 33, 40, 64, 72, 100, 128, 250, 256}) {
-    SCOPED_TRACE(depth);
+  for (int headDim : {1, 5, 24, 33, 40, 64, 72, 100, 128, 250, 256}) {
+    SCOPED_TRACE(headDim);
     AttentionCase s = tf32Case();
-    s.depth = depth, s.bound = 70;
+    s.headDim = headDim, s.bound = 70;
     DeviceKernel kernel(attentionKernel(s));
     expectTf32(kernel);
-    EXPECT_EQ(countOf(textOf(kernel), "cp.async.cg") > 0, depth % 4 == 0);
+    EXPECT_EQ(countOf(textOf(kernel), "cp.async.cg") > 0, headDim % 4 == 0);
     check(kernel, s, 5, 5);
-    check(kernel, s, depth > 128 ? 34 : 66, depth > 128 ? 34 : 66);
+    check(kernel, s, headDim > 128 ? 34 : 66, headDim > 128 ? 34 : 66);
   }
 }
 
@@ -42,7 +42,7 @@ TEST(CudaAttentionTf32, MasksAndLengths) {
   for (int kind = 0; kind < 8; ++kind) {
     SCOPED_TRACE(kind);
     AttentionCase s = tf32Case();
-    s.heads = s.keyHeads = 2, s.depth = 32, s.bound = 80;
+    s.heads = s.keyHeads = 2, s.headDim = 32, s.bound = 80;
     s.isCausal = kind & 1, s.hasMask = kind & 2, s.hasLengths = kind & 4;
     DeviceKernel kernel(attentionKernel(s));
     expectTf32(kernel);
@@ -55,7 +55,7 @@ TEST(CudaAttentionTf32, OtherKeys) {
   for (bool isPlanar : {false, true}) {
     AttentionCase s = tf32Case();
     s.isCross = s.isOffset = s.isCausal = s.hasLengths = s.hasMask = true;
-    s.heads = s.keyHeads = 2, s.depth = isPlanar ? 40 : 16;
+    s.heads = s.keyHeads = 2, s.headDim = isPlanar ? 40 : 16;
     s.isPlanar = isPlanar;
     DeviceKernel kernel(attentionKernel(s));
     expectTf32(kernel);
@@ -68,7 +68,7 @@ TEST(CudaAttentionTf32, OtherKeys) {
 TEST(CudaAttentionTf32, GroupsOfHeads) {
   for (int keyHeads : {1, 2, 3}) {
     AttentionCase s = tf32Case();
-    s.heads = 6, s.keyHeads = keyHeads, s.depth = 20, s.bound = 80;
+    s.heads = 6, s.keyHeads = keyHeads, s.headDim = 20, s.bound = 80;
     s.isCross = s.isCausal = s.isOffset = true;
     s.hasLengths = keyHeads == 3;
     DeviceKernel kernel(attentionKernel(s));
@@ -89,12 +89,12 @@ TEST(CudaAttentionTf32, UnalignedAddresses) {
 }
 
 TEST(CudaAttentionTf32, SplitKeys) {
-  for (int splits : {2, 8}) {
+  for (int kvSplits : {2, 8}) {
     AttentionCase s = tf32Case();
-    s.heads = 2, s.depth = 32, s.bound = 300;
+    s.heads = 2, s.headDim = 32, s.bound = 300;
     s.isCross = s.isCausal = s.isOffset = s.hasLengths = true;
-    const SchedulePoint point{{"splits", splits}, {"mma_keys", 16}};
-    DeviceKernel kernel(attentionKernel(s), &point);
+    const ScheduleConfig config{{"splits", kvSplits}, {"mma_keys", 16}};
+    DeviceKernel kernel(attentionKernel(s), &config);
     expectTf32(kernel);
     for (int64_t keys : {40, 129, 300})
       check(kernel, s, 40, keys);
@@ -103,11 +103,11 @@ TEST(CudaAttentionTf32, SplitKeys) {
 
 // 16-bit keys and values are representable in tf32. They are loaded by threads, with queries of f32 or of 16 bits.
 TEST(CudaAttentionTf32, TypesThatDiffer) {
-  for (auto [element, queries, depth] :
+  for (auto [element, queries, headDim] :
        {std::tuple("f16", "f32", 64), {"bf16", "f16", 40}, {"f32", "bf16", 20}, {"f16", "f32", 20}}) {
     SCOPED_TRACE(std::string(element) + " " + queries);
     AttentionCase s = tf32Case();
-    s.element = element, s.queries = queries, s.depth = depth;
+    s.element = element, s.queries = queries, s.headDim = headDim;
     s.isCross = s.hasLengths = true;
     s.bound = 70;
     DeviceKernel kernel(attentionKernel(s));
@@ -135,9 +135,9 @@ TEST(CudaAttentionTf32, RoundingsOfInputs) {
     for (int64_t i = 0; i < t; ++i)
       for (int64_t j = 0; j <= i; ++j) {
         double sum = 0;
-        for (int64_t d = 0; d < s.depth; ++d)
+        for (int64_t d = 0; d < s.headDim; ++d)
           sum += std::abs(inputs[0].at({batch, i, d}) * inputs[1].at({batch, j, d}));
-        largest = std::max(largest, sum / std::sqrt(double(s.depth)));
+        largest = std::max(largest, sum / std::sqrt(double(s.headDim)));
       }
   const Tensor got = kernel.run({t}, inputs)[0], wanted = expectedAttention(s, t, t, inputs);
   compare(got, wanted, magnitudes(s, t, t, inputs), std::expm1(2 * 2 * roundoff * largest) + 2 * roundoff + ofSums);
@@ -150,7 +150,7 @@ TEST(CudaAttentionTf32, RoundingsOfInputs) {
 // A single key has weight 1, so that the output is the value rounded to tf32: to nearest, ties away from zero.
 TEST(CudaAttentionTf32, ValuesAreRounded) {
   AttentionCase s = tf32Case();
-  s.isCross = true, s.depth = 24;
+  s.isCross = true, s.headDim = 24;
   DeviceKernel kernel(attentionKernel(s));
   std::vector<Tensor> inputs = attentionInputs(s, 33, 1);
   inputs[2].at({0, 0, 0}) = 1 + 0x1p-11, inputs[2].at({0, 0, 1}) = -1 - 0x1p-11, inputs[2].at({0, 0, 2}) = 1 + 0x1p-12;
@@ -161,7 +161,7 @@ TEST(CudaAttentionTf32, ValuesAreRounded) {
   EXPECT_FLOAT_EQ(float(got.at({0, 0, 0, 2})), 1);
   EXPECT_FLOAT_EQ(float(got.at({0, 0, 0, 3})), 1 + 0x1p-9F);
   for (int64_t i = 0; i < 33; ++i)
-    for (int64_t d = 0; d < s.depth; ++d)
+    for (int64_t d = 0; d < s.headDim; ++d)
       EXPECT_FLOAT_EQ(float(got.at({2, i, 0, d})), float(rounded(inputs[2].at({2, 0, d}))));
 }
 
@@ -169,9 +169,9 @@ TEST(CudaAttentionTf32, ValuesAreRounded) {
 template <class Change> std::vector<double> firstRow(const Change &change) {
   AttentionCase s = tf32Case();
   s.hasMask = s.isCross = true;
-  s.mostQueries = 40, s.depth = 8;
-  const SchedulePoint point{{"mma_keys", 16}};
-  DeviceKernel kernel(attentionKernel(s), &point);
+  s.mostQueries = 40, s.headDim = 8;
+  const ScheduleConfig config{{"mma_keys", 16}};
+  DeviceKernel kernel(attentionKernel(s), &config);
   expectTf32(kernel);
   std::vector<Tensor> inputs = attentionInputs(s, 33, 70);
   change(inputs);
@@ -215,9 +215,9 @@ TEST(CudaAttentionTf32, NumbersThatAreNone) {
 TEST(CudaAttentionTf32, NothingCounts) {
   AttentionCase s = tf32Case();
   s.hasLengths = s.isCross = true;
-  s.depth = 16;
-  const SchedulePoint point{{"mma_keys", 16}};
-  DeviceKernel kernel(attentionKernel(s), &point);
+  s.headDim = 16;
+  const ScheduleConfig config{{"mma_keys", 16}};
+  DeviceKernel kernel(attentionKernel(s), &config);
   std::vector<Tensor> inputs = attentionInputs(s, 70, 130);
   inputs.back().values = {0, 37, 0};
   check(kernel, s, 70, 130, inputs);
@@ -227,10 +227,10 @@ TEST(CudaAttentionTf32, NothingCounts) {
 TEST(CudaAttentionTf32, SkipsWhatDoesNotCount) {
   for (bool isCausal : {false, true}) {
     AttentionCase s = tf32Case();
-    s.depth = 16, s.bound = 300;
+    s.headDim = 16, s.bound = 300;
     s.isCross = true, s.isCausal = isCausal, s.hasLengths = !isCausal;
-    const SchedulePoint point{{"mma_keys", 16}};
-    DeviceKernel kernel(attentionKernel(s), &point);
+    const ScheduleConfig config{{"mma_keys", 16}};
+    DeviceKernel kernel(attentionKernel(s), &config);
     check(kernel, s, 40, 300, attentionInputs(s, 40, 300, isCausal ? INT32_MAX : 96, isCausal ? 48 : 96));
   }
 }
@@ -239,9 +239,9 @@ TEST(CudaAttentionTf32, SkipsWhatDoesNotCount) {
 TEST(CudaAttentionTf32, ScoresThatGrowAndShrink) {
   for (double step : {0.5, -0.5}) {
     AttentionCase s = tf32Case();
-    s.hasMask = true, s.depth = 8;
-    const SchedulePoint point{{"mma_keys", 16}};
-    DeviceKernel kernel(attentionKernel(s), &point);
+    s.hasMask = true, s.headDim = 8;
+    const ScheduleConfig config{{"mma_keys", 16}};
+    DeviceKernel kernel(attentionKernel(s), &config);
     std::vector<Tensor> inputs = attentionInputs(s, 100, 100);
     for (int64_t i = 0; i < 100; ++i)
       for (int64_t j = 0; j < 100; ++j)
@@ -255,14 +255,14 @@ TEST(CudaAttentionTf32, ScoresThatGrowAndShrink) {
 // kiln.attention scales the queries, and the kernel reads them unscaled. Inputs are multiples of 1/16, which tf32
 // represents exactly: only the softmax weights are rounded.
 TEST(CudaAttentionTf32, KilnOps) {
-  for (MmaCase s : {MmaCase{.depth = 64, .isCausal = true},
-                    {.depth = 40, .channels = 128, .isCross = true},
-                    {.depth = 33, .channels = 21, .hasMask = true, .hasLengths = true},
-                    {.heads = 6, .keyHeads = 2, .depth = 24, .isCausal = true, .isCross = true}}) {
+  for (MmaCase s : {MmaCase{.headDim = 64, .isCausal = true},
+                    {.headDim = 40, .channels = 128, .isCross = true},
+                    {.headDim = 33, .channels = 21, .hasMask = true, .hasLengths = true},
+                    {.heads = 6, .keyHeads = 2, .headDim = 24, .isCausal = true, .isCross = true}}) {
     s.type = {"f32", ElementType::f32}, s.bound = 70;
     std::string text = kernelOf(s);
     text.insert(text.find("kiln.kernel"), "kiln.tf32, ");
-    SCOPED_TRACE(s.depth);
+    SCOPED_TRACE(s.headDim);
     DeviceKernel kernel(text);
     expectTf32(kernel);
     for (auto [queries, keys] : {std::pair(1, 1), {50, s.isCross ? 70 : 50}}) {
@@ -320,12 +320,12 @@ TEST(CudaAttentionTf32, IsAskedFor) {
 }
 
 // The variants for up to 16 rows do not round operands.
-TEST(CudaAttentionTf32, FormsForFewRows) {
+TEST(CudaAttentionTf32, VariantsForFewRows) {
   auto bounds = [](int keyHeads, bool isCross, int bound, const std::string &attributes) {
     AttentionCase s = tf32Case();
     s.heads = 8, s.keyHeads = keyHeads, s.isCross = isCross, s.bound = bound, s.attributes = attributes;
     std::vector<int64_t> all;
-    for (const RowVariant &variant : rowVariantsOf(attentionKernel(s)))
+    for (const ShapeVariant &variant : shapeVariantsOf(attentionKernel(s)))
       all.push_back(variant.bound);
     return all;
   };
@@ -340,7 +340,7 @@ TEST(CudaAttentionTf32, FormsForFewRows) {
 // Operands of strict ops are not rounded.
 TEST(CudaAttentionTf32, StrictIsF32) {
   AttentionCase s = tf32Case();
-  s.depth = 24;
+  s.headDim = 24;
   DeviceKernel kernel(withAttributes(attentionKernel(s), "kiln.strict", "kiln.strict"));
   const std::vector<Tensor> inputs = attentionInputs(s, 40, 40);
   expectClose(kernel.run({40}, inputs)[0], expectedAttention(s, 40, 40, inputs));
@@ -350,12 +350,12 @@ TEST(CudaAttentionTf32, StrictIsF32) {
 
 TEST(CudaAttentionTf32, EndsOfTheSearchSpace) {
   AttentionCase s = tf32Case();
-  s.depth = 40, s.bound = 90;
+  s.headDim = 40, s.bound = 90;
   s.isCausal = s.hasLengths = true;
   const std::string text = attentionKernel(s);
-  for (const SchedulePoint &point : endsOf(spaceOf(text))) {
-    SCOPED_TRACE(toString(point));
-    DeviceKernel kernel(text, &point);
+  for (const ScheduleConfig &config : endsOf(spaceOf(text))) {
+    SCOPED_TRACE(toString(config));
+    DeviceKernel kernel(text, &config);
     expectTf32(kernel);
     check(kernel, s, 50, 50);
   }
@@ -363,42 +363,42 @@ TEST(CudaAttentionTf32, EndsOfTheSearchSpace) {
 
 TEST(CudaAttentionTf32, RefusesWhatDoesNotFit) {
   AttentionCase s = tf32Case();
-  s.depth = 128;
+  s.headDim = 128;
   const std::string text = attentionKernel(s);
-  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("attention schedule: invalid combination; expected " + rule), 0U)
-        << refusal(text, &point);
+  auto expectRule = [&](const ScheduleConfig &config, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &config).find("attention schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &config);
   };
   expectRule({{"mma_queries", 16}, {"mma_queries_per_warp", 32}}, "32 to 512 threads");
   expectRule({{"mma_queries", 64}, {"mma_keys", 64}}, "99 KiB of shared memory");
-  s.depth = 16;
-  const SchedulePoint point{{"mma_queries_per_warp", 32}, {"mma_queries", 32}, {"mma_keys", 128}};
-  EXPECT_EQ(refusal(attentionKernel(s), &point), "") << "as many registers as there are";
+  s.headDim = 16;
+  const ScheduleConfig config{{"mma_queries_per_warp", 32}, {"mma_queries", 32}, {"mma_keys", 128}};
+  EXPECT_EQ(refusal(attentionKernel(s), &config), "") << "as many registers as there are";
 }
 
 //===- Code --------------------------------------------------------------===//
 
 // The default configurations of docs/cuda.md, and that the loop has only two barriers per tile, before and after the
 // rounding of the tile, in addition to two before the loop and two around the outputs.
-TEST(CudaAttentionTf32, Presets) {
-  struct Preset {
-    int depth;
-    const char *point;
+TEST(CudaAttentionTf32, Defaults) {
+  struct Default {
+    int headDim;
+    const char *config;
     size_t products, matrices, roundings;
     uint32_t bytes;
     int registers;
     uint32_t threads;
   };
-  for (const Preset &p : {Preset{64, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1",
-                                 128, 32, 128, 66560, 176, 128},
-                          Preset{128, "mma_key_stages=2 mma_keys=16 mma_queries=64 mma_queries_per_warp=32 splits=1",
-                                 128, 48, 208, 66048, 224, 64}}) {
+  for (const Default &p : {Default{64, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1",
+                                   128, 32, 128, 66560, 176, 128},
+                           Default{128, "mma_key_stages=2 mma_keys=16 mma_queries=64 mma_queries_per_warp=32 splits=1",
+                                   128, 48, 208, 66048, 224, 64}}) {
     std::string text =
-        kernelOf({.type = {"f32", ElementType::f32}, .heads = 16, .keyHeads = 16, .depth = p.depth, .bound = 2048});
+        kernelOf({.type = {"f32", ElementType::f32}, .heads = 16, .keyHeads = 16, .headDim = p.headDim, .bound = 2048});
     text.insert(text.find("kiln.kernel"), "kiln.tf32, ");
     DeviceKernel kernel(text);
     expectTf32(kernel);
-    EXPECT_EQ(toString(kernel.plan().schedule), p.point);
+    EXPECT_EQ(toString(kernel.plan().schedule), p.config);
     const std::string &ptx = textOf(kernel);
     EXPECT_EQ(countOf(ptx, "mma.sync"), p.products);
     EXPECT_EQ(countOf(ptx, "ldmatrix"), p.matrices);
@@ -416,14 +416,14 @@ TEST(CudaAttentionTf32, Presets) {
 }
 
 TEST(CudaAttentionTf32, NoBankConflicts) {
-  for (int depth : {64, 128})
+  for (int headDim : {64, 128})
     for (int ofWarp : {16, 32}) {
       AttentionCase s = tf32Case();
-      s.depth = depth, s.bound = 128, s.isCausal = true;
-      const SchedulePoint point{{"mma_queries_per_warp", ofWarp}, {"mma_queries", 64}, {"mma_keys", 16}};
-      DeviceKernel kernel(attentionKernel(s), &point);
+      s.headDim = headDim, s.bound = 128, s.isCausal = true;
+      const ScheduleConfig config{{"mma_queries_per_warp", ofWarp}, {"mma_queries", 64}, {"mma_keys", 16}};
+      DeviceKernel kernel(attentionKernel(s), &config);
       check(kernel, s, 100, 100);
-      EXPECT_EQ(kernel.bankConflicts(), 0U) << depth;
+      EXPECT_EQ(kernel.bankConflicts(), 0U) << headDim;
     }
 }
 

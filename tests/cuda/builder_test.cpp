@@ -24,7 +24,7 @@ TEST(CudaBuilder, SumsAWarpByShuffles) {
   mlir::Value weight = b.addParameter(b.pointer(), cuda::tile::Access::Weight);
   b.prefetch(b.addressOf(b.getF32Type(), weight, b.threadId()));
   mlir::Value sum = b.load(b.getF32Type(), weight, b.threadId());
-  b.awaitKernels();
+  b.waitForDependencies();
   sum = AddFOp::create(b, sum, b.load(b.getF32Type(), x, b.threadId()));
   for (int bits = 16; bits > 0; bits /= 2)
     sum = AddFOp::create(b, sum, b.shuffleXor(sum, bits));
@@ -34,11 +34,11 @@ TEST(CudaBuilder, SumsAWarpByShuffles) {
     auto text = device.compile(chip);
     ASSERT_TRUE(bool(text)) << llvm::toString(text.takeError());
     const size_t wait = text->find("griddepcontrol.wait"), prefetch = text->find("prefetch.global.L2");
-    EXPECT_EQ(wait != std::string::npos, chip.launchesEarly);
-    EXPECT_EQ(prefetch < wait, chip.launchesEarly);
+    EXPECT_EQ(wait != std::string::npos, chip.hasDependentLaunch);
+    EXPECT_EQ(prefetch < wait, chip.hasDependentLaunch);
     const size_t constant = text->find("ld.global.nc");
     EXPECT_LT(constant, wait) << "of the weight";
-    EXPECT_EQ(text->find("ld.global.nc", constant + 1) == std::string::npos, chip.launchesEarly)
+    EXPECT_EQ(text->find("ld.global.nc", constant + 1) == std::string::npos, chip.hasDependentLaunch)
         << "the other may have been written while the kernel waited";
     std::string error;
     auto module = ptx::Module::parse(*text, error);
@@ -53,7 +53,7 @@ TEST(CudaBuilder, SumsAWarpByShuffles) {
     ptx::LoadedModule loaded(*module, memory);
     ptx::LaunchConfig config;
     config.block.x = 32;
-    config.isEarly = chip.launchesEarly;
+    config.isDependentLaunch = chip.hasDependentLaunch;
     EXPECT_EQ(ptx::launch(loaded, "sum", config, std::as_bytes(std::span(addresses)), memory).error, "");
     memory.copyOut(addresses[1], std::as_writable_bytes(std::span(values)));
     EXPECT_EQ(values, std::vector<float>(32, 992));

@@ -61,7 +61,7 @@ TEST(CudaContraction, ExtentsAtRunTime) {
 struct Loops {
   std::string name, loops;
   std::vector<std::string> x, w, y, maps; // shapes, and indexing maps of all three
-  bool isForFewRows = false;
+  bool isSkinny = false;
 };
 
 /// Contractions of typical models, with s0 rows.
@@ -83,7 +83,7 @@ std::vector<Loops> someLoops() {
        {"s0", "7", "8"},
        {"a, d", "d, b, c", "a, b, c"}},
       {"heads", "pppr", {"s0", "3", "8"}, {"s0", "3", "8"}, {"3", "s0", "s0"}, {"b, a, d", "c, a, d", "a, b, c"}},
-      {"two loops of depth", "pprr", {"s0", "3", "5"}, {"33", "5", "3"}, {"s0", "33"}, {"a, c, d", "b, d, c", "a, b"}},
+      {"two loops of K", "pprr", {"s0", "3", "5"}, {"33", "5", "3"}, {"s0", "33"}, {"a, c, d", "b, d, c", "a, b"}},
       {"columns of the left input", "ppr", {"9", "s0"}, {"9", "33"}, {"33", "s0"}, {"c, b", "c, a", "a, b"}},
       {"a vector", "pr", {"20"}, {"s0", "20"}, {"s0"}, {"b", "a, b", "a"}, true},
       {"windows",
@@ -106,7 +106,7 @@ TEST(CudaContraction, LoopsOfAllKinds) {
     SCOPED_TRACE(c.name);
     std::string text = textOf(c);
     DeviceKernel kernel(text);
-    EXPECT_EQ(kernel.plan().strategy, c.isForFewRows ? "few_rows" : "contraction");
+    EXPECT_EQ(kernel.plan().strategy, c.isSkinny ? "skinny_gemm" : "contraction");
     for (int64_t m : {1, 3, 33})
       kernel.check({m}, randomInputs(text, {m}), 1e-5);
   }
@@ -124,7 +124,7 @@ TEST(CudaContraction, NarrowFloatsAreAddedInF32) {
                             "%p = arith.extf %x0" + to + "%q = arith.extf %x1" + to +
                                 "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
       DeviceKernel kernel(text.finish({y}));
-      EXPECT_EQ(kernel.plan().strategy, rows == 3 ? "few_rows" : "contraction");
+      EXPECT_EQ(kernel.plan().strategy, rows == 3 ? "skinny_gemm" : "contraction");
       const Tensor a = randomIntegers({rows, 72}, 0, 60), b = randomIntegers({50, 72}, 0, 60);
       const Tensor got = kernel.run({1}, {a, b})[0];
       for (int64_t i = 0; i < rows * 50; ++i) {
@@ -136,7 +136,7 @@ TEST(CudaContraction, NarrowFloatsAreAddedInF32) {
     }
 }
 
-TEST(CudaContraction, WhatComesBeforeAndBehind) {
+TEST(CudaContraction, WhatComesBeforeAndAfter) {
   // ((x + u) w^T * gate + residual), also transposed.
   for (bool isTransposed : {false, true}) {
     KernelText text({{1, 70}});
@@ -190,10 +190,10 @@ TEST(CudaContraction, EndsOfTheSearchSpace) {
     std::string text =
         rows == 3 ? linearKernel(n, k, "", 8) : matmulKernel(form, number(rows), number(n), number(k), 1);
     const SearchSpace space = spaceOf(text);
-    for (const SchedulePoint &point : endsOf(space)) {
-      SCOPED_TRACE(toString(point) + " of " + number(n) + " x " + number(k));
-      DeviceKernel kernel(text, &point);
-      EXPECT_EQ(kernel.plan().schedule, point);
+    for (const ScheduleConfig &config : endsOf(space)) {
+      SCOPED_TRACE(toString(config) + " of " + number(n) + " x " + number(k));
+      DeviceKernel kernel(text, &config);
+      EXPECT_EQ(kernel.plan().schedule, config);
       EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
       const std::vector<int64_t> symbols = rows == 3 ? std::vector<int64_t>{rows} : std::vector<int64_t>{1, 0, 1};
       kernel.check(symbols, randomInputs(text, symbols), 1e-5);
@@ -211,11 +211,11 @@ TEST(CudaContraction, OffsetsOf64Bits) {
 
 TEST(CudaContraction, RefusesWhatDoesNotFit) {
   const std::string text = linearKernel(512, 512, "", 512);
-  SchedulePoint threads{{"bm", 128}, {"bn", 128}, {"tm", 4}, {"tn", 4}},
+  ScheduleConfig threads{{"bm", 128}, {"bn", 128}, {"tm", 4}, {"tn", 4}},
       shared{{"bm", 128}, {"bn", 128}, {"tm", 8}, {"tn", 8}, {"bk", 32}};
-  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
-    EXPECT_EQ(refusal(text, &point).find("contraction schedule: invalid combination; expected " + rule), 0U)
-        << refusal(text, &point);
+  auto expectRule = [&](const ScheduleConfig &config, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &config).find("contraction schedule: invalid combination; expected " + rule), 0U)
+        << refusal(text, &config);
   };
   expectRule(threads, "64 to 512 threads");
   expectRule(shared, "99 KiB of shared memory");

@@ -22,17 +22,17 @@ protected:
     return *modules.back()->getOps<mlir::func::FuncOp>().begin();
   }
   std::vector<LaunchCost> cost(const std::string &text, const std::vector<int64_t> &extents,
-                               const SchedulePoint &point = {}, int64_t capability = 80) {
-    auto costs = cuda::costOf(kernelOf(text), &point, extents, cuda::gpuOf(capability));
+                               const ScheduleConfig &config = {}, int64_t capability = 80) {
+    auto costs = cuda::costOf(kernelOf(text), &config, extents, cuda::gpuOf(capability));
     EXPECT_TRUE(succeeded(costs));
     return succeeded(costs) ? *costs : std::vector<LaunchCost>();
   }
   /// Returns which of the limits a configuration exceeds.
-  std::vector<bool> broken(const std::string &text, const SchedulePoint &point, int64_t capability) {
+  std::vector<bool> broken(const std::string &text, const ScheduleConfig &config, int64_t capability) {
     mlir::func::FuncOp kernel = kernelOf(text);
     const Schedulable schedulable = cuda::createKernelCompiler("", "")->describe(kernel);
     std::string error;
-    auto resolved = resolve(schedulable.space, &point, error);
+    auto resolved = resolve(schedulable.space, &config, error);
     EXPECT_TRUE(resolved) << error;
     std::vector<bool> result;
     for (const TuningRule &rule : cuda::limitsOf(kernel, capability))
@@ -71,15 +71,15 @@ TEST_F(CudaCost, Product) {
 // for 128 lanes.
 TEST_F(CudaCost, SharedMemoryBounds) {
   const std::string text = matmulKernel(plain, "2048", "2048", "2048", 1);
-  const SchedulePoint small{{"bm", 64}, {"bn", 64}, {"tm", 4}, {"tn", 4}}, large{{"tm", 8}, {"tn", 8}};
+  const ScheduleConfig small{{"bm", 64}, {"bn", 64}, {"tm", 4}, {"tn", 4}}, large{{"tm", 8}, {"tn", 8}};
   EXPECT_EQ(cost(text, {1, 0, 1}, small, 90)[0].bound, Bound::SharedMemory);
   EXPECT_EQ(cost(text, {1, 0, 1}, large, 90)[0].bound, Bound::Operations);
 }
 
-TEST_F(CudaCost, FewRowsAreBoundByBytes) {
+TEST_F(CudaCost, SkinnyGemmsAreBoundByBytes) {
   const auto costs = cost(matmulKernel(plain, "1", "4096", "4096", 1), {1, 0, 1});
   ASSERT_EQ(costs.size(), 1u);
-  EXPECT_EQ(costs[0].strategy, "few_rows");
+  EXPECT_EQ(costs[0].strategy, "skinny_gemm");
   EXPECT_EQ(costs[0].bound, Bound::Bytes);
   EXPECT_EQ(costs[0].bytes, 4.0 * (4096 + 4096.0 * 4096 + 4096));
 }
@@ -112,7 +112,7 @@ TEST_F(CudaCost, RowsMoveWhatTheyReadAndStore) {
 // 512 threads with 136 registers each exceed the registers of a block.
 TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
   const std::string text = matmulKernel(plain, "512", "512", "512", 1);
-  const SchedulePoint wide{{"bm", 128}, {"bn", 128}, {"bk", 32}, {"tm", 8}, {"tn", 4}, {"stages", 2}};
+  const ScheduleConfig wide{{"bm", 128}, {"bn", 128}, {"bk", 32}, {"tm", 8}, {"tn", 4}, {"stages", 2}};
   EXPECT_EQ(broken(text, wide, 80), (std::vector<bool>{false, true, false}));
   EXPECT_EQ(broken(text, {}, 80), (std::vector<bool>{false, false, false}));
   // 80 KiB of pipeline stages exceed the shared memory of a GPU before 8.0.
@@ -129,26 +129,25 @@ TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
 TEST_F(CudaCost, ParametersWithoutEffect) {
   const std::vector<std::string> plainKeys{"mma_bm", "mma_bn", "mma_bytes", "mma_stages",
                                            "mma_wm", "mma_wn", "split_k",   "stream_k"},
-      mappedKeys{"wgmma_bm",     "wgmma_bn",    "wgmma_cluster", "wgmma_groups",
-                 "wgmma_raster", "wgmma_split", "wgmma_stages"};
-  auto product = [](const std::string &depth, const std::string &attributes) {
+      tmaKeys{"wgmma_bm", "wgmma_bn", "wgmma_cluster", "wgmma_groups", "wgmma_raster", "wgmma_split", "wgmma_stages"};
+  auto product = [](const std::string &kExtent, const std::string &attributes) {
     KernelText text({{1, 4096}, {8, 4096}});
-    Value x = text.argument(text.type({"s0", depth})), w = text.argument(text.type({"768", depth}));
+    Value x = text.argument(text.type({"s0", kExtent})), w = text.argument(text.type({"768", kExtent}));
     return text.finish(
         {text.reduce("ppr", {x, w}, text.type({"s0", "768"}), {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd)},
         attributes);
   };
   const std::string known = product("512", "kiln.tf32"), open = product("s1", "kiln.tf32"), exact = product("512", "");
   for (int64_t capability : {80, 89, 120}) {
-    EXPECT_EQ(cuda::idleParameters(kernelOf(known), capability), mappedKeys);
-    EXPECT_EQ(cuda::idleParameters(kernelOf(open), capability), mappedKeys);
+    EXPECT_EQ(cuda::idleParameters(kernelOf(known), capability), tmaKeys);
+    EXPECT_EQ(cuda::idleParameters(kernelOf(open), capability), tmaKeys);
   }
   EXPECT_EQ(cuda::idleParameters(kernelOf(known), 90), plainKeys);
   EXPECT_EQ(cuda::idleParameters(kernelOf(open), 90), std::vector<std::string>());
   for (int64_t capability : {80, 90})
     EXPECT_EQ(cuda::idleParameters(kernelOf(exact), capability), std::vector<std::string>());
   EXPECT_EQ(cuda::multiplyRate(kernelOf(exact), 90), 1);
-  EXPECT_EQ(cuda::multiplyRate(kernelOf(known), 90), 8) << "1024 of tf32 beside 128 of f32";
+  EXPECT_EQ(cuda::multiplyRate(kernelOf(known), 90), 8) << "1024 of tf32 and 128 of f32";
   // The TMA variant's tiles fit on every GPU that supports it.
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 90), (std::vector<bool>{false, false, false}));
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 80), (std::vector<bool>{false, false, false}));

@@ -42,22 +42,22 @@ TEST(CudaHalide, ServesWhatIsExactThere) {
 }
 
 /// Varies one parameter after the other.
-TEST(CudaHalide, EveryPointOfTheSearchSpace) {
+TEST(CudaHalide, EveryConfigOfTheSearchSpace) {
   const std::string text = transposedKernel();
   const SearchSpace space = describe(text, "cuda").space;
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {
-      SchedulePoint point{{"halide", 1}};
-      point[parameter.key] = value;
-      if (point["halide"] == 0)
+      ScheduleConfig config{{"halide", 1}};
+      config[parameter.key] = value;
+      if (config["halide"] == 0)
         continue;
-      SCOPED_TRACE(toString(point));
-      DeviceKernel kernel(text, &point);
+      SCOPED_TRACE(toString(config));
+      DeviceKernel kernel(text, &config);
       ASSERT_EQ(kernel.plan().launches.size(), 1U);
       EXPECT_EQ(kernel.plan().functions.front().sharedBytes, 0U);
       checkTransposed([&](int64_t m, const std::vector<Tensor> &inputs) { return kernel.run({m}, inputs)[0]; });
     }
-  SchedulePoint idle{{"columns", 128}};
+  ScheduleConfig idle{{"columns", 128}};
   EXPECT_EQ(refusal(text, &idle),
             "loops schedule: invalid combination; expected no parameter of Halide's without halide, got columns=128 "
             "elements=1 halide=0 threads=256");
@@ -67,8 +67,8 @@ TEST(CudaHalide, EveryPointOfTheSearchSpace) {
 TEST(CudaHalide, TextDependsOnTheKernelAlone) {
   const std::string text = pointwise("f32", "%s = math.sqrt %x0 : f32\n%d = arith.divf %s, %x1 : f32\n"
                                             "linalg.yield %d : f32");
-  SchedulePoint point{{"halide", 1}};
-  DeviceKernel first(text, &point), second(text, &point);
+  ScheduleConfig config{{"halide", 1}};
+  DeviceKernel first(text, &config), second(text, &config);
   const std::string &ptx = first.plan().images.back().text;
   EXPECT_EQ(first.plan().functions.front().name, "step_0");
   EXPECT_EQ(ptx, second.plan().images.back().text);
@@ -82,9 +82,9 @@ TEST(CudaHalide, ReadsCoherentlyInPlace) {
   const std::string type = k.type({"s0"});
   Value x = k.argument(type);
   Value y = k.one("p", {x}, type, {"a", "a"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32");
-  SchedulePoint point{{"halide", 1}};
+  ScheduleConfig config{{"halide", 1}};
   auto readsCached = [&](const std::string &text) {
-    return DeviceKernel(text, &point).plan().images.back().text.find("ld.global.nc") != std::string::npos;
+    return DeviceKernel(text, &config).plan().images.back().text.find("ld.global.nc") != std::string::npos;
   };
   EXPECT_TRUE(readsCached(k.finish({y})));
   EXPECT_FALSE(readsCached(k.finish({y}, "kiln.inplace = array<i64: 0>")));

@@ -91,11 +91,11 @@ private:
 /// A model whose entry is the GEMM.
 class ProductModel {
 public:
-  explicit ProductModel(int64_t columns = most, const SchedulePoint *point = nullptr)
-      : library(compileObject(productText(columns), point).object) {
+  explicit ProductModel(int64_t columns = most, const ScheduleConfig *config = nullptr)
+      : library(compileObject(productText(columns), config).object) {
     stub = library.get<Stub>("stub");
     library.get<decltype(&kiln_cuda_launch)>("launch") = kiln_cuda_launch;
-    library.get<decltype(&kiln_cuda_launch_mapped)>("launch_mapped") = kiln_cuda_launch_mapped;
+    library.get<decltype(&kiln_cuda_launch_tma)>("launch_tma") = kiln_cuda_launch_tma;
     module = library.get<const kiln_cuda_module_t *>("module");
     variant.target = "cuda";
     variant.memory_space = KILN_MEMORY_DEVICE;
@@ -181,7 +181,7 @@ void ProductModel::check(int64_t m, int64_t n, int64_t k, size_t offset) {
     kiln_release_memory(model, memory);
 }
 
-constexpr unsigned mappedThreads = 384, plainThreads = 256;
+constexpr unsigned tmaThreads = 384, plainThreads = 256;
 
 /// Runs two GEMMs with this K and expects launches with blocks of `threads` threads.
 void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, size_t offset = 0) {
@@ -194,7 +194,7 @@ void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, siz
   EXPECT_EQ(driver.threads(), std::set{threads});
 }
 
-TEST(CudaHopperLaunch, TakesCopiesOfTensorsWhereTheyAre) { expectThreads(mappedThreads, {}); }
+TEST(CudaHopperLaunch, TakesCopiesOfTensorsWhereTheyAre) { expectThreads(tmaThreads, {}); }
 
 /// Runs two GEMMs with this K with kernels that another model has assembled.
 void expectThreadsOfImage(unsigned threads, const Machine &machine, int64_t k) {
@@ -216,7 +216,7 @@ void expectThreadsOfImage(unsigned threads, const Machine &machine, int64_t k) {
 }
 
 TEST(CudaHopperLaunch, AnImageHasBothForms) {
-  expectThreadsOfImage(mappedThreads, {}, 72);
+  expectThreadsOfImage(tmaThreads, {}, 72);
   expectThreadsOfImage(plainThreads, {}, 70);
 }
 
@@ -243,22 +243,22 @@ TEST(CudaHopperLaunch, TakesTheOtherFormWithDriversThatLackIt) {
 }
 
 TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
-  const SchedulePoint point{{"wgmma_bm", 128}, {"wgmma_bn", 64}, {"wgmma_groups", 2}, {"wgmma_split", 1}};
+  const ScheduleConfig config{{"wgmma_bm", 128}, {"wgmma_bn", 64}, {"wgmma_groups", 2}, {"wgmma_split", 1}};
   Driver driver(Machine{});
   {
-    ProductModel model(64, &point);
+    ProductModel model(64, &config);
     model.check(17000, 8, 8); // 133 row tiles
   }
-  EXPECT_EQ(driver.threads(), std::set{mappedThreads});
+  EXPECT_EQ(driver.threads(), std::set{tmaThreads});
   EXPECT_EQ(driver.blocks, 132U);
 }
 
 TEST(CudaHopperLaunch, LaunchesClusters) {
-  const SchedulePoint point{
+  const ScheduleConfig config{
       {"wgmma_cluster", 2}, {"wgmma_split", 1}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
   Driver driver(Machine{});
   {
-    ProductModel model(64, &point);
+    ProductModel model(64, &config);
     model.check(100, 8, 72);
     EXPECT_EQ(driver.threads(), std::set{256U});
     EXPECT_EQ(driver.blocks, 2U);
@@ -272,11 +272,11 @@ TEST(CudaHopperLaunch, LaunchesClusters) {
   EXPECT_EQ(driver.clusters, std::set{2U});
 }
 
-TEST(CudaHopperLaunch, LaunchesBlocksThatShareTheDepth) {
-  const SchedulePoint point{{"wgmma_split", 4}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+TEST(CudaHopperLaunch, LaunchesBlocksThatShareK) {
+  const ScheduleConfig config{{"wgmma_split", 4}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
   Driver driver(Machine{});
   {
-    ProductModel model(64, &point);
+    ProductModel model(64, &config);
     model.check(100, 8, 584);
     EXPECT_EQ(driver.threads(), std::set{256U});
     EXPECT_EQ(driver.blocks, 8U);

@@ -85,8 +85,8 @@ void addRows(const Graph &graph, const std::string &name, Table &table, const Lo
                                                                                             unexplained};
     };
     add(plan->images.back().text, "");
-    if (plan->mappedImage)
-      add(plan->mappedImage->text, "@9.0");
+    if (plan->tmaImage)
+      add(plan->tmaImage->text, "@9.0");
   }
 }
 

@@ -60,10 +60,10 @@ TEST(CudaMma, EndsOfTheSearchSpace) {
        {std::tuple("f16", Form{false, true}, 132, 72, 72), std::tuple("bf16", Form{true, false}, 40, 132, 37),
         std::tuple("tf32", Form{false, false}, 72, 68, 40)}) {
     const std::string text = productKernel(type, form, number(m), number(n), number(k));
-    for (const SchedulePoint &point : endsOf(spaceOf(text))) {
-      SCOPED_TRACE(toString(point));
-      DeviceKernel kernel(text, &point);
-      EXPECT_EQ(kernel.plan().schedule, point);
+    for (const ScheduleConfig &config : endsOf(spaceOf(text))) {
+      SCOPED_TRACE(toString(config));
+      DeviceKernel kernel(text, &config);
+      EXPECT_EQ(kernel.plan().schedule, config);
       expectMma(kernel, type);
       checkProduct(kernel, type, form, {1, 0, 1}, m, n, k);
     }
@@ -72,7 +72,7 @@ TEST(CudaMma, EndsOfTheSearchSpace) {
 
 TEST(CudaMma, RefusesWhatDoesNotFit) {
   const std::string text = productKernel("f16", {false, true}, "200", "200", "200");
-  SchedulePoint outside{{"mma_bm", 32}, {"mma_wm", 64}}, shared{{"mma_bytes", 128}, {"mma_bm", 128}, {"mma_bn", 128}};
+  ScheduleConfig outside{{"mma_bm", 32}, {"mma_wm", 64}}, shared{{"mma_bytes", 128}, {"mma_bm", 128}, {"mma_bn", 128}};
   EXPECT_NE(refusal(text, &outside).find("contraction schedule: invalid combination; expected 64 to 512 threads"),
             std::string::npos);
   shared.insert({{"mma_wm", 64}, {"mma_wn", 64}});
@@ -232,14 +232,14 @@ TEST(CudaMma, TypesThatDiffer) {
   }
 }
 
-TEST(CudaMma, FewRowsOfNarrowWeights) {
+TEST(CudaMma, SkinnyGemmsOfNarrowWeights) {
   // Weights are loaded 16 bytes at a time, and sums are in f32.
   for (std::string type : {"f16", "bf16"})
     for (int64_t rows : {1, 3, 8})
       for (auto [form, n, k] : {std::tuple(Form{false, true}, 37, 264), std::tuple(Form{false, true}, 5, 35),
                                 std::tuple(Form{false, true}, 9, 70), std::tuple(Form{false, false}, 41, 30)}) {
         DeviceKernel kernel(productKernel(type, form, number(rows), number(n), number(k)));
-        EXPECT_EQ(kernel.plan().strategy, "few_rows");
+        EXPECT_EQ(kernel.plan().strategy, "skinny_gemm");
         if (k == 264)
           EXPECT_GT(countOf(textOf(kernel), "ld.global.nc.v4"), 0U);
         for (int64_t offset : {0, 2}) {
@@ -287,9 +287,9 @@ TEST(CudaMma, NoBankConflicts) {
       for (int64_t bytes : {32, 64, 128}) {
         if (bytes != 64 && form.transposeA == form.transposeB)
           continue;
-        const SchedulePoint point{{"mma_bytes", bytes}, {"mma_stages", 2}, {"mma_bm", 128},
-                                  {"mma_bn", 32},       {"mma_wm", 64},    {"mma_wn", 16}};
-        DeviceKernel kernel(productKernel(type, form, "80", "32", "40"), &point);
+        const ScheduleConfig config{{"mma_bytes", bytes}, {"mma_stages", 2}, {"mma_bm", 128},
+                                    {"mma_bn", 32},       {"mma_wm", 64},    {"mma_wn", 16}};
+        DeviceKernel kernel(productKernel(type, form, "80", "32", "40"), &config);
         checkProduct(kernel, type, form, {1, 0, 1}, 80, 32, 40);
         EXPECT_EQ(kernel.bankConflicts(), 0U) << form.maps()[0] << " " << form.maps()[1] << " " << bytes;
       }

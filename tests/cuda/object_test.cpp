@@ -51,7 +51,7 @@ std::string twoSteps() {
   return k.finish({sum});
 }
 
-TEST(CudaObject, HasAStubAndAModuleAndCallsTheLaunchAlone) {
+TEST(CudaObject, HasAHostLauncherAndAModuleAndCallsOnlyTheLaunch) {
   KernelObject object = compileObject(twoSteps());
   EXPECT_EQ(object.strategy, "loops");
   EXPECT_EQ(toString(object.schedule), "threads=256");
@@ -70,7 +70,7 @@ TEST(CudaObject, HasAStubAndAModuleAndCallsTheLaunchAlone) {
 
 TEST(CudaObject, IsTheSameEachTime) { EXPECT_EQ(compileObject(twoSteps()).object, compileObject(twoSteps()).object); }
 
-TEST(CudaObject, TheStubLaunchesWhatThePlanSays) {
+TEST(CudaObject, TheHostLauncherLaunchesWhatThePlanSays) {
   KernelLibrary library(compileObject(twoSteps()).object);
   library.get<decltype(&writeDown)>("launch") = writeDown;
   auto *stub = library.get<int (*)(kiln_worker_t *, int32_t, uint64_t, uint64_t)>("stub");
@@ -85,7 +85,7 @@ TEST(CudaObject, TheStubLaunchesWhatThePlanSays) {
   ASSERT_EQ(module->function_count, 2U);
   EXPECT_STREQ(module->functions[1].name, "step_1");
   EXPECT_EQ(module->functions[1].threads, 256U);
-  EXPECT_EQ(module->functions[1].is_early, 1U);
+  EXPECT_EQ(module->functions[1].is_dependent_launch, 1U);
 
   kiln_worker_t worker{};
   worker.top = reinterpret_cast<char *>(0x70000);

@@ -94,12 +94,12 @@ template <class T> std::vector<std::byte> encode(const std::vector<double> &valu
 /// A kernel with f32 and i32 arguments and one f32 result.
 class OpenClKernel {
 public:
-  OpenClKernel(const std::string &text, const SchedulePoint &point) : module(prepare(context, text)) {
+  OpenClKernel(const std::string &text, const ScheduleConfig &config) : module(prepare(context, text)) {
     halide::setCodeOptions(halide::x86CodeOptions);
     function = *module->getOps<mlir::func::FuncOp>().begin();
     halide::Translator translator(function, "kernel");
     EXPECT_TRUE(succeeded(translator.run()));
-    cuda::scheduleForGpu(translator, point);
+    cuda::scheduleForGpu(translator, config);
     mlir::FailureOr<cuda::DeviceCode> made = cuda::compileForDevice(translator, "opencl");
     EXPECT_TRUE(succeeded(made));
     code = *made;
@@ -156,9 +156,9 @@ private:
   Handle program = nullptr;
 };
 
-const SchedulePoint points[] = {{{"threads", 256}, {"columns", 1}, {"elements", 1}},
-                                {{"threads", 256}, {"columns", 32}, {"elements", 1}},
-                                {{"threads", 64}, {"columns", 8}, {"elements", 4}}};
+const ScheduleConfig configs[] = {{{"threads", 256}, {"columns", 1}, {"elements", 1}},
+                                  {{"threads", 256}, {"columns", 32}, {"elements", 1}},
+                                  {{"threads", 64}, {"columns", 8}, {"elements", 4}}};
 
 class OpenClSchedules : public ::testing::Test {
 protected:
@@ -169,9 +169,9 @@ protected:
 };
 
 TEST_F(OpenClSchedules, TransposedWithBroadcasts) {
-  for (const SchedulePoint &point : points) {
-    SCOPED_TRACE(toString(point));
-    OpenClKernel kernel(transposedKernel(), point);
+  for (const ScheduleConfig &config : configs) {
+    SCOPED_TRACE(toString(config));
+    OpenClKernel kernel(transposedKernel(), config);
     checkTransposed([&](int64_t m, const std::vector<Tensor> &inputs) { return kernel.run({m}, inputs, {3, m, 35}); });
   }
 }
@@ -184,13 +184,13 @@ TEST_F(OpenClSchedules, LookUps) {
                                      "%i = arith.index_cast %x0 : i32 to index\n%j = linalg.index 1 : index\n"
                                      "%e = tensor.extract " +
                                          table.name + "[%i, %j] : " + table.type + "\nlinalg.yield %e : f32")});
-  for (const SchedulePoint &point : points) {
-    SCOPED_TRACE(toString(point));
+  for (const ScheduleConfig &config : configs) {
+    SCOPED_TRACE(toString(config));
     Tensor numbers = randomIntegers({33}, -10, 40), rows = randomTensor({30, 37}), wanted = Tensor::zeros({33, 37});
     for (int64_t i = 0; i < 33; ++i)
       for (int64_t j = 0; j < 37; ++j)
         wanted.at({i, j}) = rows.at({std::clamp<int64_t>(int64_t(numbers.at({i})), 0, 29), j});
-    expectClose(OpenClKernel(text, point).run({33}, {numbers, rows}, {33, 37}), wanted, 0);
+    expectClose(OpenClKernel(text, config).run({33}, {numbers, rows}, {33, 37}), wanted, 0);
   }
 }
 

@@ -21,10 +21,10 @@ bool hasHalide(const std::string &text) {
 /// Each case runs twice: by the tile builder, and by Halide where it can generate the kernel.
 class CudaPointwise : public ::testing::TestWithParam<bool> {
 protected:
-  static DeviceKernel compile(const std::string &text, SchedulePoint point = {}) {
+  static DeviceKernel compile(const std::string &text, ScheduleConfig config = {}) {
     if (GetParam() && hasHalide(text))
-      point["halide"] = 1;
-    return DeviceKernel(text, &point);
+      config["halide"] = 1;
+    return DeviceKernel(text, &config);
   }
 };
 INSTANTIATE_TEST_SUITE_P(, CudaPointwise, ::testing::Bool(),
@@ -42,18 +42,18 @@ TEST_P(CudaPointwise, BroadcastAndTransposed) {
     kernel.check({m}, randomInputs(text, {m}), 1e-6);
 }
 
-TEST_P(CudaPointwise, EveryPointOfTheSearchSpace) {
+TEST_P(CudaPointwise, EveryConfigOfTheSearchSpace) {
   KernelText k({{1, 60}});
   Value x = k.argument(k.type({"s0", "35"}));
   Value y = k.one("pp", {x}, k.type({"35", "s0"}), {"b, a", "a, b"}, copy);
   std::string text = k.finish({y});
   for (int64_t threads : {64, 128, 256, 512}) {
-    SchedulePoint point{{"threads", threads}};
-    DeviceKernel kernel = compile(text, point);
+    ScheduleConfig config{{"threads", threads}};
+    DeviceKernel kernel = compile(text, config);
     EXPECT_EQ(kernel.plan().functions.front().threads, threads);
     kernel.check({29}, randomInputs(text, {29}));
   }
-  SchedulePoint wrong{{"threads", 100}};
+  ScheduleConfig wrong{{"threads", 100}};
   EXPECT_EQ(refusal(text, &wrong),
             "loops schedule parameter \"threads\": unknown value; expected one of 64, 128, 256, 512, got 100");
 }

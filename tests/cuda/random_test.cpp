@@ -84,9 +84,9 @@ struct Count {
   double tight = 0; // sum of interpreter::tightShare over the results
 };
 
-void tryKernel(const std::string &text, const SchedulePoint *point, Count &count) {
+void tryKernel(const std::string &text, const ScheduleConfig *config, Count &count) {
   SCOPED_TRACE(text);
-  DeviceKernel kernel(text, point);
+  DeviceKernel kernel(text, config);
   ++count.kernels;
   for (const std::vector<int64_t> &extents : extentsToTry(text)) {
     const std::vector<Tensor> tame = randomInputs(text, extents, 0, 2);
@@ -126,7 +126,7 @@ void tryKernel(const std::string &text, Count &count) {
   const SearchSpace space = describe(text, "cuda").space;
   if (llvm::none_of(space, [](const TuningParameter &parameter) { return parameter.key == "halide"; }))
     return;
-  const SchedulePoint byHalide{{"halide", 1}};
+  const ScheduleConfig byHalide{{"halide", 1}};
   ++count.byHalide;
   tryKernel(text, &byHalide, count);
 }

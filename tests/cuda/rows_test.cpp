@@ -56,26 +56,26 @@ TEST(CudaRows, SoftmaxOfEveryWidth) {
     }
 }
 
-TEST(CudaRows, EveryPointOfTheSearchSpace) {
+TEST(CudaRows, EveryConfigOfTheSearchSpace) {
   for (int width : {33, 700, 2049}) {
     std::string text = softmax("softmax", width);
     for (int64_t threads : {32, 64, 128, 256, 512, 1024})
       for (int64_t perBlock : {1, 2, 4, 8, 16}) {
         if (threads > 32 && perBlock > 1)
           continue;
-        SchedulePoint point{{"rows_threads", threads}, {"rows_per_block", perBlock}};
-        SCOPED_TRACE(std::to_string(width) + ": " + toString(point));
-        DeviceKernel kernel(text, &point);
+        ScheduleConfig config{{"rows_threads", threads}, {"rows_per_block", perBlock}};
+        SCOPED_TRACE(std::to_string(width) + ": " + toString(config));
+        DeviceKernel kernel(text, &config);
         EXPECT_EQ(kernel.plan().functions.front().threads, threads * perBlock);
         kernel.check({7}, randomInputs(text, {7}));
       }
   }
-  SchedulePoint wrong{{"rows_threads", 64}, {"rows_per_block", 2}};
+  ScheduleConfig wrong{{"rows_threads", 64}, {"rows_per_block", 2}};
   EXPECT_EQ(refusal(softmax("softmax", 33), &wrong), "rows schedule: invalid combination; expected rows_per_block = 1 "
                                                      "or rows_threads = 32, got rows_per_block=2 rows_threads=64");
 }
 
-TEST(CudaRows, PresetsFollowTheLength) {
+TEST(CudaRows, DefaultsFollowTheLength) {
   auto threads = [](int width, int bound) {
     return DeviceKernel(softmax("softmax", width, "", bound)).plan().schedule.at("rows_threads");
   };
@@ -247,10 +247,10 @@ float sumByThreads(const double *row, int width, int threads) {
 TEST(CudaRows, SumsHaveOneOrder) {
   for (int width : {700, 5000, 20000})
     for (int threads : {32, 256, 1024}) {
-      SchedulePoint point{{"rows_threads", threads}, {"rows_per_block", 1}};
+      ScheduleConfig config{{"rows_threads", threads}, {"rows_per_block", 1}};
       std::string text = along("sum", width, column());
       std::vector<Tensor> inputs = randomInputs(text, {3});
-      const Tensor sums = DeviceKernel(text, &point).run({3}, inputs)[0];
+      const Tensor sums = DeviceKernel(text, &config).run({3}, inputs)[0];
       for (int row = 0; row < 3; ++row)
         EXPECT_EQ(float(sums.values[row]), sumByThreads(&inputs[0].values[size_t(row) * width], width, threads))
             << width << " by " << threads;

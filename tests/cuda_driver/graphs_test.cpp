@@ -77,7 +77,7 @@ TEST_F(Graphs, TheMemoryIsFreed) {
   EXPECT_EQ(CU(cuStreamSynchronize)(s), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-TEST_F(Graphs, OneGraphDoesNotRunBesideItself) {
+TEST_F(Graphs, OneGraphDoesNotRunConcurrently) {
   const CUstream t = stream();
   OK(begin());
   OK(twice(s, pointer));

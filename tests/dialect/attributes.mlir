@@ -49,7 +49,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 
 // -----
 // expected-error@+1 {{storage: wrong element type of the weight; expected f32, got 'f16'}}
-func.func private @stored_short_float(tensor<4x8xf16, #kiln.tiled<0, 8, storage = <i8>>>)
+func.func private @stored_half_float(tensor<4x8xf16, #kiln.tiled<0, 8, storage = <i8>>>)
 
 // -----
 // expected-error@+1 {{tiled: unsupported shape; expected rank 2 or more and fixed dimensions}}
@@ -64,7 +64,7 @@ func.func private @within(tensor<4x8xf32, #kiln.tiled<2, 8>>)
 func.func private @run_time(tensor<4x?xf32, #kiln.tiled<0, 8>>)
 
 // -----
-// expected-error@+1 {{storage: depth is not divisible by the group; expected a multiple of 32, got 9223372036854775807}}
+// expected-error@+1 {{storage: K is not divisible by the group; expected a multiple of 32, got 9223372036854775807}}
 func.func private @overflow(tensor<4x4294967296x4294967296xf32, #kiln.tiled<0, 8, storage = <i4, group = 32>>>)
 
 // -----

@@ -80,7 +80,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"tokens", 3, 64>]} {
 }
 
 // -----
-func.func @beside(%x: tensor<9x4xf32>) {
+func.func @next_to(%x: tensor<9x4xf32>) {
   // expected-error@+1 {{slice: shapes differ; expected the operand's dimensions except along its axis, got f32[9, 4], f32[9, 3]}}
   %0 = kiln.slice %x axis = 0 start = 0 : tensor<9x4xf32> -> tensor<9x3xf32>
   return

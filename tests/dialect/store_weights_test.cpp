@@ -144,7 +144,7 @@ struct Stated : Model {
   }
 };
 
-TEST(StoreWeights, AnExceptionCountsBeforeTheSpecAndThatBeforeThePreset) {
+TEST(StoreWeights, AnExceptionCountsBeforeTheSpecAndThatBeforeTheDefault) {
   std::string said;
   using Storages = std::map<std::string, std::string>;
   Storages wanted = {{"fc.weight", "#kiln.storage<i8, dim = 1>"},

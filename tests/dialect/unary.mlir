@@ -58,8 +58,8 @@ func.func @constants() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>,
 }
 
 // round rounds halves to even.
-// FOLD-LABEL: @whole_numbers
-func.func @whole_numbers() -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+// FOLD-LABEL: @integers
+func.func @integers() -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
   // FOLD-DAG: %[[FLOOR:.*]] = kiln.constant dense<[-3.000000e+00, 0.000000e+00, 2.000000e+00]> : tensor<3xf32>
   // FOLD-DAG: %[[ROUND:.*]] = kiln.constant dense<[-2.000000e+00, 0.000000e+00, 3.000000e+00]> : tensor<3xf32>
   // FOLD-DAG: %[[ABS:.*]] = kiln.constant dense<[2.500000e+00, 5.000000e-01, 2.750000e+00]> : tensor<3xf32>

@@ -31,10 +31,10 @@ public:
   const KernelAbi &abi() const override { return target.compilerOf({}).abi(); }
   Schedulable describe(func::FuncOp kernel) const override { return target.compilerOf(kernel).describe(kernel); }
 
-  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config) const override {
     auto fault = kernel->getAttrOfType<StringAttr>("test.fault");
     if (!fault)
-      return target.compilerOf(kernel).compile(kernel, symbol, point);
+      return target.compilerOf(kernel).compile(kernel, symbol, config);
     if (fault == "refuse")
       return kernel.emitError() << "target: unsupported kernel; expected another";
     if (fault == "throw")
@@ -48,17 +48,17 @@ public:
       llvm::errs() << "Warning: " << kernel.getName() << "\n";
     while (fault == "hang")
       pause();
-    return target.compilerOf(kernel).compile(kernel, symbol, point);
+    return target.compilerOf(kernel).compile(kernel, symbol, config);
   }
   FailureOr<KernelObject> compileChecked(func::FuncOp kernel, StringRef symbol,
-                                         const SchedulePoint *point) const override {
+                                         const ScheduleConfig *config) const override {
     if (kernel->hasAttr("test.fault"))
       return kernel.emitError() << kernel.getName() << ": element (3) of result 0 is never written";
-    return target.compilerOf(kernel).compileChecked(kernel, symbol, point);
+    return target.compilerOf(kernel).compileChecked(kernel, symbol, config);
   }
   FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
-                               const SchedulePoint *point) const override {
-    return target.compilerOf(kernel).print(kernel, symbol, form, point);
+                               const ScheduleConfig *config) const override {
+    return target.compilerOf(kernel).print(kernel, symbol, form, config);
   }
 
 private:
@@ -148,8 +148,8 @@ class OneKernelCompiler : public FaultyCompiler {
 public:
   using FaultyCompiler::FaultyCompiler;
   bool accepts(func::FuncOp kernel) const override { return kernel.getName() == "k1"; }
-  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
-    auto object = FaultyCompiler::compile(kernel, symbol, point);
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config) const override {
+    auto object = FaultyCompiler::compile(kernel, symbol, config);
     object->strategy = "one";
     return object;
   }
@@ -333,9 +333,9 @@ TEST_F(CachedKernels, AreThoseOfTheTargetAndTheSchedule) {
   requests[0].target = &v2;
   ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
   EXPECT_EQ(countCompiled(), 1u) << "of another target";
-  requests[0].point = SchedulePoint();
+  requests[0].config = ScheduleConfig();
   ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
-  EXPECT_EQ(countCompiled(), 1u) << "at another point";
+  EXPECT_EQ(countCompiled(), 1u) << "with another configuration";
   ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
   EXPECT_EQ(countCompiled(), 0u);
 }

@@ -30,7 +30,7 @@ std::string refusalOf(const Graph &graph, const char *target, const StorageChoic
   return module && succeeded(lowerToKernels(*module, *findTarget(target), options)) ? "" : said.empty() ? "?" : said;
 }
 
-TEST(ElementTypes, ShortFloatsAreForAllTargets) {
+TEST(ElementTypes, HalfFloatsAreForAllTargets) {
   for (const std::string &target : targetNames())
     EXPECT_EQ(refusalOf(trace<specs::HalfBlocks>(), target.c_str()), "") << target;
 }
@@ -60,13 +60,13 @@ TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
   EXPECT_EQ(refusalOf(stated, "cuda", none), ""); // a build for cuda and other targets
 }
 
-TEST(ElementTypes, OrderIsForTargetsThatKeepIt) {
+TEST(ElementTypes, BatchInvarianceIsForTargetsThatSupportIt) {
   const Graph matrix = trace<Matrix<f32>>();
-  LoweringOptions ordered;
-  ordered.ordered = true;
-  EXPECT_EQ(refusalOf(matrix, "x86-64-v2", {}, ordered), "");
-  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered),
-            "target cuda: no batch-invariant kernels; expected a CPU with --ordered");
+  LoweringOptions batchInvariant;
+  batchInvariant.batchInvariant = true;
+  EXPECT_EQ(refusalOf(matrix, "x86-64-v2", {}, batchInvariant), "");
+  EXPECT_EQ(refusalOf(matrix, "cuda", {}, batchInvariant),
+            "target cuda: no batch-invariant kernels; expected a CPU with --batch-invariant");
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 // The digest of a packed file depends on everything that determines its layout, and on nothing else. Packing of
 // quantised checkpoints, with a file of tensor names.
 #include "compiler/package/PackWeights.h"
-#include "tests/runtime/published_files.h"
+#include "tests/runtime/third_party_files.h"
 
 #include <filesystem>
 #include <fstream>

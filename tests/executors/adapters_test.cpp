@@ -40,7 +40,7 @@ TEST_P(Adapters, RunEveryIndexOnce) {
 }
 
 // Two tasks that wait for each other can end only on two threads.
-TEST_P(Adapters, RunTasksBesideEachOther) {
+TEST_P(Adapters, RunTasksConcurrently) {
   if (std::thread::hardware_concurrency() < 2)
     GTEST_SKIP() << "skipped: oneTBB has no second thread where there is one CPU";
   const auto executor = make(2);

@@ -3,7 +3,7 @@
 // All functions that read or write files of the runtime's test model, with a file of each format in one folder.
 #pragma once
 
-#include "published_files.h"
+#include "third_party_files.h"
 
 #include <array>
 #include <cstdlib>

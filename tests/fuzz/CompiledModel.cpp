@@ -7,7 +7,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Storage.h"
-#include "tests/models/short_floats.h"
+#include "tests/models/half_floats.h"
 #include <unistd.h>
 
 namespace kiln::fuzz {
@@ -61,15 +61,15 @@ private:
 };
 
 /// Draws a legal schedule configuration of the search space.
-static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
+static ScheduleConfig drawConfig(const SearchSpace &space, Random &random) {
   for (int tries = 0; tries < 100; ++tries) {
-    SchedulePoint point;
+    ScheduleConfig config;
     for (const TuningParameter &parameter : space)
-      point[parameter.key] = random.from(parameter.values);
-    if (obeysRules(space, point))
-      return point;
+      config[parameter.key] = random.from(parameter.values);
+    if (obeysRules(space, config))
+      return config;
   }
-  return presets(space);
+  return defaultConfigOf(space);
 }
 
 /// Returns the name of one copy of a weight in the weight file.
@@ -108,7 +108,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   if (llvm::Error error = setWeights(options.lowering.weights, choices.weights))
     return error;
   options.lowering.weights.quantizesRows = choices.int8Rows;
-  options.lowering.ordered = choices.isOrdered;
+  options.lowering.batchInvariant = choices.isBatchInvariant;
   options.lowering.ranks = choices.ranks;
   options.name = "fuzzed";
   options.targets = {target};
@@ -118,10 +118,10 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   Random random(choices.scheduleSeed.value_or(0));
   int drawn = 0;
   if (choices.scheduleSeed)
-    options.pointOf = [&](const Schedulable &kernel) {
-      SchedulePoint point = drawPoint(kernel.space, random);
-      drawn += point != presets(kernel.space);
-      return point;
+    options.configOf = [&](const Schedulable &kernel) {
+      ScheduleConfig config = drawConfig(kernel.space, random);
+      drawn += config != defaultConfigOf(kernel.space);
+      return config;
     };
   std::string words;
   llvm::raw_string_ostream errors(words);

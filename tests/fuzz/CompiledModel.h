@@ -45,7 +45,7 @@ struct CompileChoices {
   bool isolatesKernels = false;
   std::string weights = {}; // storage formats: "int8 except *w1=f16"; empty for none
   bool int8Rows = false;    // whether int8 weights are multiplied by int8 activations
-  bool isOrdered = false;
+  bool isBatchInvariant = false;
   RankChoices ranks = {};    // numbers of ranks and stages, and what they share
   std::string emulator = {}; // the script that links and runs models for another CPU; empty for this CPU
 };

@@ -37,17 +37,17 @@ llvm::Error check(kiln_status_t status, const kiln_error_t &error) {
 
 class DeviceBuffer {
 public:
-  /// `before`, `behind`: the bytes of the margins before and after the buffer.
-  DeviceBuffer(const DeviceMemory &memory, size_t bytes, size_t before, size_t behind)
-      : memory(memory), bytes(bytes), before(before), behind(behind) {}
+  /// `before`, `after`: the bytes of the margins before and after the buffer.
+  DeviceBuffer(const DeviceMemory &memory, size_t bytes, size_t before, size_t after)
+      : memory(memory), bytes(bytes), before(before), after(after) {}
   DeviceBuffer(DeviceBuffer &&other) noexcept
-      : memory(other.memory), bytes(other.bytes), before(other.before), behind(other.behind),
+      : memory(other.memory), bytes(other.bytes), before(other.before), after(other.after),
         address(std::exchange(other.address, nullptr)) {}
   ~DeviceBuffer() { memory.release(memory.model, address); }
 
   llvm::Error allocate() {
     kiln_error_t error{};
-    return check(memory.allocate(memory.model, before + bytes + behind, &address, &error), error);
+    return check(memory.allocate(memory.model, before + bytes + after, &address, &error), error);
   }
   void *data() const { return static_cast<char *>(address) + before; }
 
@@ -56,7 +56,7 @@ public:
     std::vector<char> all(before, static_cast<char>(around));
     all.insert(all.end(), contents.begin(), contents.end());
     if (contents.size() == bytes)
-      all.resize(all.size() + behind, static_cast<char>(around));
+      all.resize(all.size() + after, static_cast<char>(around));
     kiln_error_t error{};
     return all.empty() ? llvm::Error::success()
                        : check(memory.copyTo(memory.model, address, all.data(), all.size(), &error), error);
@@ -64,7 +64,7 @@ public:
 
   /// Reads `count` bytes from the beginning of the buffer; fails if a byte of the margins is not `around`.
   llvm::Expected<std::vector<char>> read(size_t count, unsigned char around) const {
-    const size_t tail = count == bytes ? behind : 0;
+    const size_t tail = count == bytes ? after : 0;
     std::vector<char> all(before + count + tail);
     kiln_error_t error{};
     if (!all.empty())
@@ -79,7 +79,7 @@ public:
 
 private:
   DeviceMemory memory;
-  size_t bytes, before, behind;
+  size_t bytes, before, after;
   void *address = nullptr;
 };
 

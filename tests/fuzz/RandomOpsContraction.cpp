@@ -106,8 +106,8 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
   Attributes attributes;
   attributes.heads = heads;
   attributes.key_value_heads = keyHeads;
-  const double depth = static_cast<double>(q.back().min()) / heads;
-  attributes.scale = random.percent(70) ? 1 / square_root(depth) : random.of({1.0, 0.125, 0.5, 2.0});
+  const double headDim = static_cast<double>(q.back().min()) / heads;
+  attributes.scale = random.percent(70) ? 1 / square_root(headDim) : random.of({1.0, 0.125, 0.5, 2.0});
   attributes.causal = atLeast(columns, rows) && random.percent(35);
   std::vector<int> operands{queries, keys};
   if (op == Op::attention)
@@ -152,15 +152,15 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
 int Generator::attention(Op op) {
   const int keyHeads = static_cast<int>(random.of({1, 1, 1, 2, 2, 3, 4})),
             heads = keyHeads * static_cast<int>(random.of({1, 1, 1, 2, 3}));
-  const int depth = static_cast<int>(random.of({1, 2, 3, 4, 5, 8, 16, 17, 32, 64}));
-  const int valueDepth = random.percent(70) ? depth : static_cast<int>(random.of({1, 3, 4, 8, 15}));
+  const int headDim = static_cast<int>(random.of({1, 2, 3, 4, 5, 8, 16, 17, 32, 64}));
+  const int valueHeadDim = random.percent(70) ? headDim : static_cast<int>(random.of({1, 3, 4, 8, 15}));
   int queries = choose([&](int id) {
-    return isFloat(b.node(id).element) && shapeOf(id).size() >= 2 && shapeOf(id).back() == Dim(heads * depth);
+    return isFloat(b.node(id).element) && shapeOf(id).size() >= 2 && shapeOf(id).back() == Dim(heads * headDim);
   });
   if (queries < 0) {
     Extents extents = shape(0, 2);
     extents.push_back(extent());
-    extents.push_back(heads * depth);
+    extents.push_back(heads * headDim);
     queries = ofType(floatType(extents));
   }
   if (queries < 0)
@@ -169,9 +169,9 @@ int Generator::attention(Op op) {
   const std::size_t rank = extents.size();
   if (random.percent(50))
     extents[rank - 2] = extent();
-  extents[rank - 1] = keyHeads * depth;
+  extents[rank - 1] = keyHeads * headDim;
   const int keys = ofType(floatType(extents));
-  extents[rank - 1] = keyHeads * valueDepth;
+  extents[rank - 1] = keyHeads * valueHeadDim;
   const int values = op == Op::attention_scores ? keys : ofType(floatType(extents));
   if (queries < 0 || keys < 0 || values < 0)
     return -1;
@@ -223,12 +223,13 @@ int Generator::writtenOutScores(int queries, int keys, bool isSplit) {
 /// Computes softmax(scale q k^T + mask) v from matrix products and transposes, in forms that the compiler may or may
 /// not recognise.
 int Generator::writtenOutAttention(Op) {
-  const int heads = static_cast<int>(random.of({1, 1, 2, 3, 4})), depth = static_cast<int>(random.of({2, 3, 4, 8, 16}));
+  const int heads = static_cast<int>(random.of({1, 1, 2, 3, 4})),
+            headDim = static_cast<int>(random.of({2, 3, 4, 8, 16}));
   const bool isSplit = random.percent(70);
   Extents extents = shape(0, 1);
   const std::size_t batch = extents.size();
   extents.push_back(extent());
-  extents.push_back(heads * depth);
+  extents.push_back(heads * headDim);
   if (mostElements(extents) > options.maxElements / 4)
     return -1;
   const int q = ofType(floatType(extents));
@@ -257,7 +258,7 @@ int Generator::writtenOutAttention(Op) {
 
 /// Attention whose queries, keys and values are projections of one value.
 int Generator::selfAttention(Op) {
-  const int heads = static_cast<int>(random.of({1, 2, 3, 4})), depth = static_cast<int>(random.of({2, 3, 4, 8, 16}));
+  const int heads = static_cast<int>(random.of({1, 2, 3, 4})), headDim = static_cast<int>(random.of({2, 3, 4, 8, 16}));
   int x = choose([&](int id) {
     return isFloat(b.node(id).element) && shapeOf(id).size() >= 2 && shapeOf(id).size() <= 4 &&
            shapeOf(id).back().fixed();
@@ -275,13 +276,13 @@ int Generator::selfAttention(Op) {
   attributes.weight_order = random.percent(30) ? WeightOrder::in_out : WeightOrder::out_in;
   const bool hasBias = random.percent(60);
   auto projected = [&](int width) { return dense(x, width, attributes, hasBias); };
-  const int q = projected(heads * depth);
-  const int k = projected(keyHeads * depth);
-  const int v = projected(keyHeads * depth);
+  const int q = projected(heads * headDim);
+  const int k = projected(keyHeads * headDim);
+  const int v = projected(keyHeads * headDim);
   const int seen = attentionOf(Op::attention, q, k, v, heads, keyHeads);
   if (seen < 0 || random.percent(40))
     return seen;
-  const int weight = parameter(floatType({shapeOf(x).back(), heads * depth}));
+  const int weight = parameter(floatType({shapeOf(x).back(), heads * headDim}));
   return tamed(make(Op::linear, {seen, weight}));
 }
 

@@ -120,7 +120,7 @@ int Generator::perceptronOf(int x) {
 int Generator::cachedAttention() {
   const int keyHeads = static_cast<int>(random.of({1, 2, 2, 4})),
             heads = keyHeads * static_cast<int>(random.of({1, 2}));
-  const int depth = static_cast<int>(random.of({1, 2, 4, 8, 16}));
+  const int headDim = static_cast<int>(random.of({1, 2, 4, 8, 16}));
   int x = choose([&](int id) {
     return isFloat(b.node(id).element) && shapeOf(id).size() == 2 && shapeOf(id).back().fixed() &&
            shapeOf(id)[0].max() <= 130;
@@ -131,9 +131,9 @@ int Generator::cachedAttention() {
     return -1;
   const Dim rows = shapeOf(x)[0], all = rowsWith(rows);
   auto normed = [&](int x, int count) { return random.percent(25) ? normedHeads(x, count) : x; };
-  const int q = normed(dense(x, std::int64_t(heads) * depth), heads);
-  const int k = appended(normed(dense(x, std::int64_t(keyHeads) * depth), keyHeads), all);
-  const int v = random.percent(80) ? appended(dense(x, std::int64_t(keyHeads) * depth), all) : k;
+  const int q = normed(dense(x, std::int64_t(heads) * headDim), heads);
+  const int k = appended(normed(dense(x, std::int64_t(keyHeads) * headDim), keyHeads), all);
+  const int v = random.percent(80) ? appended(dense(x, std::int64_t(keyHeads) * headDim), all) : k;
   const int seen = attentionOf(Op::attention, q, k, v, heads, keyHeads);
   return random.percent(85) ? dense(seen, shapeOf(x).back().offset) : seen;
 }

@@ -163,9 +163,9 @@ static std::optional<Type> inferConcat(const Node &node, const std::vector<Type>
     if (!rules.require(x[i].element == x[0].element && x[i].rank() == x[0].rank(), "concat_c1") ||
         !rules.require(Dim::addable(result.shape[axis], x[i].shape[axis]), "concat_c4"))
       return {};
-    Extents beside = x[i].shape;
-    beside[axis] = result.shape[axis];
-    rules.require(beside == result.shape, "concat_c2");
+    Extents expected = x[i].shape;
+    expected[axis] = result.shape[axis];
+    rules.require(expected == result.shape, "concat_c2");
     result.shape[axis] = result.shape[axis] + x[i].shape[axis];
   }
   return result;

@@ -19,7 +19,7 @@
 #include "compiler/interpreter/Compare.h"
 #include "compiler/interpreter/Interpreter.h"
 #include "kiln/names.h"
-#include "tests/models/short_floats.h"
+#include "tests/models/half_floats.h"
 #include <fmt/format.h>
 #include <memory>
 
@@ -350,7 +350,7 @@ private:
     };
     if (expected.element == ElementType::f32)
       return as(float());
-    if (short_float(expected.element)) {
+    if (half_float(expected.element)) {
       std::vector<std::uint16_t> bits(bytes.size() / 2);
       std::memcpy(bits.data(), bytes.data(), bytes.size());
       std::vector<float> values;
@@ -401,7 +401,7 @@ static std::vector<RankChoices> processesFor(const TrialOptions &options) {
   std::vector<RankChoices> all;
   RankChoices one = options.ranks;
   one.stages = 1;
-  if (options.ranks.sumParts)
+  if (options.ranks.reductionParts)
     for (one.ranks = 1; one.ranks < options.ranks.ranks; one.ranks *= 2)
       all.push_back(one);
   else if (options.ranks.ranks == 1 && options.ranks.stages > 1)
@@ -419,7 +419,7 @@ static std::vector<CompileChoices> choicesFor(const RandomModel &model, std::uin
   choices.isolatesKernels = options.isolatesKernels;
   choices.weights = weights;
   choices.int8Rows = options.int8Rows && multipliesInt8(model.graph, weights);
-  choices.isOrdered = options.isOrdered;
+  choices.isBatchInvariant = options.isBatchInvariant;
   choices.emulator = options.emulator;
   std::vector<CompileChoices> all;
   for (const RankChoices &ranks : processesFor(options))
@@ -449,7 +449,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
       single.isBatched = false;
       return tryModel(model, target, seed, single);
     }
-    const bool hasSameBits = options.isOrdered || (choices.ranks.ranks == 1 && options.ranks.stages > 1);
+    const bool hasSameBits = options.isBatchInvariant || (choices.ranks.ranks == 1 && options.ranks.stages > 1);
     const Verdict verdict = Trial(model, *compiled, seed, hasSameBits ? &inOrder : nullptr).run(seed);
     sum.kind = verdict.kind;
     sum.words = verdict.words;

@@ -35,15 +35,15 @@ struct Verdict {
 
 /// What a trial does in addition to compiling with default schedules, running and comparing.
 struct TrialOptions {
-  bool checksMemory = false;    // checks the memory accesses of each kernel, which refuses some correct kernels
-  bool isolatesKernels = false; // compiles each kernel in a separate child process, whose crash is tolerated
-  int schedules = 0;            // the number of further compilations with a random schedule for each kernel
-  std::string weights = {};     // storage formats, see weightsFor: "int8 except *w1=f16"; empty for none
-  bool int8Rows = false;        // whether int8 weights, if any, are multiplied by int8 activations
-  bool isOrdered = false;       // batch-invariant kernels, whose results are bit-identical with every schedule
-  bool isBatched = false;       // also calls entries for several sequences, where that is possible
-  RankChoices ranks = {};       // ranks and stages to split a model among; a model that cannot be split is skipped
-  std::string emulator = {};    // the script that links and runs models for another CPU; empty for this CPU
+  bool checksMemory = false;     // checks the memory accesses of each kernel, which refuses some correct kernels
+  bool isolatesKernels = false;  // compiles each kernel in a separate child process, whose crash is tolerated
+  int schedules = 0;             // the number of further compilations with a random schedule for each kernel
+  std::string weights = {};      // storage formats, see weightsFor: "int8 except *w1=f16"; empty for none
+  bool int8Rows = false;         // whether int8 weights, if any, are multiplied by int8 activations
+  bool isBatchInvariant = false; // batch-invariant kernels, whose results are bit-identical with every schedule
+  bool isBatched = false;        // also calls entries for several sequences, where that is possible
+  RankChoices ranks = {};        // ranks and stages to split a model among; a model that cannot be split is skipped
+  std::string emulator = {};     // the script that links and runs models for another CPU; empty for this CPU
 
   bool isSplit() const { return ranks.isSplit() || ranks.stages > 1; }
 };

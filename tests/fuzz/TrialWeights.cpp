@@ -29,12 +29,12 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
              return false;
            const Parameter &weight = graph.parameters[graph.nodes[node.operands[1]].attributes.index];
            const std::string name = graph.name(weight);
-           const std::int64_t depth = weight.shape[node.attributes.weight_order == WeightOrder::in_out ? 0 : 1];
-           Storage storage = choices->preset;
+           const std::int64_t kExtent = weight.shape[node.attributes.weight_order == WeightOrder::in_out ? 0 : 1];
+           Storage storage = choices->defaultFormat;
            for (const StorageChoices::Exception &exception : choices->exceptions)
              if (detail::matches(exception.pattern.c_str(), name.c_str()))
                storage = exception.storage;
-           const bool hasGroups = storage.group == 0 || depth % storage.group == 0;
+           const bool hasGroups = storage.group == 0 || kExtent % storage.group == 0;
            return !floating(storage.element) && hasGroups && llvm::is_contained(names, name);
          });
 }

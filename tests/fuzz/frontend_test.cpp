@@ -71,13 +71,13 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
     ASSERT_TRUE(choices) << error;
     mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed", *choices);
     ASSERT_TRUE(module);
-    const std::string preset = name_of(choices->preset.element);
+    const std::string byDefault = name_of(choices->defaultFormat.element);
     for (const std::string &name : storableWeights(graph)) {
       const bool isException = !choices->exceptions.empty() && choices->exceptions[0].pattern == name;
       const std::string got = storageOf(*module, name);
       inGroups += got == "i4";
-      if (preset != "i4" || !got.empty()) // a weight whose size is not a multiple of the group size is not quantised
-        EXPECT_EQ(got, isException ? "f16" : preset) << name;
+      if (byDefault != "i4" || !got.empty()) // a weight whose size is not a multiple of the group size is not quantised
+        EXPECT_EQ(got, isException ? "f16" : byDefault) << name;
       ++stored;
     }
   }

@@ -64,7 +64,7 @@ void addOptions(CLI::App &app, Command &command) {
                  "storage formats of weights: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; default: random "
                  "ones for one model in ten")
       ->check(isStorage);
-  app.add_option("--floats", command.floats,
+  app.add_option("--float-type", command.floats,
                  "element type of floats: f32, f16 or bf16; default: 16-bit floats for one model in ten")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   app.add_option(
@@ -79,7 +79,8 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--schedules", options.trial.schedules,
                  "number of times that each model is compiled with random schedules")
       ->capture_default_str();
-  app.add_flag("--ordered", options.trial.isOrdered, "batch-invariant kernels: all schedules must give the same bits");
+  app.add_flag("--batch-invariant", options.trial.isBatchInvariant,
+               "batch-invariant kernels: all schedules must give the same bits");
   app.add_flag(
       "--batched", options.trial.isBatched,
       "also call entries for several sequences, where they can be batched; compare with calls for each sequence");
@@ -91,7 +92,7 @@ void addOptions(CLI::App &app, Command &command) {
       ->check(CLI::Range(1, 8));
   app.add_flag("--sequence-parallel", options.trial.ranks.rows,
                "sequence parallelism: ranks also share the rows between split layers");
-  app.add_option("--sum-parts", options.trial.ranks.sumParts,
+  app.add_option("--reduction-parts", options.trial.ranks.reductionParts,
                  "number of parts of sums over ranks: 1, 2 .. --ranks ranks must give the same bits");
   app.add_flag("--check-memory", options.trial.checksMemory, "also check the memory accesses of each kernel");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among constants and inputs");
@@ -109,14 +110,14 @@ void complete(Command &command) {
   if (options.jobs == 0)
     options.jobs = std::max(1u, std::thread::hardware_concurrency());
   const kiln::RankChoices &ranks = options.trial.ranks;
-  options.trial.isOrdered |= ranks.sumParts > 0;
+  options.trial.isBatchInvariant |= ranks.reductionParts > 0;
   options.models.splits = ranks.isSplit();
   options.models.rowsOf = ranks.rows ? static_cast<int>(ranks.ranks) : 1;
   options.models.hasOneStack = ranks.stages > 1;
   // Each rank quantises its part with its own maxima, so the interpreter cannot know the quantised values.
   options.drawsWeights = options.trial.weights.empty() && !options.trial.isSplit();
   // Sums in parts round each 16-bit part, and a stage may round a value that one process keeps in f32.
-  options.drawsFloats = command.floats.empty() && ranks.sumParts == 0 && ranks.stages == 1;
+  options.drawsFloats = command.floats.empty() && ranks.reductionParts == 0 && ranks.stages == 1;
   if (command.floats == "f16" || command.floats == "bf16")
     options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
   options.firstSeed = command.seed ? *command.seed : std::uint64_t(kiln::testing::testSeed()) << 16;
@@ -142,9 +143,9 @@ std::string problemOf(const CampaignOptions &options) {
     else if (const kiln::Target *target = kiln::findTarget(name);
              !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
       return fmt::format("--weights: target has no quantised weights; expected another, got {}", name);
-    else if ((options.trial.isOrdered || options.trial.isBatched) && target && !target->info().hasOrder)
+    else if ((options.trial.isBatchInvariant || options.trial.isBatched) && target && !target->info().hasOrder)
       return fmt::format("{}: target has no batch-invariant kernels; expected another, got {}",
-                         options.trial.isOrdered ? "--ordered" : "--batched", name);
+                         options.trial.isBatchInvariant ? "--batch-invariant" : "--batched", name);
   return "";
 }
 

@@ -76,8 +76,8 @@ struct NoResult : Model {
 TEST(KnownBatches, NoResult) { expectTrialRight<NoResult>({.isBatched = true}, &Verdict::batches); }
 
 // 16-bit floats are rounded after each operation, independently of kernel fusion.
-KNOWN_BATCH(RoundedBehindSoftmax, (Tensor<bf16, 2, 2> x) const { return sigmoid(softmax<0>(x)); })
-KNOWN_BATCH(RoundedBehindProduct, (Tensor<f16, 3, 3> x) const { return linear(x, x) + x; })
+KNOWN_BATCH(RoundedAfterSoftmax, (Tensor<bf16, 2, 2> x) const { return sigmoid(softmax<0>(x)); })
+KNOWN_BATCH(RoundedAfterProduct, (Tensor<f16, 3, 3> x) const { return linear(x, x) + x; })
 
 // A scale factor is applied at the same point whether the operation is fused with its consumer or not.
 KNOWN_BATCH(

@@ -20,17 +20,17 @@ KNOWN(
       return kiln::outputs(softmax(x / 0.7), softmax(y / 0.7), softmax(z / 0.7), softmax(u / 0.7));
     })
 KNOWN(
-    SoftmaxBehindLookups, (Tensor<f32, 6, 7, 5> x, Tensor<i32, T> indices) const {
+    SoftmaxAfterLookups, (Tensor<f32, 6, 7, 5> x, Tensor<i32, T> indices) const {
       return kiln::outputs(softmax(embedding(indices, parameter<f32, 41, 5>(x, "table"))),
                            softmax<2>(gather<0>(x, constant<i32, 2>(x, {0, 3}))),
                            gather<0>(softmax<0>(x), constant<i32, 2>(x, {1, 5})));
     })
 KNOWN(
-    SoftmaxBehindConcat, (Tensor<f32, 2, 3, 4, 5> x) const {
+    SoftmaxAfterConcat, (Tensor<f32, 2, 3, 4, 5> x) const {
       auto joined = concat<3>(linear(x, parameter<f32, 4, 5>(x, "w")), x);
       return kiln::outputs(softmax<3>(joined), log_softmax<3>(joined));
     })
-KNOWN(LogSoftmaxBesideAnAxisOfOne, (Tensor<f32, 4, 1, 3> x) const { return mean<2>(log_softmax<1>(x)); })
+KNOWN(LogSoftmaxNextToAnAxisOfOne, (Tensor<f32, 4, 1, 3> x) const { return mean<2>(log_softmax<1>(x)); })
 KNOWN(SoftmaxOfAnExtentThatIsAlwaysOne, (Tensor<f32, 1, 1, One, One> x) const { return softmax<3>(x); })
 KNOWN(
     AttentionOfWidthOne, (Tensor<f32, 3, 1> x, Tensor<f32, 2, 5, 1> y)
@@ -301,7 +301,7 @@ KNOWN(
     WindowsOfOneNumber, (Tensor<f32, 1, 9, 1> x) const {
       return conv2d<Conv2dOptions{.stride = Pair(1, 2)}>(x, parameter<f32, 14, 1, 1, 1>(x, "w"));
     })
-KNOWN(DepthOfOne, (Tensor<f32, 1, 1> x) const { return linear(x, parameter<f32, 14, 1>(x, "w")) + sum<1>(x); })
+KNOWN(ReductionOfOne, (Tensor<f32, 1, 1> x) const { return linear(x, parameter<f32, 14, 1>(x, "w")) + sum<1>(x); })
 // Fewer keys, for all values of the dynamic dimension, than a panel of columns has: the code generator assumed that the
 // kernel never runs.
 KNOWN(FewKeysInAllSizes, (Tensor<f32, 1, 1, Two, 2> x) const { return attention<2, 2>(x, x, x, scale(0.125)); })

@@ -15,9 +15,9 @@
 namespace kiln::fuzz {
 namespace {
 
-bool isBehind(const Graph &graph, int node, Op op) {
+bool isAfter(const Graph &graph, int node, Op op) {
   return std::any_of(graph.nodes[node].operands.begin(), graph.nodes[node].operands.end(),
-                     [&](int operand) { return graph.nodes[operand].op == op || isBehind(graph, operand, op); });
+                     [&](int operand) { return graph.nodes[operand].op == op || isAfter(graph, operand, op); });
 }
 
 bool has(const Graph &graph, const std::function<bool(const Node &)> &property) {
@@ -49,10 +49,10 @@ void forFailures(const std::function<bool(const RandomModel &)> &fails, int coun
   EXPECT_EQ(found, count);
 }
 
-TEST(Reduce, LeavesASoftmaxBehindAGather) {
+TEST(Reduce, LeavesASoftmaxAfterAGather) {
   auto fails = [](const RandomModel &model) {
     for (std::size_t i = 0; i < model.graph.nodes.size(); ++i)
-      if (model.graph.nodes[i].op == Op::softmax && isBehind(model.graph, static_cast<int>(i), Op::gather))
+      if (model.graph.nodes[i].op == Op::softmax && isAfter(model.graph, static_cast<int>(i), Op::gather))
         return true;
     return false;
   };

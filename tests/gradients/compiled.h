@@ -5,6 +5,7 @@
 
 #include "compiler/interpreter/Compare.h"
 #include "differentiated.h"
+#include "kiln/model.h"
 #include "tests/fuzz/CompiledModel.h"
 #include "tests/targets/RunnableTargets.h"
 

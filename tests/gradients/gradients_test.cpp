@@ -104,10 +104,10 @@ template <WeightType Stored> void expectAdapters(std::uint64_t frozen) {
     EXPECT_EQ(compiled->packedBytes(), frozen + 2 * (64 + 64 * 4 + 4 * 64) * sizeof(float));
   }
 }
-TEST(Gradients, AdaptersBesideF32) { expectAdapters<f32>(8192 * 4); }
-TEST(Gradients, AdaptersBesideF16) { expectAdapters<stored<f16>>(8192 * 2); }
-TEST(Gradients, AdaptersBesideInt8) { expectAdapters<int8>(8192 + 2 * 64 * 4); }
-TEST(Gradients, AdaptersBesideInt4) { expectAdapters<int4<32>>(8192 / 2 + 8192 / 32 * 2); }
+TEST(Gradients, AdaptersWithF32) { expectAdapters<f32>(8192 * 4); }
+TEST(Gradients, AdaptersWithF16) { expectAdapters<stored<f16>>(8192 * 2); }
+TEST(Gradients, AdaptersWithInt8) { expectAdapters<int8>(8192 + 2 * 64 * 4); }
+TEST(Gradients, AdaptersWithInt4) { expectAdapters<int4<32>>(8192 / 2 + 8192 / 32 * 2); }
 
 } // namespace
 } // namespace kiln::testing

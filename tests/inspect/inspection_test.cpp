@@ -51,7 +51,7 @@ TEST(Inspection, ReadsAManifest) {
   ASSERT_EQ(tiny.entries.size(), 1u);
   const InspectedEntry &forward = tiny.entries[0];
   EXPECT_EQ(forward.inputs[0].type, "f32[rows, 4]");
-  EXPECT_EQ(forward.planBytes, 256) << "behind the states";
+  EXPECT_EQ(forward.planBytes, 256) << "after the states";
   EXPECT_EQ(forward.operations(), 3010);
   EXPECT_EQ(forward.bytes(), 400);
   EXPECT_EQ(tiny.weights[0].bytes, 24) << "of all copies";

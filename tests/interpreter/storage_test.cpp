@@ -45,21 +45,21 @@ std::string errorOf(ElementType element, const Values &values, const TensorShape
   return "";
 }
 
-TEST(StoredShortFloats, MidpointsGoToTheEvenNeighbour) {
+TEST(StoredHalfFloats, MidpointsGoToTheEvenNeighbour) {
   EXPECT_EQ(stored(f16, {1 + 0x1p-11, 1 + 0x3p-11, -1 - 0x1p-11, 1 + 0x1p-11 + 0x1p-23, 1 + 0x1p-11 - 0x1p-23}),
             (Values{1, 1 + 0x1p-9, -1, 1 + 0x1p-10, 1}));
   EXPECT_EQ(stored(bf16, {1 + 0x1p-8, 1 + 0x3p-8, -1 - 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 0x1p-8 - 0x1p-23}),
             (Values{1, 1 + 0x1p-6, -1, 1 + 0x1p-7, 1}));
 }
 
-TEST(StoredShortFloats, SubnormalNumbersAreKept) {
+TEST(StoredHalfFloats, SubnormalNumbersAreKept) {
   EXPECT_EQ(stored(f16, {0x1p-24, 0x3p-25, 0x1p-25, 0x1.000002p-25, 0x1.ffcp-15, -0x1p-24}),
             (Values{0x1p-24, 0x1p-23, 0, 0x1p-24, 0x1p-14, -0x1p-24}));
   EXPECT_EQ(stored(bf16, {0x1p-133, 0x3p-134, 0x1p-134, 0x1.8p-127, -0x1p-133}),
             (Values{0x1p-133, 0x1p-132, 0, 0x1.8p-127, -0x1p-133}));
 }
 
-TEST(StoredShortFloats, TheLargestIsStoredAndNothingBeyond) {
+TEST(StoredHalfFloats, TheLargestIsStoredAndNothingBeyond) {
   EXPECT_EQ(stored(f16, {65504, -65504, 65519}), (Values{65504, -65504, 65504}));
   EXPECT_EQ(stored(bf16, {0x1.fep127, 0x1.fefffep127}), (Values{0x1.fep127, 0x1.fep127}));
   EXPECT_EQ(errorOf(f16, {65520}, {1, 1}),
@@ -158,7 +158,7 @@ TEST(StoredIntegers, AreWithinHalfAStepAndNever128StepsBelow) {
   }
 }
 
-TEST(StoredShortFloats, ValuesAreTheNearestAndStay) {
+TEST(StoredHalfFloats, ValuesAreTheNearestAndStay) {
   for (ElementType element : {f16, bf16})
     for (unsigned seed = 0; seed < 20; ++seed) {
       const Values values = draw(500, 30, seed), rounded = stored(element, values);
@@ -242,7 +242,7 @@ TEST(StoredGroups, WhatCannotBeIsSaid) {
     return "";
   };
   EXPECT_EQ(errorOf(Values(48), {1, 48}, 32),
-            "stored weight: depth is not divisible by the group; expected a multiple of 32, got 48");
+            "stored weight: K is not divisible by the group; expected a multiple of 32, got 48");
   EXPECT_EQ(errorOf(ofGroup({0x1p18}), {1, 32}, 32), "");
   EXPECT_EQ(errorOf(ofGroup({0x1.000002p18}), {1, 32}, 32),
             "stored weight: number out of range; expected one within 2^18, got 262144.031250");

@@ -76,10 +76,10 @@ void Call::fillIndices(int32_t *values, size_t count, int32_t first, int32_t lim
 
 void Call::check(kiln_status_t status, const std::vector<const GuardedMemory *> &outputs, std::vector<int64_t> key) {
   require(isRight() ? status == KILN_OK : statuses.contains(status), "a status for what is wrong");
-  require(arena->isIntact(), "an arena beside which nothing is written");
+  require(arena->isIntact(), "an arena outside of which nothing is written");
   std::vector<unsigned char> written;
   for (const GuardedMemory *output : outputs) {
-    require(output->isIntact(), "outputs beside which nothing is written");
+    require(output->isIntact(), "outputs outside of which nothing is written");
     written.insert(written.end(), output->data(), output->data() + output->size());
   }
   if (!isNull && call.error)

@@ -107,7 +107,7 @@ void callBatch(Choices &choices) {
                                    hiddenGiven),
              {&logits, &hidden}, std::move(key));
   for (const auto &state : states)
-    require(state->isIntact(), "states beside which nothing is written");
+    require(state->isIntact(), "states outside of which nothing is written");
 }
 
 /// Accesses rows of weights, by names and numbers that are correct or not.
@@ -122,7 +122,7 @@ void callWeights(Choices &choices) {
   GuardedMemory values(isRight ? rows * width * 4 : 0, choices.below(2) ? Guard::front : Guard::back);
   kiln_error_t error;
   require((small_read_weight(model, name, row, rows, values.data(), &error) == KILN_OK) == isRight, "rows that exist");
-  require(values.isIntact(), "values beside which nothing is written");
+  require(values.isIntact(), "values outside of which nothing is written");
   require((small_write_weight(model, name, row, rows, values.data(), &error) == KILN_OK) == isRight, "rows that exist");
   require((error.status == KILN_OK) == isRight, "words with a failure, and no others");
 }

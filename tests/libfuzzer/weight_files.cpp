@@ -81,7 +81,7 @@ void Model::check(kiln_status_t status) {
   if (status)
     return;
   const kiln_weight_t &weight = handle->descriptor->weights[0];
-  std::vector<float> values(kiln_elements_beside(&weight, weight.rank));
+  std::vector<float> values(kiln_elements_except(&weight, weight.rank));
   const uint64_t rows = weight.rank ? static_cast<uint64_t>(weight.shape[0]) : 1;
   for (uint32_t copy = 0; copy < weight.copies; ++copy) {
     std::string name = weight.name;

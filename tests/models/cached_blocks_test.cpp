@@ -104,7 +104,7 @@ std::vector<double> attended(const float *query, const std::vector<double> &keys
 }
 
 // Heads that are all zeros, tiny or huge; one query, a few, and many.
-TEST(CachedBlocks, WholeNumbersTimesAScale) {
+TEST(CachedBlocks, IntegersTimesAScale) {
   constexpr std::size_t rows = 130, width = 10, queryWidth = 20;
   auto draw = [](const char *name, std::size_t count) {
     std::vector<float> values;

@@ -2,9 +2,9 @@
 // The programs of examples/llama and examples/gpt2 on the checkpoints that are trained there: the most likely tokens
 // must be PyTorch's, and the text must be that of these tokens. Llama is also tested as a GGUF file with its tokenizer,
 // and quantised.
-#include "published_files.h"
 #include "support/config.h"
 #include "support/tokenizer.h"
+#include "third_party_files.h"
 
 #include <algorithm>
 #include <array>

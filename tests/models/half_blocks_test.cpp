@@ -4,8 +4,8 @@
 // allow each op to round its result once or to leave it in f32, and within a tolerance for the type. Weights of these
 // types take 16 bits each.
 #include "half_blocks.h"
+#include "half_floats.h"
 #include "session.h"
-#include "short_floats.h"
 #include "specs/half_blocks.h"
 #include "support.h"
 #include "tests/interpreter/traced.h"

@@ -2,9 +2,9 @@
 //
 // Layers of every kind in f16 and in bf16, with inputs and outputs of these types, within the interpreter's bounds for
 // ops that round their results once or leave them in f32.
+#include "half_floats.h"
 #include "half_layers.h"
 #include "session.h"
-#include "short_floats.h"
 #include "specs/half_layers.h"
 #include "support.h"
 #include "tests/interpreter/traced.h"

@@ -19,7 +19,7 @@ TEST(Int8Levels, TheBestThatTheCpuHasRuns) {
   byte_rows_destroy(model);
 }
 
-TEST(Int8Levels, GiveTheBitsOfWholeNumbers) {
+TEST(Int8Levels, GiveTheBitsOfIntegers) {
   Session session(KILN_TEST_LIBRARY(byte_rows, BYTE_ROWS_WEIGHTS));
   const Floats byte = weight("byte.weight", {51, 128}), bias = weight("byte.bias", {51}),
                four = weight("four.weight", {51, 128}), fourBias = weight("four.bias", {51}),

@@ -5,7 +5,7 @@
 #include "llama_int4.h"
 
 #include "llama/quantized.h"
-#include "published_files.h"
+#include "third_party_files.h"
 
 #include <filesystem>
 #include <fstream>

@@ -3,9 +3,9 @@
 // Shape-specialised kernel variants for fewer rows on a GPU of compute capability 9.0: calls select several variants,
 // and each row is right in all of them.
 #include "client.h"
+#include "half_floats.h"
 #include "row_forms.h"
 #include "session.h"
-#include "short_floats.h"
 #include "specs/row_forms.h"
 #include "support.h"
 #include "tests/interpreter/traced.h"

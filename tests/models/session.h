@@ -67,7 +67,7 @@ template <class T> void verify(const Input<T> &input, Guard guard) {
   EXPECT_TRUE(input.isIntact(guard)) << "an input was written to";
 }
 template <class T> void verify(Output<T> &output, Guard guard) {
-  EXPECT_TRUE(output.isIntact(guard)) << "something was written beside an output";
+  EXPECT_TRUE(output.isIntact(guard)) << "something was written outside of an output";
   EXPECT_EQ(std::memcmp(output.place(guard), output.values().data(), output.values().size_bytes()), 0)
       << "the run gave other bits than the first one";
 }
@@ -96,7 +96,7 @@ public:
     EXPECT_EQ(library.copy(handle, data(), other.data(), first, nullptr), KILN_OK);
   }
   /// Poisons all except the first bytes; device memory is left unchanged.
-  void poisonBehind(std::size_t first) {
+  void poisonAfter(std::size_t first) {
     if (host)
       std::memset(host->data() + first, GuardedMemory::poison, bytes - first);
   }
@@ -159,7 +159,7 @@ public:
       EXPECT_EQ(error.status, KILN_OK);
       EXPECT_STREQ(error.message, "");
       (detail::verify(arguments, guard), ...);
-      EXPECT_TRUE(arena.isIntact()) << "something was written beside the arena";
+      EXPECT_TRUE(arena.isIntact()) << "something was written outside of the arena";
       guard = guard == Guard::back ? Guard::front : Guard::back;
     }
   }
@@ -215,11 +215,11 @@ public:
   kiln_status_t call(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...),
                      Arguments &&...arguments) {
     (detail::prepare(arguments, Guard::back), ...);
-    arena.poisonBehind(stateBytes);
+    arena.poisonAfter(stateBytes);
     const kiln_call_t with{arena.data(), arena.size(), session.executor(workers), &error};
     kiln_status_t status = entry(session.get(), &with, detail::place(arguments, Guard::back)...);
     (detail::verify(arguments, Guard::back), ...);
-    EXPECT_TRUE(arena.isIntact()) << "something was written beside the arena";
+    EXPECT_TRUE(arena.isIntact()) << "something was written outside of the arena";
     return status;
   }
   /// Makes a call that must succeed.

@@ -93,7 +93,7 @@ TEST(State, IsCopiedWithItsBytes) {
 }
 
 // A context that starts again is not affected by previous contents of the cache.
-TEST(State, ForgetsWhatIsBehindTheContext) {
+TEST(State, ForgetsWhatIsBeforeTheContext) {
   const auto source = counterTokens("source", 5, vocabulary), target = counterTokens("target", 12, vocabulary);
   Talk used(1), fresh(1);
   used.encode(counterTokens("another", 24, vocabulary));

@@ -3,7 +3,7 @@
 // Quantised weights by plain loops (dsl/SPEC.md, Stored weights).
 #pragma once
 
-#include "short_floats.h"
+#include "half_floats.h"
 #include "support.h"
 #include <algorithm>
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantised weights on each CPU: products with the dequantised values are compared with loops in f64. In a
 // batch-invariant library, rows are bit-identical whatever the number of rows in the call.
-#include "ordered_rows.h"
+#include "batch_invariant_rows.h"
 #include "stored_rows.h"
 #include "stored_rows_session.h"
 #include <iterator>
@@ -105,14 +105,14 @@ void expectRows(const Floats &some, const Floats &all, std::size_t first, std::s
   EXPECT_TRUE(std::ranges::equal(some, std::span(all).subspan(first * columns, some.size())));
 }
 
-TEST(StoredRows, AreTheSameAloneInAnOrderedLibrary) {
-  Session session(KILN_TEST_LIBRARY(ordered_rows, ORDERED_ROWS_WEIGHTS));
+TEST(StoredRows, AreTheSameAloneInABatchInvariantLibrary) {
+  Session session(KILN_TEST_LIBRARY(batch_invariant_rows, BATCH_INVARIANT_ROWS_WEIGHTS));
   const StoredInputs in(0, 40);
-  const StoredResults all = run(session, in, ordered_rows_forward);
+  const StoredResults all = run(session, in, batch_invariant_rows_forward);
   expectClose(all, in);
   for (auto [first, count] : {std::pair<std::size_t, std::size_t>{0, 1}, {39, 1}, {3, 7}, {5, 34}}) {
     SCOPED_TRACE(std::to_string(count) + " rows");
-    const StoredResults some = run(session, StoredInputs(first, count), ordered_rows_forward);
+    const StoredResults some = run(session, StoredInputs(first, count), batch_invariant_rows_forward);
     for (auto [output, columns] : {std::pair<std::size_t, std::size_t>{0, 51}, {1, 130}, {2, 51}, {7, 33}})
       expectRows(some[output], all[output], first, columns);
     expectRows(some[5], all[3], first, 51);

@@ -49,7 +49,7 @@ TEST(Tf32, IsWithinItsToleranceAndInEffect) {
 }
 
 // With at most eight rows, products are memory-bound and run on CUDA cores without rounding.
-TEST(Tf32, LeavesFewRowsAsTheyAre) {
+TEST(Tf32, LeavesSkinnyGemmsAsTheyAre) {
   EXPECT_LE(error(KILN_TEST_LIBRARY(tiny_gpt_tf32, TINY_GPT_TF32_WEIGHTS), 5, tiny_gpt_tf32_forward), 5e-6);
 }
 

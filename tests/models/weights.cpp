@@ -2,7 +2,7 @@
 #include "weights.h"
 
 #include "counter.h"
-#include "short_floats.h"
+#include "half_floats.h"
 #include <algorithm>
 #include <cctype>
 #include <cstring>

@@ -125,7 +125,7 @@ TEST(Scan, SequencesEnd) {
   }
 }
 
-TEST(Scan, CarriesWholeNumbers) {
+TEST(Scan, CarriesIntegers) {
   Array table = weightOf(library().weights, "table.weight");
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

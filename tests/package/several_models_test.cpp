@@ -35,7 +35,7 @@ int fibonacci(int n) {
   return result(n);
 }
 
-TEST(SeveralModels, BesideHalide) {
+TEST(SeveralModels, WithHalide) {
   const std::vector<float> code = codes(9), words = logits(12);
   EXPECT_EQ(fibonacci(20), 2 * 10946);
   EXPECT_EQ(codes(9), code);

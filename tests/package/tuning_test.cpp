@@ -168,7 +168,7 @@ TEST_F(Tuning, AdviceIsEnough) {
 
 // Shape-specialised variants for few rows are measured at other extents than their kernels: each kernel is in one of
 // the commands.
-TEST_F(Tuning, AdviceCoversFormsForFewRows) {
+TEST_F(Tuning, AdviceCoversVariantsForSkinnyGemms) {
   const std::string bert = BERT_BASE_GENERATOR, file = write("");
   const std::string error =
       run(bert + " compile --target x86-64-v2 --require-tuned --tuning " + file + " -o " + folder.path.string()).text;
@@ -197,7 +197,7 @@ TEST_F(Tuning, AdviceCoversFormsForFewRows) {
 // An advised command measures the kernels of the build that advises it.
 TEST_F(Tuning, AdviceRepeatsTheOptionsOfKernels) {
   const std::string file = write(""), absent = (folder.path / "absent.tuning").string();
-  for (const std::string option : {"", " --ordered"}) {
+  for (const std::string option : {"", " --batch-invariant"}) {
     Result none = run(pairProgram + " tune coverage --target x86-64-v2 --tuning " + absent + option);
     EXPECT_NE(none.text.find(" tune" + option + " --tuning " + absent + "\" makes it"), std::string::npos) << none.text;
     Result missing = compile("--require-tuned --tuning " + file + option);

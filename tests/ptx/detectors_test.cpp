@@ -73,7 +73,7 @@ TEST(Detects, MemoryBeforeTheWait) {
   for (const std::string &text : {wait + use, use}) {
     Device device(kernelOf(text));
     LaunchConfig config{{1}, {32}, {}};
-    config.isEarly = true;
+    config.isDependentLaunch = true;
     const LaunchResult result = device.run(config, {device.upload(std::vector<unsigned>(1))});
     if (text == use)
       EXPECT_WORDS(result.error, "is launched early and does not wait for the kernels before it");

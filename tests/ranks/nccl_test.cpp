@@ -340,7 +340,7 @@ TEST(RanksNccl, EndsTheStreamOfWhoWaitsByOtherMeans) {
   });
 }
 
-TEST(RanksNccl, TellsWhatHappensBehindItsBack) {
+TEST(RanksNccl, TellsWhatFailsAsynchronously) {
   runRanks(2, false, 20000, [](Rank &rank) {
     Memory value(4);
     EXPECT_EQ(rank.reduce(value), KILN_OK);

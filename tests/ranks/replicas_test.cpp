@@ -92,7 +92,7 @@ private:
 
 // While the all-reduces of a layer's gradients are in progress, the gradients of the next layers are computed; the step
 // waits for the all-reduces at its end.
-TEST(Replicas, AreSeenToAddUpBehindKernels) {
+TEST(Replicas, AreSeenToOverlapKernels) {
   const Inputs inputs(7, 4);
   ThreadRanks replicas(4);
   Events events;
@@ -101,7 +101,7 @@ TEST(Replicas, AreSeenToAddUpBehindKernels) {
     train<trained1_replicas4>(inputs, {number, 4, nullptr, &communicator, number == 0 ? &events.trace : nullptr});
   });
   std::map<uint32_t, std::pair<kiln_event_t, int>> begun; // by track; with the number of kernels since
-  std::map<std::string, int> behind; // a layer's all-reduce -> the fewest kernels that overlapped it
+  std::map<std::string, int> overlapped; // a layer's all-reduce -> the fewest kernels that overlapped it
   int sums = 0, waits = 0;
   for (const auto &[event, isEnd] : events.all) {
     if (event.worker < KILN_TRACE_TOGETHER) {
@@ -120,7 +120,7 @@ TEST(Replicas, AreSeenToAddUpBehindKernels) {
     ASSERT_NE(found, begun.end());
     EXPECT_EQ(found->second.first.bytes, event.bytes);
     const std::string layer = std::string(event.layer) + "/" + std::to_string(event.number);
-    const auto [fewest, isNew] = behind.try_emplace(layer, found->second.second);
+    const auto [fewest, isNew] = overlapped.try_emplace(layer, found->second.second);
     fewest->second = std::min(fewest->second, found->second.second);
     begun.erase(found);
   }
@@ -128,9 +128,9 @@ TEST(Replicas, AreSeenToAddUpBehindKernels) {
   EXPECT_EQ(sums, static_cast<int>(steps * 10));
   EXPECT_EQ(waits, static_cast<int>(steps));
   // The last layer's all-reduces begin first and overlap the backward passes of two more layers.
-  EXPECT_GT(behind.at("blocks.{}.down/2"), behind.at("blocks.{}.down/1"));
-  EXPECT_GT(behind.at("blocks.{}.down/1"), behind.at("blocks.{}.down/0"));
-  EXPECT_GT(behind.at("blocks.{}.down/2"), 10);
+  EXPECT_GT(overlapped.at("blocks.{}.down/2"), overlapped.at("blocks.{}.down/1"));
+  EXPECT_GT(overlapped.at("blocks.{}.down/1"), overlapped.at("blocks.{}.down/0"));
+  EXPECT_GT(overlapped.at("blocks.{}.down/2"), 10);
 }
 
 TEST(Replicas, AreAskedForWhereTheyTrain) {

@@ -148,7 +148,7 @@ TEST_F(StagesFiles, OfTrainingsAreGoneOnFrom) {
 }
 
 // The last stage has the tied table, one layer and a norm: two optimiser values for each parameter.
-TEST_F(StagesFiles, HavePartsOfWhatTheOptimiserKeeps) {
+TEST_F(StagesFiles, HaveSharesOfTheOptimiserState) {
   constexpr size_t width = 16, hidden = 2048, table = classes * width, norm = 2 * width;
   constexpr size_t layer = norm + hidden * (2 * width + 1) + width + width * width + width;
   EXPECT_EQ(trained4::trainingBytes, markBytes + 2 * sizeof(float) * (table + 3 * layer + norm));

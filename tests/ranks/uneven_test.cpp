@@ -195,7 +195,7 @@ TEST_F(UnevenStages, TrainAsOneProcess) {
 
 // Five layers on three stages: 2, 2 and 1. On four stages, the third one has two layers, and it does not have the
 // table.
-TEST_F(UnevenStages, HavePartsOfWhatTheOptimiserKeeps) {
+TEST_F(UnevenStages, HaveSharesOfTheOptimiserState) {
   constexpr size_t width = 16, hidden = 2048, table = classes * width, norm = 2 * width;
   constexpr size_t layer = norm + hidden * (2 * width + 1) + width + width * width + width;
   EXPECT_EQ(trained5::trainingBytes, markBytes + 2 * sizeof(float) * (table + 5 * layer + norm));

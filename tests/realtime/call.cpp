@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call.h"
 
-#include "short_floats.h"
+#include "half_floats.h"
 #include <algorithm>
 #include <cstring>
 
@@ -146,7 +146,7 @@ Call::Result Call::look(const GuardedMemory &arena) const {
   auto see = [&](const GuardedMemory &memory, uint64_t shown, const std::string &what) {
     result.bytes.insert(result.bytes.end(), memory.data(), memory.data() + shown);
     if (!memory.isIntact())
-      result.mistake = "something was written beside " + what;
+      result.mistake = "something was written outside of " + what;
   };
   see(arena, arenaStates(), "the arena");
   for (const Sequence &sequence : sequences)

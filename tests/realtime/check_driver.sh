@@ -11,7 +11,7 @@ if "$program" --seed 1 >"$words" 2>&1; then
 fi
 cat "$words"
 set -- 'forgets(): byte 24 of ' 'spoils(): input is an input and was written to' \
-  'oversteps(): something was written beside output'
+  'oversteps(): something was written outside of output'
 if [ "$watched" = true ]; then
   set -- "$@" 'unsafe function `malloc` in real-time context'
 else

@@ -47,7 +47,7 @@ static int run(uint64_t calls, uint64_t seed) {
       status = EXIT_FAILURE;
     }
     if (!model.isIntact()) {
-      std::fprintf(stderr, "%s: something was written beside the weights\n", library.descriptor.name);
+      std::fprintf(stderr, "%s: something was written outside of the weights\n", library.descriptor.name);
       status = EXIT_FAILURE;
     }
   }

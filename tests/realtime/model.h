@@ -30,7 +30,7 @@ public:
   const void *get() const { return handle; }
   const kiln_body_t &body(size_t entry) const {
     const bool isCut = library.descriptor.stages > 1;
-    return variant->bodies[entry + (isCut ? KILN_ROLE_LAST * library.descriptor.entry_count : 0)];
+    return variant->bodies[entry + (isCut ? KILN_STAGE_ROLE_LAST * library.descriptor.entry_count : 0)];
   }
   /// The communicators for a call.
   const kiln_communicator_t *communicator() const { return ranks.get(); }

@@ -18,7 +18,7 @@ linked=$(mktemp)
 trap 'rm -f "$linked"' EXIT
 roots="create bind_weights bind_weights_from_memory destroy run status_text pool_create pool_executor pool_destroy malloc
 free do_par_for copy_rows"
-cuda_roots="cuda_backend cuda_launch cuda_launch_mapped cuda_copy_rows"
+cuda_roots="cuda_backend cuda_launch cuda_launch_tma cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
 # Prints the size of the code that is linked for these root symbols.
 linked_bytes() {

@@ -31,9 +31,9 @@ protected:
 };
 
 TEST_F(CudaImage, KnowsWhichKernelsWait) {
-  CudaFunctions[0].is_early = 1;
-  bool isEarly = false;
-  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isEarly = launch.isEarly; };
+  CudaFunctions[0].is_dependent_launch = 1;
+  bool isDependentLaunch = false;
+  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isDependentLaunch = launch.isDependentLaunch; };
   for (const std::string &tooNew : {"", "hopper"}) {
     stub->newerPtx = tooNew;
     const std::string image = keep();
@@ -41,9 +41,9 @@ TEST_F(CudaImage, KnowsWhichKernelsWait) {
     std::vector<float> rows;
     ASSERT_EQ(load(made, image), KILN_OK) << made.error.message;
     ASSERT_EQ(made.run({0, 1}, rows), KILN_OK) << made.error.message;
-    EXPECT_EQ(isEarly, tooNew.empty());
+    EXPECT_EQ(isDependentLaunch, tooNew.empty());
   }
-  CudaFunctions[0].is_early = 0;
+  CudaFunctions[0].is_dependent_launch = 0;
 }
 
 TEST_F(CudaImage, IsAssembledOnce) {
@@ -165,7 +165,7 @@ void sign(std::string &image) {
 }
 
 // A malicious image has the correct digest, and sizes that point anywhere.
-TEST_F(CudaImage, ReadsNothingBehindAnImage) {
+TEST_F(CudaImage, ReadsNothingAfterAnImage) {
   const std::string kept = keep();
   std::string same = kept;
   sign(same);

@@ -203,15 +203,15 @@ TEST_F(CudaMemory, LaunchesAreOfTheVariantsKernels) {
   EXPECT_EQ(stub->count("cuLaunchKernel") + stub->count("cuMemcpy2DAsync_v2"), 0);
 }
 
-TEST_F(CudaMemory, KernelsThatWaitAreLaunchedEarly) {
-  CudaFunctions[0].is_early = 1;
-  bool isEarly = false;
-  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isEarly = launch.isEarly; };
+TEST_F(CudaMemory, KernelsThatWaitAreLaunchedAsDependents) {
+  CudaFunctions[0].is_dependent_launch = 1;
+  bool isDependentLaunch = false;
+  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isDependentLaunch = launch.isDependentLaunch; };
   auto run = [&] {
     std::vector<float> rows;
     CudaModel made(data);
     EXPECT_EQ(made.run({0, 1, 2, 3}, rows), KILN_OK) << made.error.message;
-    return isEarly;
+    return isDependentLaunch;
   };
   EXPECT_TRUE(run());
   stub->newerPtx = "hopper"; // loads the other image, which has no dependency wait
@@ -219,7 +219,7 @@ TEST_F(CudaMemory, KernelsThatWaitAreLaunchedEarly) {
   stub->newerPtx = "";
   stub->version = 12020; // graphs of this version do not support programmatic dependent launch
   EXPECT_FALSE(run());
-  CudaFunctions[0].is_early = 0;
+  CudaFunctions[0].is_dependent_launch = 0;
 }
 
 TEST_F(CudaMemory, ClustersNeedADriverThatHasThem) {

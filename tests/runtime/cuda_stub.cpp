@@ -371,8 +371,8 @@ int cuLaunchKernelEx(const kiln_cuda_launch_t *how, kiln_cuda_entry_t function, 
     const kiln_cuda_launch_attribute_t &attribute = how->attributes[i];
     if (attribute.id == KILN_CUDA_CLUSTER_DIMENSION)
       made.cluster = attribute.value.cluster[0];
-    else if (attribute.id == KILN_CUDA_LAUNCHED_EARLY)
-      made.isEarly = attribute.value.is_early == 1;
+    else if (attribute.id == KILN_CUDA_PROGRAMMATIC_SERIALIZATION)
+      made.isDependentLaunch = attribute.value.is_dependent_launch == 1;
     else
       return 1;
   }

@@ -23,7 +23,7 @@ template <class T> T *onHost(uint64_t address) { return reinterpret_cast<T *>(ad
 
 struct StubLaunch {
   unsigned blocks[3], threads, sharedBytes, cluster;
-  bool isEarly;
+  bool isDependentLaunch;
   std::vector<std::vector<char>> parameters;
 
   template <class T> T parameter(size_t index) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GGUF reader with malformed files: for every rule there is a file that breaks it, and the expected message;
 // truncations and mutations never crash, read outside the image, or pass with tensors outside of it.
-#include "published_files.h"
+#include "third_party_files.h"
 #include "weights/convert.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GGUF files bound to models with every storage format: values are exact compared with f64, int4 is kept unchanged, and
 // names and rows follow the renames.
-#include "published_files.h"
+#include "third_party_files.h"
 #include "weights/pack.h"
 
 #include <algorithm>

@@ -89,7 +89,7 @@ TEST_F(IndexTest, FilesGiveTheWeightsOfOne) {
   EXPECT_EQ(Counter.Alive, 2) << "the model and its packed copy";
 }
 
-TEST_F(IndexTest, WhatIsBesideTheMapDoesNotMatter) {
+TEST_F(IndexTest, OtherEntriesDoNotMatter) {
   std::memset(Model->packed, 0xA5, Wanted.size());
   ASSERT_EQ(bind("\n{\"a\": [1, -2.5e+3, 0, {\"b\": [], \"c\": {}}, [[[\"]\", true]]], false], \"weight_map\" :\t{\n"
                  "\"t\\u0061ble\" : \"tw\\u006f.safetensors\" ,\"layers.0.weight\": \"one.safetensors\",\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of another format than a reader expects, as users often pass by mistake: every reader names the format, whether
 // the file is mapped or copied.
-#include "published_files.h"
+#include "third_party_files.h"
 
 #include <filesystem>
 #include <fstream>

@@ -23,8 +23,8 @@ void packNaively(std::string &packed, const std::string &data, const Packing &c,
       uint64_t from = row * c.Columns + column, to = from + c.Shift;
       if (c.Tile > 0) {
         uint64_t n = (c.Dim == 0 ? row : column) + c.Shift, k = c.Dim == 0 ? column : row;
-        uint64_t depth = c.Dim == 0 ? c.Columns : c.Rows;
-        to = (n / c.Tile * depth + k) * c.Tile + n % c.Tile;
+        uint64_t kExtent = c.Dim == 0 ? c.Columns : c.Rows;
+        to = (n / c.Tile * kExtent + k) * c.Tile + n % c.Tile;
       }
       packed.replace(to * bytes, bytes, data, from * bytes, bytes);
     }

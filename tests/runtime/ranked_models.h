@@ -22,7 +22,12 @@ namespace kiln_test {
 namespace fs = std::filesystem;
 
 /// Bits of the stage roles that have a tensor.
-enum : uint32_t { OnFirst = 1 << KILN_ROLE_FIRST, OnLast = 1 << KILN_ROLE_LAST, OnBoth = OnFirst | OnLast, OnAll = 7 };
+enum : uint32_t {
+  OnFirst = 1 << KILN_STAGE_ROLE_FIRST,
+  OnLast = 1 << KILN_STAGE_ROLE_LAST,
+  OnBoth = OnFirst | OnLast,
+  OnAll = 7
+};
 
 /// The number of the six layers that each stage has, and its role.
 struct StagesCut {
@@ -55,7 +60,7 @@ struct Described {
   size_t elementBytes() const { return dtype() == KILN_BF16 ? 2 : 4; }
   /// Returns the number of copies on a stage with this role.
   uint32_t copiesOf(const StagesCut &cut, uint32_t role) const {
-    if (cut.Layers.size() > 1 && !(Roles >> std::min<uint32_t>(role, KILN_ROLE_MIDDLE) & 1))
+    if (cut.Layers.size() > 1 && !(Roles >> std::min<uint32_t>(role, KILN_STAGE_ROLE_MIDDLE) & 1))
       return 0;
     return Copies > 1 ? cut.layersOf(role) : 1;
   }

@@ -73,7 +73,7 @@ TEST_F(Save, WhatWasBoundIsWritten) {
   EXPECT_EQ(bytesIn(saved).size() % 2, 0u);
   for (const Tensor &tensor : makeTensors())
     EXPECT_NE(bytesIn(saved).find(tensor.bytes), std::string::npos) << tensor.name;
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Folder), {}), 2) << "nothing is left beside them";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Folder), {}), 2) << "nothing is left next to them";
 }
 
 // Quantised weights are saved as the values that they represent.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank binds its slices: what it packs from a file of whole tensors equals what a model for one rank packs from a
 // file of the slices only, and it touches no other parts of the file.
-#include "published_files.h"
+#include "third_party_files.h"
 #include "weights/bind.h"
 #include "weights/pack.h"
 
@@ -52,7 +52,7 @@ kiln_placement_t placementOf(const kiln_weight_t &weight, const Stored &stored, 
   if (stored.As == stored.Weight || (stored.As != KILN_I8 && stored.As != KILN_I4))
     return place;
   const uint64_t outputs = (static_cast<uint64_t>(weight.shape[dim]) + shift + tile - 1) / tile * tile;
-  const uint64_t depth = (kiln_elements_beside(&weight, dim) + 3) / 4 * 4, end = (outputs * depth + 63) / 64 * 64;
+  const uint64_t kExtent = (kiln_elements_except(&weight, dim) + 3) / 4 * 4, end = (outputs * kExtent + 63) / 64 * 64;
   place.scales = end;
   place.group = stored.Word;
   if (stored.Word == 4 || stored.As == KILN_I4)
@@ -333,9 +333,9 @@ bool forbidOthers(const kiln_file_t &file, const char *begin, const char *end) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto *image = static_cast<char *>(const_cast<void *>(file.image));
   const size_t own = static_cast<size_t>(begin - image) / page * page;
-  const size_t behind = (static_cast<size_t>(end - image) + page - 1) / page * page;
+  const size_t after = (static_cast<size_t>(end - image) + page - 1) / page * page;
   return (own <= page || mprotect(image + page, own - page, PROT_NONE) == 0) &&
-         (behind >= file.bytes || mprotect(image + behind, file.bytes - behind, PROT_NONE) == 0);
+         (after >= file.bytes || mprotect(image + after, file.bytes - after, PROT_NONE) == 0);
 }
 
 // Pages of a mapped file without data of the rank must not be read.

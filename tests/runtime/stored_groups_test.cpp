@@ -18,8 +18,8 @@ const Form AllForms[] = {{32, false}, {64, true}, {128, false}, {32, true}};
 /// Returns a placement with elements, scales and zero points one after the other, aligned as the compiler aligns them.
 kiln_placement_t groupedPlacement(Form form, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                   uint64_t shift) {
-  const uint64_t depth = dim == 0 ? columns : rows, outputs = shift + (dim == 0 ? rows : columns);
-  const uint64_t elements = (outputs + tile - 1) / tile * tile * depth;
+  const uint64_t kExtent = dim == 0 ? columns : rows, outputs = shift + (dim == 0 ? rows : columns);
+  const uint64_t elements = (outputs + tile - 1) / tile * tile * kExtent;
   const uint64_t scales = (elements / 2 + 63) / 64 * 64, zeros = scales + (elements / form.Group * 2 + 63) / 64 * 64;
   return makePlacement(0, 0, tile, dim, shift, KILN_I4, scales, form.Group, form.HasZeros ? zeros : 0);
 }
@@ -52,17 +52,17 @@ struct Group {
 /// Writes the quantised matrix of a placement into the packed copy, and returns the dequantised values.
 std::vector<float> storeGroupsNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
   const bool isByRow = place.dim == 0;
-  const int64_t depth = isByRow ? matrix.Columns : matrix.Rows, outputs = isByRow ? matrix.Rows : matrix.Columns;
-  auto indexOf = [&](int64_t n, int64_t k) { return isByRow ? n * depth + k : k * outputs + n; };
+  const int64_t kExtent = isByRow ? matrix.Columns : matrix.Rows, outputs = isByRow ? matrix.Rows : matrix.Columns;
+  auto indexOf = [&](int64_t n, int64_t k) { return isByRow ? n * kExtent + k : k * outputs + n; };
   std::vector<float> decoded(matrix.Values.size());
   for (int64_t n = 0; n < outputs; ++n)
-    for (int64_t first = 0; first < depth; first += place.group) {
+    for (int64_t first = 0; first < kExtent; first += place.group) {
       std::vector<float> values;
       for (int64_t k = first; k < first + place.group; ++k)
         values.push_back(matrix.Values[indexOf(n, k)]);
       const Group group(values, place.zeros != 0);
       const uint64_t at = place.shift + n, tile = at / place.tile, lane = at % place.tile;
-      auto placeOf = [&](uint64_t each) { return (tile * (depth / each) + first / each) * place.tile + lane; };
+      auto placeOf = [&](uint64_t each) { return (tile * (kExtent / each) + first / each) * place.tile + lane; };
       packed.replace(place.scales + placeOf(place.group) * 2, 2, reinterpret_cast<const char *>(&group.Scale), 2);
       if (place.zeros)
         packed[place.zeros + placeOf(place.group)] = static_cast<char>(group.Zero - 8);
@@ -91,8 +91,8 @@ TEST(StoredGroups, LieWhereTheDefinitionSays) {
           for (uint32_t tile : {1u, 8u, 48u})
             for (uint32_t dim : {0u, 1u})
               for (uint64_t shift : {0u, 61u}) {
-                const int64_t depth = groups * form.Group;
-                const Matrix matrix(source, dim == 0 ? outputs : depth, dim == 0 ? depth : outputs);
+                const int64_t kExtent = groups * form.Group;
+                const Matrix matrix(source, dim == 0 ? outputs : kExtent, dim == 0 ? kExtent : outputs);
                 const kiln_weight_t weight = weightOf(matrix);
                 const kiln_placement_t placement =
                     groupedPlacement(form, matrix.Rows, matrix.Columns, tile, dim, shift);

@@ -110,7 +110,7 @@ public:
                                     .replicas = member.Replicas,
                                     .stage = member.Stage,
                                     .stages = member.Stages};
-    Variant.role_bytes = RoleBytes.data();
+    Variant.stage_role_bytes = RoleBytes.data();
     Descriptor.roles = Roles.data();
     for (const Sections &each : Parts)
       Shards.push_back(each.described());

@@ -18,8 +18,8 @@ const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {
 /// layout).
 kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                  uint64_t shift, uint64_t outputs, uint32_t word = 1) {
-  const uint64_t depth = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
-  const uint64_t elements = whole * ((depth + word - 1) / word * word), scales = (elements + 63) / 64 * 64;
+  const uint64_t kExtent = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
+  const uint64_t elements = whole * ((kExtent + word - 1) / word * word), scales = (elements + 63) / 64 * 64;
   kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? scales : 0);
   placement.group = word > 1 ? word : 0;
   placement.zeros = word == 4 ? scales + (whole * 4 + 63) / 64 * 64 : 0;
@@ -44,12 +44,12 @@ std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const
   std::vector<int32_t> sums(scales.size());
   for (size_t i = 0; i < matrix.Values.size(); ++i) {
     const uint64_t row = i / matrix.Columns, column = i % matrix.Columns,
-                   depth = isByRow ? matrix.Columns : matrix.Rows;
+                   kExtent = isByRow ? matrix.Columns : matrix.Rows;
     const uint64_t n = (isByRow ? row : column) + place.shift, k = isByRow ? column : row;
-    const uint64_t steps = (depth + word - 1) / word;
+    const uint64_t steps = (kExtent + word - 1) / word;
     const uint64_t to = ((n / place.tile * steps + k / word) * place.tile + n % place.tile) * word + k % word;
-    for (uint64_t behind = to + 1; k + 1 == depth && behind % word != 0; ++behind)
-      packed[behind] = 0;
+    for (uint64_t padding = to + 1; k + 1 == kExtent && padding % word != 0; ++padding)
+      packed[padding] = 0;
     if (isByte) {
       const float scale = scales[n - place.shift];
       const auto quotient = static_cast<float>(scale == 0 ? 0.0 : static_cast<double>(matrix.Values[i]) / scale);
@@ -70,7 +70,7 @@ std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const
 }
 
 // Each value, the midpoint to the next one, and the neighbours of that midpoint.
-TEST(StoredWeights, EveryShortFloatIsTheNearestOne) {
+TEST(StoredWeights, EveryHalfFloatIsTheNearestOne) {
   for (kiln_dtype_t stored : {KILN_F16, KILN_BF16})
     for (uint32_t sign : {0u, 0x8000u}) {
       const uint32_t last = stored == KILN_F16 ? 0x7BFF : 0x7F7F;
@@ -142,7 +142,7 @@ TEST(StoredWeights, LieWhereTheDefinitionSays) {
 }
 
 // Dense 16-bit vectors, and matrices that no kernel needs in tiles.
-TEST(StoredWeights, ShortFloatsLieSideBySide) {
+TEST(StoredWeights, HalfFloatsAreContiguous) {
   for (kiln_dtype_t type : {KILN_F16, KILN_BF16})
     for (kiln_dtype_t source : AllSources)
       for (int64_t count : {1, 7, 513, 4096, 9001}) {

@@ -14,10 +14,10 @@ const std::string desk = "x86-64-v4/c8/l1:32K/l2:1M/l3:32M", laptop = "x86-64-v4
 const std::string structure = "3fa9c1d2e0b14477";
 
 /// Returns a line for a contraction.
-std::string line(const std::string &shape, const std::string &point, const std::string &result,
+std::string line(const std::string &shape, const std::string &config, const std::string &result,
                  const std::string &extents = "128", const std::string &machine = desk, int threads = 1) {
   return "contraction " + structure + " " + shape + " 1..1024 at=" + extents + " " + machine +
-         " threads=" + std::to_string(threads) + " | " + point + " | " + result + "\n";
+         " threads=" + std::to_string(threads) + " | " + config + " | " + result + "\n";
 }
 
 ScheduleChooser chooser(const std::string &lines, const ChooseOptions &options = {}) {
@@ -53,7 +53,7 @@ ScheduleChoice choose(const std::string &lines, const KernelKey &of, const Choos
 TEST(Choose, DefaultWithoutMeasurements) {
   ScheduleChoice choice = choose("", key({768, 768}));
   EXPECT_EQ(choice.provenance, Provenance::Default);
-  EXPECT_EQ(toString(choice.point), "m=8 n=48");
+  EXPECT_EQ(toString(choice.config), "m=8 n=48");
   EXPECT_FALSE(choice.loss);
   EXPECT_TRUE(choice.records.empty());
 }
@@ -65,7 +65,7 @@ TEST(Choose, TellsWhatTuningGained) {
       line("768x768", "m=8 n=48", "90.0us n=9 default", "64") + line("768x768", "m=4 n=48", "80.0us n=9", "64") +
       line("768x768", "m=4 n=48", "10.0us n=9", "8");
   const ScheduleChoice choice = choose(lines, key({768, 768}));
-  EXPECT_EQ(toString(choice.point), "m=4 n=48");
+  EXPECT_EQ(toString(choice.config), "m=4 n=48");
   ASSERT_TRUE(choice.gain);
   EXPECT_NEAR(*choice.gain, std::sqrt(2 * 1.125), 1e-6);
   EXPECT_FALSE(choose(line("768x768", "m=4 n=48", "50.0us n=9"), key({768, 768})).gain) << "no default to compare with";
@@ -81,7 +81,7 @@ TEST(Choose, ThreadsAreTheCpus) {
   for (int64_t threads : {0, 1, 8}) {
     const ScheduleChoice choice = choose(lines, key({768, 768}), {"", threads}, "cuda");
     EXPECT_EQ(choice.provenance, Provenance::Exact);
-    EXPECT_EQ(toString(choice.point), "m=4 n=48");
+    EXPECT_EQ(toString(choice.config), "m=4 n=48");
     for (const std::string &record : choice.records)
       EXPECT_NE(record.find(gpu + " threads=1 "), std::string::npos) << record;
   }
@@ -95,7 +95,7 @@ TEST(Choose, TheFastestOfThisKernel) {
                             line("768x768", "m=6 n=32", "90.0us n=9") + line("768x768", "m=4 n=16", "95.0us n=9");
   ScheduleChoice choice = choose(lines, key({768, 768}));
   EXPECT_EQ(choice.provenance, Provenance::Exact);
-  EXPECT_EQ(toString(choice.point), "m=6 n=32");
+  EXPECT_EQ(toString(choice.config), "m=6 n=32");
   EXPECT_DOUBLE_EQ(*choice.loss, 0);
   ASSERT_EQ(choice.records.size(), 1u);
   EXPECT_EQ(choice.records[0] + "\n", line("768x768", "m=6 n=32", "90.00us n=9"));
@@ -109,7 +109,7 @@ TEST(Choose, TheLeastMeanLossOverExtents) {
     lines += line("768x768", "m=2 n=48", a, extents) + line("768x768", "m=8 n=48", b, extents) +
              line("768x768", "m=6 n=48", c, extents);
   ScheduleChoice choice = choose(lines, key({768, 768}));
-  EXPECT_EQ(toString(choice.point), "m=6 n=48");
+  EXPECT_EQ(toString(choice.config), "m=6 n=48");
   EXPECT_NEAR(*choice.loss, 0.02, 1e-6);
   EXPECT_EQ(choice.records.size(), 2u);
 }
@@ -119,62 +119,62 @@ TEST(Choose, MissingMeasurementsArePredicted) {
   const std::string lines =
       line("768x768", "m=8 n=48", "100.0us n=9") + line("768x768", "m=8 n=48", "51.0us n=9", "128", desk, 2) +
       line("768x768", "m=6 n=48", "99.0us n=9") + line("768x768", "m=6 n=48", "50.0us n=9", "128", desk, 2);
-  EXPECT_EQ(toString(choose(lines + line("768x768", "m=4 n=48", "98.9us n=9"), key({768, 768})).point), "m=6 n=48");
-  EXPECT_EQ(toString(choose(lines + line("768x768", "m=4 n=48", "90.0us n=9"), key({768, 768})).point), "m=4 n=48");
+  EXPECT_EQ(toString(choose(lines + line("768x768", "m=4 n=48", "98.9us n=9"), key({768, 768})).config), "m=6 n=48");
+  EXPECT_EQ(toString(choose(lines + line("768x768", "m=4 n=48", "90.0us n=9"), key({768, 768})).config), "m=4 n=48");
 }
 
 TEST(Choose, ThreadsAskedFor) {
   const std::string lines = line("768x768", "m=8 n=48", "100.0us n=9") + line("768x768", "m=6 n=48", "90.0us n=9") +
                             line("768x768", "m=8 n=48", "45.0us n=9", "128", desk, 2) +
                             line("768x768", "m=6 n=48", "60.0us n=9", "128", desk, 2);
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"", 1}).point), "m=6 n=48");
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"", 2}).point), "m=8 n=48");
-  EXPECT_EQ(toString(choose(lines, key({768, 768})).point), "m=8 n=48") << "the least mean loss";
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"", 1}).config), "m=6 n=48");
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"", 2}).config), "m=8 n=48");
+  EXPECT_EQ(toString(choose(lines, key({768, 768})).config), "m=8 n=48") << "the least mean loss";
   ScheduleChoice more = choose(lines, key({768, 768}), {"", 3});
   EXPECT_EQ(more.provenance, Provenance::Transferred) << "three threads were not measured";
   EXPECT_EQ(more.donor, "2 threads") << "the shape is its own";
-  EXPECT_EQ(toString(more.point), "m=8 n=48") << "two are nearer than one";
+  EXPECT_EQ(toString(more.config), "m=8 n=48") << "two are nearer than one";
 }
 
 TEST(Choose, FailuresAreNeverChosen) {
   for (const char *outcome : {"failed", "crashed", "timeout", "wrong"}) {
     const std::string lines = line("768x768", "m=8 n=48", "100.0us n=9") + line("768x768", "m=6 n=48", "10.0us n=9") +
                               line("768x768", "m=6 n=48", outcome, "512");
-    EXPECT_EQ(toString(choose(lines, key({768, 768})).point), "m=8 n=48") << outcome;
+    EXPECT_EQ(toString(choose(lines, key({768, 768})).config), "m=8 n=48") << outcome;
     EXPECT_EQ(choose(line("768x768", "m=6 n=48", outcome), key({768, 768})).provenance, Provenance::Default) << outcome;
     // Nor transferred from another shape.
     const std::string transfer = line("768x1024", "m=6 n=48", "10.0us n=9") +
                                  line("768x1024", "m=4 n=48", "11.0us n=9") + line("768x768", "m=6 n=48", outcome);
-    EXPECT_EQ(toString(choose(transfer, key({768, 768})).point), "m=4 n=48") << outcome;
+    EXPECT_EQ(toString(choose(transfer, key({768, 768})).config), "m=4 n=48") << outcome;
   }
 }
 
-TEST(Choose, PointsOutsideOfTodaysSpaceDoNotCount) {
+TEST(Choose, ConfigsOutsideOfTodaysSpaceDoNotCount) {
   const std::string lines = line("768x768", "m=9 n=48", "50.0us n=9") +
                             line("768x768", "gone=1 m=6 n=48", "60.0us n=9") +
                             line("768x768", "m=6 n=32", "90.0us n=9");
-  EXPECT_EQ(toString(choose(lines, key({768, 768})).point), "m=6 n=32");
+  EXPECT_EQ(toString(choose(lines, key({768, 768})).config), "m=6 n=32");
   ScheduleChoice choice = choose(line("768x768", "m=9 n=48", "50.0us n=9"), key({768, 768}));
   EXPECT_EQ(choice.provenance, Provenance::Transferred) << "to the nearest legal point";
-  EXPECT_EQ(toString(choice.point), "m=10 n=48");
+  EXPECT_EQ(toString(choice.config), "m=10 n=48");
   // A parameter that was added later.
   Schedulable newer = schedulable;
   newer.space.push_back({"p", {0, 1}, 1});
   choice = choose(line("768x768", "m=6 n=48", "50.0us n=9"), key({768, 768}), {}, "x86-64-v4", newer);
   EXPECT_EQ(choice.provenance, Provenance::Exact);
-  EXPECT_EQ(toString(choice.point), "m=6 n=48 p=1");
+  EXPECT_EQ(toString(choice.config), "m=6 n=48 p=1");
 }
 
 TEST(Choose, TheNearestShapeOfTheStructure) {
   const std::string lines = line("768x3072", "m=6 n=32", "90.0us n=9") + line("768x768", "m=4 n=16", "20.0us n=9");
   ScheduleChoice choice = choose(lines, key({1024, 4096}));
   EXPECT_EQ(choice.provenance, Provenance::Transferred);
-  EXPECT_EQ(toString(choice.point), "m=6 n=32");
+  EXPECT_EQ(toString(choice.config), "m=6 n=32");
   EXPECT_EQ(choice.donor, "768x3072 1..1024");
   EXPECT_GT(*choice.loss, 0);
   EXPECT_LT(*choice.loss, 0.1);
   EXPECT_EQ(choice.records.size(), 1u);
-  EXPECT_EQ(toString(choose(lines, key({512, 512})).point), "m=4 n=16");
+  EXPECT_EQ(toString(choose(lines, key({512, 512})).config), "m=4 n=16");
   EXPECT_EQ(choose(lines, key({768, 768}, 4)).provenance, Provenance::Default) << "other bounds are far away";
   EXPECT_EQ(choose(lines, key({768, 768}, 512)).provenance, Provenance::Transferred);
   EXPECT_EQ(choose(lines, key({1, 1})).provenance, Provenance::Default) << "nothing is near";
@@ -205,7 +205,7 @@ TEST(Choose, TheDefaultWhereItLosesLess) {
                             line("768x3072", "m=8 n=48", "404.0us n=9 default");
   ScheduleChoice choice = choose(lines, key({768, 1536}));
   EXPECT_EQ(choice.provenance, Provenance::Default);
-  EXPECT_EQ(toString(choice.point), "m=8 n=48");
+  EXPECT_EQ(toString(choice.config), "m=8 n=48");
   EXPECT_NEAR(*choice.loss, 0.01, 1e-3);
   EXPECT_TRUE(choice.records.empty());
 }
@@ -215,12 +215,12 @@ TEST(Choose, MachinesOfTheInstructionSet) {
                             line("768x768", "m=4 n=48", "50.0us n=9", "128", laptop) +
                             line("768x3072", "m=2 n=48", "50.0us n=9", "128", laptop) +
                             line("768x768", "m=1 n=48", "10.0us n=9", "128", old);
-  EXPECT_EQ(toString(choose(lines + line("768x768", "m=1 n=16", "500.0us n=9"), key({768, 768})).point), "m=6 n=48")
+  EXPECT_EQ(toString(choose(lines + line("768x768", "m=1 n=16", "500.0us n=9"), key({768, 768})).config), "m=6 n=48")
       << "the one measured most";
-  EXPECT_EQ(toString(choose(lines, key({768, 3072})).point), "m=2 n=48") << "exact before near, whatever the machine";
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"l2:2M", 0}).point), "m=4 n=48");
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {laptop, 0}).point), "m=4 n=48");
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"c8", 0}, "x86-64-v3").point), "m=1 n=48");
+  EXPECT_EQ(toString(choose(lines, key({768, 3072})).config), "m=2 n=48") << "exact before near, whatever the machine";
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"l2:2M", 0}).config), "m=4 n=48");
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {laptop, 0}).config), "m=4 n=48");
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {"c8", 0}, "x86-64-v3").config), "m=1 n=48");
   EXPECT_EQ(choose(lines, key({768, 768}), {"c4", 0}, "x86-64-v3").provenance, Provenance::Default);
   EXPECT_EQ(choose(lines, key({768, 768}), {}, "x86-64-v2").provenance, Provenance::Default);
   EXPECT_EQ(problem(lines, "c3"),
@@ -237,7 +237,7 @@ TEST(Choose, DoesNotDependOnTheSequenceOfLines) {
     backward = measured + backward;
   }
   ScheduleChoice a = choose(forward, key({768, 768})), b = choose(backward, key({768, 768}));
-  EXPECT_EQ(a.point, b.point);
+  EXPECT_EQ(a.config, b.config);
   EXPECT_EQ(a.records, b.records);
 }
 
@@ -249,19 +249,21 @@ TEST(Snap, ToTheNearestLegalValue) {
 }
 
 // Both parameters of the record are legal only together: moving them one by one would lose the configuration.
-TEST(Choose, LegalPointsAreTakenAsTheyAre) {
+TEST(Choose, LegalConfigsAreTakenAsTheyAre) {
   Schedulable ruled = schedulable;
-  ruled.space.rules.push_back({"m * n of 128, 384 or 16", [](const SchedulePoint &point) {
-                                 int64_t product = point.at("m") * point.at("n");
+  ruled.space.rules.push_back({"m * n of 128, 384 or 16", [](const ScheduleConfig &config) {
+                                 int64_t product = config.at("m") * config.at("n");
                                  return product == 128 || product == 384 || product == 16;
                                }});
   const std::string lines = line("768x768", "m=1 n=16", "50.0us n=9") + line("768x768", "m=1 n=32", "40.0us n=9") +
                             line("768x768", "m=8 n=48", "60.0us n=9");
-  EXPECT_EQ(toString(choose(lines, key({768, 768}), {}, "x86-64-v4", ruled).point), "m=1 n=16");
-  EXPECT_EQ(toString(choose(line("768x768", "m=1 n=16", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).point),
-            "m=1 n=16");
-  EXPECT_EQ(toString(choose(line("768x768", "m=4 n=48", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).point),
-            "m=8 n=48")
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {}, "x86-64-v4", ruled).config), "m=1 n=16");
+  EXPECT_EQ(
+      toString(choose(line("768x768", "m=1 n=16", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).config),
+      "m=1 n=16");
+  EXPECT_EQ(
+      toString(choose(line("768x768", "m=4 n=48", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).config),
+      "m=8 n=48")
       << "the nearest legal one";
 }
 

@@ -40,7 +40,7 @@ TEST(TuningFile, CanonicalTextReadsBack) {
   const auto &[of, result] = *std::next(database.records().begin(), 1);
   EXPECT_EQ(of.shape, (std::vector<int64_t>{768, 3072}));
   EXPECT_EQ(of.extents, std::vector<int64_t>{128});
-  EXPECT_EQ(of.point, (SchedulePoint{{"k_block", 768}, {"m", 8}, {"n", 48}}));
+  EXPECT_EQ(of.config, (ScheduleConfig{{"k_block", 768}, {"m", 8}, {"n", 48}}));
   EXPECT_EQ(of.machine.l2Bytes, 1 << 20);
   EXPECT_EQ(result.outcome, Outcome::Measured);
   EXPECT_DOUBLE_EQ(result.microseconds, 812.4);
@@ -194,7 +194,7 @@ TuningDatabase randomDatabase(std::mt19937 &random) {
     of.shape = {static_cast<int64_t>(random() % 2)};
     of.machine = *parseMachine(target);
     of.threads = 1 + random() % 2;
-    of.point = {{"m", static_cast<int64_t>(random() % 2)}};
+    of.config = {{"m", static_cast<int64_t>(random() % 2)}};
     TuningResult result;
     if (random() % 3 == 0)
       result.outcome = outcomes[random() % 4];

@@ -12,10 +12,10 @@
 namespace kiln::testing {
 
 struct AttentionCase {
-  int heads = 2, keyHeads = 2, depth = 64, bound = 130;
+  int heads = 2, keyHeads = 2, headDim = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
   bool isCross = false;        // keys have their own symbol
-  bool isPlanar = false;       // keys and values are [batch, heads, keys, depth]: contiguous per head
+  bool isPlanar = false;       // keys and values are [batch, heads, keys, headDim]: contiguous per head
   int mostQueries = 0;         // 0: the bound
   std::string element = "f32"; // of keys and values; unless f32, inputs are multiples of 1/16, exact in all float types
   std::string queries = "f32"; // of queries; unless f32, they are multiples of 1/16 too
@@ -31,11 +31,11 @@ inline std::string attentionKernel(const AttentionCase &s) {
   if (s.isCross)
     symbols.push_back({1, s.bound});
   KernelText k(symbols);
-  std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.depth);
+  std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.headDim);
   const std::string batch = str(attentionBatch);
-  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}, s.queries));
+  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.headDim)}, s.queries));
   const std::string stored = s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}, s.element)
-                                        : k.type({batch, keys, str(s.keyHeads * s.depth)}, s.element);
+                                        : k.type({batch, keys, str(s.keyHeads * s.headDim)}, s.element);
   Value key = k.argument(stored), value = k.argument(stored);
   Value mask, lengths;
   if (s.hasMask)
@@ -56,13 +56,14 @@ inline std::string attentionKernel(const AttentionCase &s) {
       widened += "%w = arith.extf %x1 : " + s.element + " to f32\n", y = "%w";
     return widened + "%m = arith.mulf " + x + ", " + y + " : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
   };
-  Value depth = k.empty(k.type({d}));
-  Value scores = k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
-                          "0.0 : f32", multiply(s.queries));
+  Value headDim = k.empty(k.type({d}));
+  Value scores =
+      k.reduce("ppppr", {q, key, headDim}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
+               "0.0 : f32", multiply(s.queries));
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
   char scale[32]; // all digits of an f32
-  std::snprintf(scale, sizeof scale, "%.10f", 1 / std::sqrt(double(s.depth)));
+  std::snprintf(scale, sizeof scale, "%.10f", 1 / std::sqrt(double(s.headDim)));
   std::string body = "%scale = arith.constant " + std::string(scale) + " : f32\n" +
                      "%t0 = arith.mulf %x0, %scale : f32\n%low = arith.constant -3.0e38 : f32\n";
   std::string last = "%t0";
@@ -105,13 +106,13 @@ inline std::string attentionKernel(const AttentionCase &s) {
 /// `firstNan` on are NaN. A third of the pairs is masked, never all keys of a query.
 inline std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queries, int64_t keys,
                                            int64_t mostKeys = INT32_MAX, int64_t firstNan = INT32_MAX) {
-  const int64_t width = s.heads * s.depth, keyWidth = s.keyHeads * s.depth;
+  const int64_t width = s.heads * s.headDim, keyWidth = s.keyHeads * s.headDim;
   std::vector<Tensor> inputs{randomTensor({attentionBatch, queries, width})};
   for (int i = 0; i < 2; ++i) {
-    Tensor x = s.isPlanar ? randomTensor({attentionBatch, s.keyHeads, keys, s.depth})
+    Tensor x = s.isPlanar ? randomTensor({attentionBatch, s.keyHeads, keys, s.headDim})
                           : randomTensor({attentionBatch, keys, keyWidth});
     for (size_t at = 0; at < x.values.size(); ++at)
-      if (int64_t(at) / (s.isPlanar ? s.depth : keyWidth) % keys >= firstNan)
+      if (int64_t(at) / (s.isPlanar ? s.headDim : keyWidth) % keys >= firstNan)
         x.values[at] = NAN;
     if (s.element != "f32")
       for (double &value : x.values)
@@ -138,9 +139,9 @@ inline Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t
                                 const std::vector<Tensor> &inputs) {
   const Tensor &q = inputs[0], &mask = inputs[s.hasMask ? 3 : 0], &lengths = inputs.back();
   auto at = [&](const Tensor &x, int64_t b, int64_t head, int64_t j, int64_t d) {
-    return s.isPlanar ? x.at({b, head, j, d}) : x.at({b, j, head * s.depth + d});
+    return s.isPlanar ? x.at({b, head, j, d}) : x.at({b, j, head * s.headDim + d});
   };
-  Tensor expected = Tensor::zeros({attentionBatch, queries, s.heads, s.depth});
+  Tensor expected = Tensor::zeros({attentionBatch, queries, s.heads, s.headDim});
   for (int64_t b = 0; b < attentionBatch; ++b)
     for (int64_t h = 0; h < s.heads; ++h)
       for (int64_t i = 0; i < queries; ++i) {
@@ -153,17 +154,17 @@ inline Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t
         double largest = -INFINITY, sum = 0;
         for (int64_t j = 0; j < keys; ++j) {
           double dot = 0;
-          for (int64_t d = 0; d < s.depth; ++d)
-            dot += q.at({b, i, h * s.depth + d}) * at(inputs[1], b, keyHead, j, d);
+          for (int64_t d = 0; d < s.headDim; ++d)
+            dot += q.at({b, i, h * s.headDim + d}) * at(inputs[1], b, keyHead, j, d);
           score[j] = !hasKeys    ? 0
-                     : counts(j) ? dot / std::sqrt(double(s.depth)) + (s.hasMask ? mask.at({i, j}) : 0)
+                     : counts(j) ? dot / std::sqrt(double(s.headDim)) + (s.hasMask ? mask.at({i, j}) : 0)
                                  : -INFINITY;
           largest = std::max(largest, score[j]);
         }
         for (double &x : score)
           sum += x = std::exp(x - largest);
         for (int64_t j = 0; j < keys; ++j)
-          for (int64_t d = 0; score[j] != 0 && d < s.depth; ++d)
+          for (int64_t d = 0; score[j] != 0 && d < s.headDim; ++d)
             expected.at({b, i, h, d}) += score[j] / sum * at(inputs[2], b, keyHead, j, d);
       }
   return expected;

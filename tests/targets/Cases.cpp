@@ -56,30 +56,30 @@ bool hasTurn(const std::string &target, size_t number) {
   return isAll || (targets[number % targets.size()] == target && number / targets.size() % turns == turn);
 }
 
-std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target) {
-  std::vector<SchedulePoint> points{presets(space)};
-  auto add = [&](const SchedulePoint &point) {
-    bool isNew = obeysRules(space, point) && std::find(points.begin(), points.end(), point) == points.end();
+std::vector<ScheduleConfig> configsToTry(const SearchSpace &space, int more, const std::string &target) {
+  std::vector<ScheduleConfig> configs{defaultConfigOf(space)};
+  auto add = [&](const ScheduleConfig &config) {
+    bool isNew = obeysRules(space, config) && std::find(configs.begin(), configs.end(), config) == configs.end();
     if (isNew)
-      points.push_back(point);
+      configs.push_back(config);
     return isNew;
   };
   for (const TuningParameter &parameter : space)
     for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
-      SchedulePoint point = presets(space);
-      point[parameter.key] = value;
-      add(point);
+      ScheduleConfig config = defaultConfigOf(space);
+      config[parameter.key] = value;
+      add(config);
     }
   for (int attempt = 0; more > 0 && attempt < 10000; ++attempt) {
-    SchedulePoint point;
+    ScheduleConfig config;
     for (const TuningParameter &parameter : space)
-      point[parameter.key] = parameter.values[generator()() % parameter.values.size()];
-    more -= add(point);
+      config[parameter.key] = parameter.values[generator()() % parameter.values.size()];
+    more -= add(config);
   }
-  std::vector<SchedulePoint> tried{points.front()};
-  for (size_t i = 1; i < points.size(); ++i)
+  std::vector<ScheduleConfig> tried{configs.front()};
+  for (size_t i = 1; i < configs.size(); ++i)
     if (hasTurn(target, i))
-      tried.push_back(points[i]);
+      tried.push_back(configs[i]);
   return tried;
 }
 

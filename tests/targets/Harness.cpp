@@ -105,14 +105,14 @@ struct Prepared {
   func::FuncOp kernel;
 };
 
-Kernel::Kernel(const std::string &text, const std::string &target, const SchedulePoint *point) {
+Kernel::Kernel(const std::string &text, const std::string &target, const ScheduleConfig *config) {
   if (std::getenv("KILN_PRINT"))
     puts(text.c_str());
   module = prepare(context, text);
   if (!module)
     throw std::runtime_error("the kernel does not parse");
   function = *module->getOps<func::FuncOp>().begin();
-  auto compiled = findTarget(target)->compilerOf(function).compileChecked(function, "kernel", point);
+  auto compiled = findTarget(target)->compilerOf(function).compileChecked(function, "kernel", config);
   if (failed(compiled))
     throw std::runtime_error("the kernel does not compile");
   code = std::move(*compiled);
@@ -141,41 +141,41 @@ Schedulable describe(const std::string &text, const std::string &target) {
   return findTarget(target)->compilerOf(prepared.kernel).describe(prepared.kernel);
 }
 
-std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target) {
+std::vector<ShapeVariant> shapeVariants(const std::string &text, const std::string &target) {
   Prepared prepared(text);
-  return findTarget(target)->compilerOf(prepared.kernel).rowVariants(prepared.kernel);
+  return findTarget(target)->compilerOf(prepared.kernel).shapeVariants(prepared.kernel);
 }
 
-static std::string print(const std::string &text, const std::string &target, const SchedulePoint &point,
+static std::string print(const std::string &text, const std::string &target, const ScheduleConfig &config,
                          KernelText form) {
   Prepared prepared(text);
-  auto printed = findTarget(target)->compilerOf(prepared.kernel).print(prepared.kernel, "kernel", form, &point);
+  auto printed = findTarget(target)->compilerOf(prepared.kernel).print(prepared.kernel, "kernel", form, &config);
   if (failed(printed))
     throw std::runtime_error("the kernel does not compile");
   return *printed;
 }
 
-std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
-  return print(text, target, point, KernelText::Assembly);
+std::string assemblyOf(const std::string &text, const std::string &target, const ScheduleConfig &config) {
+  return print(text, target, config, KernelText::Assembly);
 }
 
-std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
+std::string statementOf(const std::string &text, const std::string &target, const ScheduleConfig &config) {
   // Halide adds a number to names that the process has used before.
-  return std::regex_replace(print(text, target, point, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
+  return std::regex_replace(print(text, target, config, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
 }
 
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
-                        const SchedulePoint *point) {
+                        const ScheduleConfig *config) {
   Prepared prepared(text);
-  auto check = findTarget(target)->compilerOf(prepared.kernel).checkMemory(prepared.kernel, cases, point);
+  auto check = findTarget(target)->compilerOf(prepared.kernel).checkMemory(prepared.kernel, cases, config);
   if (failed(check))
     throw std::runtime_error("the kernel does not compile");
   return *check;
 }
 
-std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {
+std::string compileError(const std::string &text, const ScheduleConfig *config, const std::string &target) {
   return refusalOf(text, [&](func::FuncOp kernel) {
-    return LogicalResult(findTarget(target)->compilerOf(kernel).compile(kernel, "kernel", point));
+    return LogicalResult(findTarget(target)->compilerOf(kernel).compile(kernel, "kernel", config));
   });
 }
 
@@ -212,10 +212,10 @@ void encode(Type type, const std::vector<double> &values, char *out) {
     } else if (type.isInteger(16)) {
       auto v = int16_t(value);
       memcpy(out, &v, 2), out += 2;
-    } else if (auto shortFloat = dyn_cast<FloatType>(type)) {
+    } else if (auto halfFloat = dyn_cast<FloatType>(type)) {
       llvm::APFloat rounded(value);
       bool isInexact;
-      rounded.convert(shortFloat.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+      rounded.convert(halfFloat.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
       uint16_t v = uint16_t(rounded.bitcastToAPInt().getZExtValue());
       memcpy(out, &v, 2), out += 2;
     } else {
@@ -235,10 +235,10 @@ double decode(Type type, const char *in, int64_t i) {
     memcpy(&v, in + 4 * i, 4);
     return v;
   }
-  if (auto shortFloat = dyn_cast<FloatType>(type)) {
+  if (auto halfFloat = dyn_cast<FloatType>(type)) {
     uint16_t v;
     memcpy(&v, in + 2 * i, 2);
-    return llvm::APFloat(shortFloat.getFloatSemantics(), llvm::APInt(16, v)).convertToDouble();
+    return llvm::APFloat(halfFloat.getFloatSemantics(), llvm::APInt(16, v)).convertToDouble();
   }
   return in[i];
 }
@@ -388,7 +388,7 @@ std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTen
       for (int64_t k = 0; k < stored.shape[1]; ++k)
         stored.at({t, k, n}) = scale > 0 ? std::round(stored.at({t, k, n}) / scale) : 0;
     }
-  if (layout.hasWords())
+  if (layout.isVnni())
     return wordParts(stored, scales, type);
   return {{element, stored}, {type.getElementType(), scales}};
 }

@@ -30,7 +30,7 @@ Tensor randomIntegers(std::vector<int64_t> shape, int low, int high);
 class Kernel {
 public:
   /// Throws if the kernel does not compile. KILN_PRINT in the environment prints the text.
-  Kernel(const std::string &text, const std::string &target, const SchedulePoint *point = nullptr);
+  Kernel(const std::string &text, const std::string &target, const ScheduleConfig *config = nullptr);
   ~Kernel();
 
   /// `aliased`: the tensor argument that shares memory with the results; -1: none. Tasks are distributed round-robin
@@ -53,17 +53,17 @@ private:
 Schedulable describe(const std::string &text, const std::string &target);
 
 /// Returns the shape-specialised variants that the target requests for the kernel.
-std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target);
+std::vector<ShapeVariant> shapeVariants(const std::string &text, const std::string &target);
 
 /// Returns the kernel's assembly.
-std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point);
+std::string assemblyOf(const std::string &text, const std::string &target, const ScheduleConfig &config);
 
 /// Returns the kernel's Halide statement.
-std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point);
+std::string statementOf(const std::string &text, const std::string &target, const ScheduleConfig &config);
 
 /// Returns the result of the target's check of memory accesses; throws if the kernel does not compile.
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
-                        const SchedulePoint *point = nullptr);
+                        const ScheduleConfig *config = nullptr);
 
 /// Whether a target runs case `number` of a list: each case runs on one of the targets. KILN_TEST_TURNS=n in the
 /// environment makes only one run in n, chosen by the seed, try it; KILN_TEST_ALL makes all targets run all cases.
@@ -71,10 +71,10 @@ bool hasTurn(const std::string &target, size_t number);
 
 /// Returns the configurations that a test tries: the default and, distributed over the targets, the smallest and the
 /// largest value of each parameter, with the defaults of the others as far as the rules allow, and `more` random ones.
-std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target);
+std::vector<ScheduleConfig> configsToTry(const SearchSpace &space, int more, const std::string &target);
 
 /// Returns the first diagnostic of a kernel that does not compile, or an empty string.
-std::string compileError(const std::string &text, const SchedulePoint *point = nullptr,
+std::string compileError(const std::string &text, const ScheduleConfig *config = nullptr,
                          const std::string &target = "x86-64-v3");
 
 /// Expects each value within `tolerance` of the expected tensor's largest magnitude or, with `elementwise`, of its own

@@ -61,7 +61,7 @@ inline Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Te
 
 inline void checkLinear(Kernel &kernel, int64_t m, const Tensor &w) {
   const int64_t n = w.shape[0], k = w.shape[1];
-  SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " depth " + number(k));
+  SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " K " + number(k));
   Tensor x = randomTensor({m, k}), b = randomTensor({n}), r = randomTensor({m, n});
   Tensor expected = linear(x, w, b, r);
   expectClose(kernel.run({m}, {x, w, b, r})[0], expected, 1e-5, false, 1);

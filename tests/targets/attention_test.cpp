@@ -41,12 +41,12 @@ TEST_P(AttentionKernel, Lengths) {
 
 TEST_P(AttentionKernel, HeadSizes) {
   size_t number = 0;
-  for (int depth : {1, 5, 32, 33, 48, 64, 80, 127, 128}) {
+  for (int headDim : {1, 5, 32, 33, 48, 64, 80, 127, 128}) {
     if (!hasTurn(GetParam(), number++))
       continue;
-    SCOPED_TRACE("depth " + str(depth));
+    SCOPED_TRACE("depth " + str(headDim));
     Shape s;
-    s.depth = depth;
+    s.headDim = headDim;
     Kernel kernel(attentionKernel(s), GetParam());
     EXPECT_EQ(kernel.object().strategy, "attention");
     for (int64_t t : {1, 7, 66})
@@ -60,7 +60,7 @@ TEST_P(AttentionKernel, MasksAndLengths) {
       continue;
     SCOPED_TRACE("kind " + str(kind));
     Shape s;
-    s.depth = 32;
+    s.headDim = 32;
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
@@ -80,19 +80,19 @@ TEST_P(AttentionKernel, OtherKeys) {
 }
 
 TEST_P(AttentionKernel, BlocksOfKeys) {
-  const SchedulePoint point{{"key_block", 64}};
+  const ScheduleConfig config{{"key_block", 64}};
   for (int kind = 0; kind < 8; ++kind) {
     if (!hasTurn(GetParam(), kind))
       continue;
     SCOPED_TRACE("kind " + str(kind));
     Shape s;
     s.bound = 700;
-    s.depth = kind & 1 ? 33 : 32;
+    s.headDim = kind & 1 ? 33 : 32;
     s.isCross = s.isOffset = true;
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
-    Kernel kernel(attentionKernel(s), GetParam(), &point);
+    Kernel kernel(attentionKernel(s), GetParam(), &config);
     EXPECT_EQ(kernel.object().strategy, "attention");
     for (auto [queries, keys] : {std::pair(1, 1), {1, 700}, {3, 64}, {7, 65}, {65, 129}, {130, 191}, {100, 320}})
       check(kernel, s, queries, keys);
@@ -103,7 +103,7 @@ TEST_P(AttentionKernel, LongSequences) {
   Shape s;
   s.bound = 1500;
   s.heads = s.keyHeads = 1;
-  s.depth = 16;
+  s.headDim = 16;
   for (bool isCausal : {false, true}) {
     if (!hasTurn(GetParam(), isCausal))
       continue;
@@ -116,7 +116,7 @@ TEST_P(AttentionKernel, LongSequences) {
 TEST_P(AttentionKernel, EndsOfEveryParameter) {
   Shape s;
   s.bound = 300;
-  s.depth = 40;
+  s.headDim = 40;
   s.isCausal = s.hasLengths = true;
   const std::string text = attentionKernel(s);
   size_t number = 0;
@@ -124,10 +124,10 @@ TEST_P(AttentionKernel, EndsOfEveryParameter) {
     for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
       if (!hasTurn(GetParam(), number++))
         continue;
-      SchedulePoint point{{"key_block", 64}};
-      point[parameter.key] = value;
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, GetParam(), &point);
+      ScheduleConfig config{{"key_block", 64}};
+      config[parameter.key] = value;
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, GetParam(), &config);
       for (int64_t t : {1, 67, 130})
         check(kernel, s, t, t);
     }
@@ -144,13 +144,13 @@ TEST_P(AttentionKernel, SharedCopies) {
           continue;
         Shape s;
         s.bound = 300;
-        s.depth = 40;
+        s.headDim = 40;
         s.isCausal = kind & 1;
         s.hasLengths = kind & 2;
-        const SchedulePoint point{
+        const ScheduleConfig config{
             {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
-        SCOPED_TRACE("kind " + str(kind) + ", " + toString(point));
-        Kernel kernel(attentionKernel(s), GetParam(), &point);
+        SCOPED_TRACE("kind " + str(kind) + ", " + toString(config));
+        Kernel kernel(attentionKernel(s), GetParam(), &config);
         for (int64_t t : {1, 31, 65, 130, 293})
           check(kernel, s, t, t);
       }
@@ -163,7 +163,7 @@ TEST_P(AttentionKernel, CausalDefaults) {
     Shape s;
     s.bound = bound;
     s.heads = s.keyHeads = 2;
-    s.depth = 16;
+    s.headDim = 16;
     s.isCausal = s.isCross = s.isOffset = true;
     Kernel kernel(attentionKernel(s), GetParam());
     for (auto [queries, keys] : {std::pair(17, 17), {17, 180}, {bound - 1, bound}, {bound / 2 + 3, bound}})
@@ -176,37 +176,38 @@ TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
   for (int64_t keyBlock : {64, 1024}) {
     if (!hasTurn(GetParam(), keyBlock == 64))
       continue;
-    const SchedulePoint point{{"key_block", keyBlock}};
+    const ScheduleConfig config{{"key_block", keyBlock}};
     Shape s;
     s.bound = 600;
     s.isCross = s.isCausal = true;
     {
-      Kernel kernel(attentionKernel(s), GetParam(), &point);
+      Kernel kernel(attentionKernel(s), GetParam(), &config);
       check(kernel, s, 10, 300, INT32_MAX, 10);
       check(kernel, s, 100, 600, INT32_MAX, 100);
     }
     s.isCausal = false;
     s.hasLengths = true;
-    Kernel kernel(attentionKernel(s), GetParam(), &point);
+    Kernel kernel(attentionKernel(s), GetParam(), &config);
     check(kernel, s, 70, 600, 129, 129);
   }
 }
 
 // Where no key counts, all keys have the same weight.
 TEST_P(AttentionKernel, NothingCounts) {
-  const SchedulePoint point{{"key_block", 64}};
+  const ScheduleConfig config{{"key_block", 64}};
   Shape s;
   s.hasLengths = true;
-  Kernel kernel(attentionKernel(s), GetParam(), &point);
-  const int64_t t = 130, width = s.heads * s.depth;
+  Kernel kernel(attentionKernel(s), GetParam(), &config);
+  const int64_t t = 130, width = s.heads * s.headDim;
   Tensor q = randomTensor({3, t, width}), k = randomTensor({3, t, width}), v = randomTensor({3, t, width});
-  Tensor actual = kernel.run({t}, {q, k, v, Tensor::zeros({3})})[0], expected = Tensor::zeros({3, t, s.heads, s.depth});
+  Tensor actual = kernel.run({t}, {q, k, v, Tensor::zeros({3})})[0],
+         expected = Tensor::zeros({3, t, s.heads, s.headDim});
   for (int64_t b = 0; b < 3; ++b)
     for (int64_t h = 0; h < s.heads; ++h)
-      for (int64_t d = 0; d < s.depth; ++d) {
+      for (int64_t d = 0; d < s.headDim; ++d) {
         double mean = 0;
         for (int64_t j = 0; j < t; ++j)
-          mean += v.at({b, j, h * s.depth + d}) / double(t);
+          mean += v.at({b, j, h * s.headDim + d}) / double(t);
         for (int64_t i = 0; i < t; ++i)
           expected.at({b, i, h, d}) = mean;
       }
@@ -224,7 +225,7 @@ TEST_P(AttentionKernel, OneQuery) {
     s.bound = 300;
     s.heads = 6;
     s.keyHeads = kind % 3 ? 2 : 6;
-    s.depth = std::array{64, 33, 80, 5, 1, 127, 32, 128}[kind];
+    s.headDim = std::array{64, 33, 80, 5, 1, 127, 32, 128}[kind];
     s.isCross = s.isOffset = true;
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
@@ -276,7 +277,7 @@ TEST_P(AttentionKernel, VariantsOfAKernel) {
     s.mostQueries = mostQueries;
     s.isCross = isCross;
     std::vector<int64_t> bounds;
-    for (RowVariant variant : rowVariants(attentionKernel(s), GetParam())) {
+    for (ShapeVariant variant : shapeVariants(attentionKernel(s), GetParam())) {
       EXPECT_EQ(variant.symbol, 0u);
       bounds.push_back(variant.bound);
     }

@@ -14,7 +14,7 @@ protected:
 
   /// Expects that configurations of the space pass for each value of the first index argument.
   void expectFine(const std::string &text, const char *strategy, std::initializer_list<int64_t> sizes, int more = 1,
-                  const SchedulePoint &fixed = {}) {
+                  const ScheduleConfig &fixed = {}) {
     Schedulable schedulable = describe(text, GetParam());
     EXPECT_EQ(schedulable.strategy, strategy);
     constexpr int64_t stepLimit = int64_t(1) << 28;
@@ -23,13 +23,13 @@ protected:
       cases.push_back({{size}, 0, stepLimit});
     if (sizes.size() == 0)
       cases.push_back({{}, 0, stepLimit});
-    for (SchedulePoint point : pointsToTry(schedulable.space, more, GetParam())) {
+    for (ScheduleConfig config : configsToTry(schedulable.space, more, GetParam())) {
       for (auto [key, value] : fixed)
-        point[key] = value;
-      if (!obeysRules(schedulable.space, point))
+        config[key] = value;
+      if (!obeysRules(schedulable.space, config))
         continue;
-      SCOPED_TRACE(toString(point));
-      MemoryCheck check = checkMemory(text, GetParam(), cases, &point);
+      SCOPED_TRACE(toString(config));
+      MemoryCheck check = checkMemory(text, GetParam(), cases, &config);
       EXPECT_EQ(check.fault, "");
       EXPECT_EQ(check.tooLarge, 0);
     }
@@ -39,11 +39,11 @@ protected:
 TEST_P(CheckMemory, Contractions) {
   expectFine(linearKernel(53, 29, tiled(), 300), "contraction", {1, 7, 19, 61});
   expectFine(linearKernel(40, 16, "", 300), "contraction", {1, 13, 61});
-  expectFine(linearKernel(53, 29, tiled(), 30), "few_rows", {1, 2, 19});
+  expectFine(linearKernel(53, 29, tiled(), 30), "skinny_gemm", {1, 2, 19});
 }
 
 /// Returns x w^T with this number of rows, and a result of another shape, so that sums are stored by a separate Func.
-std::string productBesideAnotherResult(int rows, int columns, const std::string &layout) {
+std::string productWithAnotherResult(int rows, int columns, const std::string &layout) {
   KernelText text;
   Value x = text.argument(text.type({number(rows), "29"})), w = text.argument(KernelText::tiled(columns, 29, layout));
   Value y = text.reduce("ppr", {x, w}, text.type({number(rows), number(columns)}), {"a, c", "b, c", "a, b"},
@@ -52,12 +52,12 @@ std::string productBesideAnotherResult(int rows, int columns, const std::string 
   return text.finish({y, twice});
 }
 
-TEST_P(CheckMemory, ContractionsBesideAnotherResult) {
+TEST_P(CheckMemory, ContractionsWithAnotherResult) {
   // Without padding after its rows Halide considers the last panel's guarded vectors unreachable, and stores them over
   // those of the first panel.
   for (int columns : {33, 53, 97})
     for (int rows : {1, 5, 12, 33, 37})
-      expectFine(productBesideAnotherResult(rows, columns, tiled()), rows > 32 ? "contraction" : "few_rows", {}, 0);
+      expectFine(productWithAnotherResult(rows, columns, tiled()), rows > 32 ? "contraction" : "skinny_gemm", {}, 0);
 }
 
 std::string runTime(const std::string &shape, const std::string &extents, const std::string &element = "f32") {

@@ -23,7 +23,7 @@ TEST_P(Contraction, RunTimeRows) {
     checkLinear(kernel, m, 96, 64);
 }
 
-TEST_P(Contraction, ColumnsAndDepths) {
+TEST_P(Contraction, ColumnsAndK) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (int64_t n : {1, 47, 48, 49, 768})
     for (int64_t k : {1, 7, 64})
@@ -35,7 +35,7 @@ TEST_P(Contraction, ColumnsAndDepths) {
       }
 }
 
-TEST_P(Contraction, LongDepths) {
+TEST_P(Contraction, LongK) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (int64_t k : {768, 3072}) {
     Kernel kernel(linearKernel(49, k, "#kiln.tiled<0, " + number(tile) + ">"), GetParam());
@@ -103,14 +103,14 @@ TEST_P(Contraction, GateAndTransposedResult) {
   }
 }
 
-TEST_P(Contraction, PointsOfTheSearchSpace) {
+TEST_P(Contraction, ConfigsOfTheSearchSpace) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (bool isTiled : {true, false}) {
     std::string text = linearKernel(113, 192, isTiled ? "#kiln.tiled<0, " + number(tile) + ">" : "", 300);
     SearchSpace space = describe(text, GetParam()).space;
-    for (const SchedulePoint &point : pointsToTry(space, isTiled ? 12 : 3, GetParam())) {
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, GetParam(), &point);
+    for (const ScheduleConfig &config : configsToTry(space, isTiled ? 12 : 3, GetParam())) {
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, GetParam(), &config);
       for (int64_t m : {1, 19, 300})
         checkLinear(kernel, m, 113, 192);
     }
@@ -121,8 +121,8 @@ TEST_P(Contraction, AsksForWeightsAheadOfTime) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
   // Opcodes of PREFETCHNTA, PREFETCHT0 and PREFETCHT1, up to the bits of the address.
-  auto requests = [&](const SchedulePoint &point) {
-    Kernel kernel(text, GetParam(), &point);
+  auto requests = [&](const ScheduleConfig &config) {
+    Kernel kernel(text, GetParam(), &config);
     const std::string &object = kernel.object().object;
     std::array<int, 8> counts{};
     for (size_t at = 0; (at = object.find("\x0f\x18", at)) != std::string::npos; ++at)
@@ -175,12 +175,12 @@ std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std:
   Value y = text.one("pp", {product}, wide, {"a, b", "a, b"},
                      "%e = math.erf %x0 : f32\n%m = arith.mulf %x0, %e : f32\nlinalg.yield %m : f32");
   std::string kernel = text.finish({y});
-  SchedulePoint preset = presets(describe(kernel, target).space);
-  EXPECT_EQ(preset.at("parts"), 2);
-  return multiplyingLoops(assemblyOf(kernel, target, preset), 8);
+  ScheduleConfig defaultConfig = defaultConfigOf(describe(kernel, target).space);
+  EXPECT_EQ(defaultConfig.at("parts"), 2);
+  return multiplyingLoops(assemblyOf(kernel, target, defaultConfig), 8);
 }
 
-TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
+TEST_P(Contraction, SumsOfALongKStayInRegisters) {
   // LLVM tends to spill the accumulators of the second part to the stack.
   for (const char *rows : {"s0", "197", "128"}) {
     SCOPED_TRACE(rows);
@@ -223,11 +223,11 @@ TEST_P(Contraction, RequestsLieAmongTheProducts) {
   EXPECT_GT(spread, 0);
 }
 
-TEST_P(Contraction, PointsThatBreakARule) {
+TEST_P(Contraction, ConfigsThatBreakARule) {
   int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
-  auto expectError = [&](const SchedulePoint &point, const std::string &words) {
-    std::string error = compileError(text, &point, GetParam());
+  auto expectError = [&](const ScheduleConfig &config, const std::string &words) {
+    std::string error = compileError(text, &config, GetParam());
     EXPECT_NE(error.find(words), std::string::npos) << error;
   };
   expectError({{"m", 12}}, "contraction schedule: invalid combination; expected m * n / ");

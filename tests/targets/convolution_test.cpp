@@ -93,13 +93,13 @@ TEST_P(Convolution, MinimalFiltering) {
   }
 }
 
-TEST_P(Convolution, PointsOfTheSearchSpace) {
+TEST_P(Convolution, ConfigsOfTheSearchSpace) {
   for (const Case &c :
        {Case{11, 13, 96, 50, 3, 3, 1, 1, 1}, Case{11, 13, 96, 50, 3, 3, 1, 1, 2}, Case{12, 9, 48, 33, 3, 3, 3, 0, 1}}) {
     std::string text = textOf(c, GetParam());
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 6, GetParam())) {
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, GetParam(), &point);
+    for (const ScheduleConfig &config : configsToTry(describe(text, GetParam()).space, 6, GetParam())) {
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, GetParam(), &config);
       for (int64_t batch : {1, 2})
         check(kernel, c, batch);
     }
@@ -109,7 +109,7 @@ TEST_P(Convolution, PointsOfTheSearchSpace) {
 TEST_P(Convolution, WindowsSideBySideShareNoPixel) {
   // A window of 16 columns whose pixels all stayed in registers would leave none for a tile of accumulators.
   const std::string text = textOf({64, 224, 3, 96, 16, 16, 16, 0, 1}, GetParam());
-  EXPECT_GE(presets(describe(text, GetParam()).space).at("m"), 4);
+  EXPECT_GE(defaultConfigOf(describe(text, GetParam()).space).at("m"), 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Convolution, ::testing::ValuesIn(runnableTargets()),

@@ -60,13 +60,13 @@ void check(const Cpu &cpu, const std::string &text) {
   EXPECT_GE(products, cpu.share * all) << products << " of " << all;
 }
 
-constexpr int64_t columns = 192, depth = 256;
+constexpr int64_t columns = 192, kExtent = 256;
 
 class InnerLoop : public ::testing::TestWithParam<Cpu> {};
 
 TEST_P(InnerLoop, IsMostlyMultiplyAdds) {
-  const int64_t tile = findTarget(GetParam().target)->weightTile(columns, depth);
-  check(GetParam(), linearKernel(columns, depth, "#kiln.tiled<0, " + number(tile) + ">", 96, 96));
+  const int64_t tile = findTarget(GetParam().target)->weightTile(columns, kExtent);
+  check(GetParam(), linearKernel(columns, kExtent, "#kiln.tiled<0, " + number(tile) + ">", 96, 96));
 }
 
 // Tiles have few rows where registers are few.
@@ -81,9 +81,9 @@ class InnerLoopOfInt8 : public ::testing::TestWithParam<Cpu> {};
 
 TEST_P(InnerLoopOfInt8, IsMostlySumsOfProducts) {
   const Target *target = findTarget(GetParam().target);
-  const std::string layout = "#kiln.tiled<0, " + number(target->weightTile(columns, depth)) +
-                             ", interleave = " + number(target->hooks().wordBytes) + ", storage = <i8>>";
-  check(GetParam(), int8Kernel(columns, depth, layout, 96, 96));
+  const std::string layout = "#kiln.tiled<0, " + number(target->weightTile(columns, kExtent)) +
+                             ", interleave = " + number(target->hooks().interleaveBytes) + ", storage = <i8>>";
+  check(GetParam(), int8Kernel(columns, kExtent, layout, 96, 96));
 }
 
 // An instruction has four K steps or two, or two instructions have two, of which RISC-V's second one has another name.

@@ -22,7 +22,7 @@ Tensor weights(int64_t n, int64_t k) {
 }
 
 void check(Kernel &kernel, int64_t m, int64_t n, int64_t k) {
-  SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " depth " + number(k));
+  SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " K " + number(k));
   const Tensor x = randomIntegers({m, k}, -127, 128), scales = randomTensor({m}), w = weights(n, k),
                b = randomTensor({n}, 100);
   Tensor expected = Tensor::zeros({m, n});
@@ -48,13 +48,13 @@ protected:
   }
   std::string layout() const {
     const Target *target = findTarget(GetParam());
-    return layout(target->weightTile(96, 64), target->hooks().wordBytes);
+    return layout(target->weightTile(96, 64), target->hooks().interleaveBytes);
   }
 };
 
-TEST_P(Int8Rows, FewRows) {
+TEST_P(Int8Rows, SkinnyGemm) {
   Kernel one(int8Kernel(113, 13, layout(), 1), GetParam()), few(int8Kernel(49, 130, layout(), 9), GetParam());
-  EXPECT_EQ(one.object().strategy, "few_rows");
+  EXPECT_EQ(one.object().strategy, "skinny_gemm");
   check(one, 1, 113, 13);
   for (int64_t m : {1, 2, 5, 9})
     check(few, m, 49, 130);
@@ -90,7 +90,7 @@ TEST_P(Int8Rows, SumsHoldWhatCanCome) {
 
 /// Interleaved layouts of other instruction sets, as after a fallback from this one's instructions because of a
 /// code-generator crash.
-TEST_P(Int8Rows, WordsOfOtherLevels) {
+TEST_P(Int8Rows, InterleavesOfOtherLevels) {
   for (int64_t word : {2, 4}) {
     Kernel kernel(int8Kernel(32, 70, layout(16, word), 40), GetParam());
     for (int64_t m : {1, 40})
@@ -98,15 +98,15 @@ TEST_P(Int8Rows, WordsOfOtherLevels) {
   }
 }
 
-TEST_P(Int8Rows, PointsOfTheSearchSpace) {
+TEST_P(Int8Rows, ConfigsOfTheSearchSpace) {
   for (int bound : {1, 13, 200}) {
     const std::string text = int8Kernel(113, 128, layout(), bound);
     size_t turn = 0;
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 2, GetParam())) {
+    for (const ScheduleConfig &config : configsToTry(describe(text, GetParam()).space, 2, GetParam())) {
       if (!std::getenv("KILN_TEST_ALL") && turn++ % 3)
         continue;
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, GetParam(), &point);
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, GetParam(), &config);
       for (int m : {1, 13, 200})
         if (m <= bound)
           check(kernel, m, 113, 128);

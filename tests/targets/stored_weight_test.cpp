@@ -62,10 +62,10 @@ protected:
   }
 };
 
-TEST_P(StoredWeights, FewRows) {
+TEST_P(StoredWeights, SkinnyGemm) {
   const int64_t deep = element().starts_with("i4") ? 3 * groupOf(element()) : 16;
   Kernel one(linearKernel(113, deep, layout(), 1), target()), few(linearKernel(49, 128, layout(), 9), target());
-  EXPECT_EQ(one.object().strategy, "few_rows");
+  EXPECT_EQ(one.object().strategy, "skinny_gemm");
   check(one, 1, 113, deep);
   for (int64_t m : {1, 2, 5, 9})
     check(few, m, 49, 128);
@@ -114,14 +114,14 @@ TEST_P(StoredWeights, OtherTiles) {
   }
 }
 
-TEST_P(StoredWeights, PointsOfTheSearchSpace) {
+TEST_P(StoredWeights, ConfigsOfTheSearchSpace) {
   for (int bound : {1, 13, 200}) {
     const std::string text = linearKernel(113, 128, layout(), bound);
-    for (const SchedulePoint &point : pointsToTry(describe(text, target()).space, 3, target())) {
+    for (const ScheduleConfig &config : configsToTry(describe(text, target()).space, 3, target())) {
       if (!isMyTurn())
         continue;
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, target(), &point);
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, target(), &config);
       for (int m : {1, 13, 200})
         if (m <= bound)
           check(kernel, m, 113, 128);

@@ -34,11 +34,11 @@ struct Subject {
 
 //===- Kernels -----------------------------------------------------------===//
 
-constexpr int64_t depth = 770, columns = 53;
+constexpr int64_t kExtent = 770, columns = 53;
 
 /// Returns gelu(x w^T + b) + r with up to `rows` rows.
 std::string linearUpTo(int64_t rows, const std::string &target) {
-  std::string layout = "#kiln.tiled<0, " + str(findTarget(target)->weightTile(columns, depth)) + ">";
+  std::string layout = "#kiln.tiled<0, " + str(findTarget(target)->weightTile(columns, kExtent)) + ">";
   std::string x = type("?x770", "s0, 770"), y = type("?x53", "s0, 53"), w = "tensor<53x770xf32, " + layout + ">";
   return "func.func private @linear(%s0: index, %x: " + x + ", %w: " + w + ", %b: tensor<53xf32>, %r: " + y + ") -> " +
          y + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + str(rows) + ">} {\n" +
@@ -48,10 +48,10 @@ std::string linearUpTo(int64_t rows, const std::string &target) {
 }
 
 std::string linear(const std::string &target) { return linearUpTo(300, target); }
-std::string linearOfFewRows(const std::string &target) { return linearUpTo(13, target); }
+std::string skinnyLinear(const std::string &target) { return linearUpTo(13, target); }
 
 std::vector<Tensor> linearInputs(const std::vector<int64_t> &s) {
-  return {randomTensor({s[0], depth}), randomTensor({columns, depth}, 0.1), randomTensor({columns}),
+  return {randomTensor({s[0], kExtent}), randomTensor({columns, kExtent}, 0.1), randomTensor({columns}),
           randomTensor({s[0], columns})};
 }
 
@@ -60,7 +60,7 @@ std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows, c
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       double sum = in[2].at({j});
-      for (int64_t k = 0; k < depth; ++k)
+      for (int64_t k = 0; k < kExtent; ++k)
         sum += in[0].at({i, k}) * in[1].at({j, k});
       y.at({i, j}) = gelu(sum) + in[3].at({i, j});
     }
@@ -241,7 +241,7 @@ std::vector<Tensor> lineResults(const std::vector<Tensor> &in, int64_t, const st
 
 const Subject subjects[] = {
     {"contraction", linear, {{1}, {19}, {261}}, linearInputs, linearResults},
-    {"few_rows", linearOfFewRows, {{1}, {5}, {13}}, linearInputs, linearResults},
+    {"skinny_gemm", skinnyLinear, {{1}, {5}, {13}}, linearInputs, linearResults},
     {"attention", attention, {{1}, {67}, {261}}, attentionInputs, attentionResults},
     {"one_query", attentionOfOneQuery, {{1}, {67}, {261}}, oneQueryInputs, attentionResults},
     {"row_reduction",
@@ -292,7 +292,7 @@ void check(Kernel &kernel, const Case &c) {
 
 class Strategies : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
 
-TEST_P(Strategies, PointsOfTheSpace) {
+TEST_P(Strategies, ConfigsOfTheSpace) {
   auto [target, number] = GetParam();
   const Subject &subject = subjects[number];
   std::string text = subject.text(target);
@@ -303,19 +303,19 @@ TEST_P(Strategies, PointsOfTheSpace) {
     std::vector<Tensor> inputs = subject.inputs(symbols);
     cases.push_back({symbols, inputs, subject.results(inputs, symbols[0], target)});
   }
-  for (const SchedulePoint &point : pointsToTry(schedulable.space, /*more=*/3, target)) {
-    SCOPED_TRACE(toString(point));
-    Kernel kernel(text, target, &point);
-    EXPECT_EQ(kernel.object().schedule, point);
+  for (const ScheduleConfig &config : configsToTry(schedulable.space, /*more=*/3, target)) {
+    SCOPED_TRACE(toString(config));
+    Kernel kernel(text, target, &config);
+    EXPECT_EQ(kernel.object().schedule, config);
     for (const Case &c : cases)
       check(kernel, c);
   }
   for (const TuningParameter &parameter : schedulable.space)
     for (int64_t value : {parameter.values.front(), parameter.values.back(), parameter.values.back() + 1}) {
-      SchedulePoint point{{parameter.key, value}};
+      ScheduleConfig config{{parameter.key, value}};
       std::string error;
-      if (!resolve(schedulable.space, &point, error)) {
-        EXPECT_NE(compileError(text, &point, target).find(error), std::string::npos) << "is not refused: " << error;
+      if (!resolve(schedulable.space, &config, error)) {
+        EXPECT_NE(compileError(text, &config, target).find(error), std::string::npos) << "is not refused: " << error;
       }
     }
 }
@@ -328,9 +328,9 @@ TEST_P(Strategies, StreamsAreAskedForOnRequest) {
     if (subject.streams.empty())
       continue;
     SCOPED_TRACE(bytes);
-    SchedulePoint point{{"prefetch", bytes}};
-    EXPECT_EQ(assemblyOf(text, target, point).find("prefetcht0") != std::string::npos, bytes > 0);
-    std::string statement = statementOf(text, target, point);
+    ScheduleConfig config{{"prefetch", bytes}};
+    EXPECT_EQ(assemblyOf(text, target, config).find("prefetcht0") != std::string::npos, bytes > 0);
+    std::string statement = statementOf(text, target, config);
     for (const std::string &stream : subject.streams) {
       bool isAskedFor = false;
       std::istringstream lines(statement);

@@ -262,11 +262,11 @@ TEST(Object, NoBranchTouchesTheEndOf32Bytes) {
   EXPECT_GT(branches, 5);
 }
 
-TEST(Schedule, PointsAreChecked) {
+TEST(Schedule, ConfigsAreChecked) {
   KernelText k({{1, 1000000}});
   Value x = k.argument(k.type({"s0"}));
   std::string text = k.finish({k.one("p", {x}, x.type, {"a", "a"}, "%r = math.absf %x0 : f32\nlinalg.yield %r : f32")});
-  SchedulePoint unknown{{"unroll", 3}}, illegal{{"task", 5}}, legal{{"task", 65536}};
+  ScheduleConfig unknown{{"unroll", 3}}, illegal{{"task", 5}}, legal{{"task", 65536}};
   EXPECT_EQ(compileError(text, &unknown), "pointwise schedule has no parameter \"unroll\"");
   EXPECT_EQ(compileError(text, &illegal),
             "pointwise schedule parameter \"task\": unknown value; expected one of 4096, 16384, 65536, got 5");

@@ -3,7 +3,7 @@
 
 #row = affine_map<(m, k) -> (m, k)>
 
-// CHECK: func.func private @sum({{.*}}) -> tensor<4x16xf32> attributes {kiln.kernel, kiln.ordered}
+// CHECK: func.func private @sum({{.*}}) -> tensor<4x16xf32> attributes {kiln.batch_invariant, kiln.kernel}
 func.func private @sum(%x: tensor<4x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {kiln.kernel} {
   %empty = tensor.empty() : tensor<4x16xf32>
   %z = linalg.generic {indexing_maps = [#row, #row, #row], iterator_types = ["parallel", "parallel"]}

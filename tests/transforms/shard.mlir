@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2})' | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4},kiln-sum-parts)' | FileCheck %s --check-prefix=PARTS
-// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 sums-short})' | FileCheck %s --check-prefix=SHORT
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4},kiln-reduction-parts)' | FileCheck %s --check-prefix=PARTS
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 sums-half})' | FileCheck %s --check-prefix=SHORT
 
 // A perceptron: the first layer is split by outputs, with its bias; the second by inputs, and its bias is added once.
 // CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
@@ -18,7 +18,7 @@
 // CHECK: %[[Y:.*]] = kiln.add %[[S]], %[[B2]]
 // CHECK: return %[[Y]]
 // With four sum parts each rank adds its two, gathers the sums of both ranks, and adds them.
-// PARTS: kiln.shards = {fc1.bias = {{.*}}}, kiln.sum_parts = 4 : i64}
+// PARTS: kiln.reduction_parts = 4 : i64, kiln.shards = {fc1.bias = {{.*}}}}
 // PARTS-LABEL: @perceptron
 // PARTS: %[[XS:.*]] = kiln.transpose {{.*}} : (tensor<5x2x8xf32>) -> tensor<2x5x8xf32>
 // PARTS: %[[WS:.*]] = kiln.transpose {{.*}} : (tensor<8x2x8xf32>) -> tensor<2x8x8xf32>
@@ -231,8 +231,8 @@ func.func @given_loss(%x: tensor<5x8xf32>) -> (tensor<5xf32>, tensor<5x64xf32>) 
 // CHECK: kiln.all_gather {{.*}} -> tensor<2x5x33xf32>
 // CHECK: %[[ALL:.*]] = kiln.reshape {{.*}} -> tensor<5x66xf32>
 // CHECK: %[[BEFORE:.*]] = kiln.slice %[[ALL]] axis = 1 start = 0 : tensor<5x66xf32> -> tensor<5x33xf32>
-// CHECK: %[[BEHIND:.*]] = kiln.slice %[[ALL]] axis = 1 start = 34 : tensor<5x66xf32> -> tensor<5x32xf32>
-// CHECK: kiln.concat %[[BEFORE]], %[[BEHIND]] axis = 1
+// CHECK: %[[AFTER:.*]] = kiln.slice %[[ALL]] axis = 1 start = 34 : tensor<5x66xf32> -> tensor<5x32xf32>
+// CHECK: kiln.concat %[[BEFORE]], %[[AFTER]] axis = 1
 // CHECK-LABEL: @uneven_loss
 // CHECK: %[[OWN:.*]] = kiln.less_equal
 // CHECK: %[[LOGITS:.*]] = kiln.where %[[OWN]], {{.*}} -> tensor<5x33xf32>

@@ -64,11 +64,11 @@ module attributes {kiln.ranks = 2 : i64, kiln.symbols = [#kiln.symbol<"rows", 1,
   }
 
   // Partial sums of 16-bit floats are added, and reduce-scattered, in f32.
-  // CHECK-LABEL: @short_floats
+  // CHECK-LABEL: @half_floats
   // CHECK: kiln.reduce_scatter %{{.*}} : tensor<2x2x8xf32> -> tensor<2x8xf32>
   // CHECK: kiln.cast %{{.*}} : tensor<2x8xf32> -> tensor<2x8xbf16>
   // CHECK: kiln.all_gather %{{.*}} : tensor<2x8xbf16> -> tensor<2x2x8xbf16>
-  func.func @short_floats(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+  func.func @half_floats(%x: tensor<4x8xbf16>) -> tensor<4x8xbf16> {
     %w = kiln.parameter {sources = ["short"]} : tensor<8x8xbf16>
     %part = kiln.linear %x, %w weight_order = out_in : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>
     %wide = kiln.cast %part : tensor<4x8xbf16> -> tensor<4x8xf32>

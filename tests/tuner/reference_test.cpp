@@ -73,7 +73,7 @@ TEST_F(Reference, AgreesWithWhatIsRight) {
 }
 
 // Random bytes with the invariants of the interleaved layout: zeros after the end of K, and sums.
-TEST_F(Reference, KnowsWordsOfInt8) {
+TEST_F(Reference, KnowsInterleavedInt8) {
   for (const std::string word : {"2", "4"}) {
     KernelUse use =
         parse(testing::int8Kernel(37, 29, "#kiln.tiled<0, 16, interleave = " + word + ", storage = <i8>>", 256));

@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-double flat(const SchedulePoint &) { return 0; }
+double flat(const ScheduleConfig &) { return 0; }
 
 SearchSpace smallSpace() {
   return {makeParameter("m", {1, 2, 4, 6, 8, 12, 16}, 4), makeParameter("n", {16, 32, 48, 64}, 16),
@@ -20,24 +20,24 @@ SearchSpace smallSpace() {
 }
 
 /// A bowl around one configuration, in the logarithm of the values, with a ripple.
-double bowl(const SchedulePoint &point) {
+double bowl(const ScheduleConfig &config) {
   double cost = 0.5;
   for (auto [key, best] : {std::pair("m", 12.0), {"n", 48.0}, {"k", 256.0}})
-    cost += 0.2 * std::pow(std::log2(double(point.at(key)) / best), 2);
-  return cost + (point.at("order") == 1 ? 0.0 : 0.3);
+    cost += 0.2 * std::pow(std::log2(double(config.at(key)) / best), 2);
+  return cost + (config.at("order") == 1 ? 0.0 : 0.3);
 }
 
 /// Runs the search in generations. Returns the number of configurations until the wanted cost, or all of them.
-size_t pointsUntil(Search &search, double (*cost)(const SchedulePoint &), double wanted, size_t most) {
-  std::set<SchedulePoint> seen;
-  SchedulePoint start;
+size_t configsUntil(Search &search, double (*cost)(const ScheduleConfig &), double wanted, size_t most) {
+  std::set<ScheduleConfig> seen;
+  ScheduleConfig start;
   while (seen.size() < most) {
-    std::vector<SchedulePoint> points = search.propose(4);
-    if (points.empty())
+    std::vector<ScheduleConfig> configs = search.propose(4);
+    if (configs.empty())
       break;
-    for (const SchedulePoint &point : points) {
-      EXPECT_TRUE(seen.insert(point).second) << toString(point) << " came twice";
-      search.record(point, cost(point));
+    for (const ScheduleConfig &config : configs) {
+      EXPECT_TRUE(seen.insert(config).second) << toString(config) << " came twice";
+      search.record(config, cost(config));
       if (search.bestCost() <= wanted * 1.0001)
         return seen.size();
     }
@@ -49,25 +49,26 @@ TEST(Search, FindsTheLeastCostWithoutAModel) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     Search search(smallSpace(), flat, seed);
     ASSERT_EQ(search.size(), 7u * 4 * 5 * 2);
-    search.record(presets(smallSpace()), bowl(presets(smallSpace())));
-    EXPECT_LE(pointsUntil(search, bowl, 0.5, 280), 100u) << "seed " << seed;
+    search.record(defaultConfigOf(smallSpace()), bowl(defaultConfigOf(smallSpace())));
+    EXPECT_LE(configsUntil(search, bowl, 0.5, 280), 100u) << "seed " << seed;
   }
 }
 
 TEST(Search, AGoodModelFindsItAtOnce) {
-  Search search(smallSpace(), [](const SchedulePoint &point) { return std::log(bowl(point)); }, 1);
-  EXPECT_EQ(pointsUntil(search, bowl, 0.5, 280), 1u);
+  Search search(smallSpace(), [](const ScheduleConfig &config) { return std::log(bowl(config)); }, 1);
+  EXPECT_EQ(configsUntil(search, bowl, 0.5, 280), 1u);
 }
 
 TEST(Search, AMisleadingModelIsOvercome) {
-  Search search(smallSpace(), [](const SchedulePoint &point) { return -0.3 * std::log(bowl(point)); }, 1);
-  EXPECT_LE(pointsUntil(search, bowl, 0.5, 280), 150u);
+  Search search(smallSpace(), [](const ScheduleConfig &config) { return -0.3 * std::log(bowl(config)); }, 1);
+  EXPECT_LE(configsUntil(search, bowl, 0.5, 280), 150u);
 }
 
 TEST(Search, EndsWhenTheSpaceIsUsedUp) {
   SearchSpace space{makeParameter("a", {1, 2, 3}, 1), makeParameter("b", {0, 1}, 0)};
   Search search(space, flat, 1);
-  EXPECT_EQ(pointsUntil(search, [](const SchedulePoint &) { return 2.0; }, 0, 100), std::numeric_limits<size_t>::max());
+  EXPECT_EQ(
+      configsUntil(search, [](const ScheduleConfig &) { return 2.0; }, 0, 100), std::numeric_limits<size_t>::max());
   EXPECT_EQ(search.measured(), 6u);
   EXPECT_TRUE(search.propose(1).empty());
   EXPECT_EQ(search.bestCost(), 1);
@@ -83,14 +84,14 @@ TEST(Search, LargeSpace) {
     space.push_back(makeParameter(key, values, 0));
   Search search(space, flat, 7);
   EXPECT_EQ(search.size(), std::nullopt);
-  auto cost = [](const SchedulePoint &point) {
+  auto cost = [](const ScheduleConfig &config) {
     double sum = 0.1;
-    for (const auto &[key, value] : point)
+    for (const auto &[key, value] : config)
       sum += std::pow(double(value - 20) / 20, 2) / 8;
     return sum;
   };
-  search.record(presets(space), cost(presets(space)));
-  EXPECT_NE(pointsUntil(search, cost, 0.13, 600), std::numeric_limits<size_t>::max());
+  search.record(defaultConfigOf(space), cost(defaultConfigOf(space)));
+  EXPECT_NE(configsUntil(search, cost, 0.13, 600), std::numeric_limits<size_t>::max());
 }
 
 // The search avoids the neighbours of failed configurations, and does not propose these again.
@@ -99,10 +100,10 @@ TEST(Search, AvoidsWhatFails) {
   Search search(space, flat, 3);
   size_t failures = 0;
   for (int generation = 0; generation < 15; ++generation)
-    for (const SchedulePoint &point : search.propose(4)) {
-      bool fails = point.at("n") >= 48;
+    for (const ScheduleConfig &config : search.propose(4)) {
+      bool fails = config.at("n") >= 48;
       failures += fails;
-      search.record(point, fails ? std::nullopt : std::optional(1.0));
+      search.record(config, fails ? std::nullopt : std::optional(1.0));
     }
   EXPECT_GT(failures, 0u);
   EXPECT_LT(failures, 25u) << "half of all points fail, and half of those proposed";
@@ -110,15 +111,15 @@ TEST(Search, AvoidsWhatFails) {
 
 TEST(Search, ResumesFromRecords) {
   Search first(smallSpace(), flat, 5);
-  std::vector<std::pair<SchedulePoint, double>> records;
+  std::vector<std::pair<ScheduleConfig, double>> records;
   for (int generation = 0; generation < 5; ++generation)
-    for (const SchedulePoint &point : first.propose(4)) {
-      first.record(point, bowl(point));
-      records.push_back({point, bowl(point)});
+    for (const ScheduleConfig &config : first.propose(4)) {
+      first.record(config, bowl(config));
+      records.push_back({config, bowl(config)});
     }
   Search second(smallSpace(), flat, 99);
-  for (const auto &[point, cost] : records)
-    second.record(point, cost);
+  for (const auto &[config, cost] : records)
+    second.record(config, cost);
   EXPECT_EQ(second.propose(4), first.propose(4));
   EXPECT_EQ(second.bestCost(), first.bestCost());
   second.record({{"m", 3}, {"n", 16}, {"k", 64}, {"order", 0}}, 0.001); // from another space
@@ -138,7 +139,7 @@ TEST(CostModel, PrefersTilesThatFit) {
   CostModel ragged = makeCostModel("contraction", space, {9, 768, 768}, machine);
   EXPECT_GT(ragged({{"m", 8}, {"n", 48}}), ragged({{"m", 12}, {"n", 16}})) << "9 rows are 16 by tiles of 8";
   CostModel other = makeCostModel("row_reduction", space, {}, machine);
-  EXPECT_EQ(other(presets(space)), 0);
+  EXPECT_EQ(other(defaultConfigOf(space)), 0);
   EXPECT_GT(other({{"m", 16}, {"n", 48}}), other({{"m", 12}, {"n", 48}}));
 }
 

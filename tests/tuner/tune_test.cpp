@@ -91,15 +91,15 @@ private:
   std::thread reader;
 };
 
-struct Trial {
-  std::string kernel, point;
+struct Measurement {
+  std::string kernel, config;
   std::vector<double> microseconds; // empty if it failed
   bool isConfirmation;
 };
 
 /// Returns the measurements in the complete lines of a run's output.
-std::vector<Trial> trialsOf(const std::string &text, size_t *objects = nullptr) {
-  std::vector<Trial> trials;
+std::vector<Measurement> measurementsOf(const std::string &text, size_t *objects = nullptr) {
+  std::vector<Measurement> measurements;
   llvm::StringRef rest = text;
   while (rest.contains('\n')) {
     auto [line, after] = rest.split('\n');
@@ -115,19 +115,19 @@ std::vector<Trial> trialsOf(const std::string &text, size_t *objects = nullptr) 
       ++*objects;
     if (object.getString("event") != "trial")
       continue;
-    Trial trial{object.getString("target")->str() + " " + object.getString("kernel")->str(), "", {}, false};
-    SchedulePoint point;
+    Measurement measurement{object.getString("target")->str() + " " + object.getString("kernel")->str(), "", {}, false};
+    ScheduleConfig config;
     for (const auto &[key, number] : *object.getObject("point"))
-      point[key.str()] = *number.getAsInteger();
-    trial.point = toString(point);
+      config[key.str()] = *number.getAsInteger();
+    measurement.config = toString(config);
     if (const llvm::json::Array *times = object.getArray("microseconds")) {
       for (const llvm::json::Value &time : *times)
-        trial.microseconds.push_back(*time.getAsNumber());
-      trial.isConfirmation = *object.getBoolean("is_confirmation");
+        measurement.microseconds.push_back(*time.getAsNumber());
+      measurement.isConfirmation = *object.getBoolean("is_confirmation");
     }
-    trials.push_back(trial);
+    measurements.push_back(measurement);
   }
-  return trials;
+  return measurements;
 }
 
 class Tune : public ::testing::Test {
@@ -149,28 +149,30 @@ protected:
   }
 
   /// Expects the last report of every measurement in the file, with its times.
-  void expectAllIn(const TuningDatabase &database, const std::vector<Trial> &trials) {
-    std::map<std::pair<std::string, std::string>, Trial> last;
-    for (const Trial &trial : trials)
-      last[{trial.kernel, trial.point}] = trial;
+  void expectAllIn(const TuningDatabase &database, const std::vector<Measurement> &measurements) {
+    std::map<std::pair<std::string, std::string>, Measurement> last;
+    for (const Measurement &measurement : measurements)
+      last[{measurement.kernel, measurement.config}] = measurement;
     std::set<std::string> times, failures;
     for (const auto &[of, result] : database.records()) {
-      std::string point = of.machine.isa + " " + toString(of.point);
+      std::string config = of.machine.isa + " " + toString(of.config);
       if (result.outcome == Outcome::Measured)
-        times.insert(point + " " + llvm::formatv("{0:e2}", result.microseconds).str());
+        times.insert(config + " " + llvm::formatv("{0:e2}", result.microseconds).str());
       else
-        failures.insert(point);
+        failures.insert(config);
     }
-    for (const auto &[name, trial] : last) {
-      std::string point = llvm::StringRef(trial.kernel).split(' ').first.str() + " " + trial.point;
-      for (double time : trial.microseconds) {
+    for (const auto &[name, measurement] : last) {
+      std::string config = llvm::StringRef(measurement.kernel).split(' ').first.str() + " " + measurement.config;
+      for (double time : measurement.microseconds) {
         // The file keeps four digits, which may be rounded either way.
         bool isThere = false;
         for (double factor : {1.0, 1.0006, 0.9994})
-          isThere |= times.count(point + " " + llvm::formatv("{0:e2}", time * factor).str());
-        EXPECT_TRUE(isThere) << trial.kernel << " " << trial.point << " " << time << " us is not in the file";
+          isThere |= times.count(config + " " + llvm::formatv("{0:e2}", time * factor).str());
+        EXPECT_TRUE(isThere) << measurement.kernel << " " << measurement.config << " " << time
+                             << " us is not in the file";
       }
-      EXPECT_TRUE(!trial.microseconds.empty() || failures.count(point)) << trial.kernel << " " << trial.point;
+      EXPECT_TRUE(!measurement.microseconds.empty() || failures.count(config))
+          << measurement.kernel << " " << measurement.config;
     }
   }
 
@@ -190,11 +192,11 @@ TEST_F(Tune, WritesWhatItMeasured) {
   auto [status, text] = run(with(quick, {"--budget", "8s"}));
   EXPECT_EQ(status, 0) << text;
   EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 60) << "a budget of 8 s";
-  std::vector<Trial> trials = trialsOf(text);
-  EXPECT_GE(trials.size(), 6u);
+  std::vector<Measurement> measurements = measurementsOf(text);
+  EXPECT_GE(measurements.size(), 6u);
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
-  expectAllIn(*database, trials);
+  expectAllIn(*database, measurements);
   std::set<std::string> structures, defaults;
   for (const auto &[of, result] : database->records()) {
     EXPECT_EQ(of.threads, 1);
@@ -218,8 +220,8 @@ TEST_F(Tune, TunesForGivenExtents) {
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
   for (const auto &[of, result] : database->records())
     EXPECT_TRUE(of.extents == std::vector<int64_t>{7} || of.extents == std::vector<int64_t>{12});
-  for (const Trial &trial : trialsOf(text))
-    EXPECT_EQ(trial.kernel, "x86-64-v2 linear_tanh_0_up");
+  for (const Measurement &measurement : measurementsOf(text))
+    EXPECT_EQ(measurement.kernel, "x86-64-v2 linear_tanh_0_up");
 }
 
 TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
@@ -232,8 +234,8 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   EXPECT_EQ(status, 0) << text;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
-  const std::vector<Trial> trials = trialsOf(text);
-  expectAllIn(*database, trials);
+  const std::vector<Measurement> measurements = measurementsOf(text);
+  expectAllIn(*database, measurements);
   size_t measured = 0;
   for (const auto &[of, result] : database->records()) {
     EXPECT_EQ(of.machine, detectMachine("x86-64-v2")) << "what the program read of this machine";
@@ -243,8 +245,8 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   }
   EXPECT_GE(measured, 6u) << text;
   std::ifstream runs(log);
-  EXPECT_GT(std::count(std::istreambuf_iterator<char>(runs), {}, '\n'), trials.size())
-      << "each trial has a program of its own, as checks of defaults have";
+  EXPECT_GT(std::count(std::istreambuf_iterator<char>(runs), {}, '\n'), measurements.size())
+      << "each measurement has a separate program, as checks of defaults have";
 
   int verified = 0;
   std::string words;
@@ -292,7 +294,7 @@ TEST_F(Tune, SurvivesKill) {
   const unsigned seed = kiln::testing::testSeed();
   SCOPED_TRACE("KILN_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  std::vector<Trial> all;
+  std::vector<Measurement> all;
   std::set<std::string> measured;
   size_t reported = 0, killed = 0;
   for (int round = 0; round < 20; ++round) {
@@ -305,16 +307,16 @@ TEST_F(Tune, SurvivesKill) {
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<>(10, 400)(random)));
     process.signal(SIGKILL, /*toGroup=*/false);
     killed += process.wait() == 128 + SIGKILL;
-    std::vector<Trial> trials = trialsOf(process.text);
-    reported += trials.size();
+    std::vector<Measurement> measurements = measurementsOf(process.text);
+    reported += measurements.size();
     std::set<std::string> now;
-    for (const Trial &trial : trials) {
-      std::string name = trial.kernel + " " + trial.point;
-      EXPECT_TRUE(trial.isConfirmation || !measured.count(name)) << name << " is measured again";
+    for (const Measurement &measurement : measurements) {
+      std::string name = measurement.kernel + " " + measurement.config;
+      EXPECT_TRUE(measurement.isConfirmation || !measured.count(name)) << name << " is measured again";
       now.insert(name);
     }
     measured.insert(now.begin(), now.end());
-    all.insert(all.end(), trials.begin(), trials.end());
+    all.insert(all.end(), measurements.begin(), measurements.end());
     if (!fs::exists(file)) {
       EXPECT_TRUE(all.empty()) << "there were reports, but no file";
       continue;
@@ -336,12 +338,12 @@ TEST_F(Tune, StopsOnInterrupt) {
   EXPECT_EQ(process.wait(), 130) << process.text;
   EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 20);
   EXPECT_NE(process.text.find("\"interrupted\":true"), std::string::npos) << process.text;
-  std::vector<Trial> trials = trialsOf(process.text);
-  for (const Trial &trial : trials)
-    EXPECT_FALSE(trial.microseconds.empty()) << "a killed measurement became a failure of " << trial.point;
+  std::vector<Measurement> measurements = measurementsOf(process.text);
+  for (const Measurement &measurement : measurements)
+    EXPECT_FALSE(measurement.microseconds.empty()) << "a killed measurement became a failure of " << measurement.config;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
-  expectAllIn(*database, trials);
+  expectAllIn(*database, measurements);
 }
 
 // A file with results that this machine does not reproduce.
@@ -350,13 +352,13 @@ TEST_F(Tune, VerifyMeasuresAgain) {
   ASSERT_EQ(tuned, 0) << output;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
-  auto preset = std::find_if(database->records().begin(), database->records().end(),
-                             [](const auto &record) { return record.second.isDefault; });
-  ASSERT_NE(preset, database->records().end());
-  TuningCase of = preset->first;
-  of.point["m"] = 3;
-  ASSERT_NE(of.point, preset->first.point);
-  TuningResult forged = preset->second;
+  auto byDefault = std::find_if(database->records().begin(), database->records().end(),
+                                [](const auto &record) { return record.second.isDefault; });
+  ASSERT_NE(byDefault, database->records().end());
+  TuningCase of = byDefault->first;
+  of.config["m"] = 3;
+  ASSERT_NE(of.config, byDefault->first.config);
+  TuningResult forged = byDefault->second;
   forged.isDefault = false;
   forged.microseconds /= 10;
   database->put(of, forged);
@@ -373,10 +375,10 @@ TEST_F(Tune, VerifyMeasuresAgain) {
   EXPECT_NEAR(*object.getNumber("recorded"), 0.1, 0.01);
   EXPECT_GT(*object.getNumber("now"), 0.2);
   EXPECT_LT(*object.getNumber("now"), 10);
-  SchedulePoint best;
+  ScheduleConfig best;
   for (const auto &[key, number] : *object.getObject("best"))
     best[key.str()] = *number.getAsInteger();
-  EXPECT_EQ(best, of.point);
+  EXPECT_EQ(best, of.config);
 
   std::tie(status, text) = run({"verify", "--measure"});
   EXPECT_EQ(status, 1) << text;

@@ -29,7 +29,7 @@ protected:
     weights = std::make_unique<verify::RandomWeights>(*module, 3);
   }
 
-  bool hasShortFloats() const {
+  bool hasHalfFloats() const {
     return llvm::any_of(graph.nodes,
                         [](const Node &node) { return floating(node.element) && node.element != ElementType::f32; });
   }
@@ -72,7 +72,7 @@ protected:
 };
 
 TEST_P(DifferentiatedModels, HaveTheirDerivatives) {
-  if (hasShortFloats())
+  if (hasHalfFloats())
     GTEST_SKIP() << "numbers that are rounded to 16 bits go in steps";
   constexpr double mostOperations = 2e8;
   const verify::RandomCalls calls = verify::drawCalls(*module, 5, 1e5);

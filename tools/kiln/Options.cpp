@@ -66,7 +66,7 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
       "--tf32", options.tf32,
       "GPUs may round f32 operands of contractions to tf32, for tensor cores; tune and compile with the same setting");
   app.add_flag(
-      "--ordered", options.ordered,
+      "--batch-invariant", options.batchInvariant,
       "batch-invariant kernels: each row's results are bitwise equal in every call; tune and compile with the same "
       "setting");
   app.add_option_function<std::string>(
@@ -111,8 +111,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                  "over all of them; tune and compile with the same setting")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  app.add_option("--sum-parts", options.ranks.sumParts,
-                 "with --ordered: results are bitwise equal for every number of ranks that divides this number")
+  app.add_option("--reduction-parts", options.ranks.reductionParts,
+                 "with --batch-invariant: results are bitwise equal for every number of ranks that divides this number")
       ->check(CLI::Range(0, 1024));
   app.add_flag("--sequence-parallel", options.ranks.rows,
                "ranks also divide the rows of norms and residuals; tune and compile with the same setting");
@@ -130,13 +130,13 @@ void addModelOptions(CLI::App &app, CompileOptions &options) {
 }
 
 std::string flagsOf(const LoweringOptions &options) {
-  return std::string(options.tf32 ? " --tf32" : "") + (options.ordered ? " --ordered" : "") +
+  return std::string(options.tf32 ? " --tf32" : "") + (options.batchInvariant ? " --batch-invariant" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "") +
          (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
          (options.ranks.stages > 1 ? fmt::format(" --stages {}", options.ranks.stages) : "") +
          (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
-         (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "") +
+         (options.ranks.reductionParts > 0 ? fmt::format(" --reduction-parts {}", options.ranks.reductionParts) : "") +
          (options.ranks.rows ? " --sequence-parallel" : "") + (options.ranks.sharesStates ? " --shard-optimizer" : "");
 }
 

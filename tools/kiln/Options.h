@@ -27,7 +27,7 @@ void findTuningFile(TuningOptions &options, const std::string &name, bool isUntu
 /// Adds --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 
-/// Adds --tf32, --ordered, --weights, --activations, --ranks and their related options.
+/// Adds --tf32, --batch-invariant, --weights, --activations, --ranks and their related options.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
 /// Adds the options that a library and a packed file of its weights share.

@@ -72,7 +72,7 @@ private:
     return b.createAs<SliceOp>(b.typeOf(extents, x), x, axis, start, /*at_end=*/false);
   }
   Value takeFirst(Value x, int64_t axis, AffineExpr extent) { return slice(x, axis, 0, canonicalExtent(extent)); }
-  Value extend(Value x, int64_t axis, AffineExpr before, AffineExpr behind, double value) {
+  Value extend(Value x, int64_t axis, AffineExpr before, AffineExpr after, double value) {
     SmallVector<AffineExpr> extents = getExtents(rankedType(x));
     SmallVector<Value> parts{x};
     auto filled = [&](AffineExpr extent) {
@@ -81,8 +81,8 @@ private:
     };
     if (!isConstant(before, 0))
       parts.insert(parts.begin(), filled(before));
-    if (!isConstant(behind, 0))
-      parts.push_back(filled(behind));
+    if (!isConstant(after, 0))
+      parts.push_back(filled(after));
     return parts.size() == 1 ? x : b.create<ConcatOp>(parts, axis);
   }
   /// Returns a value with this extent at the axis.
@@ -174,16 +174,16 @@ KILN_GRADIENT(Conv2dOp) {
   const auto groups = static_cast<int64_t>(getGroups());
   Image image(b, getX(), getResult(), {fixed(weight[2]), fixed(weight[3])}, getStride(), getPadding(), getDilation());
   const AffineExpr outputs = image.constant(fixed(weight[0]) / groups), group = image.constant(groups),
-                   depth = image.product({weight[2], weight[3], weight[1]});
+                   kExtent = image.product({weight[2], weight[3], weight[1]});
   // [groups, pixels, outputs], and windows and weights with the channels last.
   Value dy = byGroups(b, b.asMatrix(gradients[0]), group, outputs);
   Value windows =
       b.reshape(image.takeWindows(0), {image.places(), image.constant(image.windowSize()), group, weight[1]});
-  Value columns = b.reshape(b.transpose(windows, {2, 0, 1, 3}), {group, image.places(), depth});
+  Value columns = b.reshape(b.transpose(windows, {2, 0, 1, 3}), {group, image.places(), kExtent});
   Value ofWeight = b.create<MatmulOp>(b.transposeMatrix(dy), columns, /*transpose_b=*/false);
   ofWeight = b.transpose(b.reshape(ofWeight, {weight[0], weight[2], weight[3], weight[1]}), {0, 3, 1, 2});
 
-  Value factors = b.reshape(b.transpose(getWeight(), {0, 2, 3, 1}), {group, outputs, depth});
+  Value factors = b.reshape(b.transpose(getWeight(), {0, 2, 3, 1}), {group, outputs, kExtent});
   Value ofWindows = b.create<MatmulOp>(dy, factors, /*transpose_b=*/false);
   ofWindows = b.reshape(ofWindows, {group, image.places(), image.constant(image.windowSize()), weight[1]});
   SmallVector<Value> result{image.addWindows(b.transpose(ofWindows, {1, 2, 0, 3})), ofWeight};

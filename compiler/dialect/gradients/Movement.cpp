@@ -53,8 +53,8 @@ KILN_GRADIENT(SliceOp) {
   const AffineExpr whole = getExtents(rankedType(getX()))[axis];
   if (getAtEnd())
     return {addZeros(b, gradients[0], axis, whole, true)};
-  const AffineExpr behind = canonicalExtent(whole - static_cast<int64_t>(getStart()));
-  return {addZeros(b, addZeros(b, gradients[0], axis, behind, false), axis, whole, true)};
+  const AffineExpr after = canonicalExtent(whole - static_cast<int64_t>(getStart()));
+  return {addZeros(b, addZeros(b, gradients[0], axis, after, false), axis, whole, true)};
 }
 
 KILN_GRADIENT(EmbeddingOp) {

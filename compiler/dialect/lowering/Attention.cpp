@@ -34,7 +34,7 @@ public:
     auto type = cast<RankedTensorType>(query.getType());
     element = op.getAccumulatorType();
     batchRank = type.getRank() - 2;
-    queryDepth = type.getShape().back() / heads;
+    queryHeadDim = type.getShape().back() / heads;
     rows = getExtents(type);
     queries = rows[batchRank];
     rows.resize(batchRank + 1);
@@ -48,19 +48,19 @@ public:
     return result;
   }
 
-  /// Reads an element of an operand [b..., t, heads * depth] in the accumulator type.
+  /// Reads an element of an operand [b..., t, heads * headDim] in the accumulator type.
   Value readHead(ElementBuilder &b, Value operand, AffineExpr t, AffineExpr head, AffineExpr channel,
-                 int64_t depth) const {
+                 int64_t headDim) const {
     Coordinates at = batch(b);
     at.push_back(t);
-    at.push_back(b.simplify(head * depth + channel));
+    at.push_back(b.simplify(head * headDim + channel));
     return b.convert(b.read(operand, at), element);
   }
   AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
 
   /// Accumulates the product of a query's element and the key's, in the loops b..., h, q, k, d.
   SmallVector<Value> addProduct(ElementBuilder &b, Value sum, Value x) const {
-    Value y = readHead(b, key, b.loop(batchRank + 2), keyHead(b), b.loop(batchRank + 3), queryDepth);
+    Value y = readHead(b, key, b.loop(batchRank + 2), keyHead(b), b.loop(batchRank + 3), queryHeadDim);
     return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
   }
 
@@ -119,7 +119,7 @@ public:
   bool isCausal;
   double scale;
   Type element; // of all intermediate values
-  int64_t batchRank, heads, keyHeads, queryDepth;
+  int64_t batchRank, heads, keyHeads, queryHeadDim;
   SmallVector<AffineExpr> rows;
   AffineExpr queries, keys;
 };
@@ -128,7 +128,7 @@ class AttentionDecomposer : HeadReader {
 public:
   AttentionDecomposer(KernelBuilder &kernel, AttentionOp op)
       : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
-    valueDepth = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
+    valueHeadDim = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
     for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);
   }
@@ -174,14 +174,14 @@ private:
 
   Value createScaled() {
     return kernel.createParallel(
-        with(rows, constant(queryDepth)), element, [&](ElementBuilder &b) -> Value { // b..., h, q, d
-          Value x = readHead(b, query, b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryDepth);
+        with(rows, constant(queryHeadDim)), element, [&](ElementBuilder &b) -> Value { // b..., h, q, d
+          Value x = readHead(b, query, b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryHeadDim);
           return arith::MulFOp::create(b, x, b.constant(element, scale * llvm::numbers::log2e));
         });
   }
 
   Value createScores(Value scaled) {
-    SmallVector<AffineExpr> loops = with(with(rows, keys), constant(queryDepth)); // b..., h, q, k, d
+    SmallVector<AffineExpr> loops = with(with(rows, keys), constant(queryHeadDim)); // b..., h, q, k, d
     return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
       Coordinates at = b.loops();
       at.erase(at.begin() + batchRank + 2);
@@ -198,19 +198,19 @@ private:
   }
 
   Value createProducts(Value weights) {
-    SmallVector<AffineExpr> loops = with(with(rows, constant(valueDepth)), keys); // b..., h, q, e, k
+    SmallVector<AffineExpr> loops = with(with(rows, constant(valueHeadDim)), keys); // b..., h, q, e, k
     return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
       AffineExpr e = b.loop(batchRank + 2), k = b.loop(batchRank + 3);
       Coordinates at = b.loops();
       at.erase(at.begin() + batchRank + 2);
-      Value x = b.load(weights, at), y = readHead(b, value, k, keyHead(b), e, valueDepth);
+      Value x = b.load(weights, at), y = readHead(b, value, k, keyHead(b), e, valueHeadDim);
       return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
     })[0];
   }
 
   Value createResult(Value products, Value inverses) {
     SmallVector<AffineExpr> loops = llvm::to_vector(ArrayRef(rows).take_front(batchRank));
-    loops.append({queries, constant(heads), constant(valueDepth)});
+    loops.append({queries, constant(heads), constant(valueHeadDim)});
     return kernel.createParallel(loops, stored, [&](ElementBuilder &b) -> Value {
       Coordinates row = batch(b);
       row.push_back(b.loop(batchRank + 1));
@@ -224,7 +224,7 @@ private:
   KernelBuilder &kernel;
   Value value;
   Type stored; // element type of the result
-  int64_t valueDepth;
+  int64_t valueHeadDim;
 };
 
 } // namespace
@@ -274,10 +274,10 @@ SmallVector<Value> AttentionOp::decompose(KernelBuilder &kernel) {
 
 Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Value result = b.kernel.getIntermediates(*this)[0];
-  int64_t depth = cast<RankedTensorType>(result.getType()).getShape().back();
+  int64_t headDim = cast<RankedTensorType>(result.getType()).getShape().back();
   Coordinates split(at.drop_back());
-  split.push_back(b.simplify(at.back().expr.floorDiv(depth)));
-  split.push_back(b.simplify(at.back().expr % depth));
+  split.push_back(b.simplify(at.back().expr.floorDiv(headDim)));
+  split.push_back(b.simplify(at.back().expr % headDim));
   return b.convert(b.load(result, split), getType().getElementType());
 }
 
@@ -296,11 +296,12 @@ SmallVector<Value> AttentionScoresOp::decompose(KernelBuilder &kernel) {
   for (Value operand : {reader.query, reader.key})
     kernel.prepareRepeatedReads(operand);
   SmallVector<AffineExpr> loops(reader.rows); // b..., h, q, k, d
-  loops.append({reader.keys, getAffineConstantExpr(reader.queryDepth, kernel.getContext())});
+  loops.append({reader.keys, getAffineConstantExpr(reader.queryHeadDim, kernel.getContext())});
   int64_t rank = reader.batchRank;
   return kernel.createReduction(
       loops, rank + 3, TypedAttr(FloatAttr::get(reader.element, 0)), [&](ElementBuilder &b, ValueRange sum) {
-        Value x = reader.readHead(b, reader.query, b.loop(rank + 1), b.loop(rank), b.loop(rank + 3), reader.queryDepth);
+        Value x =
+            reader.readHead(b, reader.query, b.loop(rank + 1), b.loop(rank), b.loop(rank + 3), reader.queryHeadDim);
         return reader.addProduct(b, sum[0], x);
       });
 }
@@ -311,7 +312,7 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
                                     /*unit=*/1);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
-  if (isShortFloat(type)) { // keep scores finite in f16
+  if (isHalfFloat(type)) { // keep scores finite in f16
     const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();
     score = arith::MinimumFOp::create(b, score, b.constant(reader.element, largest));
     score = arith::MaximumFOp::create(b, score, b.constant(reader.element, -largest));

@@ -21,13 +21,13 @@ Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRan
 /// Maps the loops m, n, k of a GEMM to the coordinates of its operands (`rank` is that of m, n).
 using Readers = function_ref<std::pair<Coordinates, Coordinates>(ElementBuilder &)>;
 
-AffineExpr depthOf(Operation *op) { return getExtents(cast<RankedTensorType>(op->getOperand(0).getType())).back(); }
+AffineExpr kExtentOf(Operation *op) { return getExtents(cast<RankedTensorType>(op->getOperand(0).getType())).back(); }
 
 Value multiply(KernelBuilder &kernel, KernelOpInterface op, Readers coordinatesOf) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   unsigned rank = type.getRank();
   SmallVector<AffineExpr> loops = getExtents(type); // ..., m, n, k
-  loops.push_back(depthOf(op));
+  loops.push_back(kExtentOf(op));
 
   kernel.prepareRepeatedReads(op->getOperand(0));
   kernel.prepareRepeatedReads(op->getOperand(1));
@@ -86,7 +86,7 @@ bool LinearOp::collapseRows(RowCollapser &rows) {
          (!getBias() || rows.markWhole(getBias())) && (!getScales() || rows.markFull(getScales()));
 }
 
-AffineExpr LinearOp::getFlops() { return countFlops(getResult(), depthOf(*this)); }
+AffineExpr LinearOp::getFlops() { return countFlops(getResult(), kExtentOf(*this)); }
 
 //===- quantize_rows ---===//
 
@@ -142,6 +142,6 @@ bool MatmulOp::collapseRows(RowCollapser &rows) {
          rows.markFull(getB());
 }
 
-AffineExpr MatmulOp::getFlops() { return countFlops(getResult(), depthOf(*this)); }
+AffineExpr MatmulOp::getFlops() { return countFlops(getResult(), kExtentOf(*this)); }
 
 } // namespace mlir::kiln

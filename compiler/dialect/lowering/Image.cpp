@@ -104,12 +104,12 @@ Value multiplyFewRows(KernelBuilder &kernel, Conv2dOp op, Value padded) {
   if (!axes.empty())
     loops.push_back(extents[axes.front()]);
   loops.push_back(extents.back());
-  const unsigned output = loops.size() - 1, depth = loops.size();
+  const unsigned output = loops.size() - 1, kLoop = loops.size();
   loops.push_back(getAffineConstantExpr(window[1] * window[2] * window[3], op.getContext()));
   const Type accumulator = op.getAccumulatorType();
   auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
-  return kernel.createReduction(loops, depth, zero, [&](ElementBuilder &b, ValueRange sum) {
-    const AffineExpr k = b.loop(depth),
+  return kernel.createReduction(loops, kLoop, zero, [&](ElementBuilder &b, ValueRange sum) {
+    const AffineExpr k = b.loop(kLoop),
                      inWindow[] = {b.simplify(k.floorDiv(window[3]) % window[2]), b.simplify(k % window[3])};
     const AffineExpr channel = b.simplify(k.floorDiv(window[2] * window[3]));
     Coordinates from;

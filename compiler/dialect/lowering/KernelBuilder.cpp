@@ -19,8 +19,9 @@ AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed) {
   return getProduct(factors, tensor.getContext());
 }
 
-KernelBuilder::KernelBuilder(func::FuncOp kernel, bool isOrdered)
-    : kernel(kernel), isOrdered(isOrdered), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
+KernelBuilder::KernelBuilder(func::FuncOp kernel, bool isBatchInvariant)
+    : kernel(kernel), isBatchInvariant(isBatchInvariant),
+      builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
 
 LogicalResult KernelBuilder::run() {
   Block &body = kernel.getBody().front();
@@ -234,7 +235,8 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
   Value result = evaluate(value, at);
   Operation *op = value.getDefiningOp();
   const Type stored = getElementTypeOrSelf(value.getType());
-  if (kernel.isOrdered && isShortFloat(stored) && !hasRole(op, KernelRole::Movement) && !hasRole(op, KernelRole::View))
+  if (kernel.isBatchInvariant && isHalfFloat(stored) && !hasRole(op, KernelRole::Movement) &&
+      !hasRole(op, KernelRole::View))
     result = convert(cut(result, stored), stored);
   read_[key] = result;
   return result;

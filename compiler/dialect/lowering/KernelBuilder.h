@@ -48,8 +48,8 @@ AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed);
 /// Lowers one kernel function in place.
 class KernelBuilder {
 public:
-  /// `isOrdered`: the kernel is batch-invariant: results of ops are also rounded where they are read.
-  KernelBuilder(func::FuncOp kernel, bool isOrdered);
+  /// `isBatchInvariant`: the kernel is batch-invariant: results of ops are also rounded where they are read.
+  KernelBuilder(func::FuncOp kernel, bool isBatchInvariant);
 
   LogicalResult run();
 
@@ -88,7 +88,7 @@ public:
   MLIRContext *getContext() { return kernel.getContext(); }
 
   /// Whether results must be batch-invariant: independent, to the bit, of fusion and of variants of the kernel.
-  bool keepsOrder() const { return isOrdered; }
+  bool keepsOrder() const { return isBatchInvariant; }
 
   /// Returns the largest product of the extents within the kernel's bounds.
   int64_t largestProduct(ArrayRef<AffineExpr> extents);
@@ -99,7 +99,7 @@ private:
   Value createEmpty(ArrayRef<AffineExpr> extents, Type element);
 
   func::FuncOp kernel;
-  const bool isOrdered;
+  const bool isBatchInvariant;
   ImplicitLocOpBuilder builder; // at the end of the kernel's body
   DenseMap<Value, Value> tensors;
   DenseMap<Operation *, SmallVector<Value>> intermediates;

@@ -103,7 +103,7 @@ bool PositionsOp::collapseRows(RowCollapser &) { return false; }
 /// Only splat constants are read by kernels; others belong to the entry-point code.
 Value ConstantOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>) {
   auto value = cast<DenseElementsAttr>(getValue()).getSplatValue<TypedAttr>();
-  if (auto number = dyn_cast<FloatAttr>(value); number && isShortFloat(number.getType()))
+  if (auto number = dyn_cast<FloatAttr>(value); number && isHalfFloat(number.getType()))
     return b.constant(computedType(number.getType()), number.getValueAsDouble());
   return b.kernel.createConstant(value);
 }

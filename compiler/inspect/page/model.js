@@ -54,7 +54,7 @@ const patterns = [
 /// Returns the family of an op, or of a kernel that is named after an op.
 const familyOfOp = op => (patterns.find(([, pattern]) => pattern.test(op)) ?? ['pointwise'])[0];
 const strategies = {
-  contraction: 'product', few_rows: 'product', convolution: 'product', winograd: 'product', attention: 'attention',
+  contraction: 'product', skinny_gemm: 'product', convolution: 'product', winograd: 'product', attention: 'attention',
   one_query: 'attention', row_reduction: 'reduction', rows: 'reduction',
 };
 const familyOfKernel = name => strategies[kernelNamed.get(name)?.strategy] ?? familyOfOp(name);

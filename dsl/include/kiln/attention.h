@@ -168,7 +168,7 @@ constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<M
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
 constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
                                  Site site = Site::here()) {
-  if constexpr (short_float(Q::element)) {
+  if constexpr (half_float(Q::element)) {
     // Scores may exceed the largest f16, and bf16 has too few digits for them, so the scores are f32 up to the softmax.
     using Rules = detail::AttentionRules<Heads, KeyHeads>;
     q.tracer->at(site);

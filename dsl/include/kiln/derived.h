@@ -84,7 +84,7 @@ template <ElementType E, auto Extents> constexpr auto filled(Tracer *tracer, dou
 }
 
 /// x to an integer power, by repeated squaring from the highest bit down.
-template <tensor X> constexpr auto whole_power(const X &x, int whole, Site site) {
+template <tensor X> constexpr auto integer_power(const X &x, int whole, Site site) {
   auto power = x;
   int bit = 64;
   while (bit > 1 && !(whole & bit))
@@ -104,27 +104,27 @@ template <tensor X> constexpr auto whole_power(const X &x, int whole, Site site)
 /// = 0, a separate formula computes the powers of 0 and has the right derivative there. Each formula reads only its own
 /// elements of x.
 template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Site::here()) {
-  if constexpr (short_float(X::element)) // rounded once
+  if constexpr (half_float(X::element)) // rounded once
     return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
   const double size = exponent < 0 ? -exponent : exponent;
-  const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
-  const int whole = is_whole ? static_cast<int>(size) : 0;
+  const bool is_integer = size <= 64 && size == static_cast<double>(static_cast<int>(size));
+  const int whole = is_integer ? static_cast<int>(size) : 0;
   if (exponent == 0)
     return detail::filled<X::element, X::shape>(x.tracer, 1);
   if (exponent == 0.5)
     return sqrt(x, site);
   if (exponent == -0.5)
     return div(1, sqrt(x, site), site);
-  if (exponent > 0 && is_whole)
-    return detail::whole_power(x, whole, site);
+  if (exponent > 0 && is_integer)
+    return detail::integer_power(x, whole, site);
   if (exponent == -1)
     return div(1, x, site);
   auto is_zero = equal(x, 0, site);
   auto other = where(is_zero, 1, x, site);
-  auto power = is_whole ? detail::whole_power(other, whole, site) : exp(mul(log(other, site), size, site), site);
+  auto power = is_integer ? detail::integer_power(other, whole, site) : exp(mul(log(other, site), size, site), site);
   if (exponent < 0) {
     auto inverse = div(1, where(is_zero, x, 1, site), site);
-    return where(is_zero, detail::whole_power(inverse, is_whole ? whole : 2, site), div(1, power, site), site);
+    return where(is_zero, detail::integer_power(inverse, is_integer ? whole : 2, site), div(1, power, site), site);
   }
   if (exponent < 1)
     return where(is_zero, sqrt(where(is_zero, x, 1, site), site), power, site);
@@ -133,7 +133,7 @@ template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Sit
 
 /// Element-wise a to the power b for a >= 0; NaN for a negative a. Powers of 0 are handled as above.
 template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
-  if constexpr (short_float(A::element) && B::element == A::element) { // rounded once
+  if constexpr (half_float(A::element) && B::element == A::element) { // rounded once
     return cast<A::element>(pow(cast<f32>(a, site), cast<f32>(b, site), site), site);
   } else {
     auto is_zero = equal(a, 0, site);
@@ -202,7 +202,7 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   x.tracer->at(site);
   if (!(epsilon > 0))
     x.tracer->fail(rules::l2_normalize_c1, epsilon);
-  if constexpr (short_float(X::element))
+  if constexpr (half_float(X::element))
     return cast<X::element>(l2_normalize<Axis>(cast<f32>(x, site), epsilon, site), site);
   else {
     // The square root has no derivative at 0: a row of zeros is divided by epsilon, and no gradient goes through the

@@ -68,7 +68,7 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
     x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
   if constexpr (!is_image)
     return x;
-  else if constexpr (short_float(X::element) && X::element == W::element && X::element == B::element)
+  else if constexpr (half_float(X::element) && X::element == W::element && X::element == B::element)
     return cast<X::element>(
         group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
   else {

@@ -47,7 +47,7 @@ constexpr const ElementInfo &info(ElementType element) {
 constexpr const char *name_of(ElementType element) { return is_known(element) ? info(element).name : "unknown"; }
 constexpr bool floating(ElementType element) { return info(element).kind == ElementKind::floating; }
 /// Whether the type is a 16-bit float, f16 or bf16, which kernels compute in f32.
-constexpr bool short_float(ElementType element) { return floating(element) && info(element).bits < 32; }
+constexpr bool half_float(ElementType element) { return floating(element) && info(element).bits < 32; }
 
 /// Bytes of contiguous elements.
 constexpr std::int64_t stored_bytes(ElementType element, std::int64_t elements) {

@@ -171,7 +171,7 @@ inline double running_rate(const Graph &graph, int parameter) {
 }
 
 /// The optimiser states of a parameter; a state's name is this word, a colon and the parameter's name.
-inline std::vector<std::string> kept_moments(const Graph &graph, const Training &training, int parameter) {
+inline std::vector<std::string> optimizer_states(const Graph &graph, const Training &training, int parameter) {
   std::vector<std::string> kept;
   const bool is_optimised = running_rate(graph, parameter) == 0;
   if (is_optimised && training.update == Update::sgd && training.momentum != 0)
@@ -182,7 +182,7 @@ inline std::vector<std::string> kept_moments(const Graph &graph, const Training 
     kept.push_back("average");
   return kept;
 }
-inline std::string moment_name(const std::string &moment, const std::string &parameter) {
+inline std::string optimizer_state_name(const std::string &moment, const std::string &parameter) {
   return moment + ":" + parameter;
 }
 

@@ -23,7 +23,7 @@ static void describe_counter(const kiln_weight_t *weight, uint64_t digest, uint6
   (void)seed;
   computed->key = digest;
   computed->number =
-      kiln_selftest_scale(kiln_elements_beside(weight, weight->rank), weight->rank ? (uint64_t)weight->shape[0] : 1);
+      kiln_selftest_scale(kiln_elements_except(weight, weight->rank), weight->rank ? (uint64_t)weight->shape[0] : 1);
 }
 
 kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error) {

@@ -22,13 +22,13 @@ typedef enum kiln_packed_t {
 enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
 /* The entries, weights and states that a pipeline stage has. Without pipeline parallelism it has all of them. */
-typedef struct kiln_role_t {
-  uint32_t number;                    /* KILN_ROLE_; 0 without pipeline parallelism */
+typedef struct kiln_stage_role_t {
+  uint32_t number;                    /* KILN_STAGE_ROLE_; 0 without pipeline parallelism */
   const kiln_body_t *bodies;          /* one per entry */
   const kiln_placement_t *placements; /* one per weight */
   uint64_t packed_bytes;
   bool is_silent; /* the stage has no outputs */
-} kiln_role_t;
+} kiln_stage_role_t;
 
 struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
@@ -36,7 +36,7 @@ struct kiln_model_t {
   kiln_allocator_t allocator;
   char *packed; /* null until weights are bound; on a device, if the variant has a backend */
   kiln_packed_t packed_kind;
-  kiln_role_t role;
+  kiln_stage_role_t role;
   uint32_t rank, stage; /* of descriptor->ranks, descriptor->stages */
   uint32_t replica;     /* of descriptor->replicas, with optimiser-state sharding */
   bool copies_files;    /* copies the files that it binds: KILN_COPY_FILES */

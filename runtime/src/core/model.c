@@ -110,12 +110,12 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
 }
 
 /* Sets the role for the chosen variant. */
-static kiln_model_t *take_role(kiln_model_t *model) {
-  model->role = (kiln_role_t){.bodies = model->variant->bodies,
-                              .placements = model->variant->placements,
-                              .packed_bytes = model->variant->packed_bytes};
+static kiln_model_t *take_stage_role(kiln_model_t *model) {
+  model->role = (kiln_stage_role_t){.bodies = model->variant->bodies,
+                                    .placements = model->variant->placements,
+                                    .packed_bytes = model->variant->packed_bytes};
   if (model->descriptor->sharding)
-    model->descriptor->sharding->take_role(model);
+    model->descriptor->sharding->take_stage_role(model);
   return model;
 }
 
@@ -143,7 +143,7 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
       (status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
     allocator->release(allocator->self, made);
   else
-    *model = take_role(made);
+    *model = take_stage_role(made);
   return status;
 }
 

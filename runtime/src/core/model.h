@@ -29,10 +29,10 @@ enum {
   KILN_CPU_WASM32 = 1 << 16, /* SIMD128; an engine without it rejects the module */
 };
 
-/* The role of a pipeline stage. Roles from KILN_ROLE_MIDDLE on are those of stages between the first and the last;
- * stages with the same number of layers of each stack share a role. A library without pipeline parallelism has only
- * one role. */
-enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2 };
+/* The role of a pipeline stage. Roles from KILN_STAGE_ROLE_MIDDLE on are those of stages between the first and the
+ * last; stages with the same number of layers of each stack share a role. A library without pipeline parallelism has
+ * only one role. */
+enum { KILN_STAGE_ROLE_FIRST = 0, KILN_STAGE_ROLE_LAST = 1, KILN_STAGE_ROLE_MIDDLE = 2 };
 
 /* Distributes the layers of a stack to pipeline stages: every stage gets the same number; of the remaining layers,
  * the stages just before the last one get one each. So a stage has kiln_stage_layers layers, starting at
@@ -51,7 +51,7 @@ static inline uint32_t kiln_stage_layers(uint32_t layers, uint32_t stages, uint3
 /* What an entry reads of earlier calls. */
 enum {
   KILN_KEEPS_STATES = 1 << 0,
-  KILN_KEEPS_MOMENTS = 1 << 1 /* optimiser state */
+  KILN_KEEPS_OPTIMIZER_STATE = 1 << 1 /* optimiser state */
 };
 /* Size of the mark before the data that an arena keeps, which says whether they were initialised (session.c). */
 #define KILN_MARK_BYTES 64
@@ -60,7 +60,7 @@ enum {
 enum {
   KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
   KILN_WEIGHT_OF_STAGE = 1 << 1, /* in a stack; each pipeline stage has the copies of its layers */
-  /* Stages with that role do not need it: this bit, shifted left by a KILN_ROLE_; the last bit covers all middle
+  /* Stages with that role do not need it: this bit, shifted left by a KILN_STAGE_ROLE_; the last bit covers all middle
    * roles. */
   KILN_WEIGHT_ABSENT = 1 << 2
 };
@@ -173,13 +173,13 @@ int32_t kiln_finish_collectives(const kiln_frame_t *frame, uint32_t group);
  * kernel's scratch memory on the device; later work of the stream may reuse it. */
 int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks_x,
                      uint32_t blocks_y, uint32_t blocks_z, void **parameters);
-/* Launches a TMA variant, a function of module->mapped, whose first parameters are tensor maps, which are created
- * here. At most as many of `blocks` are launched as the GPU has multiprocessors. KILN_CUDA_NOT_MAPPED: nothing was
+/* Launches a TMA variant, a function of module->tma, whose first parameters are tensor maps, which are created
+ * here. At most as many of `blocks` are launched as the GPU has multiprocessors. KILN_CUDA_NO_TMA: nothing was
  * launched, since the GPU, the driver or a tensor does not support TMA; the caller then launches the regular
  * function. */
-enum { KILN_CUDA_NOT_MAPPED = -1, KILN_CUDA_MAX_MAPS = 2 };
-int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
-                            uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters);
+enum { KILN_CUDA_NO_TMA = -1, KILN_CUDA_MAX_MAPS = 2 };
+int kiln_cuda_launch_tma(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
+                         uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters);
 
 /* The functions that the model's header declares (kiln_model_t is NAME_t there). A null allocator means malloc, and
  * system pages for the packed weights. The model copies the allocator struct. create tries the variants in order and

@@ -12,15 +12,15 @@ typedef struct region_t {
   uint64_t bytes; /* 0: there is none */
 } region_t;
 
-/* Returns the states of an entry that keeps any; find_moments returns its optimiser state. */
+/* Returns the states of an entry that keeps any; find_optimizer_state returns its optimiser state. */
 static region_t find_states(const kiln_model_t *model, const void *arena, uint32_t keeps) {
   return (region_t){(char *)arena, keeps & KILN_KEEPS_STATES ? model->descriptor->state_bytes : 0};
 }
 
-static region_t find_moments(const kiln_model_t *model, const void *arena, uint32_t keeps) {
+static region_t find_optimizer_state(const kiln_model_t *model, const void *arena, uint32_t keeps) {
   const uint64_t states = model->descriptor->state_bytes;
   return (region_t){(char *)arena + states,
-                    keeps & KILN_KEEPS_MOMENTS ? model->descriptor->training_bytes - states : 0};
+                    keeps & KILN_KEEPS_OPTIMIZER_STATE ? model->descriptor->training_bytes - states : 0};
 }
 
 static bool is_zero(region_t region) {
@@ -44,13 +44,13 @@ static bool is_begun(const kiln_model_t *model, region_t region) {
 kiln_status_t kiln_require_kept(const kiln_model_t *model, const void *arena, uint32_t keeps, const char *caller,
                                 kiln_error_t *error) {
   const bool has_states = !arena || is_begun(model, find_states(model, arena, keeps));
-  if (has_states && (!arena || is_begun(model, find_moments(model, arena, keeps))))
+  if (has_states && (!arena || is_begun(model, find_optimizer_state(model, arena, keeps))))
     return KILN_OK;
   return kiln_error_set(
       error, KILN_SESSION_NOT_BEGUN,
       "%s of model \"%.*s\": arena not begun; expected %s of zeros or earlier calls at its start; %s makes zeros",
       caller, KILN_NAME_SHOWN, model->descriptor->name, has_states ? "training states" : "states",
-      keeps & KILN_KEEPS_MOMENTS ? "begin_training" : "begin_session");
+      keeps & KILN_KEEPS_OPTIMIZER_STATE ? "begin_training" : "begin_session");
 }
 
 static void mark(const kiln_model_t *model, region_t region) {
@@ -60,7 +60,7 @@ static void mark(const kiln_model_t *model, region_t region) {
 
 void kiln_mark_kept(const kiln_model_t *model, void *arena, uint32_t keeps) {
   mark(model, find_states(model, arena, keeps));
-  mark(model, find_moments(model, arena, keeps));
+  mark(model, find_optimizer_state(model, arena, keeps));
 }
 
 kiln_status_t kiln_check_kept(const kiln_model_t *model, void *arena, uint32_t keeps, const char *caller,
@@ -80,7 +80,7 @@ static kiln_status_t begin(const kiln_model_t *model, void *arena, bool is_train
   const uint64_t bytes = is_training ? descriptor->training_bytes : descriptor->state_bytes;
   const kiln_status_t status = kiln_zero_memory(model, arena, (size_t)bytes, error);
   if (!status && bytes > 0 && !model->variant->backend)
-    kiln_mark_kept(model, arena, KILN_KEEPS_STATES | (is_training ? KILN_KEEPS_MOMENTS : 0));
+    kiln_mark_kept(model, arena, KILN_KEEPS_STATES | (is_training ? KILN_KEEPS_OPTIMIZER_STATE : 0));
   return status;
 }
 

@@ -26,9 +26,9 @@ typedef struct kiln_tensor_t {
   const struct kiln_form_t *form; /* null: contiguous elements of dtype */
   const void *parts;              /* for the form */
 } kiln_tensor_t;
-/* A part of a matrix: `depth` elements of each of `rows` rows, in groups. */
+/* A part of a matrix: `k_extent` elements of each of `rows` rows, in groups. */
 typedef struct kiln_part_t {
-  size_t row, rows, first, depth, group;
+  size_t row, rows, first, k_extent, group;
 } kiln_part_t;
 /* Reads tensors that are not contiguous f32, f16 or bf16; set by the reader that created the tensor, whose dtype is
  * then f32. Must be called between kiln_rounding_begin and _end. */

@@ -54,7 +54,7 @@ static kiln_status_t find_device(kiln_cuda_t *cuda, const kiln_options_t *option
       (status = KILN_CUDA_CALL(cuda, error, cuDriverGetVersion, &version)))
     return status;
   cuda->capability = (uint32_t)(major * 10 + minor);
-  cuda->launches_early = version >= KILN_CUDA_EARLY_VERSION && cuda->driver.cuLaunchKernelEx;
+  cuda->has_dependent_launch = version >= KILN_CUDA_DEPENDENT_LAUNCH_VERSION && cuda->driver.cuLaunchKernelEx;
   return KILN_OK;
 }
 

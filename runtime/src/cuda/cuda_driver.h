@@ -22,7 +22,7 @@ typedef uint64_t kiln_cuda_address_t;
 
 /* Requirements of programmatic dependent launch: compute capability, and drivers since 12.3, whose graphs preserve
  * it. */
-enum { KILN_CUDA_EARLY_CAPABILITY = 90, KILN_CUDA_EARLY_VERSION = 12030 };
+enum { KILN_CUDA_DEPENDENT_LAUNCH_CAPABILITY = 90, KILN_CUDA_DEPENDENT_LAUNCH_VERSION = 12030 };
 /* CUresult. */
 enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
 /* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUstreamCaptureMode, CUmemorytype, CUlaunchAttributeID,
@@ -36,7 +36,7 @@ enum {
   KILN_CUDA_CAPTURE_THREAD_LOCAL = 1,
   KILN_CUDA_MEMORY_OF_DEVICE = 2,
   KILN_CUDA_CLUSTER_DIMENSION = 4,
-  KILN_CUDA_LAUNCHED_EARLY = 6,
+  KILN_CUDA_PROGRAMMATIC_SERIALIZATION = 6,
   KILN_CUDA_INPUT_PTX = 1
 };
 /* CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill. */
@@ -71,7 +71,8 @@ typedef struct kiln_cuda_launch_attribute_t {
   union {
     char bytes[64];
     unsigned cluster[3];
-    int is_early; /* programmatic stream serialisation: may begin early, and waits for preceding kernels itself */
+    int is_dependent_launch; /* programmatic stream serialisation: may begin early, and waits for preceding kernels
+                                itself */
   } value;
 } kiln_cuda_launch_attribute_t;
 typedef struct kiln_cuda_launch_t {

@@ -30,7 +30,7 @@ static uint64_t digest(uint64_t hash, const void *data, size_t bytes) {
 
 /* Digest of the PTX of both forms. */
 static uint64_t digest_of_texts(uint64_t hash, const kiln_cuda_module_t *module) {
-  for (; module; module = module->mapped)
+  for (; module; module = module->tma)
     for (uint32_t i = 0; i < module->image_count; ++i)
       hash = digest(hash, module->images[i].text, strlen(module->images[i].text) + 1);
   return hash;

@@ -24,7 +24,7 @@ static uint64_t function_count(const kiln_cuda_module_t *module) { return module
 uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
   uint64_t functions = 0;
   for (uint64_t i = 0; i < variant->module_count; ++i)
-    functions += function_count(variant->modules[i]) + function_count(variant->modules[i]->mapped);
+    functions += function_count(variant->modules[i]) + function_count(variant->modules[i]->tma);
   return slot_count(variant) * sizeof(kiln_cuda_kernel_t) + functions * sizeof(kiln_cuda_entry_t);
 }
 
@@ -49,7 +49,7 @@ void kiln_cuda_kernels_init(kiln_cuda_t *cuda, const kiln_variant_t *variant, vo
   for (uint64_t i = 0; i < variant->module_count; ++i) {
     kiln_cuda_kernel_t *kernel = find_slot(cuda, variant->modules[i]);
     kernel->forms[KILN_CUDA_PLAIN].module = variant->modules[i];
-    kernel->forms[KILN_CUDA_MAPPED].module = variant->modules[i]->mapped;
+    kernel->forms[KILN_CUDA_TMA].module = variant->modules[i]->tma;
     for (uint32_t form = 0; form < KILN_CUDA_FORMS; ++form) {
       kernel->forms[form].functions = functions;
       functions += function_count(kernel->forms[form].module);

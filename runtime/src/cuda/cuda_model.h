@@ -17,7 +17,7 @@ extern "C" {
 #include <stdatomic.h>
 #endif
 
-/* A form of a kernel: its module, or module->mapped (the TMA variant). */
+/* A form of a kernel: its module, or module->tma (the TMA variant). */
 typedef struct kiln_cuda_form_t {
   const kiln_cuda_module_t *module; /* null: the kernel does not have this form */
   kiln_cuda_loaded_t loaded;        /* null: not yet, or not supported by GPU or driver */
@@ -27,7 +27,7 @@ typedef struct kiln_cuda_form_t {
   void *code;
   size_t code_bytes; /* 0: not supported by GPU or driver */
 } kiln_cuda_form_t;
-enum { KILN_CUDA_PLAIN, KILN_CUDA_MAPPED, KILN_CUDA_FORMS };
+enum { KILN_CUDA_PLAIN, KILN_CUDA_TMA, KILN_CUDA_FORMS };
 
 /* An assembled image of a form; null: not supported by GPU or driver. */
 typedef struct kiln_cuda_code_t {
@@ -65,9 +65,9 @@ typedef struct kiln_cuda_t {
   kiln_cuda_context_t context; /* null until created */
   bool is_primary;             /* the context was retained */
   int device;
-  uint32_t capability;      /* 80 is 8.0 */
-  bool launches_early;      /* kernels that support programmatic dependent launch use it */
-  kiln_cuda_queue_t stream; /* the model's own */
+  uint32_t capability;       /* 80 is 8.0 */
+  bool has_dependent_launch; /* kernels that support programmatic dependent launch use it */
+  kiln_cuda_queue_t stream;  /* the model's own */
   kiln_cuda_address_t constants;
   atomic_bool is_lost;
 

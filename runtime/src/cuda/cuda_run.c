@@ -20,9 +20,10 @@ static kiln_status_t launch(kiln_cuda_stream_t *stream, const kiln_cuda_form_t *
   if (function->cluster > 1)
     attributes[count++] =
         (kiln_cuda_launch_attribute_t){.id = KILN_CUDA_CLUSTER_DIMENSION, .value.cluster = {function->cluster, 1, 1}};
-  if (cuda->launches_early && function->is_early &&
-      form->module->images[form->image].capability >= KILN_CUDA_EARLY_CAPABILITY)
-    attributes[count++] = (kiln_cuda_launch_attribute_t){.id = KILN_CUDA_LAUNCHED_EARLY, .value.is_early = 1};
+  if (cuda->has_dependent_launch && function->is_dependent_launch &&
+      form->module->images[form->image].capability >= KILN_CUDA_DEPENDENT_LAUNCH_CAPABILITY)
+    attributes[count++] =
+        (kiln_cuda_launch_attribute_t){.id = KILN_CUDA_PROGRAMMATIC_SERIALIZATION, .value.is_dependent_launch = 1};
   if (count == 0)
     return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernel, form->functions[index], blocks[0], blocks[1], blocks[2],
                           function->threads, 1, 1, function->shared_bytes, stream->queue, parameters, NULL);
@@ -73,30 +74,30 @@ static bool encode(const kiln_cuda_t *cuda, const kiln_cuda_map_t *map, char *en
                            KILN_CUDA_MAP_L2_128, KILN_CUDA_MAP_ZEROS);
 }
 
-int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
-                            uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters) {
+int kiln_cuda_launch_tma(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
+                         uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters) {
   kiln_cuda_stream_t *stream = worker->cuda;
-  const kiln_cuda_module_t *mapped = module->mapped;
+  const kiln_cuda_module_t *tma = module->tma;
   _Alignas(KILN_CUDA_MAP_BYTES) char encoded[KILN_CUDA_MAX_MAPS][KILN_CUDA_MAP_BYTES];
   int most = 0;
-  const bool is_function = mapped && function < mapped->function_count && map_count <= KILN_CUDA_MAX_MAPS;
+  const bool is_function = tma && function < tma->function_count && map_count <= KILN_CUDA_MAX_MAPS;
   const kiln_cuda_kernel_t *kernel = prepare(stream, module, is_function, function);
   if (!kernel)
     return FAILED;
-  if (!kernel->forms[KILN_CUDA_MAPPED].loaded)
-    return KILN_CUDA_NOT_MAPPED;
+  if (!kernel->forms[KILN_CUDA_TMA].loaded)
+    return KILN_CUDA_NO_TMA;
   for (uint32_t i = 0; i < map_count; ++i) {
     if (!encode(stream->cuda, &maps[i], encoded[i]))
-      return KILN_CUDA_NOT_MAPPED;
+      return KILN_CUDA_NO_TMA;
     parameters[i] = encoded[i];
   }
   if (KILN_CUDA_CALL(stream->cuda, &stream->error, cuDeviceGetAttribute, &most, KILN_CUDA_MULTIPROCESSORS,
                      stream->cuda->device))
     return FAILED;
-  const uint32_t cluster = mapped->functions[function].cluster > 1 ? mapped->functions[function].cluster : 1;
+  const uint32_t cluster = tma->functions[function].cluster > 1 ? tma->functions[function].cluster : 1;
   const uint32_t wanted = blocks / cluster, at_once = (uint32_t)most / cluster;
   const uint32_t grid[] = {(at_once > 0 && wanted > at_once ? at_once : wanted) * cluster, 1, 1};
-  return launch(stream, &kernel->forms[KILN_CUDA_MAPPED], function, grid, parameters) ? FAILED : 0;
+  return launch(stream, &kernel->forms[KILN_CUDA_TMA], function, grid, parameters) ? FAILED : 0;
 }
 
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,

@@ -42,7 +42,7 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
                             "tensor \"%.*s\": wrong sections; expected all of it for %u ranks", KILN_NAME_SHOWN,
                             slice->name, descriptor->ranks);
     const uint32_t parts = descriptor->shards[i].parts;
-    if (parts > 1 && (parts != descriptor->replicas || kiln_elements_beside(slice, slice->rank) % parts != 0))
+    if (parts > 1 && (parts != descriptor->replicas || kiln_elements_except(slice, slice->rank) % parts != 0))
       return kiln_error_set(error, KILN_INTERNAL_ERROR,
                             "tensor \"%.*s\": unequal parts; expected one for each of %u replicas", KILN_NAME_SHOWN,
                             slice->name, descriptor->replicas);
@@ -95,23 +95,23 @@ static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, 
   return status ? status : check_parts(model, error);
 }
 
-static void take_role(kiln_model_t *model) {
+static void take_stage_role(kiln_model_t *model) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   const kiln_variant_t *variant = model->variant;
   if (descriptor->stages <= 1)
     return;
   const uint32_t role = descriptor->roles[model->stage];
-  model->role = (kiln_role_t){.number = role,
-                              .bodies = &variant->bodies[role * descriptor->entry_count],
-                              .placements = &variant->placements[role * descriptor->weight_count],
-                              .packed_bytes = variant->role_bytes[role],
-                              .is_silent = role != KILN_ROLE_LAST};
+  model->role = (kiln_stage_role_t){.number = role,
+                                    .bodies = &variant->bodies[role * descriptor->entry_count],
+                                    .placements = &variant->placements[role * descriptor->weight_count],
+                                    .packed_bytes = variant->stage_role_bytes[role],
+                                    .is_silent = role != KILN_STAGE_ROLE_LAST};
 }
 
 static uint32_t copies(const kiln_model_t *model, const kiln_weight_t *weight, uint32_t *first) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   const uint32_t role = model->role.number;
-  if (weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << (role < KILN_ROLE_MIDDLE ? role : KILN_ROLE_MIDDLE))
+  if (weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << (role < KILN_STAGE_ROLE_MIDDLE ? role : KILN_STAGE_ROLE_MIDDLE))
     return 0;
   *first = kiln_first_copy(descriptor, weight, model->stage);
   return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_stage_layers(weight->copies, descriptor->stages, model->stage)
@@ -314,7 +314,7 @@ static kiln_status_t take_slice(const kiln_model_t *model, const kiln_packing_t 
                                 kiln_error_t *error) {
   const kiln_weight_t *weight = packing->weight;
   const slice_t slice = {tensor, weight, kiln_spans_of(weight, packing->shard, packing->rank)};
-  const uint64_t elements = kiln_elements_beside(weight, weight->rank);
+  const uint64_t elements = kiln_elements_except(weight, weight->rank);
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, elements);
   kiln_tensor_t piece = *tensor;
   kiln_spans_t spans = slice.spans;
@@ -349,7 +349,7 @@ static kiln_status_t take_sections(const kiln_model_t *model, const kiln_packing
   kiln_shard_t shard = *packing->shard;
   kiln_packing_t part = *packing;
   kiln_status_t status = KILN_OK;
-  const uint64_t step = placement.tile > 0 ? 1 : kiln_elements_beside(&weight, shard.dim);
+  const uint64_t step = placement.tile > 0 ? 1 : kiln_elements_except(&weight, shard.dim);
   part.weight = &weight;
   part.placement = &placement;
   part.shard = &shard;
@@ -372,15 +372,15 @@ static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packi
   part.rank = model->rank;
   if (part.shard->section_count == 0)
     return kiln_take_tensor(&part, tensor, error);
-  const bool is_behind = placement->tile > 0 ? placement->dim == part.shard->dim : part.shard->dim == 0;
-  return is_behind ? take_sections(model, &part, tensor, error) : take_slice(model, &part, tensor, error);
+  const bool is_contiguous = placement->tile > 0 ? placement->dim == part.shard->dim : part.shard->dim == 0;
+  return is_contiguous ? take_sections(model, &part, tensor, error) : take_slice(model, &part, tensor, error);
 }
 
 static kiln_status_t spread(const kiln_model_t *model, uint32_t index, kiln_put_t put, const void *context,
                             kiln_error_t *error) {
   const kiln_weight_t *slice = kiln_kept_tensor(model->descriptor, index);
   const kiln_shard_t *shard = &model->descriptor->shards[index];
-  const uint64_t elements = kiln_elements_beside(slice, slice->rank);
+  const uint64_t elements = kiln_elements_except(slice, slice->rank);
   kiln_span_t span = {0, 0, elements}, part;
   kiln_status_t status = KILN_OK;
   if (shard->section_count == 0)
@@ -424,5 +424,5 @@ static kiln_status_t refuse_parts(const kiln_model_t *model, const char *functio
                : KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, take_role, run,  copies,        whole,
-                                       take,   spread,    name, refuse_slices, refuse_parts};
+const kiln_sharding_t kiln_sharding = {create, take_stage_role, run,  copies,        whole,
+                                       take,   spread,          name, refuse_slices, refuse_parts};

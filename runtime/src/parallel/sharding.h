@@ -92,7 +92,7 @@ typedef struct kiln_sharding_t {
   /* Sets model->rank and the like from the options; validates these and the descriptor's slices. */
   kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
   /* Replaces model->role, which covers everything, by that of a pipeline stage. */
-  void (*take_role)(kiln_model_t *model);
+  void (*take_stage_role)(kiln_model_t *model);
   /* kiln_body_run with the call's communicators, after checking that they match the model. */
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
   /* Returns the number of copies of a weight or a state that the model has; *first is the first of them. */

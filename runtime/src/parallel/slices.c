@@ -7,7 +7,7 @@
 #include <string.h>
 
 uint64_t kiln_whole_elements(const kiln_weight_t *slice, const kiln_shard_t *shard) {
-  return kiln_elements_beside(slice, shard->dim) * shard->extent;
+  return kiln_elements_except(slice, shard->dim) * shard->extent;
 }
 
 kiln_spans_t kiln_spans_between(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank, uint64_t begin,

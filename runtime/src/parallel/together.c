@@ -169,7 +169,7 @@ static kiln_status_t read_parts(const kept_t *kept, uint64_t first, uint64_t cou
   for (uint32_t replica = own; replica < last; ++replica) {
     kiln_span_t part;
     if (together->is_lost ||
-        !kiln_span_part(&all, kiln_elements_beside(slice, slice->rank), kept->shard, replica, &part))
+        !kiln_span_part(&all, kiln_elements_except(slice, slice->rank), kept->shard, replica, &part))
       continue;
     char *place = values + (part.whole - first) * bytes;
     if (replica == own)
@@ -226,7 +226,7 @@ static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_
       ++stage;
     return stage;
   }
-  return tensor->flags & KILN_WEIGHT_ABSENT << KILN_ROLE_FIRST ? descriptor->stages - 1 : 0;
+  return tensor->flags & KILN_WEIGHT_ABSENT << KILN_STAGE_ROLE_FIRST ? descriptor->stages - 1 : 0;
 }
 
 /* Gathers a piece by gather_piece, and sends it to the process that writes. */
@@ -248,7 +248,7 @@ static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t c
   const kept_t kept = {together, index, copy - kiln_first_copy(descriptor, tensor, stage), &descriptor->shards[index]};
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), step = PIECE_BYTES / bytes;
   const uint64_t all = kept.shard->section_count > 0 ? kiln_whole_elements(tensor, kept.shard)
-                                                     : kiln_elements_beside(tensor, tensor->rank);
+                                                     : kiln_elements_except(tensor, tensor->rank);
   kiln_status_t status = KILN_OK;
   for (uint64_t begin = 0, end; !status && begin < all; begin = end) {
     end = all - begin < step ? all : begin + step;

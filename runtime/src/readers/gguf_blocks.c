@@ -129,7 +129,7 @@ static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_cent
  * word. */
 static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
                         signed char *zeros) {
-  const size_t bytes = 18, groups = part->depth / 32;
+  const size_t bytes = 18, groups = part->k_extent / 32;
   memset(zeros, 0, groups * part->rows);
   for (size_t n = 0; n < part->rows; ++n) {
     const unsigned char *block = row_of(tensor, part->row + n) + part->first / 32 * bytes;

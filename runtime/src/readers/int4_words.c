@@ -98,12 +98,12 @@ static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, ui
                         signed char *zeros) {
   const kiln_int4_t *matrix = tensor->parts;
   const uint64_t first_group = part->first / part->group;
-  for (size_t i = 0; i < part->depth / KILN_WORD_ELEMENTS; ++i)
+  for (size_t i = 0; i < part->k_extent / KILN_WORD_ELEMENTS; ++i)
     for (size_t n = 0; n < part->rows; ++n) {
       const uint32_t word = inputs_at(matrix, part->row + n, part->first + i * KILN_WORD_ELEMENTS);
       words[i * part->rows + n] = (spread(word & 0xFFFF) | spread(word >> 16) << 4) ^ 0x88888888;
     }
-  for (size_t i = 0; i < part->depth / part->group; ++i) {
+  for (size_t i = 0; i < part->k_extent / part->group; ++i) {
     memcpy(scales + i * part->rows * 2, matrix->scales + ((first_group + i) * matrix->outputs + part->row) * 2,
            part->rows * 2);
     for (size_t n = 0; n < part->rows; ++n)

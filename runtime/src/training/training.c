@@ -57,7 +57,7 @@ static kiln_status_t put_copy(kiln_model_t *model, uint32_t index, uint32_t copy
   if (copy < first || copy - first >= copies)
     return KILN_OK;
   place_t place = {model, index, copy - first, kiln_safetensors_stored_bytes(own->dtype, 1), NULL, tensor->data};
-  const kiln_span_t all = {0, 0, kiln_elements_beside(own, own->rank)};
+  const kiln_span_t all = {0, 0, kiln_elements_except(own, own->rank)};
   if (index >= descriptor->weight_count)
     place.state = arena + kiln_state_place(model, &descriptor->states[index - descriptor->weight_count], place.copy);
   return descriptor->sharding ? descriptor->sharding->spread(model, index, put, &place, error)
@@ -134,7 +134,7 @@ static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, c
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
   const restored_t *restored = context;
-  kiln_mark_kept(model, restored->arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS);
+  kiln_mark_kept(model, restored->arena, KILN_KEEPS_STATES | KILN_KEEPS_OPTIMIZER_STATE);
   return take_states(model, table, restored, error);
 }
 
@@ -175,7 +175,7 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average: no weights; expected bound ones");
   kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
-  if (status || (status = kiln_require_kept(model, arena, KILN_KEEPS_MOMENTS, "swap_average", error)))
+  if (status || (status = kiln_require_kept(model, arena, KILN_KEEPS_OPTIMIZER_STATE, "swap_average", error)))
     return status;
   const kiln_descriptor_t *descriptor = model->descriptor;
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {

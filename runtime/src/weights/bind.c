@@ -27,7 +27,7 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
 }
 
 uint64_t kiln_weight_bytes(const kiln_weight_t *weight) {
-  return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_beside(weight, weight->rank));
+  return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_except(weight, weight->rank));
 }
 
 const char *kiln_name_text(const kiln_name_t *name, char text[KILN_NAME_SHOWN + 1]) {

@@ -83,13 +83,13 @@ static char character_of(const kiln_name_t *name, size_t at) {
 static size_t distance(const kiln_name_t *name, const kiln_tensor_t *tensor) {
   const size_t length = name->lengths[0] + name->lengths[1] + name->lengths[2], other = tensor->name_length;
   const size_t shorter = length < other ? length : other, longer = length < other ? other : length;
-  size_t before = 0, behind = 0;
+  size_t before = 0, suffix = 0;
   while (before < shorter && character_of(name, before) == tensor->name[before])
     ++before;
-  while (behind < shorter - before && character_of(name, length - behind - 1) == tensor->name[other - behind - 1])
-    ++behind;
-  const size_t apart = longer - before - behind;
-  return before + behind == shorter || 3 * apart <= 2 * longer ? apart : SIZE_MAX;
+  while (suffix < shorter - before && character_of(name, length - suffix - 1) == tensor->name[other - suffix - 1])
+    ++suffix;
+  const size_t apart = longer - before - suffix;
+  return before + suffix == shorter || 3 * apart <= 2 * longer ? apart : SIZE_MAX;
 }
 
 const kiln_tensor_t *kiln_nearest(const kiln_tensors_t *table, const kiln_weight_t *weight, const kiln_name_t *name) {

@@ -119,7 +119,7 @@ void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end) {
 /* Returns how many elements from n on are in one tile, and the address of the first. */
 static size_t run_of(const kiln_tiling_t *tiling, size_t n, size_t extent, char **to) {
   size_t within = (n + tiling->shift) % tiling->tile, left = tiling->tile - within;
-  *to = tiling->packed + ((n + tiling->shift - within) * tiling->depth + within) * tiling->bytes;
+  *to = tiling->packed + ((n + tiling->shift - within) * tiling->k_extent + within) * tiling->bytes;
   return extent - n < left ? extent - n : left;
 }
 
@@ -194,32 +194,32 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
-/* Interleaves `word` rows (VNNI layout), zero-padded. Inlined for each interleaving factor. */
+/* Interleaves `factor` rows (VNNI layout), zero-padded. Inlined for each interleaving factor. */
 static inline __attribute__((always_inline)) void interleave(char *words, const signed char *numbers, size_t rows,
-                                                             size_t columns, const size_t word) {
-  for (size_t row = 0; row < rows; row += word, words += columns * word)
+                                                             size_t columns, const size_t factor) {
+  for (size_t row = 0; row < rows; row += factor, words += columns * factor)
     for (size_t column = 0; column < columns; ++column)
-      for (size_t i = 0; i < word; ++i)
-        words[column * word + i] = (char)(row + i < rows ? numbers[(row + i) * columns + column] : 0);
+      for (size_t i = 0; i < factor; ++i)
+        words[column * factor + i] = (char)(row + i < rows ? numbers[(row + i) * columns + column] : 0);
 }
 
 /* Packs int8 values, outputs along the columns; `first`: the first output. `words` is a large enough buffer. */
-static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *words, size_t depth, size_t outputs,
+static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *words, size_t k_extent, size_t outputs,
                          size_t first) {
-  if (part.word == 1) {
-    kiln_pack_matrix(&part, (const char *)numbers, depth, outputs);
+  if (part.factor == 1) {
+    kiln_pack_matrix(&part, (const char *)numbers, k_extent, outputs);
     return;
   }
-  if (part.word == 2)
-    interleave(words, numbers, depth, outputs, 2);
+  if (part.factor == 2)
+    interleave(words, numbers, k_extent, outputs, 2);
   else
-    interleave(words, numbers, depth, outputs, 4);
-  for (size_t k = 0; part.sums && k < depth; ++k)
+    interleave(words, numbers, k_extent, outputs, 4);
+  for (size_t k = 0; part.sums && k < k_extent; ++k)
     for (size_t n = 0; n < outputs; ++n)
       part.sums[first + n] += 128 * numbers[k * outputs + n];
-  part.bytes = part.word;
-  part.depth = (part.depth + part.word - 1) / part.word;
-  kiln_pack_matrix(&part, words, (depth + part.word - 1) / part.word, outputs);
+  part.bytes = part.factor;
+  part.k_extent = (part.k_extent + part.factor - 1) / part.factor;
+  kiln_pack_matrix(&part, words, (k_extent + part.factor - 1) / part.factor, outputs);
 }
 
 /* Packs elements that are widened, rounded or quantised, one piece of the matrix at a time. If rows become columns
@@ -233,7 +233,7 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
   if (is_turned)
-    width -= width % tiling->word;
+    width -= width % tiling->factor;
   if (scales && !is_turned && !make_column_scales(tiling, tensor, rows, columns))
     return false;
   for (size_t row = 0; row < rows; row += height) {
@@ -280,23 +280,23 @@ static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reade
                                 .tile = placement->tile,
                                 .dim = placement->dim,
                                 .shift = (size_t)placement->shift,
-                                .depth = (size_t)kiln_elements_beside(weight, placement->dim),
+                                .k_extent = (size_t)kiln_elements_except(weight, placement->dim),
                                 .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
                                 .dtype = placement->dtype,
                                 .scales = placement->scales && placement->dtype == KILN_I8
                                               ? (float *)(void *)(packed + placement->scales) + placement->shift
                                               : NULL,
-                                .word = (size_t)kiln_word_of(placement),
+                                .factor = (size_t)kiln_interleave_of(placement),
                                 .sums = placement->zeros && placement->dtype == KILN_I8
                                             ? (int32_t *)(void *)(packed + placement->zeros) + placement->shift
                                             : NULL,
                                 .reader = reader};
-  size_t rows = 1, columns = (size_t)kiln_elements_beside(weight, weight->rank);
+  size_t rows = 1, columns = (size_t)kiln_elements_except(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
     size_t extent = (size_t)weight->shape[tiling.dim];
-    rows = tiling.dim == 0 ? extent : tiling.depth;
-    columns = tiling.dim == 0 ? tiling.depth : extent;
+    rows = tiling.dim == 0 ? extent : tiling.k_extent;
+    columns = tiling.dim == 0 ? tiling.k_extent : extent;
   }
   if (tiling.sums)
     memset(tiling.sums, 0, (size_t)weight->shape[tiling.dim] * sizeof *tiling.sums);

@@ -26,9 +26,9 @@ kiln_status_t kiln_write_elements(kiln_model_t *model, uint32_t index, uint32_t 
  * invalid. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
 /* Returns the number of elements per index of a dimension; all elements for a dimension that the weight lacks. */
-uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim);
+uint64_t kiln_elements_except(const kiln_weight_t *weight, uint32_t dim);
 /* Returns how many elements along K are interleaved (VNNI layout). */
-uint64_t kiln_word_of(const kiln_placement_t *placement);
+uint64_t kiln_interleave_of(const kiln_placement_t *placement);
 /* Returns the position of an element, in elements from the placement's offset for its copy. The weight is a matrix
  * whose columns are all dimensions except the first. */
 uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
@@ -51,13 +51,13 @@ typedef struct kiln_reader_t {
   const char *kept; /* start of the pages that are not released yet */
 } kiln_reader_t;
 /* The destination of a weight. If it is tiled: element n along the dimension `dim`, k along the other, of size
- * `depth`. */
+ * `k_extent`. */
 typedef struct kiln_tiling_t {
   char *packed;
-  size_t tile, dim, shift, depth, bytes;
+  size_t tile, dim, shift, k_extent, bytes;
   uint32_t dtype;
   float *scales;         /* of n = 0; null: none */
-  size_t word;           /* elements along K that are interleaved */
+  size_t factor;         /* elements along K that are interleaved */
   int32_t *sums;         /* interleaved by four, of n = 0: 128 times the sum of the elements; null: none */
   kiln_reader_t *reader; /* null: the data are not in a file */
 } kiln_tiling_t;
@@ -75,9 +75,9 @@ bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *place
 bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t *tensor);
 /* Returns the bytes from the placement's offset to the end of an int4 weight, in whole tiles; 0 if the placement is
  * invalid. */
-uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t depth);
+uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t k_extent);
 /* Dequantises element k of output n. */
-float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n,
+float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t k_extent, uint64_t n,
                              uint64_t k);
 
 #ifdef __cplusplus

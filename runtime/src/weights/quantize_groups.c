@@ -48,10 +48,10 @@ static void find_scales(char *scales, signed char *zeros, float *exact, const fl
     zeros[n] = (signed char)(exact[n] == 0 ? -8 : clamp((int32_t)whole_of(-least[n] / exact[n]), 0, 15) - 8);
 }
 
-bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t depth,
+bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t k_extent,
                           size_t columns, size_t group) {
-  memset(words, 0, depth / KILN_WORD_ELEMENTS * columns * sizeof *words);
-  for (size_t first = 0; first < depth; first += group) {
+  memset(words, 0, k_extent / KILN_WORD_ELEMENTS * columns * sizeof *words);
+  for (size_t first = 0; first < k_extent; first += group) {
     float exact[KILN_GROUP_COLUMNS];
     const size_t index = first / group * columns;
     signed char *const zero = zeros ? zeros + index : NULL;
@@ -65,5 +65,5 @@ bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, con
       }
     }
   }
-  return kiln_quantize_fits(from, depth * columns, KILN_I4);
+  return kiln_quantize_fits(from, k_extent * columns, KILN_I4);
 }

@@ -104,7 +104,7 @@ static kiln_status_t write_copy(const kiln_contents_t *contents, uint32_t index,
                                 const kiln_output_t *output, kiln_error_t *error) {
   const kiln_weight_t *tensor = kiln_kept_tensor(contents->model->descriptor, index);
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), together = PIECE_BYTES / bytes;
-  uint64_t left = kiln_elements_beside(tensor, tensor->rank);
+  uint64_t left = kiln_elements_except(tensor, tensor->rank);
   kiln_status_t status = KILN_OK;
   for (uint64_t first = 0, count; !status && left > 0; first += count, left -= count) {
     count = left < together ? left : together;
@@ -160,6 +160,7 @@ kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, c
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training: null given; expected %s",
                           arena ? "a step and a seed" : "an arena");
   const kiln_status_t status =
-      model ? kiln_require_kept(model, arena, KILN_KEEPS_STATES | KILN_KEEPS_MOMENTS, "save_training", error) : KILN_OK;
+      model ? kiln_require_kept(model, arena, KILN_KEEPS_STATES | KILN_KEEPS_OPTIMIZER_STATE, "save_training", error)
+            : KILN_OK;
   return status ? status : save(&contents, path, "save_training", error);
 }

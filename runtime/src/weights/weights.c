@@ -16,11 +16,11 @@ typedef struct elements_t {
 } elements_t;
 
 /* Dequantises an element of a quantised weight: n along the tiles, k along K, `element` from kiln_pack_place. */
-static float decode(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n, uint64_t k,
+static float decode(const char *packed, const kiln_placement_t *placement, uint64_t k_extent, uint64_t n, uint64_t k,
                     uint64_t element) {
   float value;
   if (placement->dtype == KILN_I4)
-    return kiln_pack_groups_value(packed, placement, depth, n, k);
+    return kiln_pack_groups_value(packed, placement, k_extent, n, k);
   if (placement->dtype != KILN_I8) {
     kiln_convert_widen(&value, packed + element * 2, 1, placement->dtype);
     return value;
@@ -34,7 +34,7 @@ static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_pla
                        const elements_t *elements) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
   const bool is_stored = kiln_is_stored(weight, placement), by_row = placement->dim == 0;
-  const uint64_t rows = (uint64_t)weight->shape[0], columns = kiln_elements_beside(weight, 0);
+  const uint64_t rows = (uint64_t)weight->shape[0], columns = kiln_elements_except(weight, 0);
   const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t row = elements->first / columns, column = elements->first % columns;
   for (uint64_t at = 0; at < elements->count * bytes; at += bytes) {
@@ -58,7 +58,7 @@ static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_pla
 
 static kiln_status_t copy_host(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement,
                                const elements_t *elements) {
-  const bool is_all = elements->count == kiln_elements_beside(weight, weight->rank);
+  const bool is_all = elements->count == kiln_elements_except(weight, weight->rank);
   if (placement->tile == 0) {
     const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, elements->count);
     packed += kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements->first);
@@ -123,7 +123,7 @@ static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char
 static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32_t copy, const rows_t *rows,
                                kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1, columns = kiln_elements_beside(weight, 0);
+  const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1, columns = kiln_elements_except(weight, 0);
   if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
   if (rows->from && kiln_is_stored(weight, &model->role.placements[index]))

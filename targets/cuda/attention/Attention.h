@@ -8,11 +8,11 @@
 
 namespace kiln::cuda {
 
-std::unique_ptr<StepStrategy> matchAttention(const StepContext &context);
+std::unique_ptr<StageStrategy> matchAttention(const StageContext &context);
 
 /// Returns the kernel's shape-specialised variants: for one query and for few queries, or, if the queries are also the
 /// keys, for short sequences. Bounds that the kernel's own bounds exclude are omitted; there are none if the kernel
 /// has no attention.
-std::vector<RowVariant> attentionVariants(mlir::func::FuncOp kernel, const Placement &placement);
+std::vector<ShapeVariant> attentionVariants(mlir::func::FuncOp kernel, const Placement &placement);
 
 } // namespace kiln::cuda

@@ -25,7 +25,7 @@ Values AttentionElements::split(ArrayRef<AttentionAxis> axes, Value number, Valu
     const AttentionAxis &axis = axes[i];
     Value coordinate = number;
     if (i > 0) {
-      Value extent = reader.extent(axis.extent);
+      Value extent = emitter.extent(axis.extent);
       if (leastValue(axis.extent, first.kernel) < 1)
         extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // no block runs then, but this divides by it
       coordinate = b.rem(number, extent);
@@ -51,8 +51,8 @@ static Values loopsAt(linalg::GenericOp op, ArrayRef<unsigned> loops, const Valu
   return result;
 }
 
-Values AttentionElements::scoreLoops(const Values &at, Value depth) {
-  return loopsAt(attention.scores.op, attention.scoreLoops, at, attention.scores.depth.front(), depth);
+Values AttentionElements::scoreLoops(const Values &at, Value dim) {
+  return loopsAt(attention.scores.op, attention.scoreLoops, at, attention.scores.reduction.front(), dim);
 }
 
 Values AttentionElements::outputLoops(const Values &at, Value channel) {
@@ -61,24 +61,24 @@ Values AttentionElements::outputLoops(const Values &at, Value channel) {
 
 //===- Elements ----------------------------------------------------------===//
 
-Value AttentionElements::query(const Values &row, Value depth) {
-  return orZero(readInput(b, reader, attention.scores, attention.query, scoreLoops(row, depth)));
+Value AttentionElements::query(const Values &row, Value dim) {
+  return orZero(readInput(b, emitter, attention.scores, attention.query, scoreLoops(row, dim)));
 }
 
 Value AttentionElements::score(const Values &row, Value key, Value sum) {
   Values at = row;
   at.back() = key;
-  Values results = finishSum(reader, first, attention.scores, scoreLoops(at, {}), sum);
+  Values results = finishSum(emitter, first, attention.scores, scoreLoops(at, {}), sum);
   return orZero(results.empty() ? Value() : results.front());
 }
 
 Value AttentionElements::keysWithin(const Values &row) {
   Value all = keyCount(), within = all;
-  Values loops = scoreLoops(row, {}), ofStep;
-  for (unsigned loop : attention.scores.stepLoops)
-    ofStep.push_back(loops[loop]);
+  Values loops = scoreLoops(row, {}), ofStage;
+  for (unsigned loop : attention.scores.stageLoops)
+    ofStage.push_back(loops[loop]);
   for (const KeyLimit &limit : attention.limits) {
-    Value count = reader.evaluate(first.step.op, limit.value, ofStep);
+    Value count = emitter.evaluate(first.stage.op, limit.value, ofStage);
     broken |= !count;
     if (!count)
       return all;
@@ -107,10 +107,10 @@ Value AttentionElements::reference(Value maximum) {
 
 Value AttentionElements::weight(Value score, Value reference) {
   linalg::GenericOp maxima = attention.maxima, weights = attention.weights;
-  linalg::GenericOp scores = first.step.op;
-  reader.give(scores->getResult(0), score);
-  reader.give(maxima->getResult(0), reference);
-  Values results = reader.evaluate(weights, Values(weights.getNumLoops()));
+  linalg::GenericOp scores = first.stage.op;
+  emitter.give(scores->getResult(0), score);
+  emitter.give(maxima->getResult(0), reference);
+  Values results = emitter.evaluate(weights, Values(weights.getNumLoops()));
   return orZero(results.empty() ? Value() : results.front());
 }
 
@@ -118,12 +118,12 @@ void AttentionElements::finish(const Values &row, Value channel, const Attention
   linalg::GenericOp sums = attention.sums;
   Value isNone = b.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::OEQ, part.maximum, number(-infinity));
   Value nothing = number(std::numeric_limits<float>::quiet_NaN());
-  reader.give(sums->getResult(0), b.select(isNone, nothing, part.sum));
+  emitter.give(sums->getResult(0), b.select(isNone, nothing, part.sum));
   Values loops = outputLoops(row, channel);
-  Values results = finishSum(reader, last, attention.outputs, loops, part.output);
+  Values results = finishSum(emitter, last, attention.outputs, loops, part.output);
   broken |= results.empty();
   if (!results.empty())
-    storeResults(reader, last, attention.outputs, loops, results);
+    storeResults(emitter, last, attention.outputs, loops, results);
 }
 
 } // namespace kiln::cuda

@@ -16,13 +16,13 @@ struct AttentionPart {
 class AttentionElements {
 public:
   /// `first`, `last`: the first and the last kernel stage of the attention.
-  AttentionElements(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
+  AttentionElements(tile::Builder &b, ElementEmitter &emitter, const StageContext &first, const StageContext &last,
                     const Attention &attention)
-      : b(b), reader(reader), first(first), last(last), attention(attention) {}
+      : b(b), emitter(emitter), first(first), last(last), attention(attention) {}
 
-  tile::Value batchCount() { return reader.extent(extentOf(attention.batch, b.getContext())); }
-  tile::Value rowCount() { return reader.extent(extentOf(attention.rows, b.getContext())); }
-  tile::Value keyCount() { return reader.extent(attention.keys); }
+  tile::Value batchCount() { return emitter.extent(extentOf(attention.batch, b.getContext())); }
+  tile::Value rowCount() { return emitter.extent(extentOf(attention.rows, b.getContext())); }
+  tile::Value keyCount() { return emitter.extent(attention.keys); }
 
   /// Return the coordinates of the scores for a batch index, and then for a row of that batch. The last coordinate,
   /// the key, is not set.
@@ -30,12 +30,12 @@ public:
   tile::Values row(const tile::Values &batch, tile::Value number);
 
   /// Return the loop indices of the scores' op and of the outputs' op at these coordinates, with the given
-  /// head-dimension index (`depth`) or channel.
-  tile::Values scoreLoops(const tile::Values &at, tile::Value depth);
+  /// head-dimension index (`dim`) or channel.
+  tile::Values scoreLoops(const tile::Values &at, tile::Value dim);
   tile::Values outputLoops(const tile::Values &at, tile::Value channel);
 
   /// Returns a query's element at a row; null after a diagnostic.
-  tile::Value query(const tile::Values &row, tile::Value depth);
+  tile::Value query(const tile::Values &row, tile::Value dim);
   /// Returns how many leading keys the row's mask limits allow; 0 or less if they allow none.
   tile::Value keysWithin(const tile::Values &row);
   /// Returns how many leading keys the row needs. If the mask allows no key, all of them, since then all have the same
@@ -63,8 +63,8 @@ private:
   tile::Value orZero(tile::Value value);
 
   tile::Builder &b;
-  Reader &reader;
-  const StepContext &first, &last;
+  ElementEmitter &emitter;
+  const StageContext &first, &last;
   const Attention &attention;
   bool broken = false;
 };

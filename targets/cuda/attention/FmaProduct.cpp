@@ -31,7 +31,7 @@ Values AttentionFmaProduct::scores(Value queries, Value keysAt) {
   const int64_t pitch = shape.queryLines().pitch, keyPitch = shape.keyLines().pitch;
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   Value fromQueries = start(queries, firstRow, pitch), fromKeys = start(keysAt, lane, keyPitch);
-  return b.loop(b.integer(shape.paddedDepth() / bodySteps), Values(rows() * keys(), zero),
+  return b.loop(b.integer(shape.paddedHeadDim() / bodySteps), Values(rows() * keys(), zero),
                 [&](Value body, ValueRange last) {
                   Values sums(last);
                   Value moved = b.mul(body, b.integer(bodySteps));

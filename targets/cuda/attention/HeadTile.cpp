@@ -37,8 +37,8 @@ LineShape blockLines(int64_t lines, int64_t width) { return {lines, width, 64, 2
 void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value thread, int64_t threads) {
   constexpr int64_t together = 4;
   const int64_t ofLine = lines.width / together, count = lines.lines * ofLine;
-  for (int64_t turn = 0; turn * threads < count; ++turn) {
-    Value index = b.add(thread, b.integer(turn * threads));
+  for (int64_t iteration = 0; iteration * threads < count; ++iteration) {
+    Value index = b.add(thread, b.integer(iteration * threads));
     Value place = b.add(b.mul(b.div(index, b.integer(ofLine)), b.integer(lines.pitch)),
                         b.mul(b.rem(index, b.integer(ofLine)), b.integer(together)));
     Value address = tile::advance(b, at, place);
@@ -48,7 +48,7 @@ void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value threa
         value = b.createOrFold<arith::BitcastOp>(b.getF32Type(), tile::roundToTf32(b, value));
       tile::storeFour(b, four, address);
     };
-    if ((turn + 1) * threads <= count)
+    if ((iteration + 1) * threads <= count)
       round();
     else
       b.ifThen(b.isBelow(index, b.integer(count)), round);
@@ -70,9 +70,10 @@ static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int
   return !rest.isFunctionOfDim(loop) && rest.isMultipleOf(elements);
 }
 
-HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement, linalg::GenericOp op, unsigned number,
-                   std::optional<unsigned> lineLoop, unsigned channelLoop, Type element, const LineShape &shape)
-    : b(b), reader(reader), op(op), number(number), channelLoop(channelLoop), lineLoop(lineLoop), element(element),
+HeadTile::HeadTile(tile::Builder &b, ElementEmitter &emitter, const Placement &placement, linalg::GenericOp op,
+                   unsigned number, std::optional<unsigned> lineLoop, unsigned channelLoop, Type element,
+                   const LineShape &shape)
+    : b(b), emitter(emitter), op(op), number(number), channelLoop(channelLoop), lineLoop(lineLoop), element(element),
       shape(shape), unitElements(16 / shape.bytes) {
   Type stored = getElementTypeOrSelf(op->getOperand(number));
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
@@ -90,19 +91,19 @@ HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement,
   isAlongChannels = !hasInner || inner.isFunctionOfDim(channelLoop) || !lineLoop || !inner.isFunctionOfDim(*lineLoop);
 }
 
-void HeadTile::begin(Value ofTeam, int64_t inTeam, const Values &others) {
-  begin(ofTeam, inTeam, reader.extent(loopExtents(op)[*lineLoop]), [this, others](Value line) {
+void HeadTile::begin(Value ofThreadGroup, int64_t inThreadGroup, const Values &others) {
+  begin(ofThreadGroup, inThreadGroup, emitter.extent(loopExtents(op)[*lineLoop]), [this, others](Value line) {
     Values loops = others;
     loops[*lineLoop] = line;
     return loops;
   });
 }
 
-void HeadTile::begin(Value ofTeam, int64_t inTeam, Value count, LoopsOfLine ofLine) {
-  thread = ofTeam, threads = inTeam, lineCount = count, loopsOfLine = std::move(ofLine);
-  channelCount = reader.extent(loopExtents(op)[channelLoop]);
+void HeadTile::begin(Value ofThreadGroup, int64_t inThreadGroup, Value count, LoopsOfLine ofLine) {
+  thread = ofThreadGroup, threads = inThreadGroup, lineCount = count, loopsOfLine = std::move(ofLine);
+  channelCount = emitter.extent(loopExtents(op)[channelLoop]);
   if (isPlain || isWidened)
-    address = reader.address(op, number);
+    address = emitter.address(op, number);
   if (isInUnits && !isSureAligned) {
     Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
     Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
@@ -110,15 +111,15 @@ void HeadTile::begin(Value ofTeam, int64_t inTeam, Value count, LoopsOfLine ofLi
   }
 }
 
-int64_t HeadTile::turns(int64_t unitWidth) const {
+int64_t HeadTile::iterations(int64_t unitWidth) const {
   return llvm::divideCeil(shape.lines * shape.width / unitWidth, threads);
 }
 
 /// Neighbouring threads take neighbouring elements in memory.
-HeadTile::Unit HeadTile::unitOf(int64_t unitWidth, Value turn, int64_t together) {
+HeadTile::Unit HeadTile::unitOf(int64_t unitWidth, Value iteration, int64_t together) {
   const int64_t inner = isAlongChannels ? shape.width / unitWidth : shape.lines;
   const int64_t count = shape.lines * shape.width / unitWidth;
-  Value index = b.add(thread, b.mul(turn, b.integer(threads)));
+  Value index = b.add(thread, b.mul(iteration, b.integer(threads)));
   Value fast = b.rem(index, b.integer(inner)), slow = b.div(index, b.integer(inner));
   Unit unit;
   unit.line = isAlongChannels ? slow : fast;
@@ -149,7 +150,7 @@ void HeadTile::ifOfTile(const Unit &unit, function_ref<void()> body) {
 
 void HeadTile::copy(const Unit &unit, int64_t unitWidth, Value first, Value to) {
   Value line = b.add(first, unit.line), inside = isInside(unit, line);
-  Value offset = reader.offset(op, number, at(unit, line));
+  Value offset = emitter.offset(op, number, at(unit, line));
   Value from = addressOf(address, b.select(inside, offset, b.integer(offset.getType(), 0)));
   ifOfTile(unit, [&] { tile::copyBytesAsync(b, addressOf(to, unit.place), from, unitWidth * shape.bytes, inside); });
 }
@@ -157,27 +158,27 @@ void HeadTile::copy(const Unit &unit, int64_t unitWidth, Value first, Value to) 
 /// Vectors of 16 bytes are unrolled; single elements are copied in a loop, which keeps no registers occupied.
 void HeadTile::copyUnits(int64_t unitWidth, Value first, Value to) {
   if (unitWidth > 1) {
-    for (int64_t turn = 0; turn < turns(unitWidth); ++turn)
-      copy(unitOf(unitWidth, b.integer(turn)), unitWidth, first, to);
+    for (int64_t iteration = 0; iteration < iterations(unitWidth); ++iteration)
+      copy(unitOf(unitWidth, b.integer(iteration)), unitWidth, first, to);
     return;
   }
-  b.loop(b.integer(turns(1)), {}, [&](Value turn, ValueRange) {
-    copy(unitOf(1, turn), 1, first, to);
+  b.loop(b.integer(iterations(1)), {}, [&](Value iteration, ValueRange) {
+    copy(unitOf(1, iteration), 1, first, to);
     return Values();
   });
 }
 
 void HeadTile::readAll(Value first, Value to) {
   Value zero = arith::ConstantOp::create(b, FloatAttr::get(element, 0));
-  b.loop(b.integer(llvm::divideCeil(turns(1), readTogether)), {}, [&](Value turn, ValueRange) {
+  b.loop(b.integer(llvm::divideCeil(iterations(1), readTogether)), {}, [&](Value iteration, ValueRange) {
     SmallVector<Unit> units;
     Values values;
     for (int64_t i = 0; i < readTogether; ++i) {
-      units.push_back(unitOf(1, b.add(b.mul(turn, b.integer(readTogether)), b.integer(i)), readTogether));
+      units.push_back(unitOf(1, b.add(b.mul(iteration, b.integer(readTogether)), b.integer(i)), readTogether));
       const Unit &unit = units.back();
       Value line = b.add(first, unit.line);
       auto read = [&] {
-        Value value = reader.operand(op, number, at(unit, line));
+        Value value = emitter.operand(op, number, at(unit, line));
         broken |= !value;
         if (value && value.getType() != element)
           value = b.createOrFold<arith::ExtFOp>(element, value);
@@ -196,13 +197,13 @@ void HeadTile::readUnits(Value first, Value to) {
   constexpr int64_t atOnce = 8;
   Type stored = getElementTypeOrSelf(op->getOperand(number));
   Value zero = arith::ConstantOp::create(b, FloatAttr::get(element, 0));
-  for (int64_t turn = 0; turn < turns(unitElements); turn += atOnce) {
+  for (int64_t iteration = 0; iteration < iterations(unitElements); iteration += atOnce) {
     SmallVector<Unit> units;
     SmallVector<Values> values;
-    for (int64_t i = turn; i < std::min(turn + atOnce, turns(unitElements)); ++i) {
+    for (int64_t i = iteration; i < std::min(iteration + atOnce, iterations(unitElements)); ++i) {
       units.push_back(unitOf(unitElements, b.integer(i)));
       Value line = b.add(first, units.back().line), inside = isInside(units.back(), line);
-      Value offset = reader.offset(op, number, at(units.back(), line));
+      Value offset = emitter.offset(op, number, at(units.back(), line));
       offset = b.select(inside, offset, b.integer(offset.getType(), 0));
       values.push_back(tile::loadFloats(b, stored, unitElements, b.addressOf(stored, address, offset)));
       for (Value &value : values.back())

@@ -37,8 +37,9 @@ public:
 
   /// Copies operand `number` of the op. `channelLoop` iterates over channels and `lineLoop` over lines; without
   /// `lineLoop` several loops iterate over lines. `element`: the type in shared memory, f32 or the operand's.
-  HeadTile(tile::Builder &b, Reader &reader, const Placement &placement, mlir::linalg::GenericOp op, unsigned number,
-           std::optional<unsigned> lineLoop, unsigned channelLoop, tile::Type element, const LineShape &shape);
+  HeadTile(tile::Builder &b, ElementEmitter &emitter, const Placement &placement, mlir::linalg::GenericOp op,
+           unsigned number, std::optional<unsigned> lineLoop, unsigned channelLoop, tile::Type element,
+           const LineShape &shape);
 
   /// Must be called before the first fetch. `thread`: the index among the `threads` that share the tile; `loops`: the
   /// op's loops without those two.
@@ -58,9 +59,9 @@ private:
     tile::Value isOfTile;             // null: always true
   };
   /// `together`: the number of iterations is a multiple of this.
-  Unit unitOf(int64_t unitWidth, tile::Value turn, int64_t together = 1);
+  Unit unitOf(int64_t unitWidth, tile::Value iteration, int64_t together = 1);
   void ifOfTile(const Unit &unit, llvm::function_ref<void()> body);
-  int64_t turns(int64_t unitWidth) const;
+  int64_t iterations(int64_t unitWidth) const;
   void copyUnits(int64_t unitWidth, tile::Value first, tile::Value to);
   void copy(const Unit &unit, int64_t unitWidth, tile::Value first, tile::Value to);
   void readAll(tile::Value first, tile::Value to);
@@ -70,7 +71,7 @@ private:
   tile::Value isInside(const Unit &unit, tile::Value line);
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   mlir::linalg::GenericOp op;
   unsigned number, channelLoop;
   std::optional<unsigned> lineLoop;

@@ -23,22 +23,22 @@ using tile::Values;
 namespace {
 
 /// Blocks of more rows are few and long: with programmatic dependent launch they would be distributed unevenly.
-constexpr int64_t mostEarlyRows = 16;
+constexpr int64_t mostDependentRows = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 class AttentionBuilder {
 public:
-  AttentionBuilder(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
+  AttentionBuilder(tile::Builder &b, ElementEmitter &emitter, const StageContext &first, const StageContext &last,
                    const Attention &attention, const AttentionShape &shape, const AttentionPartials *partials)
-      : b(b), reader(reader), attention(attention), shape(shape), partials(partials),
-        elements(b, reader, first, last, attention), product(createAttentionProduct(b, attention, shape)),
-        tiles(createAttentionTiles(b, reader, first, attention, shape, elements)) {}
+      : b(b), emitter(emitter), attention(attention), shape(shape), partials(partials),
+        elements(b, emitter, first, last, attention), product(createAttentionProduct(b, attention, shape)),
+        tiles(createAttentionTiles(b, emitter, first, attention, shape, elements)) {}
 
   LogicalResult run();
 
 private:
   void begin();
-  void beginTeam();
+  void beginThreadGroup();
   Value tilesNeeded();
   Value largestOfBlock(Value count);
   Values addTiles();
@@ -47,22 +47,23 @@ private:
   Values scaled(Values &scores, ValueRange last);
   void storeResult(Values state);
   void finish();
-  Value firstKeyOf(Value turn) {
-    return b.mul(b.add(team, b.mul(turn, b.integer(shape.parts * shape.splits))), b.integer(shape.keys));
+  Value firstKeyOf(Value iteration) {
+    return b.mul(b.add(threadGroup, b.mul(iteration, b.integer(shape.parts * shape.kvSplits))), b.integer(shape.keys));
   }
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   const Attention &attention;
   AttentionShape shape;
   const AttentionPartials *partials; // null: there is one split
   AttentionElements elements;
   std::unique_ptr<AttentionProduct> product;
   std::unique_ptr<AttentionTiles> tiles;
-  Value thread, split, team, batch, firstRow, rowCount, keyCount; // team: index among those of the same rows
-  Value queriesAt, weightsAt;                                     // in shared memory
-  Values ofBatch;                                                 // coordinates
-  SmallVector<Values> rows;                                       // the thread's rows
+  Value thread, split, threadGroup, batch, firstRow, rowCount,
+      keyCount;               // threadGroup: index among those of the same rows
+  Value queriesAt, weightsAt; // in shared memory
+  Values ofBatch;             // coordinates
+  SmallVector<Values> rows;   // the thread's rows
 };
 
 //===- Before the keys ---------------------------------------------------===//
@@ -73,23 +74,24 @@ void AttentionBuilder::begin() {
   keyCount = elements.keyCount();
   Value tiles = b.div(b.add(rowCount, b.integer(shape.rows - 1)), b.integer(shape.rows));
   Value block = b.blockId();
-  split = b.rem(block, b.integer(shape.splits));
-  block = b.div(block, b.integer(shape.splits));
+  split = b.rem(block, b.integer(shape.kvSplits));
+  block = b.div(block, b.integer(shape.kvSplits));
   batch = b.div(block, tiles);
   firstRow = b.mul(b.sub(b.sub(tiles, b.integer(1)), b.rem(block, tiles)), b.integer(shape.rows));
   ofBatch = elements.batch(batch);
   queriesAt = tile::sharedMemory(b);
-  beginTeam();
+  beginThreadGroup();
 }
 
-void AttentionBuilder::beginTeam() {
-  Value part = b.div(thread, b.integer(shape.teamThreads())), member = b.rem(thread, b.integer(shape.teamThreads()));
-  team = b.add(b.mul(part, b.integer(shape.splits)), split); // spreads few tiles over as many blocks
+void AttentionBuilder::beginThreadGroup() {
+  Value part = b.div(thread, b.integer(shape.threadsOfGroup())),
+        member = b.rem(thread, b.integer(shape.threadsOfGroup()));
+  threadGroup = b.add(b.mul(part, b.integer(shape.kvSplits)), split); // spreads few tiles over as many blocks
   Value own = tile::advance(b, queriesAt, shape.queryLines().size());
-  Value tilesAt = tile::advance(b, own, b.mul(part, b.integer(shape.teamSize())));
+  Value tilesAt = tile::advance(b, own, b.mul(part, b.integer(shape.threadGroupSize())));
   weightsAt = tile::advance(b, tilesAt, shape.stages * shape.stageSize());
   tiles->begin({thread, member, firstRow, rowCount, ofBatch, queriesAt, tilesAt},
-               [this](Value turn) { return firstKeyOf(turn); });
+               [this](Value iteration) { return firstKeyOf(iteration); });
   product->begin(member);
   for (int64_t i = 0; i < product->rows(); ++i)
     rows.push_back(elements.row(ofBatch, b.clamp(b.add(firstRow, product->row(i)), rowCount)));
@@ -99,7 +101,7 @@ void AttentionBuilder::beginTeam() {
 Value AttentionBuilder::largestOfBlock(Value count) {
   for (int32_t bits = 16; bits > 0; bits /= 2)
     count = b.createOrFold<arith::MaxSIOp>(count, b.shuffleXor(count, bits));
-  const int64_t warps = shape.teamThreads() / 32;
+  const int64_t warps = shape.threadsOfGroup() / 32;
   if (warps == 1) // then all warps have the same rows
     return count;
   Value room = tile::addShared(b, b.getI32Type(), warps);
@@ -149,7 +151,7 @@ Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
     Value highest = row.front();
     for (Value score : row.drop_front())
       highest = maximum(highest, score);
-    highest = maximum(last[i], product->joinRow(highest, maximum));
+    highest = maximum(last[i], product->reduceRow(highest, maximum));
     Value reference = elements.reference(highest), factor = elements.weight(last[i], reference);
     Value sum = b.createOrFold<arith::MulFOp>(last[count + i], factor);
     for (Value &score : row) {
@@ -163,13 +165,13 @@ Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
   return state;
 }
 
-Values AttentionBuilder::addTile(Value turn, ValueRange last) {
+Values AttentionBuilder::addTile(Value iteration, ValueRange last) {
   const int64_t count = product->rows();
-  Value firstKey = firstKeyOf(turn), next = firstKeyOf(b.add(turn, b.integer(1)));
-  Values scores = scoresOf(firstKey, tiles->awaitKeys(turn));
+  Value firstKey = firstKeyOf(iteration), next = firstKeyOf(b.add(iteration, b.integer(1)));
+  Values scores = scoresOf(firstKey, tiles->awaitKeys(iteration));
   tiles->releaseKeys(next);
   Values state = scaled(scores, last);
-  Value valuesAt = tiles->awaitValues(turn);
+  Value valuesAt = tiles->awaitValues(iteration);
   Values outputs = product->add(scores, weightsAt, valuesAt, ValueRange(state).drop_front(2 * count));
   tiles->releaseValues(next);
   llvm::copy(outputs, state.begin() + 2 * count);
@@ -177,14 +179,14 @@ Values AttentionBuilder::addTile(Value turn, ValueRange last) {
 }
 
 Values AttentionBuilder::addTiles() {
-  const int64_t count = product->rows(), stride = shape.parts * shape.splits;
+  const int64_t count = product->rows(), stride = shape.parts * shape.kvSplits;
   tiles->start();
   Value needed = tilesNeeded();
   tile::barrier(b);
   Values state(count, elements.number(-infinity));
   state.append(count + count * product->outputsOfRow(), elements.number(0));
-  Value turns = b.div(b.sub(b.add(needed, b.integer(stride - 1)), team), b.integer(stride));
-  state = b.loop(turns, state, [&](Value turn, ValueRange last) { return addTile(turn, last); });
+  Value iterations = b.div(b.sub(b.add(needed, b.integer(stride - 1)), threadGroup), b.integer(stride));
+  state = b.loop(iterations, state, [&](Value iteration, ValueRange last) { return addTile(iteration, last); });
   tile::awaitCopies(b, 0);
   return state;
 }
@@ -194,11 +196,11 @@ Values AttentionBuilder::addTiles() {
 /// Writes the thread group's maxima, sums and outputs over the shared memory of queries, keys and values.
 void AttentionBuilder::storeResult(Values state) {
   const int64_t count = product->rows();
-  Value part = b.div(thread, b.integer(shape.teamThreads()));
+  Value part = b.div(thread, b.integer(shape.threadsOfGroup()));
   Value to = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); };
   for (int64_t i = 0; i < count; ++i)
-    state[count + i] = product->joinRow(state[count + i], add);
+    state[count + i] = product->reduceRow(state[count + i], add);
   tile::barrier(b);
   b.ifThen(product->isFirstOfRow(), [&] {
     for (int64_t i = 0; i < count; ++i) {
@@ -213,12 +215,12 @@ void AttentionBuilder::storeResult(Values state) {
 /// Neighbouring threads finish neighbouring channels.
 void AttentionBuilder::finish() {
   const int64_t count = shape.rows * shape.channels;
-  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
-    Value index = b.add(b.mul(turn, b.integer(shape.threads())), thread);
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value iteration, ValueRange) {
+    Value index = b.add(b.mul(iteration, b.integer(shape.threads())), thread);
     Value line = b.div(index, b.integer(shape.channels)), channel = b.rem(index, b.integer(shape.channels));
     Value row = b.add(firstRow, line);
     b.ifThen(b.both(b.isBelow(row, rowCount), b.isBelow(index, b.integer(count))), [&] {
-      const AttentionPart joined = joinParts(b, elements, shape.parts, [&](Value part) {
+      const AttentionPart combined = combineParts(b, elements, shape.parts, [&](Value part) {
         Value from = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
         Value output = b.add(b.mul(line, b.integer(shape.outputPitch())), channel);
         return AttentionPart{tile::loadOne(b, tile::advance(b, from, line)),
@@ -226,21 +228,21 @@ void AttentionBuilder::finish() {
                              tile::loadOne(b, tile::advance(b, from, b.add(output, b.integer(2 * shape.rows))))};
       });
       if (partials)
-        partials->store(b, reader, b.add(b.mul(batch, rowCount), row), split, channel, joined);
+        partials->store(b, emitter, b.add(b.mul(batch, rowCount), row), split, channel, combined);
       else
-        elements.finish(elements.row(ofBatch, row), channel, joined);
+        elements.finish(elements.row(ofBatch, row), channel, combined);
     });
     return Values();
   });
 }
 
 LogicalResult AttentionBuilder::run() {
-  if (shape.rows <= mostEarlyRows)
-    b.letNextBegin();
+  if (shape.rows <= mostDependentRows)
+    b.launchDependents();
   begin();
   Values state = addTiles();
-  if (shape.rows > mostEarlyRows)
-    b.letNextBegin();
+  if (shape.rows > mostDependentRows)
+    b.launchDependents();
   storeResult(std::move(state));
   finish();
   return failure(tiles->isBroken() || elements.isBroken());
@@ -248,24 +250,24 @@ LogicalResult AttentionBuilder::run() {
 
 } // namespace
 
-LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const StepContext &last,
-                             const Attention &attention, const AttentionShape &shape, DevicePlan &plan) {
+LogicalResult buildAttention(tile::Builder &b, const StageContext &first, const StageContext &last,
+                             const Attention &attention, const AttentionShape &shape, LaunchPlan &plan) {
   std::optional<AttentionPartials> partials;
-  if (shape.splits > 1)
+  if (shape.kvSplits > 1)
     partials.emplace(first, attention, shape, plan);
   const std::string name = "attention_" + std::to_string(plan.functions.size());
-  const tile::KernelLaunch launch{.threads = shape.threads(), .isEarly = shape.rows <= mostEarlyRows};
+  const tile::KernelLaunch launch{.threads = shape.threads(), .isDependentLaunch = shape.rows <= mostDependentRows};
   b.beginKernel(name, launch);
-  Reader reader(b, first.placement, first.kernel);
-  if (failed(AttentionBuilder(b, reader, first, last, attention, shape, partials ? &*partials : nullptr).run()))
+  ElementEmitter emitter(b, first.placement, first.kernel);
+  if (failed(AttentionBuilder(b, emitter, first, last, attention, shape, partials ? &*partials : nullptr).run()))
     return failure();
   b.endKernel();
   MLIRContext *ofMaps = first.kernel->getContext();
   AffineExpr blocks =
-      extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.rows) * shape.splits;
-  plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+      extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.rows) * shape.kvSplits;
+  plan.launches.push_back({unsigned(plan.functions.size()), blocks, emitter.parameters});
   plan.functions.push_back(makeFunction(name, launch, shape.sharedBytes()));
-  return partials ? buildAttentionJoin(b, first, last, attention, shape, *partials, plan) : success();
+  return partials ? buildAttentionCombine(b, first, last, attention, shape, *partials, plan) : success();
 }
 
 } // namespace kiln::cuda

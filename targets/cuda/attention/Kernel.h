@@ -8,7 +8,7 @@
 namespace kiln::cuda {
 
 /// Appends the function and its launch, and with split KV a second launch that combines the splits.
-mlir::LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const StepContext &last,
-                                   const Attention &attention, const AttentionShape &shape, DevicePlan &plan);
+mlir::LogicalResult buildAttention(tile::Builder &b, const StageContext &first, const StageContext &last,
+                                   const Attention &attention, const AttentionShape &shape, LaunchPlan &plan);
 
 } // namespace kiln::cuda

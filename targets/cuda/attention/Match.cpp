@@ -35,18 +35,18 @@ namespace {
 
 class Matcher {
 public:
-  explicit Matcher(const StepContext &context) : context(context), placement(context.placement) {}
+  explicit Matcher(const StageContext &context) : context(context), placement(context.placement) {}
 
   std::optional<Attention> run();
 
 private:
   bool findScores();
   bool findSoftmax();
-  bool findSteps();
-  bool findOutputs(const StepContext &last);
+  bool findStages();
+  bool findOutputs(const StageContext &last);
   bool areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops);
   bool isOwnRow(Value tensor, AffineMap at);
-  bool areStoresInner(const StepContext &last);
+  bool areStoresInner(const StageContext &last);
   bool sortDims();
   int64_t groupOf(unsigned dim) const;
   void findLimits();
@@ -57,7 +57,7 @@ private:
   AffineMap identity() const { return AffineMap::getMultiDimIdentityMap(rank, context.kernel->getContext()); }
   AffineMap ofRow() const { return identity().dropResult(rank - 1); }
 
-  const StepContext &context;
+  const StageContext &context;
   const Placement &placement;
   Attention found;
   linalg::GenericOp scoreOp; // op of the first stage
@@ -94,19 +94,19 @@ SmallVector<linalg::GenericOp> usersOf(Value value) {
 }
 
 bool Matcher::findScores() {
-  if (context.step.stores.size() != 1 || !context.step.op || context.step.op->getNumResults() != 1)
+  if (context.stage.stores.size() != 1 || !context.stage.op || context.stage.op->getNumResults() != 1)
     return false;
-  scoreOp = context.step.op;
+  scoreOp = context.stage.op;
   scores = scoreOp->getResult(0);
   std::optional<Contraction> contraction = findContraction(context);
-  if (!contraction || contraction->depth.size() != 1 || !getElementTypeOrSelf(scores).isF32())
+  if (!contraction || contraction->reduction.size() != 1 || !getElementTypeOrSelf(scores).isF32())
     return false;
   found.scores = std::move(*contraction);
   found.query = found.scores.a, found.key = found.scores.b;
   AffineMap stored = scoreOp.getMatchingIndexingMap(scoreOp.getDpsInitOperand(0));
   rank = stored.getNumResults();
   for (unsigned i = 0; i < rank; ++i)
-    found.scoreLoops.push_back(found.scores.stepLoops[stored.getDimPosition(i)]);
+    found.scoreLoops.push_back(found.scores.stageLoops[stored.getDimPosition(i)]);
   found.keys = getExtents(cast<RankedTensorType>(scores.getType())).back();
   return true;
 }
@@ -140,34 +140,34 @@ bool Matcher::findSoftmax() {
 //===- Kernel stages -----------------------------------------------------===//
 
 /// The first stage that multiplies the weights is the last one.
-bool Matcher::findSteps() {
-  for (size_t number = context.number + 1; number < placement.steps.size(); ++number) {
-    const Step &step = placement.steps[number];
-    if (!step.op)
+bool Matcher::findStages() {
+  for (size_t number = context.number + 1; number < placement.stages.size(); ++number) {
+    const KernelStage &stage = placement.stages[number];
+    if (!stage.op)
       return false;
-    if (llvm::is_contained({found.maxima, found.weights, found.sums}, step.op))
+    if (llvm::is_contained({found.maxima, found.weights, found.sums}, stage.op))
       continue;
-    const StepContext last{context.kernel, placement, step, number};
+    const StageContext last{context.kernel, placement, stage, number};
     std::optional<Contraction> contraction = findContraction(last);
     if (contraction && llvm::is_contained(contraction->op->getOperands(), found.weights->getResult(0))) {
       found.outputs = std::move(*contraction);
-      found.numSteps = number - context.number + 1;
+      found.numStages = number - context.number + 1;
       return findOutputs(last) && areStoresInner(last);
     }
-    if (!isElementwise(step.op))
+    if (!isElementwise(stage.op))
       return false;
-    perRow.push_back(step.op);
+    perRow.push_back(stage.op);
   }
   return false;
 }
 
-bool Matcher::findOutputs(const StepContext &last) {
+bool Matcher::findOutputs(const StageContext &last) {
   const Contraction &c = found.outputs;
   linalg::GenericOp op = c.op;
   const unsigned weight = op->getOperand(c.a) == found.weights->getResult(0) ? c.a : c.b;
   found.value = weight == c.a ? c.b : c.a;
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(weight));
-  if (c.depth.size() != 1 || !map.isProjectedPermutation() || op->getOperand(found.value) == op->getOperand(weight))
+  if (c.reduction.size() != 1 || !map.isProjectedPermutation() || op->getOperand(found.value) == op->getOperand(weight))
     return false;
   for (unsigned i = 0; i < rank; ++i)
     found.outputLoops.push_back(map.getDimPosition(i));
@@ -175,19 +175,19 @@ bool Matcher::findOutputs(const StepContext &last) {
   for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
     if (!llvm::is_contained(found.outputLoops, loop))
       others.push_back(loop);
-  if (found.outputLoops.back() != c.depth.front() || others.size() != 1)
+  if (found.outputLoops.back() != c.reduction.front() || others.size() != 1)
     return false;
   found.channelLoop = others.front();
-  linalg::GenericOp stepOp = last.step.op;
-  outputRank = stepOp.getNumLoops();
+  linalg::GenericOp stageOp = last.stage.op;
+  outputRank = stageOp.getNumLoops();
   for (unsigned i = 0; i + 1 < rank; ++i) {
-    auto loop = llvm::find(c.stepLoops, found.outputLoops[i]);
-    if (loop == c.stepLoops.end())
+    auto loop = llvm::find(c.stageLoops, found.outputLoops[i]);
+    if (loop == c.stageLoops.end())
       return false;
-    row.push_back(getAffineDimExpr(loop - c.stepLoops.begin(), stepOp->getContext()));
+    row.push_back(getAffineDimExpr(loop - c.stageLoops.begin(), stageOp->getContext()));
   }
-  SmallVector<AffineExpr> loops(AffineMap::getMultiDimIdentityMap(outputRank, stepOp->getContext()).getResults());
-  return (stepOp == op || areRowsOwn(stepOp, loops)) &&
+  SmallVector<AffineExpr> loops(AffineMap::getMultiDimIdentityMap(outputRank, stageOp->getContext()).getResults());
+  return (stageOp == op || areRowsOwn(stageOp, loops)) &&
          llvm::all_of(perRow, [&](linalg::GenericOp op) { return llvm::is_contained(reachedPerRow, op); });
 }
 
@@ -232,21 +232,21 @@ bool Matcher::isOwnRow(Value tensor, AffineMap at) {
 
 /// Whether no other stage reads what the inner stages store, and no block reads memory that another one may have
 /// overwritten with an output.
-bool Matcher::areStoresInner(const StepContext &last) {
+bool Matcher::areStoresInner(const StageContext &last) {
   func::FuncOp kernel = context.kernel;
   auto arguments = kernel.getArguments().drop_front(numSymbols(kernel));
-  ArrayRef<Step> all(placement.steps), inner = all.slice(context.number, found.numSteps - 1);
-  for (const Step &step : inner) {
-    for (const Store &store : step.stores)
+  ArrayRef<KernelStage> all(placement.stages), inner = all.slice(context.number, found.numStages - 1);
+  for (const KernelStage &stage : inner) {
+    for (const Store &store : stage.stores)
       for (auto [number, other] : llvm::enumerate(all)) {
         const bool isOther = number < context.number || number > last.number;
         if (store.place.kind != Parameter::Scratch || (isOther && placement.isRead(other, store.value)))
           return false;
       }
     for (auto [number, argument] : llvm::enumerate(arguments))
-      for (const Store &store : last.step.stores)
+      for (const Store &store : last.stage.stores)
         if (placement.isInPlace({Parameter::Tensor, int64_t(number)}) && argument.getType() == store.value.getType() &&
-            placement.isRead(step, argument))
+            placement.isRead(stage, argument))
           return false;
   }
   return true;
@@ -297,12 +297,12 @@ bool Matcher::sortDims() {
       found.batch.push_back({dim, extents[dim]});
     }
   }
-  auto depth = dyn_cast<AffineConstantExpr>(extentOf(found.scores, found.scores.depth));
+  auto headDim = dyn_cast<AffineConstantExpr>(extentOf(found.scores, found.scores.reduction));
   auto channels = dyn_cast<AffineConstantExpr>(extentOf(found.outputs, found.channelLoop));
-  if (!depth || !channels)
+  if (!headDim || !channels)
     return false;
-  found.depth = depth.getValue(), found.channels = channels.getValue();
-  return found.depth > 0 && found.depth <= widestHead && found.channels > 0 && found.channels <= widestHead;
+  found.headDim = headDim.getValue(), found.channels = channels.getValue();
+  return found.headDim > 0 && found.headDim <= widestHead && found.channels > 0 && found.channels <= widestHead;
 }
 
 /// Block indices are i32.
@@ -328,7 +328,7 @@ void Matcher::findLimits() {
 
 /// Adds the limit if it is an upper limit of the key index that does not depend on the key. Returns whether it is.
 bool Matcher::addLimit(std::optional<UpperLimit> limit) {
-  const bool isOfKey = limit && found.scores.stepLoops[limit->index.getDim()] == found.scoreLoops.back();
+  const bool isOfKey = limit && found.scores.stageLoops[limit->index.getDim()] == found.scoreLoops.back();
   if (!isOfKey || !limit->value.getType().isIndex() || dependsOnKey(limit->value))
     return false;
   found.limits.push_back({limit->value, limit->isInclusive});
@@ -338,7 +338,7 @@ bool Matcher::addLimit(std::optional<UpperLimit> limit) {
 bool Matcher::dependsOnKey(Value value) {
   if (value.getParentBlock() != scoreOp.getBlock())
     return false;
-  auto isKey = [&](unsigned loop) { return found.scores.stepLoops[loop] == found.scoreLoops.back(); };
+  auto isKey = [&](unsigned loop) { return found.scores.stageLoops[loop] == found.scoreLoops.back(); };
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     OpOperand &operand = scoreOp->getOpOperand(argument.getArgNumber());
     if (operand.get() == found.scores.op->getResult(0) || !placement.find(operand.get()))
@@ -357,13 +357,13 @@ bool Matcher::dependsOnKey(Value value) {
 }
 
 std::optional<Attention> Matcher::run() {
-  if (!findScores() || !findSoftmax() || !findSteps() || !sortDims() || !isSmallEnough())
+  if (!findScores() || !findSoftmax() || !findStages() || !sortDims() || !isSmallEnough())
     return std::nullopt;
   found.isPlainWithin = scoreOp == found.scores.op;
   if (!found.isPlainWithin)
     findLimits();
-  for (const Step &step : ArrayRef(placement.steps).slice(context.number, found.numSteps - 1))
-    for (const Store &store : step.stores)
+  for (const KernelStage &stage : ArrayRef(placement.stages).slice(context.number, found.numStages - 1))
+    for (const Store &store : stage.stores)
       found.unstored.push_back(store.value);
   found.mma = findAttentionMma(found, placement);
   return found;
@@ -371,6 +371,6 @@ std::optional<Attention> Matcher::run() {
 
 } // namespace
 
-std::optional<Attention> findAttention(const StepContext &context) { return Matcher(context).run(); }
+std::optional<Attention> findAttention(const StageContext &context) { return Matcher(context).run(); }
 
 } // namespace kiln::cuda

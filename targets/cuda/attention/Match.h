@@ -30,19 +30,19 @@ struct Attention {
   llvm::SmallVector<unsigned> scoreLoops;  // for each dimension of the scores, the loop of the scores' op
   llvm::SmallVector<unsigned> outputLoops; // the same in the outputs' op
   unsigned channelLoop = 0;                // channel loop of the outputs' op
-  int64_t depth = 0, channels = 0;         // head dimensions: of queries and keys, and of values
+  int64_t headDim = 0, channels = 0;       // head dimensions: of queries and keys, and of values
   llvm::SmallVector<AttentionAxis> batch;  // axes with separate keys and values
   llvm::SmallVector<AttentionAxis> rows;   // axes that share keys and values: queries, and heads of a group
   mlir::AffineExpr keys;                   // number of keys
   llvm::SmallVector<KeyLimit> limits;      // in the first stage's op
   bool isPlainWithin = false;              // within its limits a score is the unmodified dot product
-  size_t numSteps = 0;
+  size_t numStages = 0;
   std::optional<AttentionMma> mma;         // nullopt: CUDA cores compute it
   llvm::SmallVector<mlir::Value> unstored; // values that all stages but the last one store
 };
 
 /// Matches the attention whose scores the given kernel stage stores.
-std::optional<Attention> findAttention(const StepContext &context);
+std::optional<Attention> findAttention(const StageContext &context);
 
 /// Returns the product of the axes' extents.
 mlir::AffineExpr extentOf(llvm::ArrayRef<AttentionAxis> axes, mlir::MLIRContext *context);

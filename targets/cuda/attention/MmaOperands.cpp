@@ -11,7 +11,7 @@ using namespace mlir;
 using tile::MmaType;
 
 unsigned AttentionMma::channelLoop(const Attention &attention) const {
-  return unsigned(llvm::find(loops, attention.scores.depth.front()) - loops.begin());
+  return unsigned(llvm::find(loops, attention.scores.reduction.front()) - loops.begin());
 }
 
 tile::Values AttentionMma::loopsAt(const tile::Values &ofScores) const {
@@ -21,7 +21,7 @@ tile::Values AttentionMma::loopsAt(const tile::Values &ofScores) const {
   return result;
 }
 
-static std::optional<MmaType> shortTypeOf(Value tensor) {
+static std::optional<MmaType> halfTypeOf(Value tensor) {
   Type element = getElementTypeOrSelf(tensor);
   return element.isF16() ? std::optional(MmaType::F16) : element.isBF16() ? std::optional(MmaType::BF16) : std::nullopt;
 }
@@ -65,15 +65,15 @@ static bool findScaling(const Attention &attention, const Placement &placement, 
   found.loops.resize(op.getNumLoops());
   for (unsigned i = 0; i < written.getNumResults(); ++i)
     found.loops[written.getDimPosition(i)] = read.getDimPosition(i);
-  return llvm::is_contained(found.loops, attention.scores.depth.front());
+  return llvm::is_contained(found.loops, attention.scores.reduction.front());
 }
 
 /// Returns the type in which all three are multiplied: their own 16-bit type, or tf32, which represents all numbers of
 /// f16 and bf16.
 static std::optional<MmaType> typeOf(const Attention &attention, Value queries) {
   linalg::GenericOp scores = attention.scores.op, outputs = attention.outputs.op;
-  std::optional<MmaType> ofKeys = shortTypeOf(scores->getOperand(attention.key));
-  if (ofKeys && shortTypeOf(outputs->getOperand(attention.value)) == ofKeys && shortTypeOf(queries) == ofKeys)
+  std::optional<MmaType> ofKeys = halfTypeOf(scores->getOperand(attention.key));
+  if (ofKeys && halfTypeOf(outputs->getOperand(attention.value)) == ofKeys && halfTypeOf(queries) == ofKeys)
     return ofKeys;
   const bool mayRound = scores->getParentOfType<func::FuncOp>()->hasAttr(tf32AttrName) ||
                         (scores->hasAttr(tf32AttrName) && outputs->hasAttr(tf32AttrName));
@@ -86,7 +86,7 @@ std::optional<AttentionMma> findAttentionMma(const Attention &attention, const P
     return std::nullopt;
   AttentionMma found{MmaType::TF32, 1, scores, attention.query, llvm::to_vector(llvm::seq(scores.getNumLoops()))};
   Value queries = scores->getOperand(attention.query);
-  if (AttentionMma scaled = found; !shortTypeOf(queries) && findScaling(attention, placement, scaled))
+  if (AttentionMma scaled = found; !halfTypeOf(queries) && findScaling(attention, placement, scaled))
     found = std::move(scaled);
   std::optional<MmaType> type = typeOf(attention, found.op->getOperand(found.query));
   if (!type)

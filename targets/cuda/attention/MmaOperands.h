@@ -20,7 +20,7 @@ struct AttentionMma {
   unsigned query = 0;
   llvm::SmallVector<unsigned> loops;
 
-  bool isShort() const { return tile::bytesOf(type) == 2; }
+  bool isHalf() const { return tile::bytesOf(type) == 2; }
   unsigned channelLoop(const Attention &attention) const;
   /// Returns the indices of `op`'s loops, given those of the scores' op.
   tile::Values loopsAt(const tile::Values &ofScores) const;

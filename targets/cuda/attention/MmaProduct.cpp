@@ -9,7 +9,7 @@ using namespace mlir;
 using tile::Values;
 
 static constexpr int64_t mmaRows = 16, mmaColumns = 8; // shape of one mma.sync
-static constexpr int64_t stepBytes = tile::mmaDepthBytes;
+static constexpr int64_t stepBytes = tile::mmaKBytes;
 
 void AttentionMmaProduct::begin(Value thread) {
   Value ofWarp = b.rem(thread, b.integer(32)), warp = b.div(thread, b.integer(32));
@@ -25,8 +25,8 @@ void AttentionMmaProduct::begin(Value thread) {
   };
   queries = sourceAt(shape.queryLines(), b.add(rowOfWarp, line), channel);
   keysIn = sourceAt(shape.keyLines(), line, channel);
-  values = shape.isShort() ? sourceAt(shape.valueLines(), line, channel)
-                           : sourceAt(shape.valueLines(), b.mul(lane, b.integer(2)), quad);
+  values = shape.isHalf() ? sourceAt(shape.valueLines(), line, channel)
+                          : sourceAt(shape.valueLines(), b.mul(lane, b.integer(2)), quad);
 }
 
 /// A thread has two of each 16 rows, eight rows apart.
@@ -62,7 +62,7 @@ void AttentionMmaProduct::multiplyAdd(ArrayRef<Value> x, ArrayRef<Value> y, Valu
 Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   Values sums(rows() * keys(), zero);
-  for (int64_t step = 0; step < shape.paddedDepth() * shape.bytes() / stepBytes; ++step) {
+  for (int64_t step = 0; step < shape.paddedHeadDim() * shape.bytes() / stepBytes; ++step) {
     SmallVector<Values> x;
     for (int64_t i = 0; i < shape.rowsOfWarp() / mmaRows; ++i)
       x.push_back(load(queries, queriesAt, i, step, false));
@@ -95,7 +95,7 @@ Values AttentionMmaProduct::weightsOf(ValueRange weights, int64_t i, int64_t ste
 /// Returns two registers for each eight of the 16 channels from 16 c on. ldmatrix does not transpose f32: such values
 /// are loaded one by one, for the keys 2 t and 2 t + 1, whose weights the lane has.
 Values AttentionMmaProduct::valuesOf(Value valuesAt, int64_t step, int64_t c) {
-  if (shape.isShort())
+  if (shape.isHalf())
     return load(values, valuesAt, step, c, /*isTransposed=*/true);
   Value from = b.addressOf(b.getI8Type(), valuesAt, values.start);
   Values words;

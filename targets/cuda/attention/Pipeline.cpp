@@ -12,18 +12,18 @@ static Type elementOf(tile::Builder &b, const AttentionShape &shape) {
   return shape.mma ? tile::elementOf(b, *shape.mma) : b.getF32Type();
 }
 
-AttentionTiles::AttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first, const Attention &attention,
-                               const AttentionShape &shape, AttentionElements &elements)
+AttentionTiles::AttentionTiles(tile::Builder &b, ElementEmitter &emitter, const StageContext &first,
+                               const Attention &attention, const AttentionShape &shape, AttentionElements &elements)
     : b(b), attention(attention), shape(shape), elements(elements),
-      keys(b, reader, first.placement, attention.scores.op, attention.key, attention.scoreLoops.back(),
-           attention.scores.depth.front(), elementOf(b, shape), shape.keyLines()),
-      values(b, reader, first.placement, attention.outputs.op, attention.value, attention.outputLoops.back(),
+      keys(b, emitter, first.placement, attention.scores.op, attention.key, attention.scoreLoops.back(),
+           attention.scores.reduction.front(), elementOf(b, shape), shape.keyLines()),
+      values(b, emitter, first.placement, attention.outputs.op, attention.value, attention.outputLoops.back(),
              attention.channelLoop, elementOf(b, shape), shape.valueLines()) {}
 
 void AttentionTiles::begin(const AttentionPlace &at, FirstKey keyOf) {
   place = at, firstKey = std::move(keyOf);
-  keys.begin(place.member, shape.teamThreads(), elements.scoreLoops(place.batch, {}));
-  values.begin(place.member, shape.teamThreads(), elements.outputLoops(place.batch, {}));
+  keys.begin(place.member, shape.threadsOfGroup(), elements.scoreLoops(place.batch, {}));
+  values.begin(place.member, shape.threadsOfGroup(), elements.outputLoops(place.batch, {}));
   beginQueries();
 }
 
@@ -50,9 +50,9 @@ public:
   void releaseValues(Value next) override { release(values, next, valuesAt); }
 
 private:
-  void beginQueries() override { valuesAt = tile::advance(b, place.team, shape.keyLines().size()); }
-  Value keysAt() const { return place.team; }
-  void sync() { shape.teamThreads() == 32 ? tile::syncWarp(b) : tile::barrier(b); }
+  void beginQueries() override { valuesAt = tile::advance(b, place.threadGroup, shape.keyLines().size()); }
+  Value keysAt() const { return place.threadGroup; }
+  void sync() { shape.threadsOfGroup() == 32 ? tile::syncWarp(b) : tile::barrier(b); }
   Value await(Value at) {
     tile::awaitCopies(b, 1);
     sync();
@@ -73,19 +73,19 @@ void AlternatingTiles::loadQueries() {
   constexpr int64_t together = 4;
   const LineShape lines = shape.queryLines();
   const int64_t count = lines.lines * lines.width;
-  b.loop(b.integer(llvm::divideCeil(count, shape.threads() * together)), {}, [&](Value turn, ValueRange) {
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads() * together)), {}, [&](Value iteration, ValueRange) {
     Values read, to, inTile;
     for (int64_t i = 0; i < together; ++i) {
-      Value number = b.add(b.mul(turn, b.integer(together)), b.integer(i));
+      Value number = b.add(b.mul(iteration, b.integer(together)), b.integer(i));
       Value index = b.add(b.mul(number, b.integer(shape.threads())), place.thread);
-      Value line = b.div(index, b.integer(lines.width)), depth = b.rem(index, b.integer(lines.width));
+      Value line = b.div(index, b.integer(lines.width)), dim = b.rem(index, b.integer(lines.width));
       Value row = b.add(place.firstRow, line);
       inTile.push_back(b.isBelow(index, b.integer(count)));
-      Value inside = b.both(b.isBelow(row, place.rowCount), b.isBelow(depth, b.integer(shape.depth)));
+      Value inside = b.both(b.isBelow(row, place.rowCount), b.isBelow(dim, b.integer(shape.headDim)));
       read.push_back(b.ifElse(
           b.both(inside, inTile.back()), b.getF32Type(),
-          [&] { return elements.query(elements.row(place.batch, row), depth); }, [&] { return elements.number(0); }));
-      to.push_back(tile::advance(b, place.queries, b.add(b.mul(line, b.integer(lines.pitch)), depth)));
+          [&] { return elements.query(elements.row(place.batch, row), dim); }, [&] { return elements.number(0); }));
+      to.push_back(tile::advance(b, place.queries, b.add(b.mul(line, b.integer(lines.pitch)), dim)));
     }
     for (int64_t i = 0; i < together; ++i)
       b.ifThen(inTile[i], [&] { tile::storeOne(b, read[i], to[i]); });
@@ -100,36 +100,36 @@ void AlternatingTiles::loadQueries() {
 /// copy of the last tile in flight. tf32 operands are rounded once when they have arrived, for all warps.
 class StagedTiles : public AttentionTiles {
 public:
-  StagedTiles(tile::Builder &b, Reader &reader, const StepContext &first, const Attention &attention,
+  StagedTiles(tile::Builder &b, ElementEmitter &emitter, const StageContext &first, const Attention &attention,
               const AttentionShape &shape, AttentionElements &elements)
-      : AttentionTiles(b, reader, first, attention, shape, elements),
-        queries(b, reader, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
+      : AttentionTiles(b, emitter, first, attention, shape, elements),
+        queries(b, emitter, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
                 attention.mma->channelLoop(attention), elementOf(b, shape), shape.queryLines()) {}
 
   void start() override {
     queries.fetch(place.firstRow, place.queries);
-    if (!shape.isShort())
+    if (!shape.isHalf())
       tile::commitCopies(b);
     for (int64_t stage = 0; stage + 1 < shape.stages; ++stage)
       fetch(b.integer(stage));
-    if (shape.isShort())
+    if (shape.isHalf())
       return;
     tile::awaitCopies(b, shape.stages - 1);
     tile::barrier(b);
     round(shape.queryLines(), place.queries);
   }
-  Value awaitKeys(Value turn) override {
+  Value awaitKeys(Value iteration) override {
     tile::awaitCopies(b, shape.stages - 2);
     tile::barrier(b);
-    fetch(b.add(turn, b.integer(shape.stages - 1)));
-    if (!shape.isShort()) {
-      round(shape.keyLines(), stageOf(turn));
-      round(shape.valueLines(), valuesOf(turn));
+    fetch(b.add(iteration, b.integer(shape.stages - 1)));
+    if (!shape.isHalf()) {
+      round(shape.keyLines(), stageOf(iteration));
+      round(shape.valueLines(), valuesOf(iteration));
       tile::barrier(b);
     }
-    return stageOf(turn);
+    return stageOf(iteration);
   }
-  Value awaitValues(Value turn) override { return valuesOf(turn); }
+  Value awaitValues(Value iteration) override { return valuesOf(iteration); }
   void releaseKeys(Value) override {}
   void releaseValues(Value) override {}
   bool isBroken() const override { return AttentionTiles::isBroken() || queries.isBroken(); }
@@ -140,14 +140,15 @@ private:
       return attention.mma->loopsAt(elements.scoreLoops(elements.row(place.batch, line), {}));
     });
   }
-  Value stageOf(Value turn) {
-    return tile::advance(b, place.team, b.mul(b.rem(turn, b.integer(shape.stages)), b.integer(shape.stageSize())));
+  Value stageOf(Value iteration) {
+    return tile::advance(b, place.threadGroup,
+                         b.mul(b.rem(iteration, b.integer(shape.stages)), b.integer(shape.stageSize())));
   }
-  Value valuesOf(Value turn) { return tile::advance(b, stageOf(turn), shape.keyLines().size()); }
-  void fetch(Value turn) {
-    Value first = firstKey(turn);
-    keys.fetch(first, stageOf(turn));
-    values.fetch(first, valuesOf(turn));
+  Value valuesOf(Value iteration) { return tile::advance(b, stageOf(iteration), shape.keyLines().size()); }
+  void fetch(Value iteration) {
+    Value first = firstKey(iteration);
+    keys.fetch(first, stageOf(iteration));
+    values.fetch(first, valuesOf(iteration));
     tile::commitCopies(b);
   }
   void round(const LineShape &lines, Value at) { roundToTf32(b, lines, at, place.thread, shape.threads()); }
@@ -157,12 +158,12 @@ private:
 
 } // namespace
 
-std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first,
-                                                     const Attention &attention, const AttentionShape &shape,
-                                                     AttentionElements &elements) {
+std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, ElementEmitter &emitter,
+                                                     const StageContext &first, const Attention &attention,
+                                                     const AttentionShape &shape, AttentionElements &elements) {
   if (shape.mma)
-    return std::make_unique<StagedTiles>(b, reader, first, attention, shape, elements);
-  return std::make_unique<AlternatingTiles>(b, reader, first, attention, shape, elements);
+    return std::make_unique<StagedTiles>(b, emitter, first, attention, shape, elements);
+  return std::make_unique<AlternatingTiles>(b, emitter, first, attention, shape, elements);
 }
 
 } // namespace kiln::cuda

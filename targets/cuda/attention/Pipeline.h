@@ -13,15 +13,15 @@ namespace kiln::cuda {
 struct AttentionPlace {
   tile::Value thread, member; // index in the block, and in the thread group that shares tiles
   tile::Value firstRow, rowCount;
-  tile::Values batch;        // coordinates
-  tile::Value queries, team; // shared memory: the block's queries, the thread group's tiles
+  tile::Values batch;               // coordinates
+  tile::Value queries, threadGroup; // shared memory: the block's queries, the thread group's tiles
 };
 
 class AttentionTiles {
 public:
-  using FirstKey = std::function<tile::Value(tile::Value turn)>;
+  using FirstKey = std::function<tile::Value(tile::Value iteration)>;
 
-  AttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first, const Attention &attention,
+  AttentionTiles(tile::Builder &b, ElementEmitter &emitter, const StageContext &first, const Attention &attention,
                  const AttentionShape &shape, AttentionElements &elements);
   virtual ~AttentionTiles() = default;
 
@@ -32,9 +32,9 @@ public:
   virtual void start() = 0;
   /// Wait for the tiles of an iteration, and release tiles that are no longer needed. `next`: the first key of the
   /// next iteration's tile.
-  virtual tile::Value awaitKeys(tile::Value turn) = 0;
+  virtual tile::Value awaitKeys(tile::Value iteration) = 0;
   virtual void releaseKeys(tile::Value next) = 0;
-  virtual tile::Value awaitValues(tile::Value turn) = 0;
+  virtual tile::Value awaitValues(tile::Value iteration) = 0;
   virtual void releaseValues(tile::Value next) = 0;
   /// Whether a diagnostic has been emitted.
   virtual bool isBroken() const { return keys.isBroken() || values.isBroken(); }
@@ -53,8 +53,8 @@ protected:
 
 /// Creates the implementation that the shape selects: for CUDA cores one tile of keys and one of values, where one is
 /// copied while the other one is in use; for tensor cores multistage buffers of both.
-std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first,
-                                                     const Attention &attention, const AttentionShape &shape,
-                                                     AttentionElements &elements);
+std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, ElementEmitter &emitter,
+                                                     const StageContext &first, const Attention &attention,
+                                                     const AttentionShape &shape, AttentionElements &elements);
 
 } // namespace kiln::cuda

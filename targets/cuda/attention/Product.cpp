@@ -10,9 +10,9 @@ using namespace mlir;
 
 Value AttentionProduct::isFirstOfRow() { return b.compare(arith::CmpIPredicate::eq, lane, b.integer(0)); }
 
-Value AttentionProduct::joinRow(Value value, function_ref<Value(Value, Value)> join) {
+Value AttentionProduct::reduceRow(Value value, function_ref<Value(Value, Value)> combine) {
   for (auto bits = int32_t(shape.threadsOfRow()) / 2; bits > 0; bits /= 2)
-    value = join(value, b.shuffleXor(value, bits));
+    value = combine(value, b.shuffleXor(value, bits));
   return value;
 }
 

@@ -35,7 +35,7 @@ public:
   virtual tile::Values add(const tile::Values &weights, tile::Value room, tile::Value values,
                            tile::ValueRange outputs) = 0;
   /// Reduces a value over all threads that share a row.
-  tile::Value joinRow(tile::Value value, llvm::function_ref<tile::Value(tile::Value x, tile::Value y)> join);
+  tile::Value reduceRow(tile::Value value, llvm::function_ref<tile::Value(tile::Value x, tile::Value y)> combine);
   /// Writes the outputs as rows of outputPitch().
   virtual void store(tile::ValueRange outputs, tile::Value to) = 0;
 

@@ -16,7 +16,7 @@ constexpr int64_t halfShared = 80 << 10; // a block's, if a multiprocessor of 8.
 constexpr int64_t mostRegisters = 255;   // per thread
 constexpr int64_t leastTilesOfSplit = 2; // for many rows, or the second launch costs more than it saves
 constexpr int64_t mostOutputs = 1 << 30; // that threads of a second launch can index
-constexpr int64_t leastKeys = 16, mostKeys = 64, mostSplits = 32;
+constexpr int64_t leastKeys = 16, mostKeys = 64, mostKvSplits = 32;
 
 struct Extents {
   int64_t batch, rows, keys; // at the kernel's bounds
@@ -37,8 +37,8 @@ int64_t registersOf(const AttentionShape &s) {
 }
 
 TuningRule ruleOf(const Attention &attention, const char *text, bool (*holds)(const AttentionShape &)) {
-  return {text, [attention, holds](const SchedulePoint &point) { // a copy, since the rule may outlive the strategy
-            return holds(attentionShapeOf(attention, point));
+  return {text, [attention, holds](const ScheduleConfig &config) { // a copy, since the rule may outlive the strategy
+            return holds(attentionShapeOf(attention, config));
           }};
 }
 
@@ -49,10 +49,10 @@ std::vector<TuningRule> fmaRules(const Attention &attention) {
   return {
       ruleOf(attention, "32 to 512 threads: queries / queries_per_thread * 8 * key_warps",
              [](const AttentionShape &s) {
-               return s.teamThreads() % 32 == 0 && s.teamThreads() > 0 && s.threads() <= 512;
+               return s.threadsOfGroup() % 32 == 0 && s.threadsOfGroup() > 0 && s.threads() <= 512;
              }),
       ruleOf(attention, "key_warps = 1 or queries = 4 * queries_per_thread",
-             [](const AttentionShape &s) { return s.parts == 1 || s.teamThreads() == 32; }),
+             [](const AttentionShape &s) { return s.parts == 1 || s.threadsOfGroup() == 32; }),
       ruleOf(attention, "99 KiB of shared memory at most for queries, keys, values and weights", hasRoom),
       ruleOf(attention, "255 registers at most: queries_per_thread * (keys / 8 + channels / 8 + 6) + 44", hasRegisters),
   };
@@ -75,8 +75,8 @@ bool fitsTwice(const AttentionShape &s) { return s.sharedBytes() <= halfShared &
 
 /// Chooses the largest tiles with which two blocks fit; keys are reduced before queries, since each key that is read
 /// serves all the tile's queries. Four warps hide each other's shared-memory latency.
-AttentionShape presetOfMany(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
-  AttentionShape s{128, keys, 8, 1, 1, attention.depth, attention.channels};
+AttentionShape defaultOfMany(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
+  AttentionShape s{128, keys, 8, 1, 1, attention.headDim, attention.channels};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread /= 2; };
   while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < leastMultiprocessors))
     halve();
@@ -94,9 +94,9 @@ AttentionShape presetOfMany(const Attention &attention, int64_t rows, int64_t ba
 
 /// Four warps, with as many loads of keys and values in flight as fit: some 32 KiB per multiprocessor cover the memory
 /// latency of an H200.
-AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t keys) {
+AttentionShape defaultOfFew(const Attention &attention, int64_t rows, int64_t keys) {
   const int64_t ofThread = rows <= 4 ? 1 : rows <= 8 ? 2 : 4;
-  AttentionShape s{4 * ofThread, keys, ofThread, 4, 1, attention.depth, attention.channels};
+  AttentionShape s{4 * ofThread, keys, ofThread, 4, 1, attention.headDim, attention.channels};
   auto fits = [&] { return fitsTwice(s); };
   while (!fits() && s.keys > leastKeys)
     s.keys /= 2;
@@ -108,8 +108,8 @@ AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t key
 /// Warps of 32 rows, which read shared memory half as often as warps of 16, as long as there are four such warps and
 /// registers hold their outputs and the scores of some keys. f32 takes twice the space, so that there are two such
 /// warps.
-AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
-  AttentionShape s{128, keys, 4, 1, 1, attention.depth, attention.channels, attention.mma->type, 2};
+AttentionShape defaultOfMma(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
+  AttentionShape s{128, keys, 4, 1, 1, attention.headDim, attention.channels, attention.mma->type, 2};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread = 2; };
   while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < leastMultiprocessors))
     halve();
@@ -118,7 +118,7 @@ AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t bat
       s.keys /= 2;
     if (!fitsTwice(s) && s.rows > 32) {
       halve();
-      s.rowsOfThread = s.isShort() || s.rows == 32 ? 2 : 4;
+      s.rowsOfThread = s.isHalf() || s.rows == 32 ? 2 : 4;
       if (!hasRegisters(s))
         s.rowsOfThread = 2;
     }
@@ -126,22 +126,22 @@ AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t bat
   return s;
 }
 
-AttentionShape presetOf(const Attention &attention, const Extents &extents) {
+AttentionShape defaultOf(const Attention &attention, const Extents &extents) {
   const int64_t keys = std::clamp<int64_t>(int64_t(llvm::PowerOf2Ceil(extents.keys)), leastKeys, mostKeys);
-  AttentionShape s = extents.rows <= fewRows ? presetOfFew(attention, extents.rows, keys)
-                     : attention.mma         ? presetOfMma(attention, extents.rows, extents.batch, keys)
-                                             : presetOfMany(attention, extents.rows, extents.batch, keys);
+  AttentionShape s = extents.rows <= mostSkinnyRows ? defaultOfFew(attention, extents.rows, keys)
+                     : attention.mma                ? defaultOfMma(attention, extents.rows, extents.batch, keys)
+                                                    : defaultOfMany(attention, extents.rows, extents.batch, keys);
   const int64_t blocks = extents.batch * llvm::divideCeil(extents.rows, s.rows);
-  const bool isFew = extents.rows <= fewRows;
+  const bool isFew = extents.rows <= mostSkinnyRows;
   auto isSplit = [&] {
     const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
-    return tiles >= (isFew ? 1 : leastTilesOfSplit) * 2 * s.splits;
+    return tiles >= (isFew ? 1 : leastTilesOfSplit) * 2 * s.kvSplits;
   };
   // Use two blocks per multiprocessor if there are enough keys. On CUDA cores key tiles shrink for that: for many
   // queries to 32 keys; for few queries down to a tile for each warp, whose time is proportional to its keys.
-  while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors) {
+  while (s.kvSplits < mostKvSplits && blocks * s.kvSplits < 2 * leastMultiprocessors) {
     if (isSplit())
-      s.splits *= 2;
+      s.kvSplits *= 2;
     else if (!s.mma && s.keys > (isFew ? leastKeys : 32))
       s.keys /= 2;
     else
@@ -154,41 +154,41 @@ AttentionShape presetOf(const Attention &attention, const Extents &extents) {
 
 //===- Search space ------------------------------------------------------===//
 
-AttentionShape attentionShapeOf(const Attention &attention, const SchedulePoint &point) {
-  if (!point.contains("mma_queries"))
-    return {point.at("queries"),   point.at("keys"),   point.at("queries_per_thread"),
-            point.at("key_warps"), point.at("splits"), attention.depth,
+AttentionShape attentionShapeOf(const Attention &attention, const ScheduleConfig &config) {
+  if (!config.contains("mma_queries"))
+    return {config.at("queries"),   config.at("keys"),   config.at("queries_per_thread"),
+            config.at("key_warps"), config.at("splits"), attention.headDim,
             attention.channels};
-  return {point.at("mma_queries"),
-          point.at("mma_keys"),
-          point.at("mma_queries_per_warp") / 8,
+  return {config.at("mma_queries"),
+          config.at("mma_keys"),
+          config.at("mma_queries_per_warp") / 8,
           1,
-          point.at("splits"),
-          attention.depth,
+          config.at("splits"),
+          attention.headDim,
           attention.channels,
           attention.mma->type,
-          point.at("mma_key_stages")};
+          config.at("mma_key_stages")};
 }
 
 SearchSpace attentionSpace(const Attention &attention, func::FuncOp kernel) {
   const Extents extents(attention, kernel);
-  const AttentionShape preset = presetOf(attention, extents);
+  const AttentionShape defaults = defaultOf(attention, extents);
   const bool maySplit = double(extents.batch) * double(extents.rows) * double(attention.channels) < mostOutputs;
   SearchSpace space;
-  if (preset.mma) {
-    space.push_back({"mma_queries", {16, 32, 64, 128}, preset.rows});
-    space.push_back({"mma_queries_per_warp", {16, 32}, preset.rowsOfWarp()});
-    space.push_back({"mma_keys", {16, 32, 64, 128}, preset.keys});
-    space.push_back({"mma_key_stages", {2, 3, 4}, preset.stages});
+  if (defaults.mma) {
+    space.push_back({"mma_queries", {16, 32, 64, 128}, defaults.rows});
+    space.push_back({"mma_queries_per_warp", {16, 32}, defaults.rowsOfWarp()});
+    space.push_back({"mma_keys", {16, 32, 64, 128}, defaults.keys});
+    space.push_back({"mma_key_stages", {2, 3, 4}, defaults.stages});
   } else {
-    space.push_back({"queries", {4, 8, 16, 32, 64, 128}, preset.rows});
-    space.push_back({"queries_per_thread", {1, 2, 4, 8}, preset.rowsOfThread});
-    space.push_back({"keys", {16, 32, 64}, preset.keys});
-    space.push_back({"key_warps", {1, 2, 4, 8}, preset.parts});
+    space.push_back({"queries", {4, 8, 16, 32, 64, 128}, defaults.rows});
+    space.push_back({"queries_per_thread", {1, 2, 4, 8}, defaults.rowsOfThread});
+    space.push_back({"keys", {16, 32, 64}, defaults.keys});
+    space.push_back({"key_warps", {1, 2, 4, 8}, defaults.parts});
   }
-  space.push_back(maySplit ? TuningParameter{"splits", {1, 2, 4, 8, 16, 32}, preset.splits}
+  space.push_back(maySplit ? TuningParameter{"splits", {1, 2, 4, 8, 16, 32}, defaults.kvSplits}
                            : TuningParameter{"splits", {1}, 1});
-  space.rules = preset.mma ? mmaRules(attention) : fmaRules(attention);
+  space.rules = defaults.mma ? mmaRules(attention) : fmaRules(attention);
   return space;
 }
 

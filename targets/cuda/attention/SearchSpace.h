@@ -11,11 +11,11 @@
 namespace kiln::cuda {
 
 /// The most rows that one warp computes by itself.
-constexpr int64_t fewRows = 16;
+constexpr int64_t mostSkinnyRows = 16;
 
-/// Tensor cores compute attention of the types that they support with more than fewRows rows.
+/// Tensor cores compute attention of the types that they support with more than mostSkinnyRows rows.
 SearchSpace attentionSpace(const Attention &attention, mlir::func::FuncOp kernel);
-AttentionShape attentionShapeOf(const Attention &attention, const SchedulePoint &point);
+AttentionShape attentionShapeOf(const Attention &attention, const ScheduleConfig &config);
 BlockNeeds needsOf(const AttentionShape &shape);
 
 } // namespace kiln::cuda

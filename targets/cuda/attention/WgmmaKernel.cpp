@@ -28,19 +28,19 @@ constexpr int64_t rowsOfThread = 2;
 
 /// Returns the shape of a warpgroup, which determines the register layout of the matrix products.
 AttentionShape groupShape(const Attention &attention, const AttentionWgmmaShape &shape) {
-  return {64, shape.keys, rowsOfThread, 1, 1, shape.depth, shape.channels, attention.mma->type, shape.stages};
+  return {64, shape.keys, rowsOfThread, 1, 1, shape.headDim, shape.channels, attention.mma->type, shape.stages};
 }
 
 class WgmmaAttention {
 public:
-  WgmmaAttention(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
+  WgmmaAttention(tile::Builder &b, ElementEmitter &emitter, const StageContext &first, const StageContext &last,
                  const Attention &attention, const AttentionMaps &maps, const AttentionWgmmaShape &shape)
-      : b(b), attention(attention), shape(shape), elements(b, reader, first, last, attention),
-        rings(b, reader, attention, maps, shape, elements),
+      : b(b), attention(attention), shape(shape), elements(b, emitter, first, last, attention),
+        pipeline(b, emitter, attention, maps, shape, elements),
         lanes(b, groupShape(attention, shape), attention.mma->factor),
-        queries(b, reader, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
+        queries(b, emitter, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
                 attention.mma->channelLoop(attention), tile::elementOf(b, attention.mma->type),
-                blockLines(64, shape.depth)),
+                blockLines(64, shape.headDim)),
         ofScores{attention.mma->type, shape.keys, false, false},
         ofOutputs{attention.mma->type, shape.channels, false, true} {}
 
@@ -52,15 +52,16 @@ private:
   Values beginScores(Value stage);
   Values byRow(ValueRange sums);
   Values masked(Values sums, Value firstKey);
-  using Turn = AttentionRings::Turn;
-  Values addKeys(const Turn &turn, Value firstKey, bool isPlain, ValueRange state);
+  using PipelineState = WgmmaPipeline::PipelineState;
+  Values addKeys(const PipelineState &slot, Value firstKey, bool isPlain, ValueRange state);
   Values soften(Values &scores, Value factor, Values &state);
   void scaleOutputs(Values &state, ValueRange scales);
   Values packed(ValueRange weights);
   Values beginOutputs(ValueRange factors, Value stage, ValueRange state);
   void putOutputs(ValueRange sums, Values &state);
-  Values addLate(const Turn &turn, const Turn &before, Value firstKey, bool isPlain, ValueRange state);
-  Values addFirst(const Turn &turn, ValueRange state);
+  Values addLate(const PipelineState &slot, const PipelineState &before, Value firstKey, bool isPlain,
+                 ValueRange state);
+  Values addFirst(const PipelineState &slot, ValueRange state);
   Values addTiles(const QueryTile &tile, Value count, Values state);
   Values addTilesLate(const QueryTile &tile, Value count, Values state);
   void finish(const QueryTile &tile, Values state);
@@ -69,7 +70,7 @@ private:
   const Attention &attention;
   AttentionWgmmaShape shape;
   AttentionElements elements;
-  AttentionRings rings;
+  WgmmaPipeline pipeline;
   AttentionMmaProduct lanes; // which elements of its warp's 16 rows a thread has
   HeadTile queries;
   tile::MatrixProduct ofScores, ofOutputs;
@@ -81,9 +82,9 @@ private:
 
 /// Loads the queries of the warpgroup's 64 rows once all its warps have finished with the previous ones.
 void WgmmaAttention::loadQueries(const QueryTile &tile) {
-  Value number = b.add(group, b.integer(1)), ofGroup = b.rem(rings.thread, b.integer(128));
-  Value to = tile::advance(b, rings.shared, b.mul(group, b.integer(shape.queryBytes() / 4)));
-  queries.begin(ofGroup, 128, rings.rowCount, [this, &tile](Value line) {
+  Value number = b.add(group, b.integer(1)), ofGroup = b.rem(pipeline.thread, b.integer(128));
+  Value to = tile::advance(b, pipeline.shared, b.mul(group, b.integer(shape.queryBytes() / 4)));
+  queries.begin(ofGroup, 128, pipeline.rowCount, [this, &tile](Value line) {
     return attention.mma->loopsAt(elements.scoreLoops(elements.row(tile.batch, line), {}));
   });
   tile::barrierAmong(b, number, 128);
@@ -97,11 +98,11 @@ void WgmmaAttention::loadQueries(const QueryTile &tile) {
 /// Starts QK^T for the warpgroup's queries and the tile's keys, which must have been awaited.
 Values WgmmaAttention::beginScores(Value stage) {
   Value a =
-      tile::matrixDescriptor(b, b.add(rings.start, b.mul(group, b.integer(shape.queryBytes()))), 16, 8 * lineBytes);
-  Value c = tile::matrixDescriptor(b, rings.keysAt(stage), 16, 8 * lineBytes);
+      tile::matrixDescriptor(b, b.add(pipeline.start, b.mul(group, b.integer(shape.queryBytes()))), 16, 8 * lineBytes);
+  Value c = tile::matrixDescriptor(b, pipeline.keysAt(stage), 16, 8 * lineBytes);
   tile::beginProducts(b);
   Values sums;
-  for (int64_t step = 0; step < shape.depth / 16; ++step) {
+  for (int64_t step = 0; step < shape.headDim / 16; ++step) {
     const int64_t block = step / 4, bytes = step % 4 * 32;
     Value ofA = tile::advanceDescriptor(b, a, block * 64 * lineBytes + bytes),
           ofC = tile::advanceDescriptor(b, c, block * shape.keys * lineBytes + bytes);
@@ -124,8 +125,8 @@ Values WgmmaAttention::byRow(ValueRange sums) {
 /// Applies the kernel's ops to the dot products; -infinity beyond the last key.
 Values WgmmaAttention::masked(Values sums, Value firstKey) {
   for (int64_t j = 0; j < lanes.keys(); ++j) {
-    Value key = b.add(firstKey, lanes.key(j)), inside = b.isBelow(key, rings.keyCount),
-          held = b.clamp(key, rings.keyCount);
+    Value key = b.add(firstKey, lanes.key(j)), inside = b.isBelow(key, pipeline.keyCount),
+          held = b.clamp(key, pipeline.keyCount);
     for (int64_t i = 0; i < rowsOfThread; ++i) {
       Value &sum = sums[size_t(i * lanes.keys() + j)];
       Value product = b.createOrFold<arith::MulFOp>(sum, elements.number(attention.mma->factor));
@@ -146,7 +147,7 @@ Values WgmmaAttention::soften(Values &scores, Value factor, Values &state) {
     Value highest = row.front();
     for (Value score : row.drop_front())
       highest = maximum(highest, score);
-    highest = lanes.joinRow(highest, maximum);
+    highest = lanes.reduceRow(highest, maximum);
     if (factor)
       highest = b.createOrFold<arith::MulFOp>(highest, factor);
     highest = maximum(last, highest);
@@ -177,7 +178,7 @@ Values WgmmaAttention::packed(ValueRange weights) {
 }
 
 Values WgmmaAttention::beginOutputs(ValueRange factors, Value stage, ValueRange state) {
-  Value c = tile::matrixDescriptor(b, rings.valuesAt(stage), shape.keys * lineBytes, 8 * lineBytes);
+  Value c = tile::matrixDescriptor(b, pipeline.valuesAt(stage), shape.keys * lineBytes, 8 * lineBytes);
   ValueRange outputs = state.drop_front(2 * rowsOfThread);
   Values sums;
   for (int64_t i = 0; i < rowsOfThread * lanes.outputsOfRow(); ++i)
@@ -195,26 +196,26 @@ void WgmmaAttention::putOutputs(ValueRange sums, Values &state) {
     state[2 * rowsOfThread + placeOf(i, lanes.outputsOfRow())] = sums[size_t(i)];
 }
 
-Values WgmmaAttention::addKeys(const Turn &turn, Value firstKey, bool isPlain, ValueRange last) {
+Values WgmmaAttention::addKeys(const PipelineState &slot, Value firstKey, bool isPlain, ValueRange last) {
   Values state(last);
-  rings.awaitKeys(turn);
-  Values sums = byRow(tile::awaitSums(b, beginScores(turn.stage)));
-  rings.releaseKeys(turn);
+  pipeline.awaitKeys(slot);
+  Values sums = byRow(tile::awaitSums(b, beginScores(slot.stage)));
+  pipeline.releaseKeys(slot);
   if (!isPlain)
     sums = masked(std::move(sums), firstKey);
   scaleOutputs(state, soften(sums, isPlain ? elements.number(attention.mma->factor) : Value(), state));
-  rings.awaitValues(turn);
-  putOutputs(tile::awaitSums(b, beginOutputs(packed(sums), turn.stage, state)), state);
-  rings.releaseValues(turn);
+  pipeline.awaitValues(slot);
+  putOutputs(tile::awaitSums(b, beginOutputs(packed(sums), slot.stage, state)), state);
+  pipeline.releaseValues(slot);
   return state;
 }
 
 /// Returns the state, followed by the weights of the first tile, which are not multiplied yet.
-Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
+Values WgmmaAttention::addFirst(const PipelineState &slot, ValueRange last) {
   Values state(last);
-  rings.awaitKeys(turn);
-  Values sums = byRow(tile::awaitSums(b, beginScores(turn.stage)));
-  rings.releaseKeys(turn);
+  pipeline.awaitKeys(slot);
+  Values sums = byRow(tile::awaitSums(b, beginScores(slot.stage)));
+  pipeline.releaseKeys(slot);
   sums = masked(std::move(sums), b.integer(0));
   soften(sums, Value(), state);
   llvm::copy(packed(sums), state.end() - shape.keys / 4);
@@ -223,20 +224,21 @@ Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
 
 /// Computes a tile's scores while the values of the previous tile are added, and the tile's softmax until they have
 /// been.
-Values WgmmaAttention::addLate(const Turn &turn, const Turn &before, Value firstKey, bool isPlain, ValueRange last) {
+Values WgmmaAttention::addLate(const PipelineState &slot, const PipelineState &before, Value firstKey, bool isPlain,
+                               ValueRange last) {
   Values state(last.drop_back(size_t(shape.keys / 4))), factors(last.take_back(size_t(shape.keys / 4)));
-  rings.awaitKeys(turn);
-  Values sums = beginScores(turn.stage);
-  rings.awaitValues(before);
+  pipeline.awaitKeys(slot);
+  Values sums = beginScores(slot.stage);
+  pipeline.awaitValues(before);
   Values outputs = beginOutputs(factors, before.stage, state);
   sums = byRow(tile::awaitSums(b, sums, 1));
-  rings.releaseKeys(turn);
+  pipeline.releaseKeys(slot);
   if (!isPlain)
     sums = masked(std::move(sums), firstKey);
   Values scales = soften(sums, isPlain ? elements.number(attention.mma->factor) : Value(), state);
-  tile::keepBefore(b, b.createOrFold<arith::AddFOp>(state[rowsOfThread], state[rowsOfThread + 1]), rings.start);
+  tile::keepBefore(b, b.createOrFold<arith::AddFOp>(state[rowsOfThread], state[rowsOfThread + 1]), pipeline.start);
   putOutputs(tile::awaitSums(b, outputs), state);
-  rings.releaseValues(before);
+  pipeline.releaseValues(before);
   scaleOutputs(state, scales);
   state.append(packed(sums));
   return state;
@@ -247,9 +249,9 @@ void WgmmaAttention::finish(const QueryTile &tile, Values state) {
   const int64_t ofRow = lanes.outputsOfRow();
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); };
   for (int64_t i = 0; i < rowsOfThread; ++i) {
-    Value sum = lanes.joinRow(state[size_t(rowsOfThread + i)], add);
+    Value sum = lanes.reduceRow(state[size_t(rowsOfThread + i)], add);
     Value row = b.add(tile.firstRow, b.add(b.mul(group, b.integer(64)), lanes.row(i)));
-    b.ifThen(b.isBelow(row, rings.rowCount), [&] {
+    b.ifThen(b.isBelow(row, pipeline.rowCount), [&] {
       for (int64_t c = 0; c < ofRow; ++c)
         elements.finish(rows[size_t(i)], lanes.key(c),
                         {state[size_t(i)], sum, state[size_t(2 * rowsOfThread + i * ofRow + c)]});
@@ -259,9 +261,10 @@ void WgmmaAttention::finish(const QueryTile &tile, Values state) {
 
 Values WgmmaAttention::addTiles(const QueryTile &tile, Value count, Values state) {
   auto addFrom = [&](Value firstTile, Value tiles, bool isPlain) {
-    state = b.loop(tiles, state, [&](Value turn, ValueRange last) {
-      Value number = b.add(firstTile, turn);
-      return addKeys(rings.turnOf(b.add(count, number)), b.mul(number, b.integer(shape.keys)), isPlain, last);
+    state = b.loop(tiles, state, [&](Value iteration, ValueRange last) {
+      Value number = b.add(firstTile, iteration);
+      return addKeys(pipeline.pipelineStateOf(b.add(count, number)), b.mul(number, b.integer(shape.keys)), isPlain,
+                     last);
     });
   };
   if (attention.isPlainWithin)
@@ -274,12 +277,12 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
   const size_t ofState = state.size();
   state.append(size_t(shape.keys / 4), b.integer(0));
   Value one = b.integer(1), isAny = b.createOrFold<arith::MinSIOp>(tile.tiles, one);
-  state = b.loop(isAny, state, [&](Value, ValueRange last) { return addFirst(rings.turnOf(count), last); });
-  auto addFrom = [&](Value firstTile, Value behind, bool isPlain) {
-    state = b.loop(b.sub(behind, firstTile), state, [&](Value turn, ValueRange last) {
-      Value number = b.add(firstTile, turn), all = b.add(count, number);
-      return addLate(rings.turnOf(all), rings.turnOf(b.sub(all, one)), b.mul(number, b.integer(shape.keys)), isPlain,
-                     last);
+  state = b.loop(isAny, state, [&](Value, ValueRange last) { return addFirst(pipeline.pipelineStateOf(count), last); });
+  auto addFrom = [&](Value firstTile, Value end, bool isPlain) {
+    state = b.loop(b.sub(end, firstTile), state, [&](Value iteration, ValueRange last) {
+      Value number = b.add(firstTile, iteration), all = b.add(count, number);
+      return addLate(pipeline.pipelineStateOf(all), pipeline.pipelineStateOf(b.sub(all, one)),
+                     b.mul(number, b.integer(shape.keys)), isPlain, last);
     });
   };
   Value plain = b.createOrFold<arith::MaxSIOp>(tile.plain, one);
@@ -287,11 +290,11 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
     addFrom(one, plain, true);
   addFrom(plain, tile.tiles, false);
   state = b.loop(isAny, state, [&](Value, ValueRange last) {
-    const Turn turn = rings.turnOf(b.sub(b.add(count, tile.tiles), one));
+    const PipelineState slot = pipeline.pipelineStateOf(b.sub(b.add(count, tile.tiles), one));
     Values next(last);
-    rings.awaitValues(turn);
-    putOutputs(tile::awaitSums(b, beginOutputs(last.drop_front(ofState), turn.stage, last.take_front(ofState))), next);
-    rings.releaseValues(turn);
+    pipeline.awaitValues(slot);
+    putOutputs(tile::awaitSums(b, beginOutputs(last.drop_front(ofState), slot.stage, last.take_front(ofState))), next);
+    pipeline.releaseValues(slot);
     return next;
   });
   state.truncate(ofState);
@@ -300,12 +303,12 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
 
 void WgmmaAttention::consume() {
   tile::setRegisters(b, shape.consumerRegisters(), /*isMore=*/true);
-  lanes.begin(b.rem(rings.thread, b.integer(128)));
-  rings.eachTile([&](const QueryTile &tile, Value count) {
+  lanes.begin(b.rem(pipeline.thread, b.integer(128)));
+  pipeline.eachTile([&](const QueryTile &tile, Value count) {
     rows.clear();
     for (int64_t i = 0; i < rowsOfThread; ++i) {
       Value row = b.add(tile.firstRow, b.add(b.mul(group, b.integer(64)), lanes.row(i)));
-      rows.push_back(elements.row(tile.batch, b.clamp(row, rings.rowCount)));
+      rows.push_back(elements.row(tile.batch, b.clamp(row, pipeline.rowCount)));
     }
     loadQueries(tile);
     Values state(rowsOfThread, elements.number(-infinity));
@@ -317,12 +320,12 @@ void WgmmaAttention::consume() {
 }
 
 LogicalResult WgmmaAttention::run() {
-  rings.begin();
-  group = b.sub(b.div(rings.warp, b.integer(4)), b.integer(1));
+  pipeline.begin();
+  group = b.sub(b.div(pipeline.warp, b.integer(4)), b.integer(1));
   b.ifElse(
-      b.isBelow(rings.warp, b.integer(4)), TypeRange(),
+      b.isBelow(pipeline.warp, b.integer(4)), TypeRange(),
       [&] {
-        rings.produce();
+        pipeline.produce();
         return Values();
       },
       [&] {
@@ -334,31 +337,31 @@ LogicalResult WgmmaAttention::run() {
 
 } // namespace
 
-LogicalResult buildAttentionWgmma(tile::Builder &b, const StepContext &first, const StepContext &last,
-                                  const Attention &attention, size_t number, const SchedulePoint &point,
-                                  DevicePlan &plan) {
+LogicalResult buildAttentionWgmma(tile::Builder &b, const StageContext &first, const StageContext &last,
+                                  const Attention &attention, size_t number, const ScheduleConfig &config,
+                                  LaunchPlan &plan) {
   std::optional<AttentionMaps> maps = findAttentionMaps(first, attention);
   if (!maps)
     return success();
-  const AttentionWgmmaShape shape = attentionWgmmaShapeOf(attention, point);
+  const AttentionWgmmaShape shape = attentionWgmmaShapeOf(attention, config);
   for (AttentionMap *map : {&maps->keys, &maps->values})
     for (size_t i = 0; i < map->map.extents.size(); ++i)
       map->map.box.push_back(uint32_t(i == 0 ? blockChannels : i == 1 ? shape.keys : 1));
   const std::string name = plan.functions[plan.launches[number].function].name;
-  const tile::KernelLaunch launch{.threads = shape.threads(), .blocks = 1, .isEarly = false};
+  const tile::KernelLaunch launch{.threads = shape.threads(), .blocks = 1, .isDependentLaunch = false};
   b.beginKernel(name, launch);
-  Reader reader(b, first.placement, first.kernel);
-  if (failed(WgmmaAttention(b, reader, first, last, attention, *maps, shape).run()))
+  ElementEmitter emitter(b, first.placement, first.kernel);
+  if (failed(WgmmaAttention(b, emitter, first, last, attention, *maps, shape).run()))
     return failure();
   b.endKernel();
   MLIRContext *ofMaps = first.kernel->getContext();
   AffineExpr tiles = extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.queries());
-  plan.launches[number].mapped = {unsigned(plan.launches.size() - number),
-                                  unsigned(plan.mappedFunctions.size()),
-                                  {std::move(maps->keys.map), std::move(maps->values.map)},
-                                  reader.parameters,
-                                  tiles};
-  plan.mappedFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
+  plan.launches[number].tma = {unsigned(plan.launches.size() - number),
+                               unsigned(plan.tmaFunctions.size()),
+                               {std::move(maps->keys.map), std::move(maps->values.map)},
+                               emitter.parameters,
+                               tiles};
+  plan.tmaFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
   return success();
 }
 

@@ -12,11 +12,11 @@ namespace kiln::cuda {
 struct AttentionWgmmaShape {
   static constexpr int64_t lineBytes = 128, blockChannels = 64; // size of a line in shared memory
 
-  int64_t groups;          // consumer warpgroups, each with 64 queries of the block
-  int64_t keys;            // keys of a tile
-  int64_t stages;          // pipeline stages of keys, and of values
-  int64_t depth, channels; // head dimensions: of queries and keys, and of values
-  bool isLate;             // PV of a tile overlaps with the softmax of the next one
+  int64_t groups;            // consumer warpgroups, each with 64 queries of the block
+  int64_t keys;              // keys of a tile
+  int64_t stages;            // pipeline stages of keys, and of values
+  int64_t headDim, channels; // head dimensions: of queries and keys, and of values
+  bool isLate;               // PV of a tile overlaps with the softmax of the next one
 
   int64_t queries() const { return 64 * groups; }
   int64_t threads() const { return (groups + 1) * 128; }
@@ -24,8 +24,8 @@ struct AttentionWgmmaShape {
   int64_t producerRegisters() const { return groups > 2 ? 32 : 24; }
   int64_t consumerRegisters() const { return groups > 2 ? 160 : 240; }
   // Sizes and offsets in shared memory are in bytes; tiles are stored in blocks of 64 channels.
-  int64_t queryBytes() const { return 64 * depth * 2; } // queries of a warpgroup
-  int64_t keyBytes() const { return keys * depth * 2; }
+  int64_t queryBytes() const { return 64 * headDim * 2; } // queries of a warpgroup
+  int64_t keyBytes() const { return keys * headDim * 2; }
   int64_t valueBytes() const { return keys * channels * 2; }
   int64_t keysAt() const { return groups * queryBytes(); }
   int64_t valuesAt() const { return keysAt() + stages * keyBytes(); }
@@ -43,16 +43,16 @@ struct AttentionMap {
 struct AttentionMaps {
   AttentionMap keys, values;
 };
-std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const Attention &attention);
+std::optional<AttentionMaps> findAttentionMaps(const StageContext &first, const Attention &attention);
 
 /// Returns the parameters of the TMA variant, if there is one. They have no effect on GPUs of other capabilities.
-SearchSpace attentionWgmmaSpace(const StepContext &first, const Attention &attention);
-AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const SchedulePoint &point);
+SearchSpace attentionWgmmaSpace(const StageContext &first, const Attention &attention);
+AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const ScheduleConfig &config);
 BlockNeeds needsOf(const AttentionWgmmaShape &shape);
 
 /// Appends the function, and makes it the TMA variant of the launches from `number` on, if there is one.
-mlir::LogicalResult buildAttentionWgmma(tile::Builder &b, const StepContext &first, const StepContext &last,
-                                        const Attention &attention, size_t number, const SchedulePoint &point,
-                                        DevicePlan &plan);
+mlir::LogicalResult buildAttentionWgmma(tile::Builder &b, const StageContext &first, const StageContext &last,
+                                        const Attention &attention, size_t number, const ScheduleConfig &config,
+                                        LaunchPlan &plan);
 
 } // namespace kiln::cuda

@@ -19,11 +19,11 @@ struct QueryTile {
   tile::Value plain; // number of leading key tiles that no mask limit touches
 };
 
-class AttentionRings {
+class WgmmaPipeline {
 public:
-  AttentionRings(tile::Builder &b, Reader &reader, const Attention &attention, const AttentionMaps &maps,
-                 const AttentionWgmmaShape &shape, AttentionElements &elements)
-      : b(b), reader(reader), attention(attention), keyDim{maps.keys.keyDim, maps.values.keyDim}, shape(shape),
+  WgmmaPipeline(tile::Builder &b, ElementEmitter &emitter, const Attention &attention, const AttentionMaps &maps,
+                const AttentionWgmmaShape &shape, AttentionElements &elements)
+      : b(b), emitter(emitter), attention(attention), keyDim{maps.keys.keyDim, maps.values.keyDim}, shape(shape),
         elements(elements) {}
 
   /// Initialises addresses and barriers. The tensor maps are the first parameters of the kernel. All threads of the
@@ -38,15 +38,15 @@ public:
   void produce();
 
   /// The pipeline stage and the barrier parity of a key tile, whose number counts through all query tiles.
-  struct Turn {
+  struct PipelineState {
     tile::Value stage, parity;
   };
-  Turn turnOf(tile::Value count);
-  void awaitKeys(const Turn &turn) { tile::awaitPhase(b, full(ofKeys, turn.stage), turn.parity); }
-  void awaitValues(const Turn &turn) { tile::awaitPhase(b, full(ofValues, turn.stage), turn.parity); }
+  PipelineState pipelineStateOf(tile::Value count);
+  void awaitKeys(const PipelineState &slot) { tile::awaitPhase(b, full(ofKeys, slot.stage), slot.parity); }
+  void awaitValues(const PipelineState &slot) { tile::awaitPhase(b, full(ofValues, slot.stage), slot.parity); }
   /// All lanes of each consumer warp call these when the warp has finished reading the tile.
-  void releaseKeys(const Turn &turn) { tile::arriveWhereZero(b, empty(ofKeys, turn.stage), lane); }
-  void releaseValues(const Turn &turn) { tile::arriveWhereZero(b, empty(ofValues, turn.stage), lane); }
+  void releaseKeys(const PipelineState &slot) { tile::arriveWhereZero(b, empty(ofKeys, slot.stage), lane); }
+  void releaseValues(const PipelineState &slot) { tile::arriveWhereZero(b, empty(ofValues, slot.stage), lane); }
   /// Return shared-memory addresses.
   tile::Value keysAt(tile::Value stage) { return at(shape.keysAt(), stage, shape.keyBytes()); }
   tile::Value valuesAt(tile::Value stage) { return at(shape.valuesAt(), stage, shape.valueBytes()); }
@@ -56,7 +56,7 @@ public:
   tile::Value rowCount, keyCount;
 
 private:
-  enum Ring { ofKeys, ofValues };
+  enum Buffer { ofKeys, ofValues };
 
   QueryTile tileOf(tile::Value number);
   void countKeys(QueryTile &tile);
@@ -64,12 +64,12 @@ private:
   tile::Value barrier(int64_t number, tile::Value stage) {
     return b.add(barriers, b.mul(b.add(stage, b.integer(number * shape.stages)), b.integer(8)));
   }
-  tile::Value full(Ring ring, tile::Value stage) { return barrier(2 * ring, stage); }
-  tile::Value empty(Ring ring, tile::Value stage) { return barrier(2 * ring + 1, stage); }
+  tile::Value full(Buffer buffer, tile::Value stage) { return barrier(2 * buffer, stage); }
+  tile::Value empty(Buffer buffer, tile::Value stage) { return barrier(2 * buffer + 1, stage); }
   tile::Value at(int64_t first, tile::Value stage, int64_t bytes) {
     return b.add(start, b.add(b.integer(first), b.mul(stage, b.integer(bytes))));
   }
-  void bring(const QueryTile &tile, tile::Value number, const Turn &turn);
+  void bring(const QueryTile &tile, tile::Value number, const PipelineState &slot);
   /// The source of the copies into a multistage buffer.
   struct Source {
     mlir::linalg::GenericOp op;
@@ -78,11 +78,11 @@ private:
     tile::Value map;
     int64_t channels;
   };
-  void bring(Ring ring, const Turn &turn, const Source &source, tile::Value to);
-  tile::Values coordinatesOf(Ring ring, const Source &source, int64_t channel);
+  void bring(Buffer buffer, const PipelineState &slot, const Source &source, tile::Value to);
+  tile::Values coordinatesOf(Buffer buffer, const Source &source, int64_t channel);
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   const Attention &attention;
   unsigned keyDim[2]; // for each buffer, the tensor's dimension over keys
   AttentionWgmmaShape shape;

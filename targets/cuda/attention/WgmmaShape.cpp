@@ -16,7 +16,7 @@ static constexpr int64_t leastQueries = 64;      // for the kernel's largest num
 
 /// Returns the tensor map of an operand whose innermost index iterates over channels one by one, and one of whose
 /// other indices is the key. The dimensions within a key are flattened to one, and so are those outside of the keys.
-static std::optional<AttentionMap> findMap(const StepContext &first, linalg::GenericOp op, unsigned number,
+static std::optional<AttentionMap> findMap(const StageContext &first, linalg::GenericOp op, unsigned number,
                                            unsigned keyLoop, unsigned channelLoop, tile::MmaType type) {
   std::optional<Parameter> place = first.placement.find(op->getOperand(number));
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
@@ -52,14 +52,14 @@ static bool isBinary(const Attention &attention) {
   return base && base.getValueAsDouble() == 1;
 }
 
-std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const Attention &attention) {
+std::optional<AttentionMaps> findAttentionMaps(const StageContext &first, const Attention &attention) {
   const int64_t rows = largestValue(extentOf(attention.rows, first.kernel->getContext()), first.kernel);
-  if (!attention.mma || !attention.mma->isShort() || !(attention.mma->factor > 0) || rows < leastQueries ||
-      !isBinary(attention) || attention.depth != attention.channels ||
-      (attention.depth != 64 && attention.depth != 128))
+  if (!attention.mma || !attention.mma->isHalf() || !(attention.mma->factor > 0) || rows < leastQueries ||
+      !isBinary(attention) || attention.headDim != attention.channels ||
+      (attention.headDim != 64 && attention.headDim != 128))
     return std::nullopt;
   std::optional<AttentionMap> keys = findMap(first, attention.scores.op, attention.key, attention.scoreLoops.back(),
-                                             attention.scores.depth.front(), attention.mma->type);
+                                             attention.scores.reduction.front(), attention.mma->type);
   std::optional<AttentionMap> values =
       findMap(first, attention.outputs.op, attention.value, attention.outputLoops.back(), attention.channelLoop,
               attention.mma->type);
@@ -73,13 +73,13 @@ std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const A
 /// Estimates the registers of a consumer thread: scores, outputs, weights as pairs, addresses.
 static int64_t registersOf(const AttentionWgmmaShape &s) { return s.keys / 2 + s.channels / 2 + s.keys / 4 + 40; }
 
-AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const SchedulePoint &point) {
-  return {point.at("wgmma_queries") / 64,
-          point.at("wgmma_keys"),
-          point.at("wgmma_key_stages"),
-          attention.depth,
+AttentionWgmmaShape attentionWgmmaShapeOf(const Attention &attention, const ScheduleConfig &config) {
+  return {config.at("wgmma_queries") / 64,
+          config.at("wgmma_keys"),
+          config.at("wgmma_key_stages"),
+          attention.headDim,
           attention.channels,
-          point.at("wgmma_late") != 0};
+          config.at("wgmma_late") != 0};
 }
 
 BlockNeeds needsOf(const AttentionWgmmaShape &s) {
@@ -90,24 +90,24 @@ BlockNeeds needsOf(const AttentionWgmmaShape &s) {
   return needs;
 }
 
-SearchSpace attentionWgmmaSpace(const StepContext &first, const Attention &attention) {
+SearchSpace attentionWgmmaSpace(const StageContext &first, const Attention &attention) {
   SearchSpace space;
   if (!findAttentionMaps(first, attention))
     return space;
-  AttentionWgmmaShape preset{2, 128, 2, attention.depth, attention.channels, true};
-  for (AttentionWgmmaShape more = preset; ++more.stages <= 4 && more.sharedBytes() <= mostShared;)
-    preset = more;
-  space.push_back(makeParameter("wgmma_queries", {128, 192}, preset.queries()));
-  space.push_back(makeParameter("wgmma_keys", {64, 80, 96, 112, 128, 144, 160, 176, 192}, preset.keys));
-  space.push_back(makeParameter("wgmma_key_stages", {2, 3, 4}, preset.stages));
-  space.push_back(makeParameter("wgmma_late", {0, 1}, preset.isLate));
-  auto shapeOf = [attention](const SchedulePoint &point) { return attentionWgmmaShapeOf(attention, point); };
+  AttentionWgmmaShape defaults{2, 128, 2, attention.headDim, attention.channels, true};
+  for (AttentionWgmmaShape more = defaults; ++more.stages <= 4 && more.sharedBytes() <= mostShared;)
+    defaults = more;
+  space.push_back(makeParameter("wgmma_queries", {128, 192}, defaults.queries()));
+  space.push_back(makeParameter("wgmma_keys", {64, 80, 96, 112, 128, 144, 160, 176, 192}, defaults.keys));
+  space.push_back(makeParameter("wgmma_key_stages", {2, 3, 4}, defaults.stages));
+  space.push_back(makeParameter("wgmma_late", {0, 1}, defaults.isLate));
+  auto shapeOf = [attention](const ScheduleConfig &config) { return attentionWgmmaShapeOf(attention, config); };
   space.rules = {
       {"227 KiB of shared memory at most for wgmma_queries and wgmma_key_stages of 2 * wgmma_keys, each of "
        "all channels",
-       [=](const SchedulePoint &p) { return shapeOf(p).sharedBytes() <= mostShared; }},
+       [=](const ScheduleConfig &p) { return shapeOf(p).sharedBytes() <= mostShared; }},
       {"240 registers at most, 160 of 192 wgmma_queries: 3 * wgmma_keys / 4 + channels / 2 + 40",
-       [=](const SchedulePoint &p) { return registersOf(shapeOf(p)) <= (shapeOf(p).groups > 2 ? 160 : 240); }}};
+       [=](const ScheduleConfig &p) { return registersOf(shapeOf(p)) <= (shapeOf(p).groups > 2 ? 160 : 240); }}};
   return space;
 }
 

@@ -76,19 +76,20 @@ namespace {
 /// Follows the ops of a launch's stages back to values in memory.
 class LaunchWork {
 public:
-  LaunchWork(const Placement &placement, ArrayRef<Step> steps, ArrayRef<Value> unstored, ArrayRef<int64_t> extents)
+  LaunchWork(const Placement &placement, ArrayRef<KernelStage> stages, ArrayRef<Value> unstored,
+             ArrayRef<int64_t> extents)
       : placement(placement), extents(extents) {
-    for (const Step &step : steps)
-      for (const Store &store : step.stores) {
+    for (const KernelStage &stage : stages)
+      for (const Store &store : stage.stores) {
         made.insert(store.value);
         if (!llvm::is_contained(unstored, store.value))
           moved.insert(store.value);
       }
-    for (const Step &step : steps)
-      if (step.op)
-        add(step.op);
+    for (const KernelStage &stage : stages)
+      if (stage.op)
+        add(stage.op);
       else
-        read(step.stores.front().value);
+        read(stage.stores.front().value);
   }
 
   double bytes() const {
@@ -168,15 +169,15 @@ static void finish(LaunchCost &cost, const BlockNeeds &needs, const Gpu &gpu) {
   cost.seconds = seconds[longest];
 }
 
-FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const SchedulePoint *point, ArrayRef<int64_t> extents,
+FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const ScheduleConfig *config, ArrayRef<int64_t> extents,
                                           const Gpu &gpu) {
   if (failed(checkKernel(kernel)))
     return failure();
   Placement placement(kernel);
-  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  const StageStrategies strategies = chooseStrategies(kernel, placement);
   const Schedulable schedulable = describe(kernel, placement, strategies);
   std::string error;
-  std::optional<SchedulePoint> resolved = resolve(schedulable.space, point, error);
+  std::optional<ScheduleConfig> resolved = resolve(schedulable.space, config, error);
   if (!resolved)
     return kernel.emitError() << schedulable.strategy << " " << error;
   std::vector<LaunchCost> costs;
@@ -184,15 +185,15 @@ FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const SchedulePoi
     return costs;
   DeviceModule device;
   tile::Builder b(device.get());
-  DevicePlan plan;
-  size_t step = 0;
+  LaunchPlan plan;
+  size_t stage = 0;
   for (const auto &strategy : strategies) {
     const size_t first = plan.launches.size();
     if (failed(strategy->build(b, *resolved, plan)))
       return failure();
-    const LaunchWork work(placement, ArrayRef(placement.steps).slice(step, strategy->numSteps()), strategy->unstored(),
-                          extents);
-    step += strategy->numSteps();
+    const LaunchWork work(placement, ArrayRef(placement.stages).slice(stage, strategy->numStages()),
+                          strategy->unstored(), extents);
+    stage += strategy->numStages();
     for (size_t i = first; i < plan.launches.size(); ++i) { // several launches share the work of their strategy
       const DeviceFunction &function = plan.functions[plan.launches[i].function];
       const double share = 1.0 / double(plan.launches.size() - first);
@@ -230,18 +231,17 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   struct Chosen {
     explicit Chosen(func::FuncOp kernel) : placement(kernel), strategies(chooseStrategies(kernel, placement)) {}
     Placement placement;
-    StepStrategies strategies;
+    StageStrategies strategies;
   };
   const auto chosen = std::make_shared<Chosen>(kernel);
   const Gpu gpu = gpuOf(capability);
-  const bool isMapped = capability == 90; // where TMA variants are launched
+  const bool hasTma = capability == 90; // where TMA variants are launched
   auto rule = [&](std::string text, auto fits) {
-    return TuningRule{std::move(text), [chosen, fits, isMapped](const SchedulePoint &point) {
+    return TuningRule{std::move(text), [chosen, fits, hasTma](const ScheduleConfig &config) {
                         return llvm::all_of(chosen->strategies, [&](const auto &strategy) {
-                          const std::optional<BlockNeeds> needs = strategy->needs(point);
-                          const std::optional<BlockNeeds> mapped =
-                              isMapped ? strategy->mappedNeeds(point) : std::nullopt;
-                          return (!needs || fits(*needs)) && (!mapped || fits(*mapped));
+                          const std::optional<BlockNeeds> needs = strategy->needs(config);
+                          const std::optional<BlockNeeds> tma = hasTma ? strategy->tmaNeeds(config) : std::nullopt;
+                          return (!needs || fits(*needs)) && (!tma || fits(*tma));
                         });
                       }};
   };
@@ -259,19 +259,19 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
 /// A kernel's default configuration tells whether it uses tensor cores.
 double multiplyRate(func::FuncOp kernel, int64_t capability) {
   Placement placement(kernel);
-  const StepStrategies strategies = chooseStrategies(kernel, placement);
-  const SchedulePoint point = presets(describe(strategies).space);
+  const StageStrategies strategies = chooseStrategies(kernel, placement);
+  const ScheduleConfig config = defaultConfigOf(describe(strategies).space);
   const Gpu gpu = gpuOf(capability);
   double rate = 1;
   for (const auto &strategy : strategies)
-    if (const std::optional<BlockNeeds> needs = strategy->needs(point); needs && needs->mmaBytes)
+    if (const std::optional<BlockNeeds> needs = strategy->needs(config); needs && needs->mmaBytes)
       rate = std::max(rate, lanesOf(gpu, *needs) / double(gpu.lanes));
   return rate;
 }
 
 std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability) {
   Placement placement(kernel);
-  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  const StageStrategies strategies = chooseStrategies(kernel, placement);
   std::set<std::string> used, idle;
   for (const auto &strategy : strategies) {
     const SmallVector<std::string> ofStrategy = strategy->idleParameters(capability);

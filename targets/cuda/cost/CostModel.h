@@ -57,7 +57,7 @@ struct LaunchCost {
 
 /// Estimates a launch for each function that the strategies build for a schedule configuration, at these extents; none
 /// if Halide makes the kernel. Emits a diagnostic on failure.
-mlir::FailureOr<std::vector<LaunchCost>> costOf(mlir::func::FuncOp kernel, const SchedulePoint *point,
+mlir::FailureOr<std::vector<LaunchCost>> costOf(mlir::func::FuncOp kernel, const ScheduleConfig *config,
                                                 llvm::ArrayRef<int64_t> extents, const Gpu &gpu);
 
 /// Returns a line for each launch, which says that nothing was measured.

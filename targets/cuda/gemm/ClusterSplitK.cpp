@@ -58,12 +58,12 @@ LogicalResult WgmmaSplit::finish(const SumTile &tile, ValueRange sums, Value war
   tile::barrierAmong(b, b.integer(1), warps() * 32);
   put(sums, warp, lane);
   tile::clusterBarrier(b);
-  const int64_t units = shape.bm / WgmmaShape::warpRows * chunks(), ofTurn = shape.split * warps();
+  const int64_t units = shape.bm / WgmmaShape::warpRows * chunks(), perIteration = shape.split * warps();
   Value first = b.add(rank, b.mul(warp, b.integer(shape.split)));
-  Value turns = b.div(b.sub(b.integer(units + ofTurn - 1), first), b.integer(ofTurn));
+  Value iterations = b.div(b.sub(b.integer(units + perIteration - 1), first), b.integer(perIteration));
   LogicalResult result = success();
-  b.loop(turns, {}, [&](Value turn, ValueRange) {
-    Value unit = b.add(first, b.mul(turn, b.integer(ofTurn)));
+  b.loop(iterations, {}, [&](Value iteration, ValueRange) {
+    Value unit = b.add(first, b.mul(iteration, b.integer(perIteration)));
     Value ofRows = b.div(unit, b.integer(chunks())), block = b.div(ofRows, b.integer(warps()));
     Value of = b.rem(ofRows, b.integer(warps())), group = b.div(of, b.integer(4)), inGroup = b.rem(of, b.integer(4));
     Value blockRow = b.mul(b.add(b.mul(group, b.integer(shape.blocksOfGroup())), block), b.integer(64));

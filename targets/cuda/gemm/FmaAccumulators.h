@@ -20,11 +20,11 @@ public:
 private:
   /// One of the two inputs, as a thread reads it.
   struct Side {
-    bool isAlongDepth;
+    bool isKMajor;
     int64_t pitch, lanes, count; // f32 from row to row or from K index to K index; lanes of a warp, rows of a thread
     tile::Value first;           // first row of the thread in the tile
     int64_t rowOf(int64_t i) const;
-    int64_t atOnce() const { return isAlongDepth ? 1 : 4; } // rows that a load covers
+    int64_t atOnce() const { return isKMajor ? 1 : 4; } // rows that a load covers
   };
   /// The values of four K indices, [row * 4 + k].
   using Fragment = llvm::SmallVector<tile::Value>;

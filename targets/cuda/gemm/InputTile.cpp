@@ -12,12 +12,13 @@ bool isCopied(const ContractionInput &input, std::optional<tile::MmaType> mma) {
   return input.isPlain && input.bytes() == (mma ? tile::bytesOf(*mma) : 4) && input.together * input.bytes() >= 4;
 }
 
-InputTile::InputTile(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-                     bool isA, const TileShape &shape)
-    : b(b), reader(reader), contraction(contraction), input(context, contraction, isA), rows(isA ? shape.bm : shape.bn),
-      depth(shape.bk), threads(shape.threads()), type(shape.mma ? tile::elementOf(b, *shape.mma) : b.getF32Type()),
-      swizzled(shape.mma && (input.isAlongDepth || bytes() == 2)), isCopied(cuda::isCopied(input, shape.mma)) {
-  padding = swizzled ? 0 : shape.mma ? 8 : input.isAlongDepth ? 4 : 0;
+InputTile::InputTile(tile::Builder &b, ElementEmitter &emitter, const StageContext &context,
+                     const Contraction &contraction, bool isA, const TileShape &shape)
+    : b(b), emitter(emitter), contraction(contraction), input(context, contraction, isA),
+      rows(isA ? shape.bm : shape.bn), kExtent(shape.bk), threads(shape.threads()),
+      type(shape.mma ? tile::elementOf(b, *shape.mma) : b.getF32Type()),
+      swizzled(shape.mma && (input.isKMajor || bytes() == 2)), isCopied(cuda::isCopied(input, shape.mma)) {
+  padding = swizzled ? 0 : shape.mma ? 8 : input.isKMajor ? 4 : 0;
 }
 
 /// The swizzle: eight consecutive lines, of which ldmatrix reads the same chunk, have it in eight different places of
@@ -34,53 +35,53 @@ Value InputTile::place(Value line, Value inLine) const {
 }
 
 /// Neighbouring threads take neighbouring elements in memory.
-InputTile::Unit InputTile::unitOf(int64_t width, Value turn) {
-  const int64_t count = rows * depth / width, ofLine = line() / width;
-  Value number = b.add(thread, b.mul(turn, b.integer(threads)));
+InputTile::Unit InputTile::unitOf(int64_t width, Value iteration) {
+  const int64_t count = rows * kExtent / width, ofLine = line() / width;
+  Value number = b.add(thread, b.mul(iteration, b.integer(threads)));
   Value inner = b.mul(b.rem(number, b.integer(ofLine)), b.integer(width)), outer = b.div(number, b.integer(ofLine));
   Unit unit;
   unit.place = place(outer, inner);
-  unit.depth = input.isAlongDepth ? inner : outer;
-  Value row = b.add(first, input.isAlongDepth ? outer : inner);
+  unit.k = input.isKMajor ? inner : outer;
+  Value row = b.add(first, input.isKMajor ? outer : inner);
   unit.isThere = b.isBelow(row, rowCount);
   if (count % threads != 0) {
     unit.isOfTile = b.isBelow(number, b.integer(count));
     unit.isThere = b.both(unit.isThere, unit.isOfTile);
   }
   unit.loops = loops;
-  splitIndex(b, reader, contraction, input.rows, row, unit.loops);
+  splitIndex(b, emitter, contraction, input.rows, row, unit.loops);
   return unit;
 }
 
 void InputTile::begin(Value ofThread, Value firstRow, Value end, const Values &ofBatch) {
-  thread = ofThread, first = firstRow, depthEnd = end, loops = ofBatch;
-  rowCount = reader.extent(extentOf(contraction, input.rows));
+  thread = ofThread, first = firstRow, kEnd = end, loops = ofBatch;
+  rowCount = emitter.extent(extentOf(contraction, input.rows));
   width = isCopied ? input.together : 1;
-  for (int64_t turn = 0; turn < turns(width); ++turn)
-    units.push_back(unitOf(width, b.integer(turn)));
+  for (int64_t iteration = 0; iteration < iterations(width); ++iteration)
+    units.push_back(unitOf(width, b.integer(iteration)));
   if (!isCopied)
     return;
-  address = reader.address(contraction.op, input.number);
+  address = emitter.address(contraction.op, input.number);
   if (width * bytes() > input.bytes() && !input.isSureAligned)
     isAligned = tile::isMultiple(b, address, width * bytes());
 }
 
 /// All elements of a unit are inside together, since extents are multiples of its width.
-Value InputTile::isInside(const Unit &unit, Value depth) { return b.both(unit.isThere, b.isBelow(depth, depthEnd)); }
+Value InputTile::isInside(const Unit &unit, Value k) { return b.both(unit.isThere, b.isBelow(k, kEnd)); }
 
 /// Returns an element in the type of shared memory; null after a diagnostic.
 Value InputTile::read(const Values &loops) {
   if (type.isF32())
-    return readInput(b, reader, contraction, input.number, loops);
-  return reader.operand(contraction.op, input.number, loops);
+    return readInput(b, emitter, contraction, input.number, loops);
+  return emitter.operand(contraction.op, input.number, loops);
 }
 
 void InputTile::copy(const Unit &unit, int64_t width, Value start, Value stage) {
-  Value depth = b.add(start, unit.depth);
+  Value k = b.add(start, unit.k);
   Values at = unit.loops;
-  splitIndex(b, reader, contraction, contraction.depth, depth, at);
-  Value offset = reader.offset(contraction.op, input.number, at);
-  Value inside = isInside(unit, depth);
+  splitIndex(b, emitter, contraction, contraction.reduction, k, at);
+  Value offset = emitter.offset(contraction.op, input.number, at);
+  Value inside = isInside(unit, k);
   Value from = b.addressOf(type, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
   Value to = b.addressOf(type, stage, unit.place);
   auto copy = [&] { tile::copyBytesAsync(b, to, from, width * bytes(), inside); };
@@ -104,8 +105,8 @@ void InputTile::copyAll(Value start, Value stage) {
     return Values();
   };
   auto copyOnes = [&] {
-    b.loop(b.integer(turns(1)), {}, [&](Value turn, ValueRange) {
-      copy(unitOf(1, turn), 1, start, stage);
+    b.loop(b.integer(iterations(1)), {}, [&](Value iteration, ValueRange) {
+      copy(unitOf(1, iteration), 1, start, stage);
       return Values();
     });
     return Values();
@@ -124,15 +125,15 @@ Values InputTile::fetch(Value start, Value stage) {
   }
   Value zero = arith::ConstantOp::create(b, FloatAttr::get(type, 0));
   for (const Unit &unit : units) {
-    Value depth = b.add(start, unit.depth);
+    Value k = b.add(start, unit.k);
     Values at = unit.loops;
     auto element = [&] {
-      splitIndex(b, reader, contraction, contraction.depth, depth, at);
+      splitIndex(b, emitter, contraction, contraction.reduction, k, at);
       Value value = read(at);
       broken |= !value;
       return value ? value : zero;
     };
-    values.push_back(b.ifElse(isInside(unit, depth), type, element, [&] { return zero; }));
+    values.push_back(b.ifElse(isInside(unit, k), type, element, [&] { return zero; }));
   }
   return values;
 }

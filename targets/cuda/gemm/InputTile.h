@@ -17,14 +17,14 @@ namespace kiln::cuda {
 
 class InputTile {
 public:
-  InputTile(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction, bool isA,
-            const TileShape &shape);
+  InputTile(tile::Builder &b, ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
+            bool isA, const TileShape &shape);
 
   /// Returns the size of one pipeline stage, in units of f32.
   int64_t size() const { return lines() * pitch() * bytes() / 4; }
   /// Returns the distance between lines, in elements.
   int64_t pitch() const { return line() + padding; }
-  bool isAlongDepth() const { return input.isAlongDepth; }
+  bool isKMajor() const { return input.isKMajor; }
   /// Whether elements are copied asynchronously.
   bool isAsync() const { return isCopied; }
   /// Whether ldmatrix can read it.
@@ -35,9 +35,9 @@ public:
   tile::Type element() const { return type; }
   int64_t bytes() const { return type.getIntOrFloatBitWidth() / 8; }
 
-  /// Must be called before the loop over K. `first`: the tile's first row; `depthEnd`: the end of K; `loops`: with the
+  /// Must be called before the loop over K. `first`: the tile's first row; `kEnd`: the end of K; `loops`: with the
   /// batch indices set.
-  void begin(tile::Value thread, tile::Value first, tile::Value depthEnd, const tile::Values &loops);
+  void begin(tile::Value thread, tile::Value first, tile::Value kEnd, const tile::Values &loops);
   /// Fetches the slice that begins at `start` of K, with zeros out of bounds: copies an asynchronous input to `stage`,
   /// returns the values of another one.
   tile::Values fetch(tile::Value start, tile::Value stage);
@@ -49,28 +49,28 @@ public:
 private:
   /// The elements that a thread copies at a time.
   struct Unit {
-    tile::Value place, depth; // offset in the tile, in elements, and K index
-    tile::Value isThere;      // whether the row exists and the unit is part of the tile
-    tile::Value isOfTile;     // null: always true
-    tile::Values loops;       // without those of K
+    tile::Value place, k; // offset in the tile, in elements, and K index
+    tile::Value isThere;  // whether the row exists and the unit is part of the tile
+    tile::Value isOfTile; // null: always true
+    tile::Values loops;   // without those of K
   };
-  int64_t line() const { return input.isAlongDepth ? depth : rows; } // in elements
-  int64_t lines() const { return input.isAlongDepth ? rows : depth; }
-  int64_t turns(int64_t width) const { return llvm::divideCeil(rows * depth / width, threads); }
-  Unit unitOf(int64_t width, tile::Value turn);
+  int64_t line() const { return input.isKMajor ? kExtent : rows; } // in elements
+  int64_t lines() const { return input.isKMajor ? rows : kExtent; }
+  int64_t iterations(int64_t width) const { return llvm::divideCeil(rows * kExtent / width, threads); }
+  Unit unitOf(int64_t width, tile::Value iteration);
   void copy(const Unit &unit, int64_t width, tile::Value start, tile::Value stage);
   void copyAll(tile::Value start, tile::Value stage);
-  tile::Value isInside(const Unit &unit, tile::Value depth);
+  tile::Value isInside(const Unit &unit, tile::Value k);
   tile::Value read(const tile::Values &loops);
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   const Contraction &contraction;
   ContractionInput input;
-  int64_t rows, depth, threads, padding;
+  int64_t rows, kExtent, threads, padding;
   tile::Type type;
   bool swizzled, isCopied;
-  tile::Value thread, first, rowCount, depthEnd;
+  tile::Value thread, first, rowCount, kEnd;
   tile::Values loops;             // with the batch indices
   tile::Value address, isAligned; // if asynchronous; isAligned null: always true
   int64_t width = 1;              // elements of a unit

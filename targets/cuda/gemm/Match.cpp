@@ -50,17 +50,17 @@ namespace {
 
 struct Found {
   linalg::GenericOp op;
-  SmallVector<unsigned> stepLoops;
+  SmallVector<unsigned> stageLoops;
   bool isOnly = true; // and reached element by element
 };
 
-/// Searches through ops that are computed where they are used. `stepLoops`: for each of the stage's loops the op's
+/// Searches through ops that are computed where they are used. `stageLoops`: for each of the stage's loops the op's
 /// loop; empty if the mapping is not that simple.
-void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Placement &placement, Found &found) {
+void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stageLoops, const Placement &placement, Found &found) {
   if (op.getNumReductionLoops()) {
-    found.isOnly &= !found.op && !stepLoops.empty();
+    found.isOnly &= !found.op && !stageLoops.empty();
     found.op = op;
-    found.stepLoops.assign(stepLoops.begin(), stepLoops.end());
+    found.stageLoops.assign(stageLoops.begin(), stageLoops.end());
     return;
   }
   for (OpOperand &operand : op->getOpOperands()) {
@@ -71,11 +71,11 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Pla
     AffineMap written =
         producer.getMatchingIndexingMap(producer.getDpsInitOperand(cast<OpResult>(operand.get()).getResultNumber()));
     SmallVector<unsigned> loops;
-    if (read.isPermutation() && !stepLoops.empty()) {
+    if (read.isPermutation() && !stageLoops.empty()) {
       SmallVector<unsigned> ofOp(op.getNumLoops());
       for (unsigned i = 0; i < read.getNumResults(); ++i)
         ofOp[read.getDimPosition(i)] = written.getDimPosition(i);
-      for (unsigned loop : stepLoops)
+      for (unsigned loop : stageLoops)
         loops.push_back(ofOp[loop]);
     }
     findReduction(producer, loops, placement, found);
@@ -83,15 +83,15 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Pla
 }
 
 /// Sorts the parallel loops, in the order of the first store's dimensions; returns whether the last one is a column.
-bool sortLoops(const StepContext &context, Contraction &c) {
+bool sortLoops(const StageContext &context, Contraction &c) {
   AffineMap a = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.a)),
             b = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.b));
-  linalg::GenericOp stepOp = context.step.op;
-  const unsigned result = cast<OpResult>(context.step.stores.front().value).getResultNumber();
-  AffineMap stored = stepOp.getMatchingIndexingMap(stepOp.getDpsInitOperand(result));
+  linalg::GenericOp stageOp = context.stage.op;
+  const unsigned result = cast<OpResult>(context.stage.stores.front().value).getResultNumber();
+  AffineMap stored = stageOp.getMatchingIndexingMap(stageOp.getDpsInitOperand(result));
   unsigned last = 0;
   for (unsigned i = 0; i < stored.getNumResults(); ++i) {
-    const unsigned loop = last = c.stepLoops[stored.getDimPosition(i)];
+    const unsigned loop = last = c.stageLoops[stored.getDimPosition(i)];
     const bool ofA = a.isFunctionOfDim(loop), ofB = b.isFunctionOfDim(loop);
     (ofA && ofB ? c.batch : ofB ? c.columns : c.rows).push_back(loop);
   }
@@ -104,8 +104,8 @@ bool sortLoops(const StepContext &context, Contraction &c) {
 
 } // namespace
 
-std::optional<Contraction> findContraction(const StepContext &context) {
-  linalg::GenericOp op = context.step.op;
+std::optional<Contraction> findContraction(const StageContext &context) {
+  linalg::GenericOp op = context.stage.op;
   if (!op)
     return std::nullopt;
   Found found;
@@ -116,15 +116,15 @@ std::optional<Contraction> findContraction(const StepContext &context) {
   Contraction c;
   c.op = found.op;
   std::tie(c.a, c.b) = *factors;
-  c.stepLoops = found.stepLoops;
+  c.stageLoops = found.stageLoops;
   for (auto [loop, kind] : llvm::enumerate(c.op.getIteratorTypesArray()))
     if (kind == utils::IteratorType::reduction)
-      c.depth.push_back(loop);
+      c.reduction.push_back(loop);
   if (!sortLoops(context, c))
     return std::nullopt;
   // Row and column indices, including those just past the end, are i32; so are block indices.
   constexpr int64_t most = int64_t(1) << 30;
-  for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.depth)})
+  for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.reduction)})
     if (largestExtent(c, loops) > most)
       return std::nullopt;
   const double batch = double(largestExtent(c, c.batch)), columns = double(largestExtent(c, c.columns));
@@ -164,28 +164,28 @@ static int64_t neighbours(linalg::GenericOp op, unsigned number, unsigned loop, 
   return most;
 }
 
-ContractionInput::ContractionInput(const StepContext &context, const Contraction &contraction, bool isA)
+ContractionInput::ContractionInput(const StageContext &context, const Contraction &contraction, bool isA)
     : number(isA ? contraction.a : contraction.b), rows(isA ? contraction.rows : contraction.columns) {
   linalg::GenericOp op = contraction.op;
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
-  const unsigned depth = contraction.depth.back();
+  const unsigned k = contraction.reduction.back();
   const bool hasInner = map.getNumResults() > 0;
   AffineExpr inner = hasInner ? map.getResult(map.getNumResults() - 1) : AffineExpr();
-  isAlongDepth = rows.empty() || !hasInner || inner.isFunctionOfDim(depth) || !inner.isFunctionOfDim(rows.back());
+  isKMajor = rows.empty() || !hasInner || inner.isFunctionOfDim(k) || !inner.isFunctionOfDim(rows.back());
   std::optional<Parameter> place = context.placement.find(op->getOperand(number));
   element = getElementTypeOrSelf(op->getOperand(number));
   isPlain = place.has_value();
   if (isPlain && hasInner)
-    together = neighbours(op, number, isAlongDepth ? depth : rows.back(), 16 / bytes());
+    together = neighbours(op, number, isKMajor ? k : rows.back(), 16 / bytes());
   isSureAligned = place && place->kind == Parameter::Scratch;
 }
 
-void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction, ArrayRef<unsigned> which, Value index,
-                Values &loops) {
+void splitIndex(tile::Builder &b, ElementEmitter &emitter, const Contraction &contraction, ArrayRef<unsigned> which,
+                Value index, Values &loops) {
   linalg::GenericOp op = contraction.op;
   SmallVector<AffineExpr> extents = loopExtents(op);
   for (size_t i = which.size(); i-- > 1;) {
-    Value extent = reader.extent(extents[which[i]]);
+    Value extent = emitter.extent(extents[which[i]]);
     if (leastValue(extents[which[i]], op->getParentOfType<func::FuncOp>()) < 1)
       extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // nothing is read then, but this divides by it
     loops[which[i]] = b.rem(index, extent);
@@ -195,120 +195,121 @@ void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction
     loops[which.front()] = index;
 }
 
-Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
+Value readInput(tile::Builder &b, ElementEmitter &emitter, const Contraction &contraction, unsigned number,
                 ArrayRef<Value> loops) {
-  Value element = reader.operand(contraction.op, number, loops);
+  Value element = emitter.operand(contraction.op, number, loops);
   return element && !element.getType().isF32() ? b.createOrFold<arith::ExtFOp>(b.getF32Type(), element) : element;
 }
 
 //===- Results -----------------------------------------------------------===//
 
-Values loopsOfStep(const Contraction &contraction, ArrayRef<Value> loops) {
+Values loopsOfStage(const Contraction &contraction, ArrayRef<Value> loops) {
   Values result;
-  for (unsigned loop : contraction.stepLoops)
+  for (unsigned loop : contraction.stageLoops)
     result.push_back(loops[loop]);
   return result;
 }
 
-Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
-                 Value sum) {
-  if (context.step.op == contraction.op)
+Values finishSum(ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
+                 ArrayRef<Value> loops, Value sum) {
+  if (context.stage.op == contraction.op)
     return {sum};
   linalg::GenericOp op = contraction.op;
-  reader.give(op->getResult(0), sum);
-  return reader.evaluate(context.step.op, loopsOfStep(contraction, loops));
+  emitter.give(op->getResult(0), sum);
+  return emitter.evaluate(context.stage.op, loopsOfStage(contraction, loops));
 }
 
-void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
-                  ArrayRef<Value> results) {
-  Values ofStep = loopsOfStep(contraction, loops);
-  for (const Store &store : context.step.stores) {
+void storeResults(ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
+                  ArrayRef<Value> loops, ArrayRef<Value> results) {
+  Values ofStage = loopsOfStage(contraction, loops);
+  for (const Store &store : context.stage.stores) {
     const unsigned number = cast<OpResult>(store.value).getResultNumber();
-    reader.store(store, results[number], reader.written(context.step.op, number, ofStep));
+    emitter.store(store, results[number], emitter.written(context.stage.op, number, ofStage));
   }
 }
 
-LogicalResult finishElement(tile::Builder &b, Reader &reader, const StepContext &context,
+LogicalResult finishElement(tile::Builder &b, ElementEmitter &emitter, const StageContext &context,
                             const Contraction &contraction, Value batch, Value row, Value column, Value sum) {
   linalg::GenericOp op = contraction.op;
   Values loops(op.getNumLoops());
-  splitIndex(b, reader, contraction, contraction.columns, column, loops);
-  splitIndex(b, reader, contraction, contraction.rows, row, loops);
-  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
-  Values results = finishSum(reader, context, contraction, loops, sum);
+  splitIndex(b, emitter, contraction, contraction.columns, column, loops);
+  splitIndex(b, emitter, contraction, contraction.rows, row, loops);
+  splitIndex(b, emitter, contraction, contraction.batch, batch, loops);
+  Values results = finishSum(emitter, context, contraction, loops, sum);
   if (results.empty())
     return failure();
-  storeResults(reader, context, contraction, loops, results);
+  storeResults(emitter, context, contraction, loops, results);
   return success();
 }
 
-int64_t columnsTogether(const StepContext &context, const Contraction &contraction) {
+int64_t columnsTogether(const StageContext &context, const Contraction &contraction) {
   const unsigned column = contraction.columns.back();
   auto extent = dyn_cast<AffineConstantExpr>(loopExtents(contraction.op)[column]);
-  linalg::GenericOp op = context.step.op;
-  for (const Store &store : context.step.stores) {
+  linalg::GenericOp op = context.stage.op;
+  for (const Store &store : context.stage.stores) {
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(store.value).getResultNumber()));
-    const bool isAcross = contraction.stepLoops[map.getDimPosition(map.getNumResults() - 1)] == column;
-    if (!extent || !isAcross || getElementTypeOrSelf(store.value).isInteger(1))
+    const bool isAlongColumns = contraction.stageLoops[map.getDimPosition(map.getNumResults() - 1)] == column;
+    if (!extent || !isAlongColumns || getElementTypeOrSelf(store.value).isInteger(1))
       return 1;
   }
   return extent.getValue() % 4 == 0 ? 4 : extent.getValue() % 2 == 0 ? 2 : 1;
 }
 
-SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction) {
+SmallVector<unsigned> operandsAlongColumns(const StageContext &context, const Contraction &contraction) {
   SmallVector<unsigned> numbers;
-  linalg::GenericOp op = context.step.op;
+  linalg::GenericOp op = context.stage.op;
   if (op == contraction.op)
     return numbers;
   const unsigned column = contraction.columns.back();
-  const auto loop = unsigned(llvm::find(contraction.stepLoops, column) - contraction.stepLoops.begin());
+  const auto loop = unsigned(llvm::find(contraction.stageLoops, column) - contraction.stageLoops.begin());
   for (OpOperand *operand : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(operand);
     auto type = dyn_cast<RankedTensorType>(operand->get().getType());
     if (!type || type.getElementType().isInteger(1) || !context.placement.find(operand->get()) ||
         op.getMatchingBlockArgument(operand).use_empty() || map.getNumResults() == 0)
       continue;
-    const bool isAcross =
+    const bool isAlongColumns =
         map.getResults().back() == getAffineDimExpr(loop, map.getContext()) &&
         llvm::none_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
-    if (isAcross && mlir::kiln::getExtents(type).back() == loopExtents(contraction.op)[column])
+    if (isAlongColumns && mlir::kiln::getExtents(type).back() == loopExtents(contraction.op)[column])
       numbers.push_back(operand->getOperandNumber());
   }
   return numbers;
 }
 
-Value areAligned(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+Value areAligned(tile::Builder &b, ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
                  int64_t elements) {
   Value all;
   auto ask = [&](Value tensor, Type element) {
     Value isAligned = tile::isMultiple(b, tensor, elements * element.getIntOrFloatBitWidth() / 8);
     all = all ? b.both(all, isAligned) : isAligned;
   };
-  linalg::GenericOp op = context.step.op;
-  for (const Store &store : context.step.stores)
-    ask(reader.tensorOf(store), getElementTypeOrSelf(store.value));
-  for (unsigned number : operandsAcross(context, contraction))
-    ask(reader.address(op, number), getElementTypeOrSelf(op->getOperand(number)));
+  linalg::GenericOp op = context.stage.op;
+  for (const Store &store : context.stage.stores)
+    ask(emitter.tensorOf(store), getElementTypeOrSelf(store.value));
+  for (unsigned number : operandsAlongColumns(context, contraction))
+    ask(emitter.address(op, number), getElementTypeOrSelf(op->getOperand(number)));
   return all;
 }
 
-void loadTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Values> loops) {
-  SmallVector<Values> ofStep;
+void loadTogether(ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
+                  ArrayRef<Values> loops) {
+  SmallVector<Values> ofStage;
   for (const Values &ofColumn : loops)
-    ofStep.push_back(loopsOfStep(contraction, ofColumn));
-  for (unsigned number : operandsAcross(context, contraction))
-    reader.loadTogether(context.step.op, number, ofStep);
+    ofStage.push_back(loopsOfStage(contraction, ofColumn));
+  for (unsigned number : operandsAlongColumns(context, contraction))
+    emitter.loadTogether(context.stage.op, number, ofStage);
 }
 
-void storeTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
-                   ArrayRef<Values> results) {
-  Values ofStep = loopsOfStep(contraction, loops);
-  for (const Store &store : context.step.stores) {
+void storeTogether(ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
+                   ArrayRef<Value> loops, ArrayRef<Values> results) {
+  Values ofStage = loopsOfStage(contraction, loops);
+  for (const Store &store : context.stage.stores) {
     const unsigned number = cast<OpResult>(store.value).getResultNumber();
     Values elements;
     for (const Values &ofColumn : results)
       elements.push_back(ofColumn[number]);
-    reader.storeTogether(store, elements, reader.written(context.step.op, number, ofStep));
+    emitter.storeTogether(store, elements, emitter.written(context.stage.op, number, ofStage));
   }
 }
 

@@ -23,7 +23,7 @@ void MmaProduct::place(Side &side, Value first) {
   Value line, inLine;
   if (!side.tile.isSwizzled()) {
     line = b.rem(lane, b.integer(4)), inLine = b.add(first, b.div(lane, b.integer(4)));
-  } else if (side.tile.isAlongDepth()) {
+  } else if (side.tile.isKMajor()) {
     line = b.add(first, b.add(b.mul(half, b.integer(8)), ofEight));
     inLine = b.mul(chunk, b.integer(16 / side.tile.bytes()));
   } else {
@@ -49,9 +49,8 @@ Values MmaProduct::zeros() {
 /// further.
 Value MmaProduct::bytesTo(const Side &side, int64_t i, int64_t step) {
   const int64_t lines = side.tile.pitch() * side.tile.bytes() * rowsAtOnce;
-  if (side.tile.isAlongDepth())
-    return b.add(b.createOrFold<arith::XOrIOp>(side.start, b.integer(step * tile::mmaDepthBytes)),
-                 b.integer(i * lines));
+  if (side.tile.isKMajor())
+    return b.add(b.createOrFold<arith::XOrIOp>(side.start, b.integer(step * tile::mmaKBytes)), b.integer(i * lines));
   return b.add(b.createOrFold<arith::XOrIOp>(side.start, b.integer(i * rowsAtOnce * side.tile.bytes())),
                b.integer(step * lines));
 }
@@ -61,7 +60,7 @@ Values MmaProduct::load(const Side &side, Value stage, int64_t i, int64_t step) 
   Values words;
   if (side.tile.isSwizzled()) {
     Value from = b.addressOf(b.getI8Type(), stage, bytesTo(side, i, step));
-    words = tile::loadMatrices(b, from, !side.tile.isAlongDepth());
+    words = tile::loadMatrices(b, from, !side.tile.isKMajor());
     if (shape.mma != tile::MmaType::TF32)
       return words;
     for (Value &word : words)
@@ -80,7 +79,7 @@ Values MmaProduct::load(const Side &side, Value stage, int64_t i, int64_t step) 
 
 Values MmaProduct::add(Value stageA, Value stageB, ValueRange sums) {
   Values next(sums);
-  const int64_t steps = shape.bk * tile::bytesOf(*shape.mma) / tile::mmaDepthBytes, columns = shape.tn / 8;
+  const int64_t steps = shape.bk * tile::bytesOf(*shape.mma) / tile::mmaKBytes, columns = shape.tn / 8;
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<Values> x;
     for (int64_t i = 0; i < shape.tm / rowsAtOnce; ++i)

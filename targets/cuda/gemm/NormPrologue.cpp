@@ -14,7 +14,7 @@ using tile::Values;
 static constexpr int64_t mostLength = 8192;
 
 /// Matches the norm without its GEMVs, if its only element-wise result is not a result of the kernel.
-static std::optional<NormedRow> findRow(const StepContext &context) {
+static std::optional<NormPrologue> findRow(const StageContext &context) {
   std::optional<RowRun> run = findRowRun(context);
   if (!run || run->perElement.size() != 1)
     return std::nullopt;
@@ -23,42 +23,42 @@ static std::optional<NormedRow> findRow(const StepContext &context) {
        length = dyn_cast<AffineConstantExpr>(mlir::kiln::getProduct(run->elements, ofMaps));
   if (!rows || rows.getValue() != 1 || !length || length.getValue() > mostLength)
     return std::nullopt;
-  NormedRow norm{context, std::move(*run), {}, length.getValue(), {}};
-  for (const Step &step : ArrayRef(context.placement.steps).slice(norm.run.first, norm.run.count))
-    for (const Store &store : step.stores) {
+  NormPrologue norm{context, std::move(*run), {}, length.getValue(), {}};
+  for (const KernelStage &stage : ArrayRef(context.placement.stages).slice(norm.run.first, norm.run.count))
+    for (const Store &store : stage.stores) {
       if (store.place.kind != Parameter::Scratch)
         return std::nullopt;
       norm.unstored.push_back(store.value);
-      if (step.op == norm.run.perElement.front())
+      if (stage.op == norm.run.perElement.front())
         norm.row = norm.row ? Value() : store.value;
     }
   return norm.row ? std::optional(std::move(norm)) : std::nullopt;
 }
 
 /// Whether the GEMV's input is the row, indexed by K along its last dimension.
-static bool isOfRow(const RowProduct &product, const NormedRow &norm) {
+static bool isOfRow(const RowProduct &product, const NormPrologue &norm) {
   const Contraction &c = product.contraction;
   linalg::GenericOp op = c.op;
   auto constant = [&](ArrayRef<unsigned> loops) { return dyn_cast<AffineConstantExpr>(extentOf(c, loops)); };
-  const AffineConstantExpr rows = constant(c.rows), depth = constant(c.depth);
+  const AffineConstantExpr rows = constant(c.rows), k = constant(c.reduction);
   AffineMap map = operandMap(op->getOpOperand(c.a));
-  return op->getOperand(c.a) == norm.row && c.batch.empty() && rows && rows.getValue() == 1 && c.depth.size() == 1 &&
-         depth && depth.getValue() == norm.length && map.getNumResults() > 0 &&
-         map.getResults().back() == getAffineDimExpr(c.depth.front(), map.getContext());
+  return op->getOperand(c.a) == norm.row && c.batch.empty() && rows && rows.getValue() == 1 &&
+         c.reduction.size() == 1 && k && k.getValue() == norm.length && map.getNumResults() > 0 &&
+         map.getResults().back() == getAffineDimExpr(c.reduction.front(), map.getContext());
 }
 
 /// Whether both have the same number of columns and the same weight layout.
 static bool areAlike(const RowProduct &a, const RowProduct &b) {
   const ContractionInput left(a.context, a.contraction, false), right(b.context, b.contraction, false);
   return extentOf(a.contraction, a.contraction.columns) == extentOf(b.contraction, b.contraction.columns) &&
-         left.isAlongDepth && right.isAlongDepth && left.element == right.element && left.together == right.together;
+         left.isKMajor && right.isKMajor && left.element == right.element && left.together == right.together;
 }
 
 /// Whether the stage reads the value only at the element that it stores.
-static bool readsSameElement(const Step &step, Value value) {
-  linalg::GenericOp op = step.op;
+static bool readsSameElement(const KernelStage &stage, Value value) {
+  linalg::GenericOp op = stage.op;
   const AffineMap written =
-      op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(step.stores.front().value).getResultNumber()));
+      op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(stage.stores.front().value).getResultNumber()));
   unsigned reads = 0;
   for (OpOperand &operand : op->getOpOperands())
     if (operand.get() == value && ++reads && operandMap(operand) != written)
@@ -68,19 +68,19 @@ static bool readsSameElement(const Step &step, Value value) {
 
 /// Passes values that one GEMV stores only for a later one in registers, not through memory. Returns false if a later
 /// GEMV reads a different element than it stores.
-static bool passOn(NormedRow &norm) {
+static bool passOn(NormPrologue &norm) {
   const Placement &placement = norm.context.placement;
   const size_t first = norm.run.first + norm.run.count, end = first + norm.products.size();
   for (size_t number = first; number < end; ++number)
-    for (const Store &store : placement.steps[number].stores) {
+    for (const Store &store : placement.stages[number].stores) {
       bool isRead = false;
-      for (size_t reader = number + 1; reader < placement.steps.size(); ++reader) {
-        const Step &step = placement.steps[reader];
-        if (!placement.isRead(step, store.value))
+      for (size_t user = number + 1; user < placement.stages.size(); ++user) {
+        const KernelStage &stage = placement.stages[user];
+        if (!placement.isRead(stage, store.value))
           continue;
-        if (reader < end && !readsSameElement(step, store.value))
+        if (user < end && !readsSameElement(stage, store.value))
           return false;
-        isRead |= reader >= end;
+        isRead |= user >= end;
       }
       if (store.place.kind == Parameter::Scratch && !isRead)
         norm.unstored.push_back(store.value);
@@ -88,37 +88,37 @@ static bool passOn(NormedRow &norm) {
   return true;
 }
 
-std::optional<NormedRow> findNormedRow(const StepContext &context) {
-  std::optional<NormedRow> norm = findRow(context);
+std::optional<NormPrologue> findNormPrologue(const StageContext &context) {
+  std::optional<NormPrologue> norm = findRow(context);
   if (!norm)
     return std::nullopt;
   const Placement &placement = context.placement;
   const size_t first = norm->run.first + norm->run.count;
-  for (size_t number = first; number < placement.steps.size(); ++number) {
-    const StepContext ofStep{context.kernel, placement, placement.steps[number], number};
-    std::optional<Contraction> contraction = findContraction(ofStep);
-    if (!contraction || !isOfRow({ofStep, *contraction}, *norm) ||
-        (number > first && !areAlike(norm->products.front(), {ofStep, *contraction})))
+  for (size_t number = first; number < placement.stages.size(); ++number) {
+    const StageContext ofStage{context.kernel, placement, placement.stages[number], number};
+    std::optional<Contraction> contraction = findContraction(ofStage);
+    if (!contraction || !isOfRow({ofStage, *contraction}, *norm) ||
+        (number > first && !areAlike(norm->products.front(), {ofStage, *contraction})))
       break;
-    norm->products.push_back({ofStep, std::move(*contraction)});
+    norm->products.push_back({ofStage, std::move(*contraction)});
   }
   if (norm->products.empty() || !passOn(*norm))
     return std::nullopt;
-  for (const Step &step : ArrayRef(placement.steps).drop_front(first + norm->products.size()))
+  for (const KernelStage &stage : ArrayRef(placement.stages).drop_front(first + norm->products.size()))
     for (Value value : norm->unstored)
-      if (placement.isRead(step, value))
+      if (placement.isRead(stage, value))
         return std::nullopt;
   return norm;
 }
 
 //===- In shared memory ---------------------------------------------------===//
 
-SharedRow::SharedRow(tile::Builder &b, const NormedRow &norm)
+SharedRow::SharedRow(tile::Builder &b, const NormPrologue &norm)
     : b(b), norm(norm), memory(tile::addShared(b, b.getF32Type(), norm.length)) {}
 
-LogicalResult SharedRow::compute(Reader &reader, int64_t threads) {
+LogicalResult SharedRow::compute(ElementEmitter &user, int64_t threads) {
   LogicalResult result =
-      computeOnlyRow(b, norm.run, norm.context, reader, threads, norm.row, [&](Value number, Value element) {
+      computeOnlyRow(b, norm.run, norm.context, user, threads, norm.row, [&](Value number, Value element) {
         if (!element.getType().isF32())
           element = b.createOrFold<arith::ExtFOp>(b.getF32Type(), element);
         tile::storeOne(b, element, tile::advance(b, memory, number));

@@ -11,12 +11,12 @@ namespace kiln::cuda {
 
 /// A skinny GEMM, and its position among the kernel stages.
 struct RowProduct {
-  StepContext context;
+  StageContext context;
   Contraction contraction;
 };
 
-struct NormedRow {
-  StepContext context; // the run's first stage
+struct NormPrologue {
+  StageContext context; // the run's first stage
   RowRun run;
   mlir::Value row; // input of the GEMVs
   int64_t length = 0;
@@ -26,21 +26,21 @@ struct NormedRow {
 
 /// Matches the norm that begins with the kernel stage, and its GEMVs, if the norm has one short row that nothing else
 /// reads.
-std::optional<NormedRow> findNormedRow(const StepContext &context);
+std::optional<NormPrologue> findNormPrologue(const StageContext &context);
 
 /// The row in a block's shared memory, as f32.
 class SharedRow {
 public:
   /// Allocates the row in the builder's current kernel.
-  SharedRow(tile::Builder &b, const NormedRow &norm);
+  SharedRow(tile::Builder &b, const NormPrologue &norm);
   /// Computes the row. All threads of the block must call this, and can read the whole row afterwards.
-  mlir::LogicalResult compute(Reader &reader, int64_t threads);
+  mlir::LogicalResult compute(ElementEmitter &emitter, int64_t threads);
   /// Returns `count` elements from `first` on, which is a multiple of `count`.
   tile::Values read(tile::Value first, int64_t count);
 
 private:
   tile::Builder &b;
-  const NormedRow &norm;
+  const NormPrologue &norm;
   tile::Value memory;
 };
 

@@ -13,22 +13,22 @@ bool isWeight(mlir::Value tensor);
 
 /// Whether the input is a weight that is read from memory without conversion, and K is never 0, so that its first part
 /// can be read early.
-bool isEarly(const StepContext &context, const Contraction &contraction, const ContractionInput &input);
+bool isPrefetchable(const StageContext &context, const Contraction &contraction, const ContractionInput &input);
 
 /// Returns the number of iterations over `ofStep` of K after the first `done`; the last one may be partial.
-tile::Value stepsBehind(tile::Builder &b, tile::Value depth, int64_t ofStep, int64_t done);
+tile::Value iterationsAfter(tile::Builder &b, tile::Value k, int64_t ofStep, int64_t done);
 
 /// Prefetches the block's columns of the weight to the L2 cache, from K index `first` on; K or the columns are
 /// contiguous in memory. A block has `columns` columns of a batch. Weights larger than half of the L2 cache are not
 /// prefetched.
-void prefetchWeight(tile::Builder &b, Reader &reader, const Contraction &contraction, const ContractionInput &weight,
-                    int64_t columns, int64_t threads, int64_t first);
+void prefetchWeight(tile::Builder &b, ElementEmitter &emitter, const Contraction &contraction,
+                    const ContractionInput &weight, int64_t columns, int64_t threads, int64_t first);
 
 /// Prefetches the weights that the epilogue reads at the block's columns.
-void prefetchEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-                      int64_t columns);
+void prefetchEpilogue(tile::Builder &b, ElementEmitter &emitter, const StageContext &context,
+                      const Contraction &contraction, int64_t columns);
 
 /// Prefetches all small weights of the kernel, in each block.
-void prefetchSmallWeights(tile::Builder &b, Reader &reader, mlir::func::FuncOp kernel, int64_t threads);
+void prefetchSmallWeights(tile::Builder &b, ElementEmitter &emitter, mlir::func::FuncOp kernel, int64_t threads);
 
 } // namespace kiln::cuda

@@ -31,7 +31,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-int64_t fewRowsOf(const Contraction &contraction) {
+int64_t skinnyRowsOf(const Contraction &contraction) {
   return std::max<int64_t>(1, largestExtent(contraction, contraction.rows));
 }
 
@@ -48,13 +48,13 @@ struct Factors {
   SmallVector<Values> placesA, placesB; // loop indices
 };
 
-class FewRowsBuilder {
+class SkinnyGemmBuilder {
 public:
   /// `norm`: the fused norm that computes the input of all GEMMs, or null if the input is in memory.
-  FewRowsBuilder(tile::Builder &b, Reader &reader, ArrayRef<RowProduct> products, const NormedRow *norm,
-                 int64_t columns, int64_t warps, int64_t turns)
-      : b(b), reader(reader), products(products), contraction(products.front().contraction),
-        rows(fewRowsOf(contraction)), columns(columns), warps(warps), turns(turns) {
+  SkinnyGemmBuilder(tile::Builder &b, ElementEmitter &emitter, ArrayRef<RowProduct> products, const NormPrologue *norm,
+                    int64_t columns, int64_t warps, int64_t unroll)
+      : b(b), emitter(emitter), products(products), contraction(products.front().contraction),
+        rows(skinnyRowsOf(contraction)), columns(columns), warps(warps), unroll(unroll) {
     for (const RowProduct &product : products)
       factors.emplace_back(product);
     if (norm)
@@ -71,51 +71,51 @@ private:
   Value isAligned();
   Value isAlignedAt(const RowProduct &product, const ContractionInput &input);
   SmallVector<Values> addAll(bool isAligned);
-  Value isInside(Value depth);
-  SmallVector<Values> readTurn(const RowProduct &product, const ContractionInput &input, ArrayRef<Values> places,
-                               bool isAligned, Value start);
+  Value isInside(Value kIndex);
+  SmallVector<Values> readUnrolled(const RowProduct &product, const ContractionInput &input, ArrayRef<Values> places,
+                                   bool isAligned, Value start);
   SmallVector<Weights> readWeights(bool isAligned, Value start);
-  Values addTurns(size_t number, const Weights &weights, bool isAligned, Value start, Values sums);
-  SmallVector<Values> addAllTurns(ArrayRef<Weights> weights, bool isAligned, Value start, SmallVector<Values> sums);
+  Values addUnrolled(size_t number, const Weights &weights, bool isAligned, Value start, Values sums);
+  SmallVector<Values> addAllUnrolled(ArrayRef<Weights> weights, bool isAligned, Value start, SmallVector<Values> sums);
   Values read(const RowProduct &product, const ContractionInput &input, const Values &place, bool isAligned,
-              Value depth);
+              Value kIndex);
   Value total(const Values &sums);
   LogicalResult finish(ArrayRef<Values> sums);
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   ArrayRef<RowProduct> products;
   const Contraction &contraction; // the first GEMM's, for what all of them share
   std::vector<Factors> factors;
   std::optional<SharedRow> row;
-  int64_t rows, columns, warps, turns;
+  int64_t rows, columns, warps, unroll;
   int64_t width = 1; // K indices that a lane takes at a time
-  Value lane, firstColumn, rowCount, columnCount, depthCount, batch;
+  Value lane, firstColumn, rowCount, columnCount, kExtent, batch;
   bool broken = false;
 };
 
 /// Returns the loops of `count` rows from the first one on. The last row replaces rows beyond the end, whose sums are
 /// not stored.
-SmallVector<Values> FewRowsBuilder::placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count,
-                                             Value first) {
+SmallVector<Values> SkinnyGemmBuilder::placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count,
+                                                Value first) {
   const Contraction &c = product.contraction;
   linalg::GenericOp op = c.op;
-  Value end = reader.extent(extentOf(c, which));
+  Value end = emitter.extent(extentOf(c, which));
   SmallVector<Values> places;
   for (int64_t i = 0; i < count; ++i) {
     places.emplace_back(op.getNumLoops());
-    splitIndex(b, reader, c, c.batch, batch, places.back());
-    splitIndex(b, reader, c, which, b.clamp(b.add(first, b.integer(i)), end), places.back());
+    splitIndex(b, emitter, c, c.batch, batch, places.back());
+    splitIndex(b, emitter, c, which, b.clamp(b.add(first, b.integer(i)), end), places.back());
   }
   return places;
 }
 
-void FewRowsBuilder::begin() {
+void SkinnyGemmBuilder::begin() {
   Value thread = b.threadId();
   lane = b.rem(thread, b.integer(lanes));
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  depthCount = reader.extent(extentOf(contraction, contraction.depth));
+  rowCount = emitter.extent(extentOf(contraction, contraction.rows));
+  columnCount = emitter.extent(extentOf(contraction, contraction.columns));
+  kExtent = emitter.extent(extentOf(contraction, contraction.reduction));
   const int64_t ofBlock = warps * columns;
   Value across = b.div(b.add(columnCount, b.integer(ofBlock - 1)), b.integer(ofBlock));
   Value block = b.blockId();
@@ -129,16 +129,16 @@ void FewRowsBuilder::begin() {
 }
 
 /// Returns how many neighbouring K indices can be loaded at once.
-static int64_t together(const ContractionInput &input) { return input.isAlongDepth ? input.together : 1; }
+static int64_t together(const ContractionInput &input) { return input.isKMajor ? input.together : 1; }
 
 /// Returns null if the input is always aligned, or needs no alignment.
-Value FewRowsBuilder::isAlignedAt(const RowProduct &product, const ContractionInput &input) {
+Value SkinnyGemmBuilder::isAlignedAt(const RowProduct &product, const ContractionInput &input) {
   if (together(input) == 1 || input.isSureAligned)
     return {};
-  return tile::isMultiple(b, reader.address(product.contraction.op, input.number), together(input) * input.bytes());
+  return tile::isMultiple(b, emitter.address(product.contraction.op, input.number), together(input) * input.bytes());
 }
 
-Value FewRowsBuilder::isAligned() {
+Value SkinnyGemmBuilder::isAligned() {
   Value all;
   for (auto [product, own] : llvm::zip_equal(products, factors))
     for (const ContractionInput *input : {&own.a, &own.b})
@@ -148,42 +148,42 @@ Value FewRowsBuilder::isAligned() {
 }
 
 /// Reads neighbouring K indices, as f32.
-Values FewRowsBuilder::read(const RowProduct &product, const ContractionInput &input, const Values &place,
-                            bool isAligned, Value depth) {
+Values SkinnyGemmBuilder::read(const RowProduct &product, const ContractionInput &input, const Values &place,
+                               bool isAligned, Value kIndex) {
   const Contraction &c = product.contraction;
   Values at = place, values;
   const int64_t count = isAligned ? std::min(width, together(input)) : 1;
   for (int64_t i = 0; i < width; i += count) {
-    splitIndex(b, reader, c, c.depth, b.add(depth, b.integer(i)), at);
+    splitIndex(b, emitter, c, c.reduction, b.add(kIndex, b.integer(i)), at);
     if (count == 1) {
-      values.push_back(readInput(b, reader, c, input.number, at));
+      values.push_back(readInput(b, emitter, c, input.number, at));
       broken |= !values.back();
       continue;
     }
     Type element = deviceType(b, input.element);
-    Value address = reader.address(c.op, input.number);
-    Value from = b.addressOf(element, address, reader.offset(c.op, input.number, at));
+    Value address = emitter.address(c.op, input.number);
+    Value from = b.addressOf(element, address, emitter.offset(c.op, input.number, at));
     llvm::append_range(values, tile::loadFloats(b, element, count, from));
   }
   return values;
 }
 
-Value FewRowsBuilder::isInside(Value depth) {
-  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
-  const bool isWhole = extent && extent.getValue() % (lanes * width * turns) == 0;
-  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
+Value SkinnyGemmBuilder::isInside(Value kIndex) {
+  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.reduction));
+  const bool isWhole = extent && extent.getValue() % (lanes * width * unroll) == 0;
+  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(kIndex, kExtent);
 }
 
 /// Returns the lane's elements of each place in the iteration that begins at `start`; zeros beyond the end of K.
-SmallVector<Values> FewRowsBuilder::readTurn(const RowProduct &product, const ContractionInput &input,
-                                             ArrayRef<Values> places, bool isAligned, Value start) {
+SmallVector<Values> SkinnyGemmBuilder::readUnrolled(const RowProduct &product, const ContractionInput &input,
+                                                    ArrayRef<Values> places, bool isAligned, Value start) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  Value depth = b.add(start, b.mul(lane, b.integer(width))), inside = isInside(depth);
-  depth = b.select(inside, depth, b.integer(0));
+  Value kIndex = b.add(start, b.mul(lane, b.integer(width))), inside = isInside(kIndex);
+  kIndex = b.select(inside, kIndex, b.integer(0));
   const bool isShared = row && input.number == product.contraction.a;
   SmallVector<Values> all;
   for (const Values &place : places) {
-    all.push_back(isShared ? row->read(depth, width) : read(product, input, place, isAligned, depth));
+    all.push_back(isShared ? row->read(kIndex, width) : read(product, input, place, isAligned, kIndex));
     for (Value &value : all.back())
       value = broken ? value : b.select(inside, value, zero);
   }
@@ -191,56 +191,56 @@ SmallVector<Values> FewRowsBuilder::readTurn(const RowProduct &product, const Co
 }
 
 /// Reads the weights of each GEMM.
-SmallVector<FewRowsBuilder::Weights> FewRowsBuilder::readWeights(bool isAligned, Value start) {
+SmallVector<SkinnyGemmBuilder::Weights> SkinnyGemmBuilder::readWeights(bool isAligned, Value start) {
   SmallVector<Weights> all;
   for (auto [product, own] : llvm::zip_equal(products, factors)) {
     all.emplace_back();
-    for (int64_t turn = 0; turn < turns; ++turn)
+    for (int64_t unrolled = 0; unrolled < unroll; ++unrolled)
       all.back().push_back(
-          readTurn(product, own.b, own.placesB, isAligned, b.add(start, b.integer(turn * lanes * width))));
+          readUnrolled(product, own.b, own.placesB, isAligned, b.add(start, b.integer(unrolled * lanes * width))));
   }
   return all;
 }
 
-Values FewRowsBuilder::addTurns(size_t number, const Weights &weights, bool isAligned, Value start, Values sums) {
-  for (int64_t turn = 0; turn < turns && !broken; ++turn) {
-    SmallVector<Values> a = readTurn(products[number], factors[number].a, factors[number].placesA, isAligned,
-                                     b.add(start, b.integer(turn * lanes * width)));
+Values SkinnyGemmBuilder::addUnrolled(size_t number, const Weights &weights, bool isAligned, Value start, Values sums) {
+  for (int64_t unrolled = 0; unrolled < unroll && !broken; ++unrolled) {
+    SmallVector<Values> a = readUnrolled(products[number], factors[number].a, factors[number].placesA, isAligned,
+                                         b.add(start, b.integer(unrolled * lanes * width)));
     for (int64_t k = 0; k < width && !broken; ++k)
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < columns; ++column) {
           Value &sum = sums[row * columns + column];
-          sum = math::FmaOp::create(b, a[row][k], weights[turn][column][k], sum);
+          sum = math::FmaOp::create(b, a[row][k], weights[unrolled][column][k], sum);
         }
   }
   return sums;
 }
 
-SmallVector<Values> FewRowsBuilder::addAllTurns(ArrayRef<Weights> weights, bool isAligned, Value start,
-                                                SmallVector<Values> sums) {
+SmallVector<Values> SkinnyGemmBuilder::addAllUnrolled(ArrayRef<Weights> weights, bool isAligned, Value start,
+                                                      SmallVector<Values> sums) {
   for (size_t number = 0; number < products.size(); ++number)
-    sums[number] = addTurns(number, weights[number], isAligned, start, std::move(sums[number]));
+    sums[number] = addUnrolled(number, weights[number], isAligned, start, std::move(sums[number]));
   return sums;
 }
 
 /// Computes the sums of each GEMM. The weights of the first iterations are read before the wait for earlier kernels,
 /// if that is possible.
-SmallVector<Values> FewRowsBuilder::addAll(bool isAligned) {
+SmallVector<Values> SkinnyGemmBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const bool allEarly = llvm::all_of(llvm::zip_equal(products, factors), [](const auto &each) {
+  const bool allPrefetched = llvm::all_of(llvm::zip_equal(products, factors), [](const auto &each) {
     const auto &[product, own] = each;
-    return isEarly(product.context, product.contraction, own.b);
+    return isPrefetchable(product.context, product.contraction, own.b);
   });
-  const int64_t ofStep = lanes * width * turns, early = allEarly ? 1 : 0, each = rows * columns;
+  const int64_t ofStep = lanes * width * unroll, prefetched = allPrefetched ? 1 : 0, each = rows * columns;
   SmallVector<Values> sums(products.size(), Values(each, zero));
   SmallVector<Weights> first;
-  if (early)
+  if (prefetched)
     first = readWeights(isAligned, b.integer(0));
-  b.awaitKernels();
+  b.waitForDependencies();
   if (row)
-    broken |= failed(row->compute(reader, warps * lanes));
-  if (early)
-    sums = addAllTurns(first, isAligned, b.integer(0), std::move(sums));
+    broken |= failed(row->compute(emitter, warps * lanes));
+  if (prefetched)
+    sums = addAllUnrolled(first, isAligned, b.integer(0), std::move(sums));
   auto join = [](ArrayRef<Values> parts) {
     Values all;
     for (const Values &part : parts)
@@ -253,15 +253,16 @@ SmallVector<Values> FewRowsBuilder::addAll(bool isAligned) {
       parts.emplace_back(all.slice(number * size_t(each), size_t(each)));
     return parts;
   };
-  const Values all = b.loop(stepsBehind(b, depthCount, ofStep, early), join(sums), [&](Value step, ValueRange values) {
-    Value start = b.mul(b.add(step, b.integer(early)), b.integer(ofStep));
-    return join(addAllTurns(readWeights(isAligned, start), isAligned, start, split(values)));
-  });
+  const Values all =
+      b.loop(iterationsAfter(b, kExtent, ofStep, prefetched), join(sums), [&](Value step, ValueRange values) {
+        Value start = b.mul(b.add(step, b.integer(prefetched)), b.integer(ofStep));
+        return join(addAllUnrolled(readWeights(isAligned, start), isAligned, start, split(values)));
+      });
   return split(all);
 }
 
 /// Returns the total of the sum that the lane finishes: lane i finishes sum i.
-Value FewRowsBuilder::total(const Values &sums) {
+Value SkinnyGemmBuilder::total(const Values &sums) {
   Value mine = sums.front();
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value total = sum;
@@ -274,8 +275,8 @@ Value FewRowsBuilder::total(const Values &sums) {
 }
 
 /// Finishes one GEMM after the other; each may read the results of those before it.
-LogicalResult FewRowsBuilder::finish(ArrayRef<Values> sums) {
-  b.letNextBegin();
+LogicalResult SkinnyGemmBuilder::finish(ArrayRef<Values> sums) {
+  b.launchDependents();
   const Values totals = llvm::map_to_vector(sums, [&](const Values &own) { return total(own); });
   Value row = b.div(lane, b.integer(columns)), column = b.add(firstColumn, b.rem(lane, b.integer(columns)));
   Value inside = b.both(b.isBelow(row, rowCount), b.isBelow(column, columnCount));
@@ -285,28 +286,28 @@ LogicalResult FewRowsBuilder::finish(ArrayRef<Values> sums) {
       const Contraction &c = product.contraction;
       linalg::GenericOp op = c.op;
       Values at(op.getNumLoops());
-      splitIndex(b, reader, c, c.batch, batch, at);
-      splitIndex(b, reader, c, c.rows, row, at);
-      splitIndex(b, reader, c, c.columns, column, at);
-      Values results = finishSum(reader, product.context, c, at, sum);
+      splitIndex(b, emitter, c, c.batch, batch, at);
+      splitIndex(b, emitter, c, c.rows, row, at);
+      splitIndex(b, emitter, c, c.columns, column, at);
+      Values results = finishSum(emitter, product.context, c, at, sum);
       if (results.empty())
         return void(result = failure());
-      storeResults(reader, product.context, c, at, results);
-      linalg::GenericOp last = product.context.step.op;
+      storeResults(emitter, product.context, c, at, results);
+      linalg::GenericOp last = product.context.stage.op;
       for (auto [value, element] : llvm::zip_equal(last->getResults(), results))
         if (products.size() > 1)
-          reader.give(value, element);
+          emitter.give(value, element);
     }
   });
   return result;
 }
 
-LogicalResult FewRowsBuilder::run() {
+LogicalResult SkinnyGemmBuilder::run() {
   begin();
   width = together(factors.front().b);
   for (auto [product, own] : llvm::zip_equal(products, factors)) {
-    prefetchWeight(b, reader, product.contraction, own.b, warps * columns, warps * lanes, lanes * width * turns);
-    prefetchEpilogue(b, reader, product.context, product.contraction, warps * columns);
+    prefetchWeight(b, emitter, product.contraction, own.b, warps * columns, warps * lanes, lanes * width * unroll);
+    prefetchEpilogue(b, emitter, product.context, product.contraction, warps * columns);
   }
   Value aligned = width > 1 ? isAligned() : Value();
   SmallVector<Values> sums;
@@ -330,26 +331,27 @@ LogicalResult FewRowsBuilder::run() {
 
 /// For one row, returns as many iterations in flight as K has, so that memory latency is paid once, or a divisor of
 /// their number.
-int64_t presetTurns(const Contraction &contraction, const ContractionInput &weight, int64_t columns) {
+int64_t defaultUnroll(const Contraction &contraction, const ContractionInput &weight, int64_t columns) {
   constexpr int64_t mostLoads = 12, usual = 8;
-  if (fewRowsOf(contraction) > 1)
+  if (skinnyRowsOf(contraction) > 1)
     return 1;
-  const auto all = int64_t(llvm::divideCeil(largestExtent(contraction, contraction.depth), lanes * together(weight)));
+  const auto all =
+      int64_t(llvm::divideCeil(largestExtent(contraction, contraction.reduction), lanes * together(weight)));
   const int64_t most = mostLoads / columns;
-  for (int64_t turns = most; 3 * turns >= most; --turns)
-    if (all % turns == 0)
-      return turns;
+  for (int64_t unroll = most; 3 * unroll >= most; --unroll)
+    if (all % unroll == 0)
+      return unroll;
   return std::min({all, usual, most});
 }
 
-class FewRows : public StepStrategy {
+class SkinnyGemm : public StageStrategy {
 public:
-  FewRows(const StepContext &context, Contraction contraction)
+  SkinnyGemm(const StageContext &context, Contraction contraction)
       : products(1, RowProduct{context, std::move(contraction)}) {}
-  explicit FewRows(NormedRow found) : products(found.products), norm(std::move(found)) {}
+  explicit SkinnyGemm(NormPrologue found) : products(found.products), norm(std::move(found)) {}
 
-  StringRef name() const override { return "few_rows"; }
-  size_t numSteps() const override { return (norm ? norm->run.count : 0) + products.size(); }
+  StringRef name() const override { return "skinny_gemm"; }
+  size_t numStages() const override { return (norm ? norm->run.count : 0) + products.size(); }
   ArrayRef<Value> unstored() const override { return norm ? ArrayRef<Value>(norm->unstored) : ArrayRef<Value>(); }
 
   /// Two columns share the loads of the rows, and four columns share computed rows; more columns would leave a GPU
@@ -357,46 +359,46 @@ public:
   SearchSpace searchSpace() const override {
     const ContractionInput input = weight();
     const Contraction &contraction = products.front().contraction;
-    if (!input.isAlongDepth)
-      return fewRowsAcrossSpace(contraction, input);
+    if (!input.isKMajor)
+      return skinnyGemmColumnsSpace(contraction, input);
     SearchSpace space;
     const bool isComputed = !norm && !ContractionInput(products.front().context, contraction, true).isPlain;
-    const int64_t columns = isComputed ? 4 : fewRowsOf(contraction) == 1 ? 1 : 2;
+    const int64_t columns = isComputed ? 4 : skinnyRowsOf(contraction) == 1 ? 1 : 2;
     space.push_back({"columns", {1, 2, 4}, columns});
     space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-                                  presetTurns(contraction, input, columns * int64_t(products.size()))));
+                                  defaultUnroll(contraction, input, columns * int64_t(products.size()))));
     space.push_back({"warps", {2, 4, 8}, norm ? 8 : 4});
     return space;
   }
 
   /// Registers hold sums, the weights of all iterations and the rows of one, in addition to addresses.
-  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+  std::optional<BlockNeeds> needs(const ScheduleConfig &config) const override {
     const Contraction &contraction = products.front().contraction;
-    const int64_t rows = fewRowsOf(contraction), threads = point.at("warps") * lanes;
-    if (const ContractionInput input = weight(); !input.isAlongDepth)
-      return fewRowsAcrossNeeds(contraction, input, point);
-    const int64_t columns = point.at("columns") * int64_t(products.size());
-    return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * point.at("turns")), 0, 0};
+    const int64_t rows = skinnyRowsOf(contraction), threads = config.at("warps") * lanes;
+    if (const ContractionInput input = weight(); !input.isKMajor)
+      return skinnyGemmColumnsNeeds(contraction, input, config);
+    const int64_t columns = config.at("columns") * int64_t(products.size());
+    return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * config.at("turns")), 0, 0};
   }
 
-  LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
-    const NormedRow *row = norm ? &*norm : nullptr;
+  LogicalResult build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const override {
+    const NormPrologue *row = norm ? &*norm : nullptr;
     const RowProduct &first = products.front();
-    if (const ContractionInput input = weight(); !input.isAlongDepth)
-      return buildFewRowsAcross(b, first, row, input, point, plan);
-    const int64_t columns = point.at("columns"), warps = point.at("warps");
+    if (const ContractionInput input = weight(); !input.isKMajor)
+      return buildSkinnyGemmColumns(b, first, row, input, config, plan);
+    const int64_t columns = config.at("columns"), warps = config.at("warps");
     const std::string name = "step_" + std::to_string(plan.functions.size());
     const tile::KernelLaunch launch{.threads = warps * lanes, .waitsAtOnce = false};
     b.beginKernel(name, launch);
-    Reader reader(b, first.context.placement, first.context.kernel);
+    ElementEmitter emitter(b, first.context.placement, first.context.kernel);
     if (norm)
-      prefetchSmallWeights(b, reader, first.context.kernel, launch.threads);
-    if (failed(FewRowsBuilder(b, reader, products, row, columns, warps, point.at("turns")).run()))
+      prefetchSmallWeights(b, emitter, first.context.kernel, launch.threads);
+    if (failed(SkinnyGemmBuilder(b, emitter, products, row, columns, warps, config.at("turns")).run()))
       return failure();
     b.endKernel();
     const Contraction &c = first.contraction;
     AffineExpr blocks = extentOf(c, c.batch) * extentOf(c, c.columns).ceilDiv(warps * columns);
-    plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+    plan.launches.push_back({unsigned(plan.functions.size()), blocks, emitter.parameters});
     plan.functions.push_back(makeFunction(name, launch));
     return success();
   }
@@ -407,24 +409,24 @@ private:
   }
 
   std::vector<RowProduct> products;
-  std::optional<NormedRow> norm;
+  std::optional<NormPrologue> norm;
 };
 
 } // namespace
 
-std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context) {
-  if (std::optional<NormedRow> norm = findNormedRow(context))
-    return std::make_unique<FewRows>(std::move(*norm));
+std::unique_ptr<StageStrategy> matchSkinnyGemm(const StageContext &context) {
+  if (std::optional<NormPrologue> norm = findNormPrologue(context))
+    return std::make_unique<SkinnyGemm>(std::move(*norm));
   std::optional<Contraction> contraction = findContraction(context);
   if (!contraction || largestExtent(*contraction, contraction->rows) > mostRows)
     return nullptr;
-  return std::make_unique<FewRows>(context, std::move(*contraction));
+  return std::make_unique<SkinnyGemm>(context, std::move(*contraction));
 }
 
-std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &placement) {
-  std::vector<RowVariant> variants;
-  for (const Step &step : placement.steps) {
-    std::optional<Contraction> contraction = findContraction({kernel, placement, step});
+std::vector<ShapeVariant> skinnyGemmVariants(func::FuncOp kernel, const Placement &placement) {
+  std::vector<ShapeVariant> variants;
+  for (const KernelStage &stage : placement.stages) {
+    std::optional<Contraction> contraction = findContraction({kernel, placement, stage});
     if (!contraction || contraction->rows.size() != 1 || !contraction->batch.empty())
       continue;
     AffineExpr extent = extentOf(*contraction, contraction->rows);
@@ -433,9 +435,9 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &pl
     if (isLarge(*contraction)) // a missing row costs as many multiply-adds as others
       bounds.push_back(mostRows / 2);
     bounds.push_back(mostRows);
-    const StepContext ofStep{kernel, placement, step};
+    const StageContext ofStage{kernel, placement, stage};
     llvm::append_range(bounds,
-                       hasWgmma(ofStep, *contraction) ? wgmmaBounds(ofStep, *contraction) : tileBounds(*contraction));
+                       hasWgmma(ofStage, *contraction) ? wgmmaBounds(ofStage, *contraction) : tileBounds(*contraction));
     for (int64_t bound : bounds)
       if (symbol && leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel))
         variants.push_back({symbol.getPosition(), bound});

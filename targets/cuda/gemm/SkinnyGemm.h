@@ -8,10 +8,10 @@
 
 namespace kiln::cuda {
 
-std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context);
+std::unique_ptr<StageStrategy> matchSkinnyGemm(const StageContext &context);
 
 /// Returns the kernel's shape-specialised variants by maximum number of rows: 1, 8, and for large weights 4 and the
 /// bounds of tileBounds() or wgmmaBounds(). Bounds that the kernel's own bounds exclude are omitted.
-std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const Placement &placement);
+std::vector<ShapeVariant> skinnyGemmVariants(mlir::func::FuncOp kernel, const Placement &placement);
 
 } // namespace kiln::cuda

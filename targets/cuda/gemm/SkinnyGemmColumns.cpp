@@ -24,26 +24,27 @@ namespace {
 
 constexpr int64_t warpLanes = 32, leastBytes = 64; // leastBytes: neighbouring columns, the unit in which memory is read
 
-/// A block has `columns` columns, a lane has `width` of them; a thread has the loads of `turns` K indices in flight.
-struct AcrossShape {
-  int64_t columns, width, warps, turns;
+/// A block has `columns` columns, a lane has `width` of them; a thread has the loads of `unroll` K indices in flight.
+struct SkinnyGemmColumnsShape {
+  int64_t columns, width, warps, unroll;
 
   int64_t threads() const { return warps * warpLanes; }
   int64_t lanes() const { return columns / width; } // per thread group
-  int64_t teams() const { return threads() / lanes(); }
+  int64_t threadGroups() const { return threads() / lanes(); }
 };
 
-AcrossShape shapeOf(const ContractionInput &weight, const SchedulePoint &point) {
-  const int64_t columns = point.at("lane_columns");
-  return {columns, std::min(weight.isPlain ? weight.together : 1, columns), point.at("warps"), point.at("turns")};
+SkinnyGemmColumnsShape shapeOf(const ContractionInput &weight, const ScheduleConfig &config) {
+  const int64_t columns = config.at("lane_columns");
+  return {columns, std::min(weight.isPlain ? weight.together : 1, columns), config.at("warps"), config.at("turns")};
 }
 
-class AcrossBuilder {
+class SkinnyGemmColumnsBuilder {
 public:
-  AcrossBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-                const ContractionInput &weight, const AcrossShape &shape, const NormedRow *norm)
-      : b(b), reader(reader), context(context), contraction(contraction), weight(weight), rows(fewRowsOf(contraction)),
-        shape(shape) {
+  SkinnyGemmColumnsBuilder(tile::Builder &b, ElementEmitter &emitter, const StageContext &context,
+                           const Contraction &contraction, const ContractionInput &weight,
+                           const SkinnyGemmColumnsShape &shape, const NormPrologue *norm)
+      : b(b), emitter(emitter), context(context), contraction(contraction), weight(weight),
+        rows(skinnyRowsOf(contraction)), shape(shape) {
     if (norm)
       row.emplace(b, *norm);
   }
@@ -53,9 +54,9 @@ public:
 private:
   void begin();
   Value isAligned();
-  Values at(Value row, Value column, Value depth);
-  Values readWeight(bool isAligned, Value depth);
-  Value isInside(Value depth);
+  Values at(Value row, Value column, Value kIndex);
+  Values readWeight(bool isAligned, Value kIndex);
+  Value isInside(Value kIndex);
   SmallVector<Values> readWeights(bool isAligned, Value first);
   Values addSteps(ArrayRef<Values> weights, Value first, Values sums);
   Values addAll(bool isAligned);
@@ -63,84 +64,84 @@ private:
   LogicalResult finish(Value row, Value columnOfBlock);
 
   tile::Builder &b;
-  Reader &reader;
-  const StepContext &context;
+  ElementEmitter &emitter;
+  const StageContext &context;
   const Contraction &contraction;
   const ContractionInput &weight;
   std::optional<SharedRow> row;
   int64_t rows;
-  AcrossShape shape;
-  Value thread, team, firstColumn, laneColumn, rowCount, columnCount, depthCount; // first column of block, of lane
-  Values loops;                                                                   // with the batch indices
+  SkinnyGemmColumnsShape shape;
+  Value thread, threadGroup, firstColumn, laneColumn, rowCount, columnCount, kExtent; // first column of block, of lane
+  Values loops;                                                                       // with the batch indices
   bool broken = false;
 };
 
-void AcrossBuilder::begin() {
+void SkinnyGemmColumnsBuilder::begin() {
   Value block = b.blockId();
   thread = b.threadId();
-  team = b.div(thread, b.integer(shape.lanes()));
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  depthCount = reader.extent(extentOf(contraction, contraction.depth));
+  threadGroup = b.div(thread, b.integer(shape.lanes()));
+  rowCount = emitter.extent(extentOf(contraction, contraction.rows));
+  columnCount = emitter.extent(extentOf(contraction, contraction.columns));
+  kExtent = emitter.extent(extentOf(contraction, contraction.reduction));
   Value across = b.div(b.add(columnCount, b.integer(shape.columns - 1)), b.integer(shape.columns));
   linalg::GenericOp op = contraction.op;
   loops.resize(op.getNumLoops());
-  splitIndex(b, reader, contraction, contraction.batch, b.div(block, across), loops);
+  splitIndex(b, emitter, contraction, contraction.batch, b.div(block, across), loops);
   firstColumn = b.mul(b.rem(block, across), b.integer(shape.columns));
   laneColumn = b.add(firstColumn, b.mul(b.rem(thread, b.integer(shape.lanes())), b.integer(shape.width)));
 }
 
 /// Returns null if the weight is always aligned, or needs no alignment.
-Value AcrossBuilder::isAligned() {
+Value SkinnyGemmColumnsBuilder::isAligned() {
   if (shape.width == 1 || weight.isSureAligned)
     return {};
-  return tile::isMultiple(b, reader.address(contraction.op, weight.number), shape.width * weight.bytes());
+  return tile::isMultiple(b, emitter.address(contraction.op, weight.number), shape.width * weight.bytes());
 }
 
 /// The last row and column replace those beyond the ends, whose sums are not stored.
-Values AcrossBuilder::at(Value row, Value column, Value depth) {
+Values SkinnyGemmColumnsBuilder::at(Value row, Value column, Value kIndex) {
   Values result = loops;
-  splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), result);
-  splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, columnCount), result);
-  if (depth)
-    splitIndex(b, reader, contraction, contraction.depth, depth, result);
+  splitIndex(b, emitter, contraction, contraction.rows, b.clamp(row, rowCount), result);
+  splitIndex(b, emitter, contraction, contraction.columns, b.clamp(column, columnCount), result);
+  if (kIndex)
+    splitIndex(b, emitter, contraction, contraction.reduction, kIndex, result);
   return result;
 }
 
 /// Reads the lane's columns as f32. If they are loaded as a vector, the vector width divides the number of all
 /// columns.
-Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
+Values SkinnyGemmColumnsBuilder::readWeight(bool isAligned, Value kIndex) {
   if (isAligned && shape.width > 1) {
     Type element = deviceType(b, weight.element);
     Value isThere = b.isBelow(laneColumn, columnCount);
-    Values first = at(b.integer(0), b.select(isThere, laneColumn, b.integer(0)), depth);
-    Value from = b.addressOf(element, reader.address(contraction.op, weight.number),
-                             reader.offset(contraction.op, weight.number, first));
+    Values first = at(b.integer(0), b.select(isThere, laneColumn, b.integer(0)), kIndex);
+    Value from = b.addressOf(element, emitter.address(contraction.op, weight.number),
+                             emitter.offset(contraction.op, weight.number, first));
     return tile::loadFloats(b, element, shape.width, from);
   }
   Values values;
   for (int64_t i = 0; i < shape.width; ++i) {
     values.push_back(
-        readInput(b, reader, contraction, contraction.b, at(b.integer(0), b.add(laneColumn, b.integer(i)), depth)));
+        readInput(b, emitter, contraction, contraction.b, at(b.integer(0), b.add(laneColumn, b.integer(i)), kIndex)));
     broken |= !values.back();
   }
   return values;
 }
 
 /// Returns whether K has that index.
-Value AcrossBuilder::isInside(Value depth) {
-  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
-  const bool isWhole = extent && extent.getValue() % (shape.teams() * shape.turns) == 0;
-  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
+Value SkinnyGemmColumnsBuilder::isInside(Value kIndex) {
+  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.reduction));
+  const bool isWhole = extent && extent.getValue() % (shape.threadGroups() * shape.unroll) == 0;
+  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(kIndex, kExtent);
 }
 
-/// Reads the weights of `turns` K indices from `first` on; zeros beyond the end.
-SmallVector<Values> AcrossBuilder::readWeights(bool isAligned, Value first) {
+/// Reads the weights of `unroll` K indices from `first` on; zeros beyond the end.
+SmallVector<Values> SkinnyGemmColumnsBuilder::readWeights(bool isAligned, Value first) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   SmallVector<Values> weights;
-  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn) {
-    Value depth = b.add(first, b.integer(turn * shape.teams())), inside = isInside(depth);
-    weights.push_back(readWeight(isAligned, b.select(inside, depth, b.integer(0))));
+  for (int64_t unrolled = 0; unrolled < shape.unroll && !broken; ++unrolled) {
+    Value kIndex = b.add(first, b.integer(unrolled * shape.threadGroups())), inside = isInside(kIndex);
+    weights.push_back(readWeight(isAligned, b.select(inside, kIndex, b.integer(0))));
     for (Value &value : weights.back())
       value = broken ? zero : b.select(inside, value, zero);
   }
@@ -148,51 +149,53 @@ SmallVector<Values> AcrossBuilder::readWeights(bool isAligned, Value first) {
 }
 
 /// Accumulates the same K indices of the rows, all of which are loaded first.
-Values AcrossBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sums) {
+Values SkinnyGemmColumnsBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sums) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   SmallVector<Values> inputs;
-  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn) {
-    Value depth = b.add(first, b.integer(turn * shape.teams())), inside = isInside(depth);
-    depth = b.select(inside, depth, b.integer(0));
+  for (int64_t unrolled = 0; unrolled < shape.unroll && !broken; ++unrolled) {
+    Value kIndex = b.add(first, b.integer(unrolled * shape.threadGroups())), inside = isInside(kIndex);
+    kIndex = b.select(inside, kIndex, b.integer(0));
     inputs.emplace_back();
     for (int64_t row = 0; row < rows && !broken; ++row) {
-      Value value = this->row ? this->row->read(depth, 1).front()
-                              : readInput(b, reader, contraction, contraction.a, at(b.integer(row), laneColumn, depth));
+      Value value = this->row
+                        ? this->row->read(kIndex, 1).front()
+                        : readInput(b, emitter, contraction, contraction.a, at(b.integer(row), laneColumn, kIndex));
       broken |= !value;
       inputs.back().push_back(value ? b.select(inside, value, zero) : zero);
     }
   }
-  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn)
+  for (int64_t unrolled = 0; unrolled < shape.unroll && !broken; ++unrolled)
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < shape.width; ++column) {
         Value &sum = sums[row * shape.width + column];
-        sum = math::FmaOp::create(b, inputs[turn][row], weights[turn][column], sum);
+        sum = math::FmaOp::create(b, inputs[unrolled][row], weights[unrolled][column], sum);
       }
   return sums;
 }
 
 /// The weights of the first K indices are read before the wait for earlier kernels, if that is possible.
-Values AcrossBuilder::addAll(bool isAligned) {
+Values SkinnyGemmColumnsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const int64_t ofStep = shape.teams() * shape.turns, early = isEarly(context, contraction, weight) ? 1 : 0;
+  const int64_t ofStep = shape.threadGroups() * shape.unroll,
+                prefetched = isPrefetchable(context, contraction, weight) ? 1 : 0;
   Values sums(rows * shape.width, zero);
   SmallVector<Values> first;
-  if (early)
-    first = readWeights(isAligned, team);
-  b.awaitKernels();
+  if (prefetched)
+    first = readWeights(isAligned, threadGroup);
+  b.waitForDependencies();
   if (row)
-    broken |= failed(row->compute(reader, shape.threads()));
-  if (early)
-    sums = addSteps(first, team, std::move(sums));
-  return b.loop(stepsBehind(b, depthCount, ofStep, early), sums, [&](Value step, ValueRange values) {
-    Value start = b.add(b.mul(b.add(step, b.integer(early)), b.integer(ofStep)), team);
+    broken |= failed(row->compute(emitter, shape.threads()));
+  if (prefetched)
+    sums = addSteps(first, threadGroup, std::move(sums));
+  return b.loop(iterationsAfter(b, kExtent, ofStep, prefetched), sums, [&](Value step, ValueRange values) {
+    Value start = b.add(b.mul(b.add(step, b.integer(prefetched)), b.integer(ofStep)), threadGroup);
     return addSteps(readWeights(isAligned, start), start, Values(values));
   });
 }
 
 /// Writes the sums of a warp's thread groups to shared memory, as [row][warp][column of the block], by the warp's
 /// first group.
-void AcrossBuilder::putWarp(Values sums) {
+void SkinnyGemmColumnsBuilder::putWarp(Values sums) {
   for (Value &sum : sums)
     for (int64_t bits = shape.lanes(); bits < warpLanes; bits *= 2)
       sum = b.createOrFold<arith::AddFOp>(sum, b.shuffleXor(sum, int32_t(bits)));
@@ -207,23 +210,23 @@ void AcrossBuilder::putWarp(Values sums) {
   });
 }
 
-LogicalResult AcrossBuilder::finish(Value row, Value columnOfBlock) {
+LogicalResult SkinnyGemmColumnsBuilder::finish(Value row, Value columnOfBlock) {
   Value from =
       tile::advance(b, tile::sharedMemory(b), b.add(b.mul(row, b.integer(shape.warps * shape.columns)), columnOfBlock));
   Value sum = tile::loadOne(b, from);
   for (int64_t warp = 1; warp < shape.warps; ++warp)
     sum = b.createOrFold<arith::AddFOp>(sum, tile::loadOne(b, tile::advance(b, from, warp * shape.columns)));
   Values place = at(row, b.add(firstColumn, columnOfBlock), {});
-  Values results = finishSum(reader, context, contraction, place, sum);
+  Values results = finishSum(emitter, context, contraction, place, sum);
   if (!results.empty())
-    storeResults(reader, context, contraction, place, results);
+    storeResults(emitter, context, contraction, place, results);
   return success(!results.empty());
 }
 
-LogicalResult AcrossBuilder::run() {
+LogicalResult SkinnyGemmColumnsBuilder::run() {
   begin();
-  prefetchWeight(b, reader, contraction, weight, shape.columns, shape.threads(), shape.teams() * shape.turns);
-  prefetchEpilogue(b, reader, context, contraction, shape.columns);
+  prefetchWeight(b, emitter, contraction, weight, shape.columns, shape.threads(), shape.threadGroups() * shape.unroll);
+  prefetchEpilogue(b, emitter, context, contraction, shape.columns);
   Value aligned = isAligned();
   Values sums;
   if (aligned) {
@@ -234,13 +237,13 @@ LogicalResult AcrossBuilder::run() {
   }
   if (broken)
     return failure();
-  b.letNextBegin();
+  b.launchDependents();
   putWarp(std::move(sums));
   tile::barrier(b);
   LogicalResult result = success();
   const int64_t count = rows * shape.columns;
-  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
-    Value number = b.add(b.mul(turn, b.integer(shape.threads())), thread);
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value iteration, ValueRange) {
+    Value number = b.add(b.mul(iteration, b.integer(shape.threads())), thread);
     Value row = b.div(number, b.integer(shape.columns)), column = b.rem(number, b.integer(shape.columns));
     Value isThere = b.both(b.isBelow(row, rowCount), b.isBelow(b.add(firstColumn, column), columnCount));
     b.ifThen(isThere, [&] { result = finish(row, column); });
@@ -251,7 +254,7 @@ LogicalResult AcrossBuilder::run() {
 
 /// As many columns as lanes, while there are two blocks for each multiprocessor; otherwise fewer, but no less than the
 /// unit in which memory is read.
-int64_t presetColumns(const Contraction &contraction, const ContractionInput &weight) {
+int64_t defaultColumns(const Contraction &contraction, const ContractionInput &weight) {
   int64_t columns = warpLanes;
   while (columns * weight.bytes() > leastBytes &&
          largestExtent(contraction, contraction.batch) *
@@ -262,60 +265,60 @@ int64_t presetColumns(const Contraction &contraction, const ContractionInput &we
 }
 
 /// Estimates registers: for each K index in flight the weights of all columns and the rows; and the sums.
-int64_t registersOf(const Contraction &contraction, const AcrossShape &shape) {
-  const int64_t rows = fewRowsOf(contraction);
-  return 32 + rows * shape.width + shape.turns * (shape.width + rows);
+int64_t registersOf(const Contraction &contraction, const SkinnyGemmColumnsShape &shape) {
+  const int64_t rows = skinnyRowsOf(contraction);
+  return 32 + rows * shape.width + shape.unroll * (shape.width + rows);
 }
 
 /// As many K indices as there are, so that memory latency is paid once, or a divisor of their number, if the registers
 /// of half of the threads hold them.
-int64_t presetTurns(const Contraction &contraction, AcrossShape shape) {
+int64_t defaultUnroll(const Contraction &contraction, SkinnyGemmColumnsShape shape) {
   constexpr int64_t most = 8, mostRegisters = 64;
-  const auto all = int64_t(llvm::divideCeil(largestExtent(contraction, contraction.depth), shape.teams()));
+  const auto all = int64_t(llvm::divideCeil(largestExtent(contraction, contraction.reduction), shape.threadGroups()));
   int64_t best = 1;
-  for (shape.turns = 2; shape.turns <= std::min(most, all); ++shape.turns)
-    if (registersOf(contraction, shape) <= mostRegisters && (all % shape.turns == 0 || all % best != 0))
-      best = shape.turns;
+  for (shape.unroll = 2; shape.unroll <= std::min(most, all); ++shape.unroll)
+    if (registersOf(contraction, shape) <= mostRegisters && (all % shape.unroll == 0 || all % best != 0))
+      best = shape.unroll;
   return best;
 }
 
 } // namespace
 
-SearchSpace fewRowsAcrossSpace(const Contraction &contraction, const ContractionInput &weight) {
+SearchSpace skinnyGemmColumnsSpace(const Contraction &contraction, const ContractionInput &weight) {
   constexpr int64_t warps = 16;
-  const int64_t columns = presetColumns(contraction, weight);
+  const int64_t columns = defaultColumns(contraction, weight);
   SearchSpace space;
   space.push_back(makeParameter("lane_columns", {4, 8, 16, 32}, columns));
-  const AcrossShape one = shapeOf(weight, {{"lane_columns", columns}, {"warps", warps}, {"turns", 1}});
-  space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8}, presetTurns(contraction, one)));
+  const SkinnyGemmColumnsShape one = shapeOf(weight, {{"lane_columns", columns}, {"warps", warps}, {"turns", 1}});
+  space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8}, defaultUnroll(contraction, one)));
   space.push_back({"warps", {4, 8, 16}, warps});
   return space;
 }
 
-BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionInput &weight,
-                              const SchedulePoint &point) {
-  const AcrossShape shape = shapeOf(weight, point);
-  return {shape.threads(), registersOf(contraction, shape), 4 * fewRowsOf(contraction) * shape.warps * shape.columns,
+BlockNeeds skinnyGemmColumnsNeeds(const Contraction &contraction, const ContractionInput &weight,
+                                  const ScheduleConfig &config) {
+  const SkinnyGemmColumnsShape shape = shapeOf(weight, config);
+  return {shape.threads(), registersOf(contraction, shape), 4 * skinnyRowsOf(contraction) * shape.warps * shape.columns,
           0};
 }
 
-LogicalResult buildFewRowsAcross(tile::Builder &b, const RowProduct &product, const NormedRow *norm,
-                                 const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan) {
+LogicalResult buildSkinnyGemmColumns(tile::Builder &b, const RowProduct &product, const NormPrologue *norm,
+                                     const ContractionInput &weight, const ScheduleConfig &config, LaunchPlan &plan) {
   const auto &[context, contraction] = product;
-  const AcrossShape shape = shapeOf(weight, point);
+  const SkinnyGemmColumnsShape shape = shapeOf(weight, config);
   const std::string name = "step_" + std::to_string(plan.functions.size());
   const tile::KernelLaunch launch{.threads = shape.threads(), .waitsAtOnce = false};
   b.beginKernel(name, launch);
-  Reader reader(b, context.placement, context.kernel);
+  ElementEmitter emitter(b, context.placement, context.kernel);
   if (norm)
-    prefetchSmallWeights(b, reader, context.kernel, launch.threads);
-  if (failed(AcrossBuilder(b, reader, context, contraction, weight, shape, norm).run()))
+    prefetchSmallWeights(b, emitter, context.kernel, launch.threads);
+  if (failed(SkinnyGemmColumnsBuilder(b, emitter, context, contraction, weight, shape, norm).run()))
     return failure();
   b.endKernel();
   AffineExpr blocks =
       extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(shape.columns);
-  plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-  plan.functions.push_back(makeFunction(name, launch, fewRowsAcrossNeeds(contraction, weight, point).sharedBytes));
+  plan.launches.push_back({unsigned(plan.functions.size()), blocks, emitter.parameters});
+  plan.functions.push_back(makeFunction(name, launch, skinnyGemmColumnsNeeds(contraction, weight, config).sharedBytes));
   return success();
 }
 

@@ -8,15 +8,16 @@
 namespace kiln::cuda {
 
 /// Returns the number of rows for which the skinny-GEMM code is built.
-int64_t fewRowsOf(const Contraction &contraction);
+int64_t skinnyRowsOf(const Contraction &contraction);
 
-SearchSpace fewRowsAcrossSpace(const Contraction &contraction, const ContractionInput &weight);
-BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionInput &weight,
-                              const SchedulePoint &point);
+SearchSpace skinnyGemmColumnsSpace(const Contraction &contraction, const ContractionInput &weight);
+BlockNeeds skinnyGemmColumnsNeeds(const Contraction &contraction, const ContractionInput &weight,
+                                  const ScheduleConfig &config);
 
 /// Appends the function and the launch. `norm`: the fused norm that computes the input row, or null if the input is in
 /// memory.
-mlir::LogicalResult buildFewRowsAcross(tile::Builder &b, const RowProduct &product, const NormedRow *norm,
-                                       const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan);
+mlir::LogicalResult buildSkinnyGemmColumns(tile::Builder &b, const RowProduct &product, const NormPrologue *norm,
+                                           const ContractionInput &weight, const ScheduleConfig &config,
+                                           LaunchPlan &plan);
 
 } // namespace kiln::cuda

@@ -21,25 +21,26 @@ class StreamK {
 public:
   /// `wanted`: the number of blocks; 0: no stream-K. It is not used either if the number of K iterations could exceed
   /// i32.
-  StreamK(const StepContext &context, const Contraction &contraction, const TileShape &shape, int64_t wanted);
+  StreamK(const StageContext &context, const Contraction &contraction, const TileShape &shape, int64_t wanted);
 
   int64_t blocks() const { return count; }
   bool isStreamed() const { return count > 0; }
 
   /// The part of a tile that a block computes.
   struct Part {
-    TileGrid::Tile tile;
+    TileScheduler::Tile tile;
     tile::Value firstStep, steps; // K iterations
     tile::Value isWhole;
     tile::Value place; // index of its partial sums among those of all blocks
   };
 
   /// Iterates over the block's parts, in the first launch. A tile with a K of 0 counts as one iteration.
-  void each(tile::Builder &b, TileGrid &grid, Reader &reader, llvm::function_ref<void(const Part &)> body) const;
+  void each(tile::Builder &b, TileScheduler &scheduler, ElementEmitter &emitter,
+            llvm::function_ref<void(const Part &)> body) const;
   /// Writes a sum of a part. `element`: the row-major index in the tile.
-  void store(tile::Builder &b, Reader &reader, const Part &part, tile::Value element, tile::Value sum) const;
+  void store(tile::Builder &b, ElementEmitter &emitter, const Part &part, tile::Value element, tile::Value sum) const;
   /// Appends the function and the launch that finish shared tiles, and reserves memory for the partial sums.
-  mlir::LogicalResult buildSecond(tile::Builder &b, DevicePlan &plan) const;
+  mlir::LogicalResult buildSecond(tile::Builder &b, LaunchPlan &plan) const;
 
 private:
   /// Block n computes K iterations [start(n), start(n + 1)) of all tiles.
@@ -50,12 +51,12 @@ private:
     tile::Value start(tile::Value block) const;
     tile::Value blockOf(tile::Value step) const;
   };
-  Ranges rangesOf(tile::Builder &b, TileGrid &grid, Reader &reader) const;
-  tile::Value load(tile::Builder &b, Reader &reader, tile::Value place, tile::Value element) const;
-  mlir::LogicalResult finish(tile::Builder &b, Reader &reader, TileGrid &grid, const Ranges &ranges,
+  Ranges rangesOf(tile::Builder &b, TileScheduler &scheduler, ElementEmitter &emitter) const;
+  tile::Value load(tile::Builder &b, ElementEmitter &emitter, tile::Value place, tile::Value element) const;
+  mlir::LogicalResult finish(tile::Builder &b, ElementEmitter &emitter, TileScheduler &scheduler, const Ranges &ranges,
                              tile::Value boundary, tile::Value element) const;
 
-  const StepContext &context;
+  const StageContext &context;
   const Contraction &contraction;
   TileShape shape;
   int64_t count;

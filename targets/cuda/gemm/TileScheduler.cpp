@@ -7,17 +7,17 @@ using namespace mlir;
 
 static constexpr int64_t rasterRows = 8; // row tiles before the next column tile
 
-void TileGrid::begin(Reader &reader, const Contraction &contraction) {
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  depth = reader.extent(extentOf(contraction, contraction.depth));
+void TileScheduler::begin(ElementEmitter &emitter, const Contraction &contraction) {
+  rowCount = emitter.extent(extentOf(contraction, contraction.rows));
+  columnCount = emitter.extent(extentOf(contraction, contraction.columns));
+  kExtent = emitter.extent(extentOf(contraction, contraction.reduction));
   auto pieces = [&](Value count, int64_t size) { return b.div(b.add(count, b.integer(size - 1)), b.integer(size)); };
   down = pieces(rowCount, shape.bm), across = pieces(columnCount, shape.bn);
   ofBatch = b.mul(down, across);
-  steps = pieces(depth, shape.bk);
+  steps = pieces(kExtent, shape.bk);
 }
 
-TileGrid::Tile TileGrid::tileOf(Value batch, Value inBatch) {
+TileScheduler::Tile TileScheduler::tileOf(Value batch, Value inBatch) {
   Value ofGroup = b.mul(across, b.integer(rasterRows));
   Value first = b.mul(b.div(inBatch, ofGroup), b.integer(rasterRows)), inGroup = b.rem(inBatch, ofGroup);
   Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(rasterRows));

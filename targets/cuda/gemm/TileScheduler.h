@@ -8,20 +8,20 @@
 namespace kiln::cuda {
 
 /// Tiles with neighbouring numbers share inputs: they iterate over eight row tiles before the next column tile.
-class TileGrid {
+class TileScheduler {
 public:
   /// The first batch index, row and column of a tile.
   struct Tile {
     tile::Value batch, row, column;
   };
 
-  TileGrid(tile::Builder &b, const TileShape &shape) : b(b), shape(shape) {}
+  TileScheduler(tile::Builder &b, const TileShape &shape) : b(b), shape(shape) {}
 
   /// Reads the launch's extents.
-  void begin(Reader &reader, const Contraction &contraction);
+  void begin(ElementEmitter &emitter, const Contraction &contraction);
   Tile tileOf(tile::Value batch, tile::Value inBatch);
 
-  tile::Value rowCount, columnCount, depth;
+  tile::Value rowCount, columnCount, kExtent;
   tile::Value ofBatch; // tiles per batch
   tile::Value steps;   // K iterations, one for each pipeline stage
 

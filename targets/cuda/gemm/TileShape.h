@@ -19,7 +19,7 @@ struct TileShape {
 
 /// Returns the tensor-core type of this contraction: f16 or bf16 if both inputs have that type; tf32, which represents
 /// all numbers of those two, if f32 may be rounded to it. Returns nullopt otherwise.
-std::optional<tile::MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction);
+std::optional<tile::MmaType> mmaTypeOf(const StageContext &context, const Contraction &contraction);
 
 /// Whether the weight, all elements of which are read for each row, is large enough for shape-specialised variants to
 /// be worth their compilation.
@@ -27,8 +27,8 @@ bool isLarge(const Contraction &contraction);
 /// Returns bounds of rows below the kernel's own for which the default configuration differs; ascending.
 llvm::SmallVector<int64_t> tileBounds(const Contraction &contraction);
 
-SearchSpace tileSpace(const StepContext &context, const Contraction &contraction);
-TileShape tileShapeOf(std::optional<tile::MmaType> mma, const SchedulePoint &point);
+SearchSpace tileSpace(const StageContext &context, const Contraction &contraction);
+TileShape tileShapeOf(std::optional<tile::MmaType> mma, const ScheduleConfig &config);
 BlockNeeds needsOf(const TileShape &shape);
 
 } // namespace kiln::cuda

@@ -8,6 +8,6 @@
 
 namespace kiln::cuda {
 
-std::unique_ptr<StepStrategy> matchContraction(const StepContext &context);
+std::unique_ptr<StageStrategy> matchContraction(const StageContext &context);
 
 } // namespace kiln::cuda

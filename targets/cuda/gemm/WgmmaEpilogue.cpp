@@ -13,7 +13,7 @@ static constexpr int64_t elementsAtOnce = 4; // that a lane finishes at a time, 
 
 /// Loads of several rows wait for shared memory together, unless the epilogue has so many ops that the code would
 /// become large.
-static int64_t rowsAtOnce(const StepContext &context, const Contraction &contraction) {
+static int64_t rowsAtOnce(const StageContext &context, const Contraction &contraction) {
   constexpr int64_t few = 8;
   int64_t ops = 0;
   func::FuncOp kernel = context.kernel;
@@ -24,15 +24,15 @@ static int64_t rowsAtOnce(const StepContext &context, const Contraction &contrac
   return ops <= few ? 4 : 1;
 }
 
-WgmmaEpilogue::WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context,
+WgmmaEpilogue::WgmmaEpilogue(tile::Builder &b, ElementEmitter &emitter, const StageContext &context,
                              const Contraction &contraction)
-    : b(b), reader(reader), context(context), contraction(contraction), together(columnsTogether(context, contraction)),
-      atOnce(rowsAtOnce(context, contraction)) {}
+    : b(b), emitter(emitter), context(context), contraction(contraction),
+      together(columnsTogether(context, contraction)), atOnce(rowsAtOnce(context, contraction)) {}
 
 void WgmmaEpilogue::begin(Value ofRows, Value ofColumns, Value ofWarp, Value memory) {
   rowCount = ofRows, columnCount = ofColumns, lane = ofWarp, staging = memory;
   if (together > 1)
-    aligned = areAligned(b, reader, context, contraction, together);
+    aligned = areAligned(b, emitter, context, contraction, together);
 }
 
 /// Writes the accumulators of a warp's columns from `first` on to shared memory, as [row][column].
@@ -50,9 +50,9 @@ void WgmmaEpilogue::putChunk(ValueRange sums, int64_t first) {
 Values WgmmaEpilogue::loopsAt(Value batch, Value row, Value column) {
   linalg::GenericOp op = contraction.op;
   Values loops(op.getNumLoops());
-  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
-  splitIndex(b, reader, contraction, contraction.rows, row, loops);
-  splitIndex(b, reader, contraction, contraction.columns, column, loops);
+  splitIndex(b, emitter, contraction, contraction.batch, batch, loops);
+  splitIndex(b, emitter, contraction, contraction.rows, row, loops);
+  splitIndex(b, emitter, contraction, contraction.columns, column, loops);
   return loops;
 }
 
@@ -60,20 +60,20 @@ Values WgmmaEpilogue::loopsAt(Value batch, Value row, Value column) {
 LogicalResult WgmmaEpilogue::finishElements(const SumTile &tile) {
   Value column = b.add(tile.column, lane), isColumn = b.isBelow(column, columnCount);
   LogicalResult result = success();
-  b.loop(b.integer(warpRows / elementsAtOnce), {}, [&](Value turn, ValueRange) {
+  b.loop(b.integer(warpRows / elementsAtOnce), {}, [&](Value iteration, ValueRange) {
     Values inside;
     SmallVector<Values> at, results;
     for (int64_t i = 0; i < elementsAtOnce && succeeded(result); ++i) {
-      Value rowOfWarp = b.add(b.mul(turn, b.integer(elementsAtOnce)), b.integer(i));
+      Value rowOfWarp = b.add(b.mul(iteration, b.integer(elementsAtOnce)), b.integer(i));
       Value sum = tile::loadOne(b, tile::advance(b, staging, b.add(b.mul(rowOfWarp, b.integer(pitch)), lane)));
       Value row = b.add(tile.row, rowOfWarp);
       inside.push_back(b.both(b.isBelow(row, rowCount), isColumn));
       at.push_back(loopsAt(tile.batch, b.clamp(row, rowCount), b.clamp(column, columnCount)));
-      results.push_back(finishSum(reader, context, contraction, at.back(), sum));
+      results.push_back(finishSum(emitter, context, contraction, at.back(), sum));
       result = success(!results.back().empty());
     }
     for (int64_t i = 0; i < elementsAtOnce && succeeded(result); ++i)
-      b.ifThen(inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
+      b.ifThen(inside[i], [&] { storeResults(emitter, context, contraction, at[i], results[i]); });
     return Values();
   });
   return result;
@@ -85,10 +85,11 @@ LogicalResult WgmmaEpilogue::finishNeighbours(const SumTile &tile) {
   Value rowOfLane = b.div(lane, b.integer(chunk / together));
   Value columnOfLane = b.mul(b.rem(lane, b.integer(chunk / together)), b.integer(together));
   LogicalResult result = success();
-  b.loop(b.integer(warpRows / (atOnce * together)), {}, [&](Value turn, ValueRange) {
+  b.loop(b.integer(warpRows / (atOnce * together)), {}, [&](Value iteration, ValueRange) {
     SmallVector<Values> at, results; // [row * together + column]
     for (int64_t i = 0; i < atOnce; ++i) {
-      Value row = b.add(b.mul(b.add(b.mul(turn, b.integer(atOnce)), b.integer(i)), b.integer(together)), rowOfLane);
+      Value row =
+          b.add(b.mul(b.add(b.mul(iteration, b.integer(atOnce)), b.integer(i)), b.integer(together)), rowOfLane);
       Value place = tile::advance(b, staging, b.add(b.mul(row, b.integer(pitch)), columnOfLane));
       const Values sums = tile::loadVector(b, b.getF32Type(), together, place);
       const size_t first = at.size();
@@ -97,15 +98,15 @@ LogicalResult WgmmaEpilogue::finishNeighbours(const SumTile &tile) {
         Value &column = at[first + size_t(j)][contraction.columns.back()];
         column = b.add(column, b.integer(j));
       }
-      loadTogether(reader, context, contraction, ArrayRef(at).drop_front(first));
+      loadTogether(emitter, context, contraction, ArrayRef(at).drop_front(first));
       for (auto [loops, sum] : llvm::zip_equal(ArrayRef(at).drop_front(first), sums)) {
-        results.push_back(finishSum(reader, context, contraction, loops, sum));
+        results.push_back(finishSum(emitter, context, contraction, loops, sum));
         if (results.back().empty())
           result = failure();
       }
     }
     for (int64_t i = 0; i < atOnce && succeeded(result); ++i)
-      storeTogether(reader, context, contraction, at[size_t(i * together)],
+      storeTogether(emitter, context, contraction, at[size_t(i * together)],
                     ArrayRef(results).slice(size_t(i * together), size_t(together)));
     return Values();
   });

@@ -15,7 +15,7 @@ struct SumTile {
 
 class WgmmaEpilogue {
 public:
-  WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction);
+  WgmmaEpilogue(tile::Builder &b, ElementEmitter &emitter, const StageContext &context, const Contraction &contraction);
 
   /// `staging`: shared memory for this warp only, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
   void begin(tile::Value rowCount, tile::Value columnCount, tile::Value lane, tile::Value staging);
@@ -37,8 +37,8 @@ private:
   tile::Values loopsAt(tile::Value batch, tile::Value row, tile::Value column);
 
   tile::Builder &b;
-  Reader &reader;
-  const StepContext &context;
+  ElementEmitter &emitter;
+  const StageContext &context;
   const Contraction &contraction;
   const int64_t together; // neighbouring columns that a lane finishes and stores
   const int64_t atOnce;   // rows that a lane finishes at a time

@@ -27,16 +27,16 @@ constexpr int64_t producerRegisters = 40, consumerRegisters = 232;
 
 /// Returns the size of the second dimension of the input's box, of which each of `sharers` blocks copies a part.
 int64_t boxRows(const WgmmaInput &input, int64_t rows, int64_t sharers) {
-  return (input.isAlongDepth ? rows : 64) / sharers;
+  return (input.isKMajor ? rows : 64) / sharers;
 }
 
 class WgmmaBuilder {
 public:
-  WgmmaBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+  WgmmaBuilder(tile::Builder &b, ElementEmitter &emitter, const StageContext &context, const Contraction &contraction,
                const WgmmaProduct &product, const WgmmaShape &shape)
-      : b(b), reader(reader), contraction(contraction), product(product), shape(shape),
-        matrices{product.type, shape.bn, !product.a.isAlongDepth, !product.b.isAlongDepth},
-        epilogue(b, reader, context, contraction), tiles(b, this->shape), split(b, this->shape, epilogue) {}
+      : b(b), emitter(emitter), contraction(contraction), product(product), shape(shape),
+        matrices{product.type, shape.bn, !product.a.isKMajor, !product.b.isKMajor},
+        epilogue(b, emitter, context, contraction), tiles(b, this->shape), split(b, this->shape, epilogue) {}
 
   LogicalResult run();
 
@@ -45,8 +45,8 @@ private:
   Value full(Value stage) { return b.add(barriers, b.mul(stage, b.integer(8))); }
   Value empty(Value stage) { return b.add(full(stage), b.integer(shape.stages * 8)); }
   void advance(Value stage, Value parity, Values &next);
-  void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
-            Value barrier, int64_t sharers);
+  void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value k, Value batch, Value to, Value barrier,
+            int64_t sharers);
   Values copyTile(const SumTile &at, ValueRange carried);
   void produce();
   Value descriptorOf(const WgmmaInput &input, Value address);
@@ -56,7 +56,7 @@ private:
   void finish(const SumTile &tile, ValueRange sums);
 
   tile::Builder &b;
-  Reader &reader;
+  ElementEmitter &emitter;
   const Contraction &contraction;
   const WgmmaProduct &product;
   WgmmaShape shape;
@@ -71,14 +71,14 @@ private:
 };
 
 void WgmmaBuilder::begin() {
-  mapA = reader.tensorMap(0), mapB = reader.tensorMap(1);
+  mapA = emitter.tensorMap(0), mapB = emitter.tensorMap(1);
   thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
   shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
   barriers = b.add(start, b.integer(shape.barriersAt()));
-  tiles.begin(reader, contraction);
-  Value depth = reader.extent(extentOf(contraction, contraction.depth));
+  tiles.begin(emitter, contraction);
+  Value k = emitter.extent(extentOf(contraction, contraction.reduction));
   firstStep = b.integer(0);
-  steps = b.div(b.add(depth, b.integer(product.depth() - 1)), b.integer(product.depth()));
+  steps = b.div(b.add(k, b.integer(product.k() - 1)), b.integer(product.k()));
   if (shape.split > 1) {
     split.begin(tiles.rank, shared, start);
     std::tie(firstStep, steps) = split.partOf(steps);
@@ -105,13 +105,13 @@ void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
 
 /// A row of the box is 128 bytes along K, or along 64 rows: then there are several boxes. `sharers`: the number of
 /// blocks, each of which multicasts its part of a box's rows to all.
-void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
+void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value k, Value batch, Value to,
                         Value barrier, int64_t sharers) {
   const int64_t part = boxRows(input, rows, sharers);
   Value first = b.mul(tiles.rank, b.integer(sharers > 1 ? part : 0));
-  for (int64_t i = 0; i < (input.isAlongDepth ? 1 : rows / 64); ++i) {
-    Value inner = input.isAlongDepth ? depth : b.add(row, b.integer(i * 64));
-    Values at{inner, b.add(input.isAlongDepth ? row : depth, first)};
+  for (int64_t i = 0; i < (input.isKMajor ? 1 : rows / 64); ++i) {
+    Value inner = input.isKMajor ? k : b.add(row, b.integer(i * 64));
+    Values at{inner, b.add(input.isKMajor ? row : k, first)};
     if (!contraction.batch.empty())
       at.push_back(batch);
     Value place = b.add(to, b.add(b.integer(i * blockBytes), b.mul(first, b.integer(rowBytes))));
@@ -123,12 +123,12 @@ void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value 
 Values WgmmaBuilder::copyTile(const SumTile &at, ValueRange carried) {
   return b.loop(steps, carried, [&](Value step, ValueRange values) {
     Value stage = values[0], parity = values[1];
-    Value depth = b.mul(b.add(firstStep, step), b.integer(product.depth()));
+    Value k = b.mul(b.add(firstStep, step), b.integer(product.k()));
     Value to = b.add(start, b.mul(stage, b.integer(shape.stageBytes())));
     tile::awaitPhase(b, empty(stage), parity);
     tile::arriveExpecting(b, full(stage), shape.stageBytes());
-    copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage), 1);
-    copy(product.b, mapB, shape.bn, at.column, depth, at.batch, b.add(to, b.integer(shape.bm * rowBytes)), full(stage),
+    copy(product.a, mapA, shape.bm, at.row, k, at.batch, to, full(stage), 1);
+    copy(product.b, mapB, shape.bn, at.column, k, at.batch, b.add(to, b.integer(shape.bm * rowBytes)), full(stage),
          shape.cluster);
     Values next;
     advance(stage, parity, next);
@@ -158,7 +158,7 @@ void WgmmaBuilder::produce() {
 
 Value WgmmaBuilder::descriptorOf(const WgmmaInput &input, Value address) {
   // If K is contiguous, a row ends with the tile's 128 bytes: it continues nowhere.
-  return tile::matrixDescriptor(b, address, input.isAlongDepth ? 16 : blockBytes, 8 * rowBytes);
+  return tile::matrixDescriptor(b, address, input.isKMajor ? 16 : blockBytes, 8 * rowBytes);
 }
 
 /// Multiplies in steps of 32 bytes of K, or of 16 rows, each of which is a K index.
@@ -166,7 +166,7 @@ Values WgmmaBuilder::multiply(Value stage, ValueRange sums) {
   Value offset = b.mul(stage, b.integer(shape.stageBytes()));
   Value fromA = tile::advanceDescriptor(b, descriptorA, offset),
         fromB = tile::advanceDescriptor(b, descriptorB, offset);
-  auto step = [](const WgmmaInput &input) { return input.isAlongDepth ? int64_t(32) : 16 * rowBytes; };
+  auto step = [](const WgmmaInput &input) { return input.isKMajor ? int64_t(32) : 16 * rowBytes; };
   SmallVector<Values> next;
   for (int64_t block = 0; block < shape.blocksOfGroup(); ++block)
     next.emplace_back(sums.slice(block * matrices.sumsOfThread(), matrices.sumsOfThread()));
@@ -255,34 +255,35 @@ LogicalResult WgmmaBuilder::run() {
 
 } // namespace
 
-LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction, size_t first,
-                         const SchedulePoint &point, DevicePlan &plan) {
+LogicalResult buildWgmma(tile::Builder &b, const StageContext &context, const Contraction &contraction, size_t first,
+                         const ScheduleConfig &config, LaunchPlan &plan) {
   if (!hasWgmma(context, contraction))
     return success();
   std::optional<WgmmaProduct> product = findWgmmaProduct(context, contraction);
-  const WgmmaShape shape = wgmmaShapeOf(point);
+  const WgmmaShape shape = wgmmaShapeOf(config);
   for (auto [input, rows, sharers] :
        {std::tuple(&product->a, shape.bm, int64_t(1)), std::tuple(&product->b, shape.bn, shape.cluster)})
     for (size_t i = 0; i < input->map.extents.size(); ++i) {
-      const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), boxRows(*input, rows, sharers), 1};
+      const int64_t box[] = {rowBytes / (product->k() == 64 ? 2 : 4), boxRows(*input, rows, sharers), 1};
       input->map.box.push_back(uint32_t(box[i]));
     }
   const std::string name = plan.functions[plan.launches[first].function].name;
-  const tile::KernelLaunch launch{.threads = shape.threads(), .blocks = 1, .cluster = shape.blocks(), .isEarly = false};
+  const tile::KernelLaunch launch{
+      .threads = shape.threads(), .blocks = 1, .cluster = shape.blocks(), .isDependentLaunch = false};
   b.beginKernel(name, launch);
-  Reader reader(b, context.placement, context.kernel);
-  if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
+  ElementEmitter emitter(b, context.placement, context.kernel);
+  if (failed(WgmmaBuilder(b, emitter, context, contraction, *product, shape).run()))
     return failure();
   b.endKernel();
   AffineExpr tiles = extentOf(contraction, contraction.batch) *
                      extentOf(contraction, contraction.rows).ceilDiv(shape.bm * shape.cluster) *
                      extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * shape.blocks();
-  plan.launches[first].mapped = {unsigned(plan.launches.size() - first),
-                                 unsigned(plan.mappedFunctions.size()),
-                                 {std::move(product->a.map), std::move(product->b.map)},
-                                 reader.parameters,
-                                 tiles};
-  plan.mappedFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
+  plan.launches[first].tma = {unsigned(plan.launches.size() - first),
+                              unsigned(plan.tmaFunctions.size()),
+                              {std::move(product->a.map), std::move(product->b.map)},
+                              emitter.parameters,
+                              tiles};
+  plan.tmaFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
   return success();
 }
 

@@ -9,7 +9,7 @@
 namespace kiln::cuda {
 
 /// Adds the TMA variant to the contraction's launches, those of the plan from `first` on, if it has one.
-mlir::LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction,
-                               size_t first, const SchedulePoint &point, DevicePlan &plan);
+mlir::LogicalResult buildWgmma(tile::Builder &b, const StageContext &context, const Contraction &contraction,
+                               size_t first, const ScheduleConfig &config, LaunchPlan &plan);
 
 } // namespace kiln::cuda

@@ -8,7 +8,7 @@ namespace kiln::cuda {
 
 using namespace mlir;
 using mlir::kiln::getExtents;
-static std::optional<tile::MmaType> typeOf(const StepContext &context, const Contraction &contraction) {
+static std::optional<tile::MmaType> typeOf(const StageContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
   auto elementOf = [&](unsigned number) { return getElementTypeOrSelf(op->getOperand(number)); };
   return elementOf(contraction.a) == elementOf(contraction.b) ? mmaTypeOf(context, contraction) : std::nullopt;
@@ -39,9 +39,9 @@ public:
       if (!index || index.getPosition() != loop || extents[*first + i] != loops[loop])
         return std::nullopt;
     }
-    const size_t behind = *first + which.size();
-    return Group{product(ArrayRef(extents).slice(*first, which.size())), product(ArrayRef(extents).drop_front(behind)),
-                 behind == extents.size()};
+    const size_t end = *first + which.size();
+    return Group{product(ArrayRef(extents).slice(*first, which.size())), product(ArrayRef(extents).drop_front(end)),
+                 end == extents.size()};
   }
   size_t count() const { return extents.size(); }
 
@@ -54,19 +54,19 @@ private:
 
 } // namespace
 
-static std::optional<WgmmaInput> findInput(const StepContext &context, const Contraction &contraction, bool isA,
+static std::optional<WgmmaInput> findInput(const StageContext &context, const Contraction &contraction, bool isA,
                                            tile::MmaType type) {
   linalg::GenericOp op = contraction.op;
   const unsigned number = isA ? contraction.a : contraction.b;
   ArrayRef<unsigned> rows = isA ? contraction.rows : contraction.columns;
   std::optional<Parameter> place = context.placement.find(op->getOperand(number));
-  if (!place || rows.empty() || contraction.depth.empty())
+  if (!place || rows.empty() || contraction.reduction.empty())
     return std::nullopt;
   const Dimensions dimensions(op, number);
-  std::optional<Group> across = dimensions.find(rows), along = dimensions.find(contraction.depth), batch;
+  std::optional<Group> across = dimensions.find(rows), along = dimensions.find(contraction.reduction), batch;
   if (!contraction.batch.empty() && !(batch = dimensions.find(contraction.batch)))
     return std::nullopt;
-  const size_t all = rows.size() + contraction.depth.size() + contraction.batch.size();
+  const size_t all = rows.size() + contraction.reduction.size() + contraction.batch.size();
   if (!across || !along || dimensions.count() != all || (batch && batch->isInnermost))
     return std::nullopt;
   if (type == tile::MmaType::TF32 && !along->isInnermost)
@@ -75,7 +75,7 @@ static std::optional<WgmmaInput> findInput(const StepContext &context, const Con
   const Group &inner = along->isInnermost ? *along : *across, &outer = along->isInnermost ? *across : *along;
   const int64_t bytes = tile::bytesOf(type);
   WgmmaInput input;
-  input.isAlongDepth = along->isInnermost;
+  input.isKMajor = along->isInnermost;
   input.map = {*place, elements[size_t(type)], {inner.extent, outer.extent}, {outer.pitch * bytes}, {}};
   if (batch) {
     input.map.extents.push_back(batch->extent);
@@ -92,12 +92,12 @@ static bool mayHavePitches(const TensorMap &map) {
   });
 }
 
-bool isSureToBeMapped(const WgmmaProduct &product) {
+bool isSureToUseTma(const WgmmaProduct &product) {
   auto areKnown = [](const TensorMap &map) { return llvm::all_of(map.pitches, llvm::IsaPred<AffineConstantExpr>); };
   return areKnown(product.a.map) && areKnown(product.b.map);
 }
 
-std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction) {
+std::optional<WgmmaProduct> findWgmmaProduct(const StageContext &context, const Contraction &contraction) {
   std::optional<tile::MmaType> type = typeOf(context, contraction);
   if (!type)
     return std::nullopt;

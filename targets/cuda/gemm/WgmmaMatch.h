@@ -10,23 +10,23 @@
 
 namespace kiln::cuda {
 
-/// An input of [batch, rows, depth]; rows of b are columns of the result.
+/// An input of [batch, rows, k]; rows of b are columns of the result.
 struct WgmmaInput {
-  TensorMap map;     // box not set yet
-  bool isAlongDepth; // K is contiguous in memory, not the rows
+  TensorMap map; // box not set yet
+  bool isKMajor; // K is contiguous in memory, not the rows
 };
 
 struct WgmmaProduct {
   tile::MmaType type;
   WgmmaInput a, b;
 
-  int64_t depth() const { return 128 / tile::bytesOf(type); } // elements in a line of shared memory
+  int64_t k() const { return 128 / tile::bytesOf(type); } // elements in a line of shared memory
 };
 
 /// Whether all pitches are known, so that tensors at multiples of 16 bytes have tensor maps whatever their extents
 /// are.
-bool isSureToBeMapped(const WgmmaProduct &product);
+bool isSureToUseTma(const WgmmaProduct &product);
 
-std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction);
+std::optional<WgmmaProduct> findWgmmaProduct(const StageContext &context, const Contraction &contraction);
 
 } // namespace kiln::cuda

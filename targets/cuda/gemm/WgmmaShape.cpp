@@ -15,14 +15,14 @@ static constexpr int64_t mostShared = 227 << 10; // per block, in bytes
 static constexpr int64_t mostRegisters = 232;    // per consumer thread
 static constexpr int64_t leastRows = 64;         // for the kernel's largest number of rows, unless the weight is large
 
-bool hasWgmma(const StepContext &context, const Contraction &contraction) {
+bool hasWgmma(const StageContext &context, const Contraction &contraction) {
   return (largestExtent(contraction, contraction.rows) >= leastRows || isLarge(contraction)) &&
          findWgmmaProduct(context, contraction);
 }
 
-WgmmaShape wgmmaShapeOf(const SchedulePoint &point) {
-  return {point.at("wgmma_bm"),     point.at("wgmma_bn"),      point.at("wgmma_groups"), point.at("wgmma_stages"),
-          point.at("wgmma_raster"), point.at("wgmma_cluster"), point.at("wgmma_split")};
+WgmmaShape wgmmaShapeOf(const ScheduleConfig &config) {
+  return {config.at("wgmma_bm"),     config.at("wgmma_bn"),      config.at("wgmma_groups"), config.at("wgmma_stages"),
+          config.at("wgmma_raster"), config.at("wgmma_cluster"), config.at("wgmma_split")};
 }
 
 /// Estimates the registers of a consumer thread: its accumulators, addresses, and those of the epilogue.
@@ -44,16 +44,16 @@ static bool hasRoomForSums(const WgmmaShape &shape) {
 static std::vector<TuningRule> rules() {
   return {
       {"64 rows of wgmma_bm at least for each of wgmma_groups",
-       [](const SchedulePoint &p) { return wgmmaShapeOf(p).blocksOfGroup() > 0; }},
+       [](const ScheduleConfig &p) { return wgmmaShapeOf(p).blocksOfGroup() > 0; }},
       {"232 registers at most: wgmma_bm * wgmma_bn / (128 * wgmma_groups) + 64",
-       [](const SchedulePoint &p) { return registers(wgmmaShapeOf(p)) <= mostRegisters; }},
+       [](const ScheduleConfig &p) { return registers(wgmmaShapeOf(p)) <= mostRegisters; }},
       {"227 KiB of shared memory at most for wgmma_stages of (wgmma_bm + wgmma_bn) * 128 + 16 bytes and 10 KiB of each "
        "of wgmma_groups",
-       [](const SchedulePoint &p) { return wgmmaShapeOf(p).sharedBytes() <= mostShared; }},
+       [](const ScheduleConfig &p) { return wgmmaShapeOf(p).sharedBytes() <= mostShared; }},
       {"wgmma_cluster or wgmma_split of 1",
-       [](const SchedulePoint &p) { return p.at("wgmma_cluster") == 1 || p.at("wgmma_split") == 1; }},
+       [](const ScheduleConfig &p) { return p.at("wgmma_cluster") == 1 || p.at("wgmma_split") == 1; }},
       {"stages that have room for f32 sums of wgmma_bm * wgmma_bn where wgmma_split is not 1",
-       [](const SchedulePoint &p) { return hasRoomForSums(wgmmaShapeOf(p)); }},
+       [](const ScheduleConfig &p) { return hasRoomForSums(wgmmaShapeOf(p)); }},
   };
 }
 
@@ -70,15 +70,15 @@ static double cyclesOf(const WgmmaProduct &product, const Contraction &c, int64_
   constexpr double start = 1500;    // until the first stage has arrived
   constexpr double finished = 22;   // accumulators per cycle: 128 x 256 take 1,500
   constexpr double exchanged = 2.5; // accumulators per cycle that come from other blocks
-  const double columns = double(largestExtent(c, c.columns)), depth = double(largestExtent(c, c.depth));
+  const double columns = double(largestExtent(c, c.columns)), k = double(largestExtent(c, c.reduction));
   const double batch = double(largestExtent(c, c.batch)), sums = double(shape.bm * shape.bn);
   const double tiles = batch * std::ceil(double(rows) / double(shape.bm)) * std::ceil(columns / double(shape.bn));
   const double rounds = std::ceil(tiles / double(clustersAtOnce(shape.split))), split = double(shape.split);
-  const double steps = std::ceil(depth / (double(product.depth()) * split));
+  const double steps = std::ceil(k / (double(product.k()) * split));
   // The cycles of a block of 64 rows by 32 bytes of K: for multiplying, and for reading shared memory.
   const double multiply = std::max(double(shape.bn) / 2, 16 + double(shape.bn) / 4);
   const double step = std::max(double(shape.bm / 64 * 4) * multiply, double(shape.stageBytes()) / copied);
-  const double weights = batch * columns * depth * double(tile::bytesOf(product.type));
+  const double weights = batch * columns * k * double(tile::bytesOf(product.type));
   double finish = sums / finished * 2 / double(shape.groups);
   if (shape.split > 1) // blocks wait for each other twice, and no stage arrives meanwhile
     finish = finish / split + start + 200 * split + sums * (split - 1) / split / exchanged;
@@ -87,7 +87,7 @@ static double cyclesOf(const WgmmaProduct &product, const Contraction &c, int64_
 
 /// Returns the shape with the least estimate for this many rows; among equal ones, that with the fewest parts and the
 /// most columns. It has as many stages as fit, since few rows need many bytes in flight.
-static WgmmaShape presetOf(const WgmmaProduct &product, const Contraction &c, int64_t rows) {
+static WgmmaShape defaultOf(const WgmmaProduct &product, const Contraction &c, int64_t rows) {
   std::optional<WgmmaShape> best;
   for (int64_t split : {1, 2, 4, 8})
     for (int64_t bm : {64, 128, 256})
@@ -104,17 +104,17 @@ static WgmmaShape presetOf(const WgmmaProduct &product, const Contraction &c, in
   return *best;
 }
 
-SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &contraction) {
+SmallVector<int64_t> wgmmaBounds(const StageContext &context, const Contraction &contraction) {
   SmallVector<int64_t> bounds;
   if (!isLarge(contraction) || !hasWgmma(context, contraction))
     return bounds;
   const WgmmaProduct product = *findWgmmaProduct(context, contraction);
   const int64_t most = largestExtent(contraction, contraction.rows);
-  WgmmaShape shape = presetOf(product, contraction, most); // shape of the variant for the next larger bound
+  WgmmaShape shape = defaultOf(product, contraction, most); // shape of the variant for the next larger bound
   for (int64_t bound : {512, 256, 128, 64}) {
     if (bound >= most)
       continue;
-    const WgmmaShape own = presetOf(product, contraction, bound);
+    const WgmmaShape own = defaultOf(product, contraction, bound);
     if (cyclesOf(product, contraction, bound, own) > 0.9 * cyclesOf(product, contraction, bound, shape))
       continue;
     bounds.insert(bounds.begin(), bound);
@@ -123,19 +123,19 @@ SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &
   return bounds;
 }
 
-SearchSpace wgmmaSpace(const StepContext &context, const Contraction &contraction) {
+SearchSpace wgmmaSpace(const StageContext &context, const Contraction &contraction) {
   SearchSpace space;
   if (!hasWgmma(context, contraction))
     return space;
-  const WgmmaShape preset =
-      presetOf(*findWgmmaProduct(context, contraction), contraction, largestExtent(contraction, contraction.rows));
-  space.push_back(makeParameter("wgmma_bm", {64, 128, 256}, preset.bm));
-  space.push_back(makeParameter("wgmma_bn", {64, 128, 192, 256}, preset.bn));
-  space.push_back(makeParameter("wgmma_groups", {1, 2}, preset.groups));
-  space.push_back(makeParameter("wgmma_stages", {2, 3, 4, 5, 6, 7, 8}, preset.stages));
-  space.push_back(makeParameter("wgmma_raster", {1, 4, 8, 16}, preset.raster));
-  space.push_back(makeParameter("wgmma_cluster", {1, 2}, preset.cluster));
-  space.push_back(makeParameter("wgmma_split", {1, 2, 4, 8}, preset.split));
+  const WgmmaShape defaults =
+      defaultOf(*findWgmmaProduct(context, contraction), contraction, largestExtent(contraction, contraction.rows));
+  space.push_back(makeParameter("wgmma_bm", {64, 128, 256}, defaults.bm));
+  space.push_back(makeParameter("wgmma_bn", {64, 128, 192, 256}, defaults.bn));
+  space.push_back(makeParameter("wgmma_groups", {1, 2}, defaults.groups));
+  space.push_back(makeParameter("wgmma_stages", {2, 3, 4, 5, 6, 7, 8}, defaults.stages));
+  space.push_back(makeParameter("wgmma_raster", {1, 4, 8, 16}, defaults.raster));
+  space.push_back(makeParameter("wgmma_cluster", {1, 2}, defaults.cluster));
+  space.push_back(makeParameter("wgmma_split", {1, 2, 4, 8}, defaults.split));
   space.rules = rules();
   return space;
 }

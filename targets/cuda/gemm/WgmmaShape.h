@@ -32,17 +32,17 @@ struct WgmmaShape {
 };
 
 /// Whether the contraction has a TMA variant.
-bool hasWgmma(const StepContext &context, const Contraction &contraction);
+bool hasWgmma(const StageContext &context, const Contraction &contraction);
 
 /// Returns bounds of rows below the kernel's own for which a shape-specialised variant with a different tile is so
 /// much faster that it is worth its compilation, by the estimate that chooses the default configuration; ascending.
-llvm::SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &contraction);
+llvm::SmallVector<int64_t> wgmmaBounds(const StageContext &context, const Contraction &contraction);
 
 /// Returns the parameters of the TMA variant; none if the contraction does not have one. They have no effect on GPUs
 /// of other capabilities than 9.0, which launch the base variant: there a configuration is legal whatever values they
 /// have.
-SearchSpace wgmmaSpace(const StepContext &context, const Contraction &contraction);
-WgmmaShape wgmmaShapeOf(const SchedulePoint &point);
+SearchSpace wgmmaSpace(const StageContext &context, const Contraction &contraction);
+WgmmaShape wgmmaShapeOf(const ScheduleConfig &config);
 BlockNeeds needsOf(const WgmmaShape &shape);
 
 } // namespace kiln::cuda

@@ -6,12 +6,12 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-void WgmmaTiles::begin(Reader &reader, const Contraction &contraction) {
+void WgmmaTiles::begin(ElementEmitter &emitter, const Contraction &contraction) {
   auto tiles = [&](Value count, int64_t size) { return b.div(b.add(count, b.integer(size - 1)), b.integer(size)); };
   rank = b.rem(b.blockId(), b.integer(shape.blocks()));
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  batchCount = reader.extent(extentOf(contraction, contraction.batch));
+  rowCount = emitter.extent(extentOf(contraction, contraction.rows));
+  columnCount = emitter.extent(extentOf(contraction, contraction.columns));
+  batchCount = emitter.extent(extentOf(contraction, contraction.batch));
   down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
 }
 
@@ -33,8 +33,8 @@ Values WgmmaTiles::each(ValueRange carried, Body body) {
   Value clusters = b.div(tile::gridSize(b), b.integer(shape.blocks()));
   Value all = b.mul(batchCount, b.mul(down, across));
   Value mine = b.div(b.add(b.sub(all, cluster), b.sub(clusters, b.integer(1))), clusters);
-  return b.loop(mine, carried, [&](Value turn, ValueRange values) {
-    return body(tileOf(b.add(cluster, b.mul(turn, clusters))), values);
+  return b.loop(mine, carried, [&](Value iteration, ValueRange values) {
+    return body(tileOf(b.add(cluster, b.mul(iteration, clusters))), values);
   });
 }
 

@@ -13,7 +13,7 @@ public:
 
   WgmmaTiles(tile::Builder &b, const WgmmaShape &shape) : b(b), shape(shape) {}
 
-  void begin(Reader &reader, const Contraction &contraction);
+  void begin(ElementEmitter &emitter, const Contraction &contraction);
 
   /// Computes carried = body(tile, carried) for each tile of the block.
   tile::Values each(tile::ValueRange carried, Body body);

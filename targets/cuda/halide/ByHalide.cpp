@@ -89,19 +89,19 @@ void addHalideParameters(func::FuncOp kernel, SearchSpace &space) {
   const size_t first = space.size();
   space.push_back({"halide", {0, 1}, 0});
   addGpuParameters(kernel, space);
-  SchedulePoint preset;
+  ScheduleConfig defaults;
   for (const TuningParameter &parameter : llvm::drop_begin(space, first))
-    preset[parameter.key] = parameter.preset;
-  space.rules.push_back({"no parameter of Halide's without halide", [preset](const SchedulePoint &point) {
-                           return point.at("halide") || llvm::all_of(preset, [&](auto &known) {
-                                    return known.first == "halide" || point.at(known.first) == known.second;
+    defaults[parameter.key] = parameter.defaultValue;
+  space.rules.push_back({"no parameter of Halide's without halide", [defaults](const ScheduleConfig &config) {
+                           return config.at("halide") || llvm::all_of(defaults, [&](auto &known) {
+                                    return known.first == "halide" || config.at(known.first) == known.second;
                                   });
                          }});
 }
 
-bool isByHalide(const SchedulePoint &point) {
-  auto byHalide = point.find("halide");
-  return byHalide != point.end() && byHalide->second != 0;
+bool isByHalide(const ScheduleConfig &config) {
+  auto byHalide = config.find("halide");
+  return byHalide != config.end() && byHalide->second != 0;
 }
 
 /// `ld.global.nc` uses the read-only cache, which requires that nothing writes to the memory while the kernel runs.
@@ -111,7 +111,7 @@ static void readCoherently(std::string &text) {
     text.replace(at, from.size(), to);
 }
 
-LogicalResult planByHalide(func::FuncOp kernel, DevicePlan &plan) {
+LogicalResult planByHalide(func::FuncOp kernel, LaunchPlan &plan) {
   // The options are global to the process, in which kernels for its CPU may follow.
   halide::setCodeOptions(halide::x86CodeOptions);
   try {

@@ -17,9 +17,9 @@ bool canBeByHalide(mlir::func::FuncOp kernel, const Placement &placement);
 void addHalideParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
 /// Whether the configuration selects Halide.
-bool isByHalide(const SchedulePoint &point);
+bool isByHalide(const ScheduleConfig &config);
 
 /// Completes a plan whose schedule is set. Emits a diagnostic on failure.
-mlir::LogicalResult planByHalide(mlir::func::FuncOp kernel, DevicePlan &plan);
+mlir::LogicalResult planByHalide(mlir::func::FuncOp kernel, LaunchPlan &plan);
 
 } // namespace kiln::cuda

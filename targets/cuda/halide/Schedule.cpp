@@ -29,9 +29,9 @@ bool hasShortRows(func::FuncOp kernel) {
 
 class OutputSchedule {
 public:
-  OutputSchedule(const halide::Output &output, const SchedulePoint &point)
-      : func(output.func), rank(output.rank()), threads(int(point.at("threads"))), columns(int(point.at("columns"))),
-        elements(int(point.at("elements"))) {}
+  OutputSchedule(const halide::Output &output, const ScheduleConfig &config)
+      : func(output.func), rank(output.rank()), threads(int(config.at("threads"))), columns(int(config.at("columns"))),
+        elements(int(config.at("elements"))) {}
 
   void run();
 
@@ -82,13 +82,13 @@ void addGpuParameters(func::FuncOp kernel, SearchSpace &space) {
   space.push_back({"elements", {1, 2, 4, 8}, 1});
 }
 
-void scheduleForGpu(halide::Translator &translator, const SchedulePoint &point) {
+void scheduleForGpu(halide::Translator &translator, const ScheduleConfig &config) {
   for (const halide::Output &output : translator.outputs) {
     if (output.rank() == 0) {
       Halide::Func(output.func).gpu_single_thread();
       continue;
     }
-    OutputSchedule(output, point).run();
+    OutputSchedule(output, config).run();
   }
 }
 

@@ -16,6 +16,6 @@ namespace kiln::cuda {
 void addGpuParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
 /// Schedules the translated results of a kernel without reductions.
-void scheduleForGpu(halide::Translator &translator, const SchedulePoint &point);
+void scheduleForGpu(halide::Translator &translator, const ScheduleConfig &config);
 
 } // namespace kiln::cuda

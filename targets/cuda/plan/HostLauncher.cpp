@@ -2,7 +2,7 @@
 //
 // int SYMBOL(worker, i32 s0, .., address of a tensor, ..):
 //   for each launch whose number of blocks is not 0
-//     if it has a TMA variant: fill its tensor maps and parameters, call kiln_cuda_launch_mapped, and, unless that
+//     if it has a TMA variant: fill its tensor maps and parameters, call kiln_cuda_launch_tma, and, unless that
 //       returns that the variant cannot be launched, continue after the launches that the variant replaces
 //     fill its parameters
 //     if (int result = kiln_cuda_launch(worker, &SYMBOL_module, function, blocks, 1, 1, parameters)) return result
@@ -21,9 +21,9 @@ using namespace llvm;
 
 namespace {
 
-class StubBuilder {
+class HostLauncherBuilder {
 public:
-  StubBuilder(const DevicePlan &plan, Module &module) : plan(plan), module(module), b(module.getContext()) {}
+  HostLauncherBuilder(const LaunchPlan &plan, Module &module) : plan(plan), module(module), b(module.getContext()) {}
 
   void build(StringRef symbol, unsigned symbols, unsigned tensors);
 
@@ -33,37 +33,37 @@ private:
   Constant *text(StringRef bytes, const Twine &name) {
     return constant(ConstantDataArray::getString(module.getContext(), bytes), name);
   }
-  Constant *moduleOf(ArrayRef<Image> images, ArrayRef<DeviceFunction> functions, Constant *mapped);
+  Constant *moduleOf(ArrayRef<Image> images, ArrayRef<DeviceFunction> functions, Constant *tma);
   GlobalVariable *createModule(StringRef name);
   Value *evaluate(mlir::AffineExpr expr, ArrayRef<Value *> extents);
   Value *valueOf(const Parameter &parameter);
   Value *parametersOf(ArrayRef<Parameter> parameters);
   Value *call(StringRef name, ArrayRef<Value *> arguments);
   void setField(Value *map, unsigned field, unsigned element, Value *value);
-  Value *mapsOf(const MappedLaunch &launch);
-  void emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure);
-  void emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped);
+  Value *mapsOf(const TmaLaunch &launch);
+  void emitTma(const TmaLaunch &launch, BasicBlock *next, PHINode *failure);
+  void emit(const Launch &launch, BasicBlock *next, BasicBlock *afterTma);
 
-  const DevicePlan &plan;
+  const LaunchPlan &plan;
   Module &module;
   IRBuilder<> b;
-  Function *stub = nullptr;
+  Function *launcher = nullptr;
   GlobalVariable *deviceModule = nullptr;
   SmallVector<Value *> extents; // i64
   SmallVector<Value *> words;   // arguments as they are passed: extents, then tensors
   Value *scratch = nullptr;
 };
 
-Constant *StubBuilder::constant(Constant *value, const Twine &name) {
+Constant *HostLauncherBuilder::constant(Constant *value, const Twine &name) {
   return new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage, value, name);
 }
 
-Constant *StubBuilder::arrayOf(ArrayRef<Constant *> values, const Twine &name) {
+Constant *HostLauncherBuilder::arrayOf(ArrayRef<Constant *> values, const Twine &name) {
   return constant(ConstantArray::get(ArrayType::get(values.front()->getType(), values.size()), values), name);
 }
 
-/// `mapped`: the module of TMA variants, or null.
-Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction> ofImages, Constant *mapped) {
+/// `tma`: the module of TMA variants, or null.
+Constant *HostLauncherBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction> ofImages, Constant *tma) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> images, functions;
   for (const Image &image : ofPlan)
@@ -78,26 +78,25 @@ Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction>
                             .set(abi::cuda_function::threads, function.threads)
                             .set(abi::cuda_function::shared_bytes, function.sharedBytes)
                             .set(abi::cuda_function::cluster, function.cluster)
-                            .set(abi::cuda_function::is_early, uint64_t(function.isEarly))
+                            .set(abi::cuda_function::is_dependent_launch, uint64_t(function.isDependentLaunch))
                             .get());
   abi::StructConstant value(abi::Struct::cuda_module, context);
   value.set(abi::cuda_module::images, arrayOf(images, "images"))
       .set(abi::cuda_module::functions, arrayOf(functions, "functions"))
       .set(abi::cuda_module::image_count, images.size())
       .set(abi::cuda_module::function_count, functions.size());
-  if (mapped)
-    value.set(abi::cuda_module::mapped, mapped);
+  if (tma)
+    value.set(abi::cuda_module::tma, tma);
   return value.get();
 }
 
-GlobalVariable *StubBuilder::createModule(StringRef name) {
-  Constant *mapped =
-      plan.mappedImage ? constant(moduleOf(*plan.mappedImage, plan.mappedFunctions, nullptr), "mapped") : nullptr;
-  Constant *value = moduleOf(plan.images, plan.functions, mapped);
+GlobalVariable *HostLauncherBuilder::createModule(StringRef name) {
+  Constant *tma = plan.tmaImage ? constant(moduleOf(*plan.tmaImage, plan.tmaFunctions, nullptr), "mapped") : nullptr;
+  Constant *value = moduleOf(plan.images, plan.functions, tma);
   return new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, value, name);
 }
 
-Value *StubBuilder::evaluate(mlir::AffineExpr expr, ArrayRef<Value *> symbols) {
+Value *HostLauncherBuilder::evaluate(mlir::AffineExpr expr, ArrayRef<Value *> symbols) {
   if (auto constant = dyn_cast<mlir::AffineConstantExpr>(expr))
     return b.getInt64(constant.getValue());
   if (auto symbol = dyn_cast<mlir::AffineSymbolExpr>(expr))
@@ -118,15 +117,15 @@ Value *StubBuilder::evaluate(mlir::AffineExpr expr, ArrayRef<Value *> symbols) {
   }
 }
 
-Value *StubBuilder::valueOf(const Parameter &parameter) {
+Value *HostLauncherBuilder::valueOf(const Parameter &parameter) {
   return parameter.kind == Parameter::Symbol   ? words[parameter.number]
          : parameter.kind == Parameter::Tensor ? words[extents.size() + parameter.number]
                                                : b.CreateConstGEP1_64(b.getInt8Ty(), scratch, parameter.number);
 }
 
 /// Returns an array of the addresses of the values. The run time fills in the addresses of tensor maps.
-Value *StubBuilder::parametersOf(ArrayRef<Parameter> parameters) {
-  IRBuilder<> first(&stub->getEntryBlock(), stub->getEntryBlock().begin());
+Value *HostLauncherBuilder::parametersOf(ArrayRef<Parameter> parameters) {
+  IRBuilder<> first(&launcher->getEntryBlock(), launcher->getEntryBlock().begin());
   Value *array = first.CreateAlloca(ArrayType::get(b.getPtrTy(), parameters.size()));
   for (auto [number, parameter] : enumerate(parameters)) {
     if (parameter.kind == Parameter::Map)
@@ -140,7 +139,7 @@ Value *StubBuilder::parametersOf(ArrayRef<Parameter> parameters) {
 }
 
 /// Calls a function of the run time that returns an i32.
-Value *StubBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
+Value *HostLauncherBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
   SmallVector<Type *> types;
   for (Value *argument : arguments)
     types.push_back(argument->getType());
@@ -149,7 +148,7 @@ Value *StubBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
 }
 
 /// Writes a field of a kiln_cuda_map_t; for an array, one of its elements.
-void StubBuilder::setField(Value *map, unsigned field, unsigned element, Value *value) {
+void HostLauncherBuilder::setField(Value *map, unsigned field, unsigned element, Value *value) {
   StructType *type = abi::typeOf(abi::Struct::cuda_map, module.getContext());
   SmallVector<Value *> path{b.getInt32(0), b.getInt32(field)};
   if (type->getElementType(field)->isArrayTy())
@@ -157,8 +156,8 @@ void StubBuilder::setField(Value *map, unsigned field, unsigned element, Value *
   b.CreateStore(value, b.CreateInBoundsGEP(type, map, path));
 }
 
-Value *StubBuilder::mapsOf(const MappedLaunch &launch) {
-  IRBuilder<> first(&stub->getEntryBlock(), stub->getEntryBlock().begin());
+Value *HostLauncherBuilder::mapsOf(const TmaLaunch &launch) {
+  IRBuilder<> first(&launcher->getEntryBlock(), launcher->getEntryBlock().begin());
   StructType *type = abi::typeOf(abi::Struct::cuda_map, module.getContext());
   Value *array = first.CreateAlloca(ArrayType::get(type, launch.maps.size()));
   for (auto [number, map] : enumerate(launch.maps)) {
@@ -177,33 +176,33 @@ Value *StubBuilder::mapsOf(const MappedLaunch &launch) {
 }
 
 /// Continues after the emitted code if the base variant is to be launched, or at `next` once the TMA variant has been.
-void StubBuilder::emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure) {
+void HostLauncherBuilder::emitTma(const TmaLaunch &launch, BasicBlock *next, PHINode *failure) {
   Value *blocks = b.CreateTrunc(evaluate(launch.blocks, extents), b.getInt32Ty());
-  Value *result = call("kiln_cuda_launch_mapped",
-                       {stub->getArg(0), deviceModule, b.getInt32(launch.function), blocks,
+  Value *result = call("kiln_cuda_launch_tma",
+                       {launcher->getArg(0), deviceModule, b.getInt32(launch.function), blocks,
                         b.getInt32(uint32_t(launch.maps.size())), mapsOf(launch), parametersOf(launch.parameters)});
-  BasicBlock *isNotLaunched = BasicBlock::Create(module.getContext(), "not_launched", stub, next);
-  BasicBlock *other = BasicBlock::Create(module.getContext(), "other", stub, next);
+  BasicBlock *isNotLaunched = BasicBlock::Create(module.getContext(), "not_launched", launcher, next);
+  BasicBlock *other = BasicBlock::Create(module.getContext(), "other", launcher, next);
   b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(0)), next, isNotLaunched);
   b.SetInsertPoint(isNotLaunched);
-  b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(uint32_t(KILN_CUDA_NOT_MAPPED))), other, failure->getParent());
+  b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(uint32_t(KILN_CUDA_NO_TMA))), other, failure->getParent());
   failure->addIncoming(result, isNotLaunched);
   b.SetInsertPoint(other);
 }
 
-/// Continues at `next` once the launch is done, or at `behindMapped` once its TMA variant is.
-void StubBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped) {
+/// Continues at `next` once the launch is done, or at `afterTma` once its TMA variant is.
+void HostLauncherBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *afterTma) {
   LLVMContext &context = module.getContext();
-  BasicBlock *work = BasicBlock::Create(context, "work", stub, next),
-             *failed = BasicBlock::Create(context, "failed", stub);
+  BasicBlock *work = BasicBlock::Create(context, "work", launcher, next),
+             *failed = BasicBlock::Create(context, "failed", launcher);
   PHINode *failure = IRBuilder<>(failed).CreatePHI(b.getInt32Ty(), 2);
   Value *blocks = evaluate(launch.blocks, extents);
   b.CreateCondBr(b.CreateICmpEQ(blocks, b.getInt64(0)), next, work);
 
   b.SetInsertPoint(work);
-  if (launch.mapped)
-    emitMapped(*launch.mapped, behindMapped, failure);
-  Value *result = call("kiln_cuda_launch", {stub->getArg(0), deviceModule, b.getInt32(launch.function),
+  if (launch.tma)
+    emitTma(*launch.tma, afterTma, failure);
+  Value *result = call("kiln_cuda_launch", {launcher->getArg(0), deviceModule, b.getInt32(launch.function),
                                             b.CreateTrunc(blocks, b.getInt32Ty()), b.getInt32(1), b.getInt32(1),
                                             parametersOf(launch.parameters)});
   failure->addIncoming(result, b.GetInsertBlock());
@@ -213,40 +212,40 @@ void StubBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *behin
   b.CreateRet(failure);
 }
 
-void StubBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
+void HostLauncherBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
   deviceModule = createModule((symbol + deviceModuleSuffix).str());
   SmallVector<Type *> types{b.getPtrTy()};
   types.append(symbols, b.getInt32Ty());
   types.append(tensors, b.getPtrTy());
-  stub =
+  launcher =
       Function::Create(FunctionType::get(b.getInt32Ty(), types, false), GlobalValue::ExternalLinkage, symbol, module);
-  b.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", stub));
-  for (Argument &argument : drop_begin(stub->args())) {
+  b.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", launcher));
+  for (Argument &argument : drop_begin(launcher->args())) {
     words.push_back(&argument);
     if (argument.getType()->isIntegerTy())
       extents.push_back(b.CreateSExt(&argument, b.getInt64Ty()));
   }
   StructType *worker = abi::typeOf(abi::Struct::worker, module.getContext());
-  scratch = b.CreateLoad(b.getPtrTy(), b.CreateStructGEP(worker, stub->getArg(0), abi::worker::top));
-  SmallVector<BasicBlock *> behind; // for each launch, the basic block after it
+  scratch = b.CreateLoad(b.getPtrTy(), b.CreateStructGEP(worker, launcher->getArg(0), abi::worker::top));
+  SmallVector<BasicBlock *> after; // for each launch, the basic block after it
   for (size_t i = 0; i < plan.launches.size(); ++i)
-    behind.push_back(BasicBlock::Create(module.getContext(), "next", stub));
+    after.push_back(BasicBlock::Create(module.getContext(), "next", launcher));
   for (auto [number, launch] : enumerate(plan.launches)) {
-    const size_t count = launch.mapped ? launch.mapped->count : 1;
-    emit(launch, behind[number], behind[number + count - 1]);
-    b.SetInsertPoint(behind[number]);
+    const size_t count = launch.tma ? launch.tma->count : 1;
+    emit(launch, after[number], after[number + count - 1]);
+    b.SetInsertPoint(after[number]);
   }
   b.CreateRet(b.getInt32(0));
 }
 
 } // namespace
 
-Expected<std::string> compileStub(const DevicePlan &plan, mlir::func::FuncOp kernel, StringRef symbol,
-                                  StringRef hostTriple, StringRef hostCpu) {
+Expected<std::string> compileHostLauncher(const LaunchPlan &plan, mlir::func::FuncOp kernel, StringRef symbol,
+                                          StringRef hostTriple, StringRef hostCpu) {
   LLVMContext context;
   Module module(symbol, context);
   const unsigned symbols = count_if(kernel.getArgumentTypes(), [](mlir::Type type) { return type.isIndex(); });
-  StubBuilder(plan, module).build(symbol, symbols, kernel.getNumArguments() - symbols + kernel.getNumResults());
+  HostLauncherBuilder(plan, module).build(symbol, symbols, kernel.getNumArguments() - symbols + kernel.getNumResults());
   return compileToObject(module, {hostTriple.str(), hostCpu.str()});
 }
 

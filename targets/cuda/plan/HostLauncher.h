@@ -11,8 +11,9 @@
 namespace kiln::cuda {
 
 /// `symbol`: the name of the host launcher; the module's name is `symbol` with deviceModuleSuffix. The object calls
-/// only the run time's kiln_cuda_launch and kiln_cuda_launch_mapped.
-llvm::Expected<std::string> compileStub(const DevicePlan &plan, mlir::func::FuncOp kernel, llvm::StringRef symbol,
-                                        llvm::StringRef hostTriple, llvm::StringRef hostCpu);
+/// only the run time's kiln_cuda_launch and kiln_cuda_launch_tma.
+llvm::Expected<std::string> compileHostLauncher(const LaunchPlan &plan, mlir::func::FuncOp kernel,
+                                                llvm::StringRef symbol, llvm::StringRef hostTriple,
+                                                llvm::StringRef hostCpu);
 
 } // namespace kiln::cuda

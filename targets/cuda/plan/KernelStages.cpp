@@ -38,7 +38,7 @@ Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(numSymbols(k
   findWindows();
   copyResults();
   keepArguments();
-  assignScratch(llvm::to_vector(llvm::seq<size_t>(0, steps.size())));
+  assignScratch(llvm::to_vector(llvm::seq<size_t>(0, stages.size())));
 }
 
 std::optional<Parameter> Placement::find(Value value) const {
@@ -51,15 +51,15 @@ bool Placement::isInPlace(const Parameter &place) const {
   return place.kind == Parameter::Tensor && inPlace && llvm::is_contained(inPlace.asArrayRef(), place.number);
 }
 
-bool Placement::isRead(const Step &step, Value value) const {
-  return llvm::any_of(readsOf(step), [&](const Read &read) { return read.tensor == value; });
+bool Placement::isRead(const KernelStage &stage, Value value) const {
+  return llvm::any_of(readsOf(stage), [&](const Read &read) { return read.tensor == value; });
 }
 
-void Placement::join(ArrayRef<size_t> launches, ArrayRef<Value> unstored) {
+void Placement::assignLaunches(ArrayRef<size_t> launches, ArrayRef<Value> unstored) {
   for (Value value : unstored)
     places.erase(value);
-  for (Step &step : steps)
-    llvm::erase_if(step.stores, [&](const Store &store) { return llvm::is_contained(unstored, store.value); });
+  for (KernelStage &stage : stages)
+    llvm::erase_if(stage.stores, [&](const Store &store) { return llvm::is_contained(unstored, store.value); });
   assignScratch(launches);
 }
 
@@ -111,7 +111,7 @@ static bool readsOnce(OpOperand &use) {
 static bool multiplies(linalg::GenericOp op) { return op.getNumReductionLoops() && op.getNumDpsInputs() == 2; }
 
 /// Whether a user of the result already computes another reduction in place: a user fuses only one.
-bool Placement::isBesideProduct(linalg::GenericOp op) const {
+bool Placement::isNextToProduct(linalg::GenericOp op) const {
   return multiplies(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
            return llvm::any_of(user->getOperands(), [&](Value operand) {
              auto producer = operand.getDefiningOp<linalg::GenericOp>();
@@ -138,7 +138,7 @@ bool Placement::isComputed(linalg::GenericOp op) const {
     return false;
   if (op->use_empty())
     return true;
-  if (isBesideProduct(op) || isNormOfProduct(op))
+  if (isNextToProduct(op) || isNormOfProduct(op))
     return false;
   const bool isReadOnce = op->hasOneUse() && readsOnce(*op->getUses().begin());
   if (reduces(op)) // in a loop it would move the work of many threads to one
@@ -149,15 +149,15 @@ bool Placement::isComputed(linalg::GenericOp op) const {
 void Placement::place(linalg::GenericOp op) {
   if (isComputed(op))
     return;
-  Step step{op, {}};
+  KernelStage stage{op, {}};
   for (Value result : op->getResults()) {
     if (result.use_empty())
       continue;
     auto known = places.try_emplace(result, Parameter{Parameter::Scratch, scratchValues});
     scratchValues += known.second;
-    step.stores.push_back({result, known.first->second});
+    stage.stores.push_back({result, known.first->second});
   }
-  steps.push_back(std::move(step));
+  stages.push_back(std::move(stage));
 }
 
 /// Returns an index in an op's region over its loops; null unless it is a sum of loops and constants.
@@ -223,17 +223,17 @@ static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) 
 /// A result that is a slice of another one is stored by the stage of that one, unless the other one may share the
 /// memory of an argument and would have to go through scratch memory.
 void Placement::findWindows() {
-  std::vector<Step> kept;
+  std::vector<KernelStage> kept;
   auto mayBeInPlace = [&](Value whole) {
     return llvm::any_of(kernel.getArguments().drop_front(symbols), [&](BlockArgument argument) {
       return argument.getType() == whole.getType() && isInPlace(places.lookup(argument));
     });
   };
-  for (Step &step : steps) {
-    const Parameter place = step.stores.front().place;
+  for (KernelStage &stage : stages) {
+    const Parameter place = stage.stores.front().place;
     std::optional<std::pair<Value, Window>> found =
-        place.kind == Parameter::Tensor ? findWindow(step.op) : std::nullopt;
-    auto storesWhole = [&](const Step &other) {
+        place.kind == Parameter::Tensor ? findWindow(stage.op) : std::nullopt;
+    auto storesWhole = [&](const KernelStage &other) {
       return found && !mayBeInPlace(found->first) && llvm::any_of(other.stores, [&](const Store &store) {
                return store.value == found->first && !store.window && store.place.kind == Parameter::Tensor;
              });
@@ -241,9 +241,9 @@ void Placement::findWindows() {
     if (auto source = llvm::find_if(kept, storesWhole); source != kept.end())
       source->stores.push_back({found->first, place, found->second});
     else
-      kept.push_back(std::move(step));
+      kept.push_back(std::move(stage));
   }
-  steps = std::move(kept);
+  stages = std::move(kept);
 }
 
 /// Copies values that are returned but not stored in the result: arguments, constants, values that are returned twice.
@@ -251,7 +251,7 @@ void Placement::copyResults() {
   for (auto [number, value] : llvm::enumerate(returned(kernel))) {
     Parameter result{Parameter::Tensor, int64_t(arguments + number)};
     if (find(value) != result)
-      steps.push_back({{}, {{value, result}}});
+      stages.push_back({{}, {{value, result}}});
   }
 }
 
@@ -293,15 +293,15 @@ void Placement::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> loops, unsig
     addReads(extract.getTensor(), AffineMap(), reads);
 }
 
-Placement::Reads Placement::readsOf(const Step &step) const {
+Placement::Reads Placement::readsOf(const KernelStage &stage) const {
   Reads reads;
-  if (!step.op) {
-    Value value = step.stores.front().value;
+  if (!stage.op) {
+    Value value = stage.stores.front().value;
     const unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
     addReads(value, AffineMap::getMultiDimIdentityMap(rank, value.getContext()), reads);
     return reads;
   }
-  linalg::GenericOp op = step.op;
+  linalg::GenericOp op = stage.op;
   SmallVector<AffineExpr> loops;
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     loops.push_back(kind == utils::IteratorType::parallel ? getAffineDimExpr(loop, op->getContext()) : AffineExpr());
@@ -323,18 +323,18 @@ bool Placement::isOverwritten(linalg::GenericOp op, Value result, ArrayRef<Reads
 
 void Placement::keepArguments() {
   SmallVector<Reads> reads;
-  for (const Step &step : steps)
-    reads.push_back(readsOf(step));
-  SmallVector<Step> copies; // last, so that none of them depends on another one
-  for (auto [number, step] : llvm::enumerate(steps))
-    for (Store &store : step.stores) {
-      const bool isResult = step.op && store.place.kind == Parameter::Tensor;
-      if (!isResult || !isOverwritten(step.op, store.value, ArrayRef(reads).drop_front(number)))
+  for (const KernelStage &stage : stages)
+    reads.push_back(readsOf(stage));
+  SmallVector<KernelStage> copies; // last, so that none of them depends on another one
+  for (auto [number, stage] : llvm::enumerate(stages))
+    for (Store &store : stage.stores) {
+      const bool isResult = stage.op && store.place.kind == Parameter::Tensor;
+      if (!isResult || !isOverwritten(stage.op, store.value, ArrayRef(reads).drop_front(number)))
         continue;
       copies.push_back({{}, {store}});
       places[store.value] = store.place = {Parameter::Scratch, scratchValues++};
     }
-  llvm::append_range(steps, copies);
+  llvm::append_range(stages, copies);
 }
 
 //===- Scratch memory ----------------------------------------------------===//
@@ -366,13 +366,13 @@ int64_t findRoom(ArrayRef<ScratchBlock> live, int64_t bytes) {
 void Placement::assignScratch(ArrayRef<size_t> launches) {
   scratchBytes = 0;
   DenseMap<Value, size_t> last;
-  for (auto [launch, step] : llvm::zip_equal(launches, steps))
-    for (const Read &read : readsOf(step))
+  for (auto [launch, stage] : llvm::zip_equal(launches, stages))
+    for (const Read &read : readsOf(stage))
       last[read.tensor] = launch;
   SmallVector<ScratchBlock> live;
-  for (auto [launch, step] : llvm::zip_equal(launches, steps)) {
+  for (auto [launch, stage] : llvm::zip_equal(launches, stages)) {
     llvm::erase_if(live, [launch = launch](const ScratchBlock &block) { return block.last < launch; });
-    for (Store &store : step.stores) {
+    for (Store &store : stage.stores) {
       if (store.place.kind != Parameter::Scratch)
         continue;
       const int64_t elements = mostElements(store.value.getType(), kernel);

@@ -25,7 +25,7 @@ struct Store {
 };
 
 /// A kernel stage: the work of one launch, unless a strategy fuses several stages.
-struct Step {
+struct KernelStage {
   mlir::linalg::GenericOp op; // its results are stored; null: values are copied
   llvm::SmallVector<Store> stores;
 };
@@ -40,11 +40,11 @@ public:
   bool isInPlace(const Parameter &place) const;
 
   /// Whether a stage reads the value from memory.
-  bool isRead(const Step &step, mlir::Value value) const;
+  bool isRead(const KernelStage &stage, mlir::Value value) const;
   /// Sets the launch of each stage and the values that no stage stores, and reassigns scratch memory.
-  void join(llvm::ArrayRef<size_t> launches, llvm::ArrayRef<mlir::Value> unstored);
+  void assignLaunches(llvm::ArrayRef<size_t> launches, llvm::ArrayRef<mlir::Value> unstored);
 
-  std::vector<Step> steps;
+  std::vector<KernelStage> stages;
   int64_t scratchBytes = 0;
 
 private:
@@ -54,7 +54,7 @@ private:
   };
   using Reads = llvm::SmallVector<Read>;
 
-  bool isBesideProduct(mlir::linalg::GenericOp op) const;
+  bool isNextToProduct(mlir::linalg::GenericOp op) const;
   bool isNormOfProduct(mlir::linalg::GenericOp op) const;
   bool isComputed(mlir::linalg::GenericOp op) const;
   bool reduces(mlir::linalg::GenericOp op) const;
@@ -64,7 +64,7 @@ private:
   void copyResults();
   void addReads(mlir::Value tensor, mlir::AffineMap map, Reads &reads) const;
   void addReads(mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::AffineExpr> loops, unsigned dims, Reads &reads) const;
-  Reads readsOf(const Step &step) const;
+  Reads readsOf(const KernelStage &stage) const;
   bool isOverwritten(mlir::linalg::GenericOp op, mlir::Value result, llvm::ArrayRef<Reads> reads) const;
   void keepArguments();
   void assignScratch(llvm::ArrayRef<size_t> launches);

@@ -9,7 +9,7 @@ namespace kiln::cuda {
 using namespace mlir;
 
 DeviceFunction makeFunction(const std::string &name, const tile::KernelLaunch &launch, int64_t sharedBytes) {
-  return {name, uint32_t(launch.threads), uint32_t(sharedBytes), uint32_t(launch.cluster), launch.isEarly};
+  return {name, uint32_t(launch.threads), uint32_t(sharedBytes), uint32_t(launch.cluster), launch.isDependentLaunch};
 }
 
 int64_t valueOf(AffineExpr expr, ArrayRef<int64_t> symbols) {

@@ -25,10 +25,10 @@ struct Image {
 
 struct DeviceFunction {
   std::string name;
-  uint32_t threads = 0;     // per block, along x
-  uint32_t sharedBytes = 0; // dynamic shared memory per block
-  uint32_t cluster = 1;     // size of a cluster, along x, which divides the number of blocks
-  bool isEarly = false;     // programmatic dependent launch: in images for 9.0 or later it waits for earlier work
+  uint32_t threads = 0;           // per block, along x
+  uint32_t sharedBytes = 0;       // dynamic shared memory per block
+  uint32_t cluster = 1;           // size of a cluster, along x, which divides the number of blocks
+  bool isDependentLaunch = false; // programmatic dependent launch: in images for 9.0 or later it waits for earlier work
 };
 
 /// Makes a function with `sharedBytes` of dynamic shared memory.
@@ -59,9 +59,9 @@ struct TensorMap {
 };
 
 /// The TMA variant of some launches: it is launched instead of them if its tensor maps can be made.
-struct MappedLaunch {
+struct TmaLaunch {
   unsigned count = 1;          // how many launches it replaces, from the one that has it on
-  unsigned function = 0;       // index into mappedFunctions
+  unsigned function = 0;       // index into tmaFunctions
   std::vector<TensorMap> maps; // passed as the first parameters
   std::vector<Parameter> parameters;
   mlir::AffineExpr blocks; // as many as have work; fewer blocks do all of it
@@ -71,18 +71,18 @@ struct Launch {
   unsigned function = 0;
   mlir::AffineExpr blocks; // along x, over the kernel's index arguments; if 0, nothing is launched
   std::vector<Parameter> parameters;
-  std::optional<MappedLaunch> mapped = std::nullopt;
+  std::optional<TmaLaunch> tma = std::nullopt;
 };
 
-struct DevicePlan {
+struct LaunchPlan {
   std::string strategy; // strategy of the stage with the most work
-  SchedulePoint schedule;
+  ScheduleConfig schedule;
   std::vector<Image> images; // best first, all with the same functions
   std::vector<DeviceFunction> functions;
   std::vector<Launch> launches; // in order
   // The functions of TMA variants; empty if there are none.
-  std::vector<DeviceFunction> mappedFunctions;
-  std::optional<Image> mappedImage;
+  std::vector<DeviceFunction> tmaFunctions;
+  std::optional<Image> tmaImage;
   int64_t scratchBytes = 0; // at the kernel's bounds
   std::string text;         // MLIR of the functions before lowering
 };

@@ -13,12 +13,12 @@ namespace {
 
 struct Way {
   llvm::StringLiteral name;
-  std::unique_ptr<StepStrategy> (*match)(const StepContext &);
+  std::unique_ptr<StageStrategy> (*match)(const StageContext &);
 };
 
 /// The strategies with the most work come first.
 constexpr Way ways[] = {{"attention", matchAttention},
-                        {"few_rows", matchFewRows},
+                        {"skinny_gemm", matchSkinnyGemm},
                         {"contraction", matchContraction},
                         {"rows", matchRows},
                         {"loops", matchLoops}};
@@ -29,25 +29,25 @@ size_t rank(llvm::StringRef name) {
 
 } // namespace
 
-StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement) {
-  StepStrategies strategies;
+StageStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement) {
+  StageStrategies strategies;
   llvm::SmallVector<size_t> launches; // the launch of each stage
   llvm::SmallVector<mlir::Value> unstored;
-  while (launches.size() < placement.steps.size()) {
+  while (launches.size() < placement.stages.size()) {
     const size_t number = launches.size();
     for (const Way &way : ways)
-      if (std::unique_ptr<StepStrategy> strategy = way.match({kernel, placement, placement.steps[number], number})) {
-        launches.append(strategy->numSteps(), strategies.size());
+      if (std::unique_ptr<StageStrategy> strategy = way.match({kernel, placement, placement.stages[number], number})) {
+        launches.append(strategy->numStages(), strategies.size());
         llvm::append_range(unstored, strategy->unstored());
         strategies.push_back(std::move(strategy));
         break;
       }
   }
-  placement.join(launches, unstored);
+  placement.assignLaunches(launches, unstored);
   return strategies;
 }
 
-Schedulable describe(const StepStrategies &strategies) {
+Schedulable describe(const StageStrategies &strategies) {
   Schedulable result;
   for (const auto &strategy : strategies) {
     if (result.strategy.empty() || rank(strategy->name()) < rank(result.strategy))

@@ -16,10 +16,10 @@ namespace kiln::cuda {
 constexpr int64_t leastSharedLimit = 99 << 10, leastMultiprocessors = 108;
 
 /// A kernel stage and its context, which outlive its strategy.
-struct StepContext {
+struct StageContext {
   mlir::func::FuncOp kernel;
   const Placement &placement;
-  const Step &step;
+  const KernelStage &stage;
   size_t number = 0; // index among the placement's stages
 };
 
@@ -32,15 +32,15 @@ struct BlockNeeds {
   int64_t mmaBytes = 0;     // size of an element that tensor cores multiply; 0: CUDA cores do
 };
 
-class StepStrategy {
+class StageStrategy {
 public:
-  virtual ~StepStrategy() = default;
+  virtual ~StageStrategy() = default;
 
-  /// Returns "attention", "contraction", "few_rows", "rows" or "loops".
+  /// Returns "attention", "contraction", "skinny_gemm", "rows" or "loops".
   virtual llvm::StringRef name() const = 0;
 
   /// Returns the number of stages that it executes, from its first one on.
-  virtual size_t numSteps() const { return 1; }
+  virtual size_t numStages() const { return 1; }
 
   /// Returns the values that the placement stores in those stages but the strategy does not, since no other stage
   /// reads them.
@@ -50,33 +50,33 @@ public:
   virtual SearchSpace searchSpace() const = 0;
 
   /// Returns the resources of its largest blocks; nullopt if they are not known, so that no GPU is rejected.
-  virtual std::optional<BlockNeeds> needs(const SchedulePoint &) const { return std::nullopt; }
+  virtual std::optional<BlockNeeds> needs(const ScheduleConfig &) const { return std::nullopt; }
   /// Returns the same for its TMA variant; nullopt if there is none.
-  virtual std::optional<BlockNeeds> mappedNeeds(const SchedulePoint &) const { return std::nullopt; }
+  virtual std::optional<BlockNeeds> tmaNeeds(const ScheduleConfig &) const { return std::nullopt; }
 
   /// Returns the keys of its parameters that have no effect on a GPU of this capability, since it does not launch the
   /// variant that they configure.
   virtual llvm::SmallVector<std::string> idleParameters(int64_t /*capability*/) const { return {}; }
 
   /// Appends functions and launches. Emits a diagnostic where code generation is not supported.
-  virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;
+  virtual mlir::LogicalResult build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const = 0;
 
   /// Adds the TMA variant of its launches, those from `first` on, if there is one. The builder's module is for sm_90a.
-  virtual mlir::LogicalResult buildMapped(tile::Builder & /*b*/, size_t /*first*/, const SchedulePoint & /*point*/,
-                                          DevicePlan & /*plan*/) const {
+  virtual mlir::LogicalResult buildTma(tile::Builder & /*b*/, size_t /*first*/, const ScheduleConfig & /*config*/,
+                                       LaunchPlan & /*plan*/) const {
     return mlir::success();
   }
 };
 
 /// Chooses the strategies of a kernel's stages, in their order. Afterwards the placement has no memory for values that
 /// they do not store.
-using StepStrategies = std::vector<std::unique_ptr<StepStrategy>>;
-StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement);
+using StageStrategies = std::vector<std::unique_ptr<StageStrategy>>;
+StageStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement);
 
 /// Returns the name of the strategy for the most work, and the parameters of all strategies.
-Schedulable describe(const StepStrategies &strategies);
+Schedulable describe(const StageStrategies &strategies);
 /// Returns the same, with Halide's parameters if Halide can make the kernel instead. The strategies belong to the
 /// placement.
-Schedulable describe(mlir::func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies);
+Schedulable describe(mlir::func::FuncOp kernel, const Placement &placement, const StageStrategies &strategies);
 
 } // namespace kiln::cuda

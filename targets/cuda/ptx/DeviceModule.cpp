@@ -161,7 +161,7 @@ llvm::Expected<std::string> DeviceModule::compile(const Chip &chip) {
   });
   OwningOpRef<ModuleOp> lowered = module->clone();
   for (auto kernel : lowered->getOps<LLVM::LLVMFuncOp>())
-    chip.launchesEarly ? lowerWaits(kernel) : eraseWaits(kernel);
+    chip.hasDependentLaunch ? lowerWaits(kernel) : eraseWaits(kernel);
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       succeeded(lower(*lowered)) ? translateModuleToLLVMIR(*lowered, llvmContext, "device") : nullptr;

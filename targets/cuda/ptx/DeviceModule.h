@@ -12,12 +12,12 @@
 
 namespace kiln::cuda {
 
-/// A target, with LLVM's names. With `launchesEarly`, kernels may begin before earlier kernels in their stream have
-/// completed (programmatic dependent launch, since 9.0); they wait for those before they touch memory that others
+/// A target, with LLVM's names. With `hasDependentLaunch`, kernels may begin before earlier kernels in their stream
+/// have completed (programmatic dependent launch, since 9.0); they wait for those before they touch memory that others
 /// write.
 struct Chip {
   llvm::StringRef name, features;
-  bool launchesEarly = false;
+  bool hasDependentLaunch = false;
 };
 
 /// A module with a separate context, so that the kernel that it is built from does not change.

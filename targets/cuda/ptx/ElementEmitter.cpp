@@ -19,7 +19,7 @@ using tile::Values;
 
 //===- Parameters and extents --------------------------------------------===//
 
-Value Reader::parameter(const Parameter &parameter) {
+Value ElementEmitter::parameter(const Parameter &parameter) {
   auto known = llvm::find(parameters, parameter);
   if (known != parameters.end())
     return addresses[known - parameters.begin()];
@@ -34,13 +34,13 @@ Value Reader::parameter(const Parameter &parameter) {
   return addresses.back();
 }
 
-Value Reader::tensorMap(int64_t number) {
+Value ElementEmitter::tensorMap(int64_t number) {
   parameters.push_back({Parameter::Map, number});
   addresses.push_back(b.addTensorMap());
   return addresses.back();
 }
 
-Value Reader::extent(AffineExpr extent) { return affine(extent, {}, {}); }
+Value ElementEmitter::extent(AffineExpr extent) { return affine(extent, {}, {}); }
 
 /// Whether the expression is never negative, if none of its loops and symbols is.
 static bool isNatural(AffineExpr expr) {
@@ -51,7 +51,7 @@ static bool isNatural(AffineExpr expr) {
 }
 
 /// Rounds down; the divisor is positive.
-Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
+Value ElementEmitter::floorDivide(Value x, Value y, AffineExpr numerator) {
   if (isNatural(numerator))
     return b.div(x, y);
   Value quotient = b.createOrFold<arith::DivSIOp>(x, y), rest = b.createOrFold<arith::RemSIOp>(x, y);
@@ -60,7 +60,7 @@ Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
 }
 
 /// If `symbols` is empty, the expression's symbols are the kernel's own.
-Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+Value ElementEmitter::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
   expr = mlir::kiln::withoutPartial(expr);
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dims[dim.getPosition()];
@@ -85,7 +85,7 @@ Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symb
 }
 
 /// Returns an offset in elements, as i64 if the offsets of the largest tensor do not fit i32.
-Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
+Value ElementEmitter::offset(RankedTensorType type, ArrayRef<Value> at) {
   const bool isWide = mostElements(type, kernel) > std::numeric_limits<int32_t>::max();
   auto fit = [&](Value x) { return isWide ? b.widen(x) : x; };
   Value result;
@@ -104,7 +104,7 @@ static bool isAround(Block *block, tile::Builder &b) {
   return false;
 }
 
-Value &Reader::elementAt(Value tensor, ArrayRef<Value> at) {
+Value &ElementEmitter::elementAt(Value tensor, ArrayRef<Value> at) {
   std::vector<const void *> key{tensor.getAsOpaquePointer()};
   for (Value coordinate : at)
     key.push_back(coordinate.getAsOpaquePointer());
@@ -112,7 +112,7 @@ Value &Reader::elementAt(Value tensor, ArrayRef<Value> at) {
 }
 
 /// An element that was loaded is not loaded again, even after a store: it does not change.
-Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
+Value ElementEmitter::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
   Value &element = elementAt(tensor, at);
   if (element && isAround(element.getParentBlock(), b))
     return element;
@@ -121,7 +121,7 @@ Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
   return element;
 }
 
-Value Reader::read(Value tensor, ArrayRef<Value> at) {
+Value ElementEmitter::read(Value tensor, ArrayRef<Value> at) {
   if (Value value = known.lookup(tensor))
     return value;
   if (std::optional<Parameter> place = placement.find(tensor); place && !computed.contains(tensor))
@@ -138,7 +138,8 @@ Value Reader::read(Value tensor, ArrayRef<Value> at) {
   return results.empty() ? Value() : results[result];
 }
 
-void Reader::storeAt(const Store &store, ArrayRef<Value> at, function_ref<void(Value tensor, Value offset)> write) {
+void ElementEmitter::storeAt(const Store &store, ArrayRef<Value> at,
+                             function_ref<void(Value tensor, Value offset)> write) {
   Value tensor = parameter(store.place);
   if (!store.window)
     return write(tensor, offset(cast<RankedTensorType>(store.value.getType()), at));
@@ -155,11 +156,11 @@ void Reader::storeAt(const Store &store, ArrayRef<Value> at, function_ref<void(V
   b.ifThen(isInside, [&] { write(tensor, place); });
 }
 
-void Reader::store(const Store &store, Value element, ArrayRef<Value> at) {
+void ElementEmitter::store(const Store &store, Value element, ArrayRef<Value> at) {
   storeAt(store, at, [&](Value tensor, Value offset) { b.store(element, tensor, offset); });
 }
 
-void Reader::storeTogether(const Store &store, ArrayRef<Value> elements, ArrayRef<Value> at) {
+void ElementEmitter::storeTogether(const Store &store, ArrayRef<Value> elements, ArrayRef<Value> at) {
   const auto count = int64_t(elements.size());
   auto isWhole = [&](int64_t columns) { return columns % count == 0; };
   if (store.window && !(isWhole(store.window->first.back()) &&
@@ -176,34 +177,34 @@ void Reader::storeTogether(const Store &store, ArrayRef<Value> elements, ArrayRe
   });
 }
 
-Values Reader::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> loops) {
+Values ElementEmitter::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> loops) {
   Values at;
   for (AffineExpr expr : op.getMatchingIndexingMap(op.getDpsInitOperand(result)).getResults())
     at.push_back(affine(expr, loops, {}));
   return at;
 }
 
-Values Reader::coordinates(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+Values ElementEmitter::coordinates(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
   Values at;
   for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
     at.push_back(affine(expr, loops, {}));
   return at;
 }
 
-Value Reader::operand(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+Value ElementEmitter::operand(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
   return read(op->getOperand(number), coordinates(op, number, loops));
 }
 
-Value Reader::address(linalg::GenericOp op, unsigned number) {
+Value ElementEmitter::address(linalg::GenericOp op, unsigned number) {
   std::optional<Parameter> place = placement.find(op->getOperand(number));
   return place ? parameter(*place) : Value();
 }
 
-Value Reader::offset(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+Value ElementEmitter::offset(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
   return offset(cast<RankedTensorType>(op->getOperand(number).getType()), coordinates(op, number, loops));
 }
 
-void Reader::loadTogether(linalg::GenericOp op, unsigned number, ArrayRef<Values> loops) {
+void ElementEmitter::loadTogether(linalg::GenericOp op, unsigned number, ArrayRef<Values> loops) {
   Value tensor = op->getOperand(number);
   Type element = deviceType(b, getElementTypeOrSelf(tensor));
   Value first = b.addressOf(element, address(op, number), offset(op, number, loops.front()));
@@ -212,7 +213,7 @@ void Reader::loadTogether(linalg::GenericOp op, unsigned number, ArrayRef<Values
 }
 
 /// Clamps indices to the tensor; the value is 0 for a tensor without elements.
-Value Reader::extract(tensor::ExtractOp op, Values at) {
+Value ElementEmitter::extract(tensor::ExtractOp op, Values at) {
   auto type = cast<RankedTensorType>(op.getTensor().getType());
   Value isThere;
   for (auto [index, size] : llvm::zip_equal(at, getExtents(type))) {
@@ -233,7 +234,7 @@ Value Reader::extract(tensor::ExtractOp op, Values at) {
 //===- Regions -----------------------------------------------------------===//
 
 /// Returns a value that is defined outside of regions; null if it has no translation.
-Value Reader::scalar(Value value) {
+Value ElementEmitter::scalar(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getType().isIndex() ? symbol(argument.getArgNumber()) : Value();
   Operation *op = value.getDefiningOp();
@@ -266,7 +267,7 @@ static DenseSet<Value> valuesFor(Block *block, ValueRange wanted) {
 }
 
 /// Computes the values `wanted` of the region.
-Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands, ValueRange wanted) {
+Values ElementEmitter::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands, ValueRange wanted) {
   DenseMap<Value, Value> local;
   const DenseSet<Value> needed = valuesFor(op.getBlock(), wanted);
   auto lookup = [&](Value value) {
@@ -308,12 +309,12 @@ Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands oper
 
 static ValueRange yielded(linalg::GenericOp op) { return op.getBlock()->getTerminator()->getOperands(); }
 
-Value Reader::evaluate(linalg::GenericOp op, Value wanted, ArrayRef<Value> loops) {
+Value ElementEmitter::evaluate(linalg::GenericOp op, Value wanted, ArrayRef<Value> loops) {
   Values values = region(op, loops, [&](unsigned number) { return operand(op, number, loops); }, wanted);
   return values.empty() ? Value() : values.front();
 }
 
-Values Reader::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Values &sums) {
+Values ElementEmitter::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Values &sums) {
   const unsigned inputs = op.getNumDpsInputs();
   auto operandOf = [&](unsigned number) {
     return number < inputs ? operand(op, number, loops) : sums[number - inputs];
@@ -338,37 +339,37 @@ static std::optional<Combiner> longSum(linalg::GenericOp op, ArrayRef<unsigned> 
   return std::nullopt;
 }
 
-/// Reduces over the loops `reduced`, outermost first, starting with `sums`. With `joins`, each iteration of a loop
+/// Reduces over the loops `reduced`, outermost first, starting with `sums`. With `combiner`, each iteration of a loop
 /// that has inner loops is a separate partial sum, and so is each block of iterations of a long loop.
-Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums,
-                      const Combiner *joins) {
+Values ElementEmitter::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums,
+                              const Combiner *combiner) {
   if (reduced.empty())
     return reduceOnce(op, loops, sums);
   const unsigned loop = reduced.front();
   auto part = [&](ValueRange total, function_ref<Values(Values)> add) {
-    return joins->combine(b, total, add(joins->neutral(b, sums)));
+    return combiner->combine(b, total, add(combiner->neutral(b, sums)));
   };
-  auto turn = [&](Value index, ValueRange last) {
+  auto iteration = [&](Value index, ValueRange last) {
     loops[loop] = index;
-    auto inner = [&](Values from) { return reduce(op, loops, reduced.drop_front(), std::move(from), joins); };
-    return joins && reduced.size() > 1 ? part(last, inner) : inner(Values(last));
+    auto inner = [&](Values from) { return reduce(op, loops, reduced.drop_front(), std::move(from), combiner); };
+    return combiner && reduced.size() > 1 ? part(last, inner) : inner(Values(last));
   };
-  const AffineExpr turns = loopExtents(op)[loop];
-  const int64_t most = largestValue(turns, kernel);
-  Value count = extent(turns);
-  if (!joins || most <= 2 * termsOfBlock)
-    return b.loop(count, sums, turn);
+  const AffineExpr iterations = loopExtents(op)[loop];
+  const int64_t most = largestValue(iterations, kernel);
+  Value count = extent(iterations);
+  if (!combiner || most <= 2 * termsOfBlock)
+    return b.loop(count, sums, iteration);
   const auto terms = std::max(termsOfBlock, static_cast<int64_t>(std::sqrt(most))); // about as many as blocks
   Value size = b.integer(terms), blocks = b.div(b.add(count, b.integer(terms - 1)), size);
   return b.loop(blocks, sums, [&](Value block, ValueRange total) {
     Value first = b.mul(block, size), left = b.createOrFold<arith::MinSIOp>(b.sub(count, first), size);
     return part(total, [&](Values from) {
-      return b.loop(left, from, [&](Value index, ValueRange last) { return turn(b.add(first, index), last); });
+      return b.loop(left, from, [&](Value index, ValueRange last) { return iteration(b.add(first, index), last); });
     });
   });
 }
 
-Values Reader::evaluate(linalg::GenericOp op, Values loops) {
+Values ElementEmitter::evaluate(linalg::GenericOp op, Values loops) {
   SmallVector<unsigned> reduced;
   for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
     if (kind == utils::IteratorType::reduction)
@@ -382,9 +383,9 @@ Values Reader::evaluate(linalg::GenericOp op, Values loops) {
       return {};
   }
   auto together = std::exchange(reduceTogether, nullptr);
-  const std::optional<Combiner> joins = together ? std::nullopt : longSum(op, reduced, kernel);
+  const std::optional<Combiner> combiner = together ? std::nullopt : longSum(op, reduced, kernel);
   Values results = together ? together(op, loops, std::move(sums))
-                            : reduce(op, loops, reduced, std::move(sums), joins ? &*joins : nullptr);
+                            : reduce(op, loops, reduced, std::move(sums), combiner ? &*combiner : nullptr);
   reduceTogether = std::move(together);
   return isBroken ? Values() : results;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Provides elements of a kernel's tensors in a device function: loaded from memory, or computed in place from elements
-// of other tensors. Strategies choose the elements; the reader finds how to get them.
+// of other tensors. Strategies choose the elements; the emitter finds how to get them.
 #pragma once
 
 #include "targets/cuda/plan/KernelStages.h"
@@ -14,13 +14,13 @@ namespace kiln::cuda {
 
 class Combiner;
 
-class Reader {
+class ElementEmitter {
 public:
   /// Returns the value of operand `number` (inputs, then inits) in a region.
   using Operands = llvm::function_ref<tile::Value(unsigned number)>;
 
   /// Works in the builder's current kernel, to which it adds parameters on demand.
-  Reader(tile::Builder &b, const Placement &placement, mlir::func::FuncOp kernel)
+  ElementEmitter(tile::Builder &b, const Placement &placement, mlir::func::FuncOp kernel)
       : b(b), placement(placement), kernel(kernel) {}
 
   /// Returns an extent as i32.
@@ -96,7 +96,7 @@ private:
   tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands,
                       mlir::ValueRange wanted);
   tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
-                      tile::Values sums, const Combiner *joins);
+                      tile::Values sums, const Combiner *combiner);
 
   tile::Builder &b;
   const Placement &placement;

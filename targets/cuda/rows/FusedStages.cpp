@@ -36,7 +36,7 @@ struct RowLoops {
 /// Traverses everything that stages read.
 class RunFinder {
 public:
-  explicit RunFinder(const StepContext &context)
+  explicit RunFinder(const StageContext &context)
       : kernel(context.kernel), placement(context.placement), context(kernel.getContext()) {
     run.first = context.number;
   }
@@ -51,7 +51,7 @@ private:
   };
 
   bool setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents);
-  bool add(const Step &step);
+  bool add(const KernelStage &stage);
   bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops);
   bool addReads(Value tensor, AffineMap map, const RowLoops &loops);
   bool addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const RowLoops &loops);
@@ -251,9 +251,9 @@ bool RunFinder::setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents) 
 }
 
 /// Adds the stage to the run. Returns false, with the run unchanged except for reads, if the stage does not fit.
-bool RunFinder::add(const Step &step) {
-  linalg::GenericOp op = step.op;
-  if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op) || findContraction({kernel, placement, step}))
+bool RunFinder::add(const KernelStage &stage) {
+  linalg::GenericOp op = stage.op;
+  if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op) || findContraction({kernel, placement, stage}))
     return false;
   SmallVector<AffineExpr> extents = parallelExtents(op);
   const bool isPerRow = extents == run.rows;
@@ -263,7 +263,7 @@ bool RunFinder::add(const Step &step) {
   RowLoops loops{extents};
   SmallVector<AffineExpr> at(identity(extents.size()).getResults());
   at.resize(op.getNumLoops());
-  for (const Store &store : step.stores)
+  for (const Store &store : stage.stores)
     if (store.place.kind == Parameter::Tensor)
       stored.push_back(store.value.getType());
   if (!(op.getNumReductionLoops() ? addReduction(op, at, loops) : addReads(op, at, loops)) || !areInPlaceReadsRight())
@@ -273,9 +273,9 @@ bool RunFinder::add(const Step &step) {
 }
 
 void RunFinder::setUnstored() {
-  ArrayRef<Step> all(placement.steps);
-  for (const Step &step : all.slice(run.first, run.count))
-    for (const Store &store : step.stores) {
+  ArrayRef<KernelStage> all(placement.stages);
+  for (const KernelStage &stage : all.slice(run.first, run.count))
+    for (const Store &store : stage.stores) {
       const bool isRead = llvm::any_of(llvm::enumerate(all), [&](auto other) {
         const bool isOther = other.index() < run.first || other.index() >= run.first + run.count;
         return isOther && placement.isRead(other.value(), store.value);
@@ -286,19 +286,19 @@ void RunFinder::setUnstored() {
 }
 
 std::optional<RowRun> RunFinder::find() {
-  ArrayRef<Step> steps = ArrayRef(placement.steps).drop_front(run.first);
-  auto next = llvm::find_if(steps, [&](const Step &step) { return bool(findReduction(step.op, placement)); });
-  if (next == steps.end())
+  ArrayRef<KernelStage> stages = ArrayRef(placement.stages).drop_front(run.first);
+  auto next = llvm::find_if(stages, [&](const KernelStage &stage) { return bool(findReduction(stage.op, placement)); });
+  if (next == stages.end())
     return std::nullopt;
   run.rows = parallelExtents(next->op);
   bool reduces = false;
-  for (const Step &step : steps) {
+  for (const KernelStage &stage : stages) {
     const RowRun before = run;
-    if (!add(step)) {
+    if (!add(stage)) {
       run = before;
       break;
     }
-    reduces |= bool(findReduction(step.op, placement));
+    reduces |= bool(findReduction(stage.op, placement));
     ++run.count;
   }
   const int64_t rows = largestValue(mlir::kiln::getProduct(run.rows, context), kernel);
@@ -312,6 +312,6 @@ std::optional<RowRun> RunFinder::find() {
 
 } // namespace
 
-std::optional<RowRun> findRowRun(const StepContext &context) { return RunFinder(context).find(); }
+std::optional<RowRun> findRowRun(const StageContext &context) { return RunFinder(context).find(); }
 
 } // namespace kiln::cuda

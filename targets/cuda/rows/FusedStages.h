@@ -21,6 +21,6 @@ struct RowRun {
 
 /// Matches the run that begins with the kernel stage. Returns nullopt if one of its stages reads values of another
 /// row, if the order of a reduction matters, or if neighbouring elements of a row are not neighbours in memory.
-std::optional<RowRun> findRowRun(const StepContext &context);
+std::optional<RowRun> findRowRun(const StageContext &context);
 
 } // namespace kiln::cuda

@@ -33,9 +33,10 @@ std::optional<int64_t> fixedValue(AffineExpr extent) {
 /// Builds the function of a run.
 class RowsBuilder {
 public:
-  RowsBuilder(tile::Builder &b, const RowRun &run, const StepContext &context, Reader &reader, Team &team)
-      : b(b), run(run), steps(ArrayRef(context.placement.steps).slice(run.first, run.count)), reader(reader),
-        team(team) {}
+  RowsBuilder(tile::Builder &b, const RowRun &run, const StageContext &context, ElementEmitter &emitter,
+              ThreadGroup &threadGroup)
+      : b(b), run(run), stages(ArrayRef(context.placement.stages).slice(run.first, run.count)), emitter(emitter),
+        threadGroup(threadGroup) {}
 
   LogicalResult build();
   LogicalResult computeOnly(Value wanted, function_ref<void(Value number, Value element)> give);
@@ -51,9 +52,9 @@ private:
 
   tile::Builder &b;
   const RowRun &run;
-  ArrayRef<Step> steps;
-  Reader &reader;
-  Team &team;
+  ArrayRef<KernelStage> stages;
+  ElementEmitter &emitter;
+  ThreadGroup &threadGroup;
   Values row;                                                                 // coordinates of the row
   std::map<std::pair<const void *, std::vector<const void *>>, Values> known; // coordinates of elements
 };
@@ -62,14 +63,14 @@ private:
 Values RowsBuilder::split(ArrayRef<AffineExpr> extents, Value number) {
   Values at(extents.size());
   for (size_t i = extents.size(); i-- > 0;) {
-    Value size = i == 0 ? Value() : reader.extent(extents[i]);
+    Value size = i == 0 ? Value() : emitter.extent(extents[i]);
     at[i] = i == 0 ? number : b.rem(number, size);
     number = i == 0 ? number : b.div(number, size);
   }
   return at;
 }
 
-/// Returns the coordinates of an element of the row; the same SSA values each time, by which the reader recognises
+/// Returns the coordinates of an element of the row; the same SSA values each time, by which the emitter recognises
 /// what it has loaded.
 Values RowsBuilder::coordinates(ArrayRef<AffineExpr> extents, Value element) {
   std::vector<const void *> sizes;
@@ -87,28 +88,28 @@ Values RowsBuilder::reduce(linalg::GenericOp op, Values loops, Values initial) {
   const SmallVector<AffineExpr> all = loopExtents(op);
   ArrayRef<AffineExpr> extents = ArrayRef(all).drop_front(parallel);
   AffineExpr length = getProduct(extents, op->getContext());
-  Values values = team.reduce(reader.extent(length), fixedValue(length), team.start(combiner, initial),
-                              [&](Value element, const Values &last) {
-                                llvm::copy(coordinates(extents, element), loops.begin() + parallel);
-                                return reader.reduceOnce(op, loops, last);
-                              });
-  return team.join(combiner, std::move(values));
+  Values values = threadGroup.reduce(emitter.extent(length), fixedValue(length), threadGroup.start(combiner, initial),
+                                     [&](Value element, const Values &last) {
+                                       llvm::copy(coordinates(extents, element), loops.begin() + parallel);
+                                       return emitter.reduceOnce(op, loops, last);
+                                     });
+  return threadGroup.combine(combiner, std::move(values));
 }
 
 LogicalResult RowsBuilder::computeRow() {
-  reader.reduceTogether = [&](linalg::GenericOp op, Values loops, Values initial) {
+  emitter.reduceTogether = [&](linalg::GenericOp op, Values loops, Values initial) {
     return reduce(op, std::move(loops), std::move(initial));
   };
   for (linalg::GenericOp op : run.perRow) {
     Values loops(row);
     loops.resize(op.getNumLoops());
-    Values results = reader.evaluate(op, loops);
+    Values results = emitter.evaluate(op, loops);
     if (results.empty())
       return failure();
     for (auto [result, value] : llvm::zip_equal(op->getResults(), results))
-      reader.known[result] = value;
+      emitter.known[result] = value;
   }
-  reader.reduceTogether = nullptr;
+  emitter.reduceTogether = nullptr;
   return success();
 }
 
@@ -117,17 +118,17 @@ LogicalResult RowsBuilder::storeElement(Value element) {
   Values loops(row);
   llvm::append_range(loops, coordinates(run.elements, element));
   SmallVector<std::pair<const Store *, Value>> elements;
-  for (const Step &step : steps) {
-    if (step.stores.empty() || !llvm::is_contained(run.perElement, step.op))
+  for (const KernelStage &stage : stages) {
+    if (stage.stores.empty() || !llvm::is_contained(run.perElement, stage.op))
       continue;
-    Values results = reader.evaluate(step.op, loops);
+    Values results = emitter.evaluate(stage.op, loops);
     if (results.empty())
       return failure();
-    for (const Store &store : step.stores)
+    for (const Store &store : stage.stores)
       elements.emplace_back(&store, results[cast<OpResult>(store.value).getResultNumber()]);
   }
   for (auto [store, value] : elements)
-    reader.store(*store, value, loops);
+    emitter.store(*store, value, loops);
   return success();
 }
 
@@ -136,7 +137,7 @@ LogicalResult RowsBuilder::storeElements() {
     return success();
   LogicalResult result = success();
   AffineExpr length = getProduct(run.elements, run.perElement.front()->getContext());
-  team.forEach(reader.extent(length), fixedValue(length), [&](Value element) {
+  threadGroup.forEach(emitter.extent(length), fixedValue(length), [&](Value element) {
     if (succeeded(result))
       result = storeElement(element);
   });
@@ -145,28 +146,28 @@ LogicalResult RowsBuilder::storeElements() {
 
 void RowsBuilder::storeRow() {
   SmallVector<const Store *> stores;
-  for (const Step &step : steps)
-    if (llvm::is_contained(run.perRow, step.op))
-      for (const Store &store : step.stores)
+  for (const KernelStage &stage : stages)
+    if (llvm::is_contained(run.perRow, stage.op))
+      for (const Store &store : stage.stores)
         stores.push_back(&store);
   if (stores.empty())
     return;
   if (run.isInPlace && !run.perElement.empty())
-    team.sync();
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, team.thread(), b.integer(0)), [&] {
+    threadGroup.sync();
+  b.ifThen(b.compare(arith::CmpIPredicate::eq, threadGroup.thread(), b.integer(0)), [&] {
     for (const Store *store : stores)
-      reader.store(*store, reader.known[store->value], row);
+      emitter.store(*store, emitter.known[store->value], row);
   });
 }
 
 LogicalResult RowsBuilder::build() {
-  row = split(run.rows, team.number());
+  row = split(run.rows, threadGroup.number());
   for (linalg::GenericOp op : run.perElement)
-    reader.computed.insert(op->result_begin(), op->result_end());
+    emitter.computed.insert(op->result_begin(), op->result_end());
   if (failed(computeRow()))
     return failure();
   if (run.isInPlace)
-    team.sync();
+    threadGroup.sync();
   if (failed(storeElements()))
     return failure();
   storeRow();
@@ -176,15 +177,15 @@ LogicalResult RowsBuilder::build() {
 LogicalResult RowsBuilder::computeOnly(Value wanted, function_ref<void(Value number, Value element)> give) {
   row = split(run.rows, b.integer(0));
   for (linalg::GenericOp op : run.perElement)
-    reader.computed.insert(op->result_begin(), op->result_end());
+    emitter.computed.insert(op->result_begin(), op->result_end());
   if (failed(computeRow()))
     return failure();
   LogicalResult result = success();
   AffineExpr length = getProduct(run.elements, wanted.getContext());
-  team.forEach(reader.extent(length), fixedValue(length), [&](Value number) {
+  threadGroup.forEach(emitter.extent(length), fixedValue(length), [&](Value number) {
     Values loops(row);
     llvm::append_range(loops, coordinates(run.elements, number));
-    Values results = reader.evaluate(wanted.getDefiningOp<linalg::GenericOp>(), loops);
+    Values results = emitter.evaluate(wanted.getDefiningOp<linalg::GenericOp>(), loops);
     if (results.empty())
       result = failure();
     else
@@ -193,23 +194,23 @@ LogicalResult RowsBuilder::computeOnly(Value wanted, function_ref<void(Value num
   return result;
 }
 
-class Rows : public StepStrategy {
+class Rows : public StageStrategy {
 public:
-  Rows(const StepContext &context, RowRun found)
+  Rows(const StageContext &context, RowRun found)
       : context(context), run(std::move(found)), rows(getProduct(run.rows, this->context.kernel->getContext())) {}
 
   StringRef name() const override { return "rows"; }
-  size_t numSteps() const override { return run.count; }
+  size_t numStages() const override { return run.count; }
   ArrayRef<Value> unstored() const override { return run.unstored; }
   SearchSpace searchSpace() const override;
   /// At most 16 elements of a row are in registers.
-  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
-    return BlockNeeds{point.at("rows_threads") * point.at("rows_per_block"), 48, 0, 0};
+  std::optional<BlockNeeds> needs(const ScheduleConfig &config) const override {
+    return BlockNeeds{config.at("rows_threads") * config.at("rows_per_block"), 48, 0, 0};
   }
-  LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override;
+  LogicalResult build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const override;
 
 private:
-  StepContext context;
+  StageContext context;
   RowRun run;
   AffineExpr rows;
 };
@@ -220,47 +221,47 @@ SearchSpace Rows::searchSpace() const {
   SearchSpace space;
   space.push_back(makeParameter("rows_threads", {32, 64, 128, 256, 512, 1024},
                                 int64_t(llvm::PowerOf2Ceil(llvm::divideCeil(run.length, perThread)))));
-  const bool isWarp = space.back().preset == 32;
+  const bool isWarp = space.back().defaultValue == 32;
   space.push_back(makeParameter("rows_per_block", {1, 2, 4, 8, 16}, isWarp && count >= 512 ? 4 : 1));
-  space.rules.push_back({"rows_per_block = 1 or rows_threads = 32", [](const SchedulePoint &point) {
-                           return point.at("rows_per_block") == 1 || point.at("rows_threads") == 32;
+  space.rules.push_back({"rows_per_block = 1 or rows_threads = 32", [](const ScheduleConfig &config) {
+                           return config.at("rows_per_block") == 1 || config.at("rows_threads") == 32;
                          }});
   return space;
 }
 
-LogicalResult Rows::build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const {
-  const int64_t threads = point.at("rows_threads"), perBlock = point.at("rows_per_block");
+LogicalResult Rows::build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const {
+  const int64_t threads = config.at("rows_threads"), perBlock = config.at("rows_per_block");
   const std::string name = "rows_" + std::to_string(plan.functions.size());
   const tile::KernelLaunch launch{.threads = threads * perBlock, .waitsAtOnce = false};
   b.beginKernel(name, launch);
-  Reader reader(b, context.placement, context.kernel);
-  b.letNextBegin();
-  prefetchSmallWeights(b, reader, context.kernel, launch.threads);
-  b.awaitKernels();
-  Team team(b, threads, perBlock);
+  ElementEmitter emitter(b, context.placement, context.kernel);
+  b.launchDependents();
+  prefetchSmallWeights(b, emitter, context.kernel, launch.threads);
+  b.waitForDependencies();
+  ThreadGroup threadGroup(b, threads, perBlock);
   LogicalResult result = success();
-  auto body = [&] { result = RowsBuilder(b, run, context, reader, team).build(); };
+  auto body = [&] { result = RowsBuilder(b, run, context, emitter, threadGroup).build(); };
   if (perBlock == 1)
     body();
   else // all threads of a warp are beyond the last row, or none is
-    b.ifThen(b.compare(arith::CmpIPredicate::slt, team.number(), reader.extent(rows)), body);
+    b.ifThen(b.compare(arith::CmpIPredicate::slt, threadGroup.number(), emitter.extent(rows)), body);
   if (failed(result))
     return failure();
   b.endKernel();
-  plan.launches.push_back({unsigned(plan.functions.size()), rows.ceilDiv(perBlock), reader.parameters});
+  plan.launches.push_back({unsigned(plan.functions.size()), rows.ceilDiv(perBlock), emitter.parameters});
   plan.functions.push_back(makeFunction(name, launch));
   return success();
 }
 
 } // namespace
 
-LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StepContext &context, Reader &reader,
+LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StageContext &context, ElementEmitter &emitter,
                              int64_t threads, Value row, function_ref<void(Value number, Value element)> give) {
-  Team team(b, threads, 1);
-  return RowsBuilder(b, run, context, reader, team).computeOnly(row, give);
+  ThreadGroup threadGroup(b, threads, 1);
+  return RowsBuilder(b, run, context, emitter, threadGroup).computeOnly(row, give);
 }
 
-std::unique_ptr<StepStrategy> matchRows(const StepContext &context) {
+std::unique_ptr<StageStrategy> matchRows(const StageContext &context) {
   std::optional<RowRun> run = findRowRun(context);
   return run ? std::make_unique<Rows>(context, std::move(*run)) : nullptr;
 }

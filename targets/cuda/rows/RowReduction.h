@@ -9,12 +9,12 @@
 
 namespace kiln::cuda {
 
-std::unique_ptr<StepStrategy> matchRows(const StepContext &context);
+std::unique_ptr<StageStrategy> matchRows(const StageContext &context);
 
 /// Computes the only row of a run with all `threads` threads of the block: calls give(number, element) for each of the
 /// thread's elements of `row`, which a stage of the run stores.
-mlir::LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StepContext &context, Reader &reader,
-                                   int64_t threads, mlir::Value row,
+mlir::LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StageContext &context,
+                                   ElementEmitter &emitter, int64_t threads, mlir::Value row,
                                    llvm::function_ref<void(tile::Value number, tile::Value element)> give);
 
 } // namespace kiln::cuda

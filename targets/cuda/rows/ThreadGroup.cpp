@@ -16,26 +16,26 @@ static constexpr int64_t mostWrittenOut = 16;
 /// The loads of a loop that are in flight at a time.
 static constexpr int64_t unrolled = 4;
 
-Team::Team(tile::Builder &b, int64_t threads, int64_t perBlock) : b(b), threads(threads) {
-  team = b.blockId();
+ThreadGroup::ThreadGroup(tile::Builder &b, int64_t threads, int64_t perBlock) : b(b), threads(threads) {
+  threadGroup = b.blockId();
   member = b.threadId();
   if (perBlock == 1)
     return;
-  team = b.add(b.mul(team, b.integer(perBlock)), b.div(member, b.integer(lanesOfWarp)));
+  threadGroup = b.add(b.mul(threadGroup, b.integer(perBlock)), b.div(member, b.integer(lanesOfWarp)));
   member = b.rem(member, b.integer(lanesOfWarp));
 }
 
-void Team::sync() { threads == lanesOfWarp ? tile::syncWarp(b) : tile::barrier(b); }
+void ThreadGroup::sync() { threads == lanesOfWarp ? tile::syncWarp(b) : tile::barrier(b); }
 
 //===- Elements ----------------------------------------------------------===//
 
-bool Team::isWrittenOut(std::optional<int64_t> fixed) const {
+bool ThreadGroup::isWrittenOut(std::optional<int64_t> fixed) const {
   return fixed && *fixed > 0 && int64_t(llvm::divideCeil(*fixed, threads)) <= mostWrittenOut;
 }
 
 /// Returns the thread's element among those from `first` on, or the last one of all; the same SSA value each time, by
-/// which the reader recognises what it has loaded.
-Value Team::elementAt(int64_t first, int64_t count) {
+/// which the emitter recognises what it has loaded.
+Value ThreadGroup::elementAt(int64_t first, int64_t count) {
   Value &element = elements[{first, count}];
   if (element)
     return element;
@@ -46,7 +46,7 @@ Value Team::elementAt(int64_t first, int64_t count) {
 }
 
 /// Returns whether the thread has an element among those.
-Value Team::isThere(int64_t first, int64_t count) {
+Value ThreadGroup::isThere(int64_t first, int64_t count) {
   return b.compare(CmpIPredicate::slt, b.add(member, b.integer(first)), b.integer(count));
 }
 
@@ -57,8 +57,8 @@ static Values choose(tile::Builder &b, Value condition, ValueRange yes, ValueRan
   return result;
 }
 
-Values Team::reduce(Value count, std::optional<int64_t> fixed, Values values,
-                    function_ref<Values(Value, const Values &)> body) {
+Values ThreadGroup::reduce(Value count, std::optional<int64_t> fixed, Values values,
+                           function_ref<Values(Value, const Values &)> body) {
   if (isWrittenOut(fixed)) {
     for (int64_t first = 0; first < *fixed; first += threads) {
       Values next = body(elementAt(first, *fixed), values);
@@ -66,22 +66,22 @@ Values Team::reduce(Value count, std::optional<int64_t> fixed, Values values,
     }
     return values;
   }
-  Value together = b.integer(threads * unrolled), turns = b.div(count, together);
-  values = b.loop(turns, values, [&](Value turn, ValueRange last) {
+  Value together = b.integer(threads * unrolled), iterations = b.div(count, together);
+  values = b.loop(iterations, values, [&](Value iteration, ValueRange last) {
     Values next(last);
-    Value element = b.add(b.mul(turn, together), member);
+    Value element = b.add(b.mul(iteration, together), member);
     for (int64_t i = 0; i < unrolled; ++i)
       next = body(b.add(element, b.integer(i * threads)), next);
     return next;
   });
-  Value first = b.add(b.mul(turns, together), member);
+  Value first = b.add(b.mul(iterations, together), member);
   Value rest = b.div(b.add(b.sub(count, first), b.integer(threads - 1)), b.integer(threads));
-  return b.loop(rest, values, [&](Value turn, ValueRange last) {
-    return body(b.add(first, b.mul(turn, b.integer(threads))), Values(last));
+  return b.loop(rest, values, [&](Value iteration, ValueRange last) {
+    return body(b.add(first, b.mul(iteration, b.integer(threads))), Values(last));
   });
 }
 
-void Team::forEach(Value count, std::optional<int64_t> fixed, function_ref<void(Value)> body) {
+void ThreadGroup::forEach(Value count, std::optional<int64_t> fixed, function_ref<void(Value)> body) {
   if (!isWrittenOut(fixed)) {
     reduce(count, fixed, {}, [&](Value element, const Values &) {
       body(element);
@@ -100,12 +100,12 @@ void Team::forEach(Value count, std::optional<int64_t> fixed, function_ref<void(
 
 //===- Partial results ---------------------------------------------------===//
 
-Values Team::start(const Combiner &combiner, const Values &initial) {
+Values ThreadGroup::start(const Combiner &combiner, const Values &initial) {
   return choose(b, b.compare(CmpIPredicate::eq, member, b.integer(0)), initial, combiner.neutral(b, initial));
 }
 
 /// Combines the values of `lanes` consecutive lanes, by butterfly shuffles over halves, quarters, ... of them.
-Values Team::joinWarp(const Combiner &combiner, Values values, int64_t lanes) {
+Values ThreadGroup::combineWarp(const Combiner &combiner, Values values, int64_t lanes) {
   for (int64_t bits = lanes / 2; bits > 0; bits /= 2) {
     Values others;
     for (Value value : values)
@@ -117,12 +117,12 @@ Values Team::joinWarp(const Combiner &combiner, Values values, int64_t lanes) {
 
 /// Shared memory is double-buffered: a thread that writes a half again has met all others at a barrier since they read
 /// it.
-Values Team::join(const Combiner &combiner, Values values) {
-  values = joinWarp(combiner, std::move(values), lanesOfWarp);
+Values ThreadGroup::combine(const Combiner &combiner, Values values) {
+  values = combineWarp(combiner, std::move(values), lanesOfWarp);
   if (threads == lanesOfWarp)
     return values;
   const int64_t warps = threads / lanesOfWarp;
-  Value half = b.integer(joins++ % 2 * warps), lane = b.rem(member, b.integer(lanesOfWarp));
+  Value half = b.integer(combines++ % 2 * warps), lane = b.rem(member, b.integer(lanesOfWarp));
   SmallVector<Value> memory;
   for (auto [number, value] : llvm::enumerate(values)) {
     Value &address = shared[{number, value.getType()}];
@@ -137,7 +137,7 @@ Values Team::join(const Combiner &combiner, Values values) {
   tile::barrier(b);
   for (auto [value, address] : llvm::zip_equal(values, memory))
     value = b.load(value.getType(), address, b.add(half, b.rem(lane, b.integer(warps))));
-  return joinWarp(combiner, std::move(values), warps);
+  return combineWarp(combiner, std::move(values), warps);
 }
 
 } // namespace kiln::cuda

@@ -11,13 +11,13 @@
 
 namespace kiln::cuda {
 
-class Team {
+class ThreadGroup {
 public:
   /// `threads`: a power of two from 32 on. A block has `perBlock` groups; more than one only if they are warps.
-  Team(tile::Builder &b, int64_t threads, int64_t perBlock);
+  ThreadGroup(tile::Builder &b, int64_t threads, int64_t perBlock);
 
   /// Return the index of the group in the grid, and of the thread in the group.
-  tile::Value number() const { return team; }
+  tile::Value number() const { return threadGroup; }
   tile::Value thread() const { return member; }
 
   /// Computes values = body(element, values) for each of the thread's elements among 0 <= element < count. For rows of
@@ -32,7 +32,7 @@ public:
   tile::Values start(const Combiner &combiner, const tile::Values &initial);
   /// Combines the values of all threads; the result has the same bits in each thread and in each run. All threads of a
   /// warp must call this.
-  tile::Values join(const Combiner &combiner, tile::Values values);
+  tile::Values combine(const Combiner &combiner, tile::Values values);
 
   /// Waits for all threads of the group.
   void sync();
@@ -41,14 +41,14 @@ private:
   bool isWrittenOut(std::optional<int64_t> fixed) const;
   tile::Value elementAt(int64_t first, int64_t count);
   tile::Value isThere(int64_t first, int64_t count);
-  tile::Values joinWarp(const Combiner &combiner, tile::Values values, int64_t lanes);
+  tile::Values combineWarp(const Combiner &combiner, tile::Values values, int64_t lanes);
 
   tile::Builder &b;
   int64_t threads;
-  tile::Value team, member;
+  tile::Value threadGroup, member;
   llvm::DenseMap<std::pair<unsigned, mlir::Type>, tile::Value> shared; // key: result number and type
   llvm::DenseMap<std::pair<int64_t, int64_t>, tile::Value> elements;   // in unrolled code; key: first element and count
-  int64_t joins = 0;
+  int64_t combines = 0;
 };
 
 } // namespace kiln::cuda

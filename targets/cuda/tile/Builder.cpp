@@ -37,13 +37,13 @@ void Builder::beginKernel(StringRef name, const KernelLaunch &launch) {
     kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), getDenseI32ArrayAttr({int32_t(launch.cluster), 1, 1}));
   accesses.clear();
   setInsertionPointToStart(kernel.addEntryBlock(*this));
-  if (launch.isEarly && launch.waitsAtOnce)
-    awaitKernels();
+  if (launch.isDependentLaunch && launch.waitsAtOnce)
+    waitForDependencies();
 }
 
-void Builder::letNextBegin() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::launch_dependents); }
+void Builder::launchDependents() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::launch_dependents); }
 
-void Builder::awaitKernels() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::wait); }
+void Builder::waitForDependencies() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::wait); }
 
 Value Builder::addParameter(Type type, Access access) {
   accesses.push_back(access);

@@ -23,11 +23,11 @@ enum class Access { Weight, Read, Any, Map };
 
 /// The launch configuration of a kernel.
 struct KernelLaunch {
-  int64_t threads = 0;     // per block, along x
-  int64_t blocks = 0;      // how many must fit into the registers of a multiprocessor; 0: the assembler's choice
-  int64_t cluster = 1;     // blocks, along x, that can access each other's shared memory, on 9.0
-  bool isEarly = true;     // programmatic dependent launch, where supported (ptx/DeviceModule.h)
-  bool waitsAtOnce = true; // if isEarly: waits for earlier kernels at its start
+  int64_t threads = 0;           // per block, along x
+  int64_t blocks = 0;            // how many must fit into the registers of a multiprocessor; 0: the assembler's choice
+  int64_t cluster = 1;           // blocks, along x, that can access each other's shared memory, on 9.0
+  bool isDependentLaunch = true; // programmatic dependent launch, where supported (ptx/DeviceModule.h)
+  bool waitsAtOnce = true;       // if isDependentLaunch: waits for earlier kernels at its start
 };
 
 /// Marks a read-only pointer argument of a device function as a weight. Any LLVM attribute that is true of such a
@@ -51,10 +51,10 @@ public:
   /// Lets the next kernel begin, if it uses programmatic dependent launch, once all blocks have reached this
   /// instruction or ended. The blocks of the next kernel take the resources that are free: a kernel of few blocks
   /// calls this before its work, other kernels after most of it.
-  void letNextBegin();
-  /// Waits for earlier kernels, if the launch has isEarly but not waitsAtOnce; before, the kernel may only read and
-  /// prefetch weights. All threads must call this.
-  void awaitKernels();
+  void launchDependents();
+  /// Waits for earlier kernels, if the launch has isDependentLaunch but not waitsAtOnce; before, the kernel may only
+  /// read and prefetch weights. All threads must call this.
+  void waitForDependencies();
   /// Adds a parameter to the kernel: i32, or an address of global memory.
   Value addParameter(Type type, Access access = Access::Any);
   /// Adds a tensor map as a parameter, 128 bytes that the driver encodes. Returns the address of its copy among the

@@ -179,7 +179,7 @@ static std::string list(size_t first, size_t count) {
 static std::string productText(const MatrixProduct &product, size_t first, bool isInRegisters, bool adds) {
   static constexpr StringLiteral types[] = {"f16", "bf16", "tf32"};
   const std::string type = types[size_t(product.type)].str();
-  const std::string depth = std::to_string(mmaDepthBytes / bytesOf(product.type));
+  const std::string depth = std::to_string(mmaKBytes / bytesOf(product.type));
   std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + std::string(adds ? "1" : "0") +
                      ", 0;\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(product.n) + "k" + depth + ".f32." +
                      type + "." + type + " {" + list(0, size_t(product.sumsOfThread())) + "}, ";

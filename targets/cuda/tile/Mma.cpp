@@ -59,7 +59,7 @@ Values multiplyAdd(Builder &b, MmaType type, ArrayRef<Value> x, ArrayRef<Value> 
                       : type == MmaType::BF16 ? NVVM::MMATypes::bf16
                                               : NVVM::MMATypes::tf32;
   auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getF32Type()));
-  const int64_t shape[] = {16, 8, mmaDepthBytes / bytesOf(type)};
+  const int64_t shape[] = {16, 8, mmaKBytes / bytesOf(type)};
   return fieldsOf(b, NVVM::MmaOp::create(b, result, asOperands(b, type, x), asOperands(b, type, y), sums, shape,
                                          std::nullopt, std::nullopt, std::array{factor, factor},
                                          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col}));

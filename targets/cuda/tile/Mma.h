@@ -16,7 +16,7 @@ Type elementOf(Builder &b, MmaType type);
 int64_t bytesOf(MmaType type);
 
 /// The bytes of K of one instruction: 16 elements of 16 bits, or 8 tf32.
-constexpr int64_t mmaDepthBytes = 32;
+constexpr int64_t mmaKBytes = 32;
 
 /// Loads four matrices of eight rows of 16 bytes by one ldmatrix, an i32 for each. Lane 8 m + r holds the address of
 /// row r of matrix m, a multiple of 16 bytes. Lane 4 g + t gets the bytes from 4 t on of row g; transposed, for

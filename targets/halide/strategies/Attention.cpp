@@ -65,9 +65,9 @@ public:
 
   llvm::StringRef name() const override { return "attention"; }
   SearchSpace searchSpace() const override;
-  std::vector<RowVariant> rowVariants() const override;
-  void prepare(Translator &translator, const SchedulePoint &point) override;
-  void schedule(Translator &translator, const SchedulePoint &point) override;
+  std::vector<ShapeVariant> shapeVariants() const override;
+  void prepare(Translator &translator, const ScheduleConfig &config) override;
+  void schedule(Translator &translator, const ScheduleConfig &config) override;
 
 private:
   bool hasQueryLimits() const {
@@ -182,7 +182,7 @@ SearchSpace Attention::searchSpace() const {
 /// A block of queries is computed in full, so small numbers of queries get shape-specialised variants: a dedicated
 /// strategy compiles one query (DecodeAttention.cpp), and few queries use small blocks. Causal attention also uses
 /// small blocks if all its keys, as many as the queries, form one block.
-std::vector<RowVariant> Attention::rowVariants() const {
+std::vector<ShapeVariant> Attention::shapeVariants() const {
   linalg::GenericOp op = found.scores.op;
   std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);
   if (!symbol)
@@ -190,27 +190,27 @@ std::vector<RowVariant> Attention::rowVariants() const {
   std::vector<int64_t> bounds{1, defaults.fewQueries};
   if (wantsSharedCausal() && symbolOfExtent(op, found.scores.n) == symbol)
     bounds.push_back(defaults.keys);
-  std::vector<RowVariant> variants;
+  std::vector<ShapeVariant> variants;
   for (int64_t bound : bounds)
     if (smallestExtent(op, *found.scores.m) <= bound && bound < queries)
       variants.push_back({*symbol, bound});
   return variants;
 }
 
-void Attention::prepare(Translator &translator, const SchedulePoint &point) {
-  tileQueries = point.at("queries");
-  tileKeys = point.at("keys");
-  tileChannels = std::min<int64_t>(point.at("channels"), (channels + lanes - 1) / lanes * lanes);
+void Attention::prepare(Translator &translator, const ScheduleConfig &config) {
+  tileQueries = config.at("queries");
+  tileKeys = config.at("keys");
+  tileChannels = std::min<int64_t>(config.at("channels"), (channels + lanes - 1) / lanes * lanes);
   AttentionSizes sizes;
-  sizes.blockQueries = tileQueries * point.at("query_tiles");
-  sizes.blockKeys = point.at("key_block");
+  sizes.blockQueries = tileQueries * config.at("query_tiles");
+  sizes.blockKeys = config.at("key_block");
   sizes.hasKeyBlocks = keys > sizes.blockKeys;
-  sharing = point.at("share");
+  sharing = config.at("share");
   sizes.hasEmptyBlocks = sharing > 1 && !sizes.hasKeyBlocks;
-  sizes.packsKeys = point.at("pack_keys");
-  sizes.packsValues = point.at("pack_values") || channels % tileChannels != 0;
+  sizes.packsKeys = config.at("pack_keys");
+  sizes.packsValues = config.at("pack_values") || channels % tileChannels != 0;
   sizes.transposed = lanes > 1 && depth % lanes == 0 ? lanes : 0;
-  storeRows = tileRows = std::min<int>(point.at("rows"), sizes.blockQueries);
+  storeRows = tileRows = std::min<int>(config.at("rows"), sizes.blockQueries);
   while (sizes.blockQueries % storeRows != 0)
     --storeRows;
   if (!sizes.hasKeyBlocks)
@@ -415,7 +415,7 @@ void Attention::scheduleMerge() {
   placeTile(f.product, dimensionVar(0), tileChannels, dimensionVar(1), storeRows, f.mergedProductDomain);
 }
 
-void Attention::schedule(Translator &translator, const SchedulePoint &) {
+void Attention::schedule(Translator &translator, const ScheduleConfig &) {
   if (funcs->sizes.packsKeys)
     askForRows(translator, found.scores, found.scores.n, defaults.rowsAhead);
   if (funcs->sizes.packsValues)

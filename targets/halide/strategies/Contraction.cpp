@@ -37,58 +37,58 @@ public:
 
   llvm::StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override { return contractionSpace(contractions, machine); }
-  std::vector<RowVariant> rowVariants() const override {
-    return contractions.size() == 1 ? contractionVariants(contractions.front(), machine) : std::vector<RowVariant>();
+  std::vector<ShapeVariant> shapeVariants() const override {
+    return contractions.size() == 1 ? contractionVariants(contractions.front(), machine) : std::vector<ShapeVariant>();
   }
-  void prepare(Translator &translator, const SchedulePoint &point) override;
-  void schedule(Translator &translator, const SchedulePoint &point) override;
+  void prepare(Translator &translator, const ScheduleConfig &config) override;
+  void schedule(Translator &translator, const ScheduleConfig &config) override;
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
   void scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order);
   void scheduleTile(Func tile, Var rows, bool hasRows);
-  void scheduleDepth(const Tiled &tiled, Var rows, bool hasRows);
+  void scheduleK(const Tiled &tiled, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
-  void scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch);
+  void scheduleInterleaved(Tiled &tiled, Func store, Var batch, bool hasBatch);
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
-  ContractionSchedule point;
+  ContractionSchedule config;
 };
 
 const Var column = ColumnLoops().column, inRow("in_row"), rowTile("row"), task("task");
 
-void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &given) {
-  point = readContractionSchedule(given);
+void ContractionStrategy::prepare(Translator &translator, const ScheduleConfig &given) {
+  config = readContractionSchedule(given);
   for (const Contraction &contraction : contractions) {
     tiles.push_back(std::make_unique<Tiled>());
     Tiled &tiled = *tiles.back();
     tiled.shape = contraction;
     tiled.isFused = hasPointwiseUses(contraction.op);
     translator.setBuilder(contraction.op, [this, &translator, &tiled](linalg::GenericOp) {
-      return buildContraction(translator, point, tiled);
+      return buildContraction(translator, config, tiled);
     });
   }
 }
 
 void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch) {
   if (tiled.words.defined())
-    scheduleWords(tiled, store, batch, hasBatch);
-  std::pair<Func, int> packs[] = {{tiled.packedA, point.tileRows}, {tiled.packedB, point.tileColumns}};
+    scheduleInterleaved(tiled, store, batch, hasBatch);
+  std::pair<Func, int> packs[] = {{tiled.packedA, config.tileRows}, {tiled.packedB, config.tileColumns}};
   for (auto [packed, size] : packs) {
     if (!packed.defined())
       continue;
     bool isRows = tiled.packedA.defined() && packed.name() == tiled.packedA.name();
-    if (isRows && point.blockRows && point.split != Split::Both)
+    if (isRows && config.blockRows && config.split != Split::Both)
       packed.compute_at(store, rowBlock);
     else if (hasBatch)
       packed.compute_at(store, batch);
     else
       packed.compute_root();
-    if (!hasBatch && !(isRows && point.split == Split::Rows))
+    if (!hasBatch && !(isRows && config.split == Split::Rows))
       packed.parallel(Var("group"));
     packed.bound(Var("lane"), 0, size);
     if (size % lanes == 0)
@@ -98,23 +98,23 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, b
 }
 
 /// Places the interleaved rows of a and the sums of their groups where packed rows would be computed.
-void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch) {
+void ContractionStrategy::scheduleInterleaved(Tiled &tiled, Func store, Var batch, bool hasBatch) {
   const Var row("row"), within("within");
   const bool hasRows = tiled.shape.m.has_value();
   constexpr int taskRows = 16;
   for (Func func : {tiled.words, tiled.groupSums}) {
     if (!func.defined())
       continue;
-    if (hasRows && point.blockRows && point.split != Split::Both)
+    if (hasRows && config.blockRows && config.split != Split::Both)
       func.compute_at(store, rowBlock);
     else if (hasBatch)
       func.compute_at(store, batch);
     else
       func.compute_root();
-    if (hasRows && !hasBatch && point.split != Split::Rows && !func.has_update_definition())
+    if (hasRows && !hasBatch && config.split != Split::Rows && !func.has_update_definition())
       func.split(row, row, within, taskRows, TailStrategy::GuardWithIf).parallel(row);
   }
-  const int64_t words = staticSteps(tiled.shape) * rowWordsOfStep(tiled.shape);
+  const int64_t words = staticSteps(tiled.shape) * rowInterleavesPerStep(tiled.shape);
   vectorizeGuarded(tiled.words, Var("word"), Halide::Expr(int(words)), lanes);
   if (tiled.groupSums.defined())
     tiled.groupSums.update().atomic().vectorize(tiled.within.x, lanes);
@@ -123,28 +123,28 @@ void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, boo
 /// Schedules a register tile with all its vectors unrolled.
 void ContractionStrategy::scheduleTile(Func tile, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
-  tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+  tile.bound_extent(d0, config.tileColumns).align_bounds(d0, config.tileColumns).vectorize(d0, lanes).unroll(d0);
   if (hasRows)
-    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
+    tile.bound_extent(rows, config.tileRows).align_bounds(rows, config.tileRows).unroll(rows);
 }
 
 /// Schedules the K loop of a register tile.
-void ContractionStrategy::scheduleDepth(const Tiled &tiled, Var rows, bool hasRows) {
+void ContractionStrategy::scheduleK(const Tiled &tiled, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
   Func tile = tiled.tile;
   Halide::Stage update = tile.update();
   std::vector<Halide::VarOrRVar> order{d0};
   if (hasRows)
     order.push_back(rows);
-  if (point.unroll > 1) {
+  if (config.unroll > 1) {
     Halide::RVar steps("steps"), step("step");
-    update.split(tiled.depth.x, steps, step, point.unroll);
+    update.split(tiled.reduction.x, steps, step, config.unroll);
     order.push_back(step);
     order.push_back(steps);
     update.reorder(order).unroll(step);
   } else {
-    for (int i = 0; i < tiled.depth.dimensions(); ++i)
-      order.push_back(tiled.depth[i]);
+    for (int i = 0; i < tiled.reduction.dimensions(); ++i)
+      order.push_back(tiled.reduction[i]);
     update.reorder(order);
   }
   update.vectorize(d0, lanes).unroll(d0);
@@ -159,8 +159,8 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   bool hasRows = tiled.shape.m.has_value();
   Func tile = tiled.tile, total = tiled.total, panel = tiled.panel;
   scheduleTile(tile, rows, hasRows);
-  scheduleDepth(tiled, rows, hasRows);
-  const Var tileLoop = hasRows && !point.isRowsOuter ? rowTile : column;
+  scheduleK(tiled, rows, hasRows);
+  const Var tileLoop = hasRows && !config.isRowsOuter ? rowTile : column;
   if (!total.defined() && !panel.defined()) {
     tile.compute_at(store, tileLoop);
     return;
@@ -169,11 +169,11 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   Halide::Stage update = sums.update();
   std::vector<Halide::VarOrRVar> order{d0};
   if (panel.defined()) {
-    panel.compute_at(store, point.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
-    panel.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+    panel.compute_at(store, config.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
+    panel.bound_extent(d0, config.tileColumns).align_bounds(d0, config.tileColumns).vectorize(d0, lanes).unroll(d0);
     if (hasRows) {
-      panel.align_bounds(rows, point.tileRows);
-      update.split(rows, rowTile, inRow, point.tileRows, TailStrategy::RoundUp).unroll(inRow);
+      panel.align_bounds(rows, config.tileRows);
+      update.split(rows, rowTile, inRow, config.tileRows, TailStrategy::RoundUp).unroll(inRow);
       order.insert(order.end(), {inRow, tiled.pieces.x, rowTile});
     } else {
       order.push_back(tiled.pieces.x);
@@ -206,25 +206,25 @@ void ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vec
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
   Var rowLoop = rows;
   if (hasRows && !isBlocked) {
-    store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf);
+    store.split(rows, rowTile, inRow, config.tileRows, TailStrategy::GuardWithIf);
     if (!first.total.defined())
       store.unroll(inRow);
     order.push_back(inRow);
     rowLoop = rowTile;
   }
-  bool hasRowBlocks = hasRows && point.blockRows > 0;
+  bool hasRowBlocks = hasRows && config.blockRows > 0;
   if (hasRowBlocks)
-    store.split(rowLoop, rowBlock, rowLoop, isBlocked ? point.blockRows : point.blockRows / point.tileRows,
+    store.split(rowLoop, rowBlock, rowLoop, isBlocked ? config.blockRows : config.blockRows / config.tileRows,
                 TailStrategy::GuardWithIf);
-  if (hasRows && !point.isRowsOuter)
+  if (hasRows && !config.isRowsOuter)
     order.push_back(rowLoop);
   // For tasks over both rows and columns, the tasks of a panel follow each other.
-  if (point.split == Split::Both)
+  if (config.split == Split::Both)
     order.push_back(rowBlock);
   order.push_back(column);
-  if (hasRows && point.isRowsOuter)
+  if (hasRows && config.isRowsOuter)
     order.push_back(rowLoop);
-  if (hasRowBlocks && point.split != Split::Both)
+  if (hasRowBlocks && config.split != Split::Both)
     order.push_back(rowBlock);
   const std::vector<Var> batch = batchLoops(first);
   for (Var var : batch)
@@ -232,19 +232,19 @@ void ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vec
   store.reorder(order);
   if (!batch.empty())
     store.parallel(batch.back());
-  else if (point.split == Split::Rows)
+  else if (config.split == Split::Rows)
     store.parallel(hasRowBlocks ? rowBlock : rowLoop);
-  else if (point.split == Split::Both)
+  else if (config.split == Split::Both)
     store.fuse(rowBlock, column, task).parallel(task);
-  else if (point.task > 1)
-    store.split(column, task, column, point.task, TailStrategy::GuardWithIf).parallel(task);
+  else if (config.task > 1)
+    store.split(column, task, column, config.task, TailStrategy::GuardWithIf).parallel(task);
   else
     store.parallel(column);
 }
 
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   Tiled &first = *group.front();
-  ColumnLoops columns = splitColumns(store, first.extents[0], point.tileColumns, lanes);
+  ColumnLoops columns = splitColumns(store, first.extents[0], config.tileColumns, lanes);
   scheduleLoops(store, first, {columns.lane, columns.vector});
   std::vector<Var> batch = batchLoops(first);
   for (Tiled *tiled : group) {
@@ -253,7 +253,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   }
 }
 
-void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &) {
+void ContractionStrategy::schedule(Translator &translator, const ScheduleConfig &) {
   llvm::DenseSet<Operation *> placed;
   std::vector<Tiled *> fused;
   for (auto &tiled : tiles) {
@@ -261,10 +261,10 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     translator.keepsLoops |= tiled->total.defined();
     // Panels and their blocks are contiguous, in the order in which they are read.
     const Contraction &shape = tiled->shape;
-    if (point.ahead)
-      translator.prefetch(shape.op, shape.b, point.ahead * shape.tile);
-    if (point.prefetch)
-      translator.prefetch(shape.op, shape.b, int64_t(point.blockDepth) * point.tileColumns, point.prefetch, "row");
+    if (config.ahead)
+      translator.prefetch(shape.op, shape.b, config.ahead * shape.tile);
+    if (config.prefetch)
+      translator.prefetch(shape.op, shape.b, int64_t(config.blockK) * config.tileColumns, config.prefetch, "row");
     if (tiled->isFused) {
       fused.push_back(tiled.get());
       continue;
@@ -272,7 +272,7 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     tiled->store.compute_root();
     for (unsigned i = 0; i < tiled->rank; ++i)
       tiled->store.bound(dimensionVar(i), 0, tiled->extents[i]);
-    padColumns(tiled->store, tiled->extents, point.tileColumns, lanes);
+    padColumns(tiled->store, tiled->extents, config.tileColumns, lanes);
     scheduleStore(tiled->store, {tiled.get()});
   }
   placeAtRoot(translator, placed, lanes);
@@ -303,7 +303,7 @@ std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineMod
     std::optional<Contraction> contraction = asContraction(op);
     if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine, contraction->sumType())))
       continue;
-    if (!contraction->m && contraction->tile == 0 && !isOrdered(kernel))
+    if (!contraction->m && contraction->tile == 0 && !isBatchInvariant(kernel))
       continue; // a GEMV with a dense b: no reuse that would pay for packing
     if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction, machine))
       continue;

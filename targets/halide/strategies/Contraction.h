@@ -20,7 +20,7 @@ struct Tiled {
   Halide::Func words, groupSums; // a in words of the interleaved layout, if b has that, and the sums of groups, if b
                                  // has groups
   Halide::Func tile;             // partial sums of a block of k, in registers
-  Halide::RDom depth;            // reduction domain of the tile
+  Halide::RDom reduction;        // reduction domain of the tile
   Halide::RDom within;           // reduction domain of a group's sum
   Halide::Func total;            // sum of a tile's parts, on the stack; undefined for one part, or with blocks of k
   Halide::Func panel;            // sum over the blocks of k and their parts, in memory; undefined without blocks
@@ -36,13 +36,13 @@ enum class Split : int64_t { Columns = 0, Rows = 1, Both = 2 };
 /// A schedule configuration of the search space.
 struct ContractionSchedule {
   int tileRows = 0, tileColumns = 0;
-  int unroll = 1;     // K iterations in the body of the inner loop
-  int blockDepth = 0; // 0: no blocks
-  int parts = 1;      // partial sums of a block, one after the other: shorter sums have a smaller rounding error
-  int blockRows = 0;  // 0: no blocks
-  int task = 1;       // column tiles of one task
-  int prefetch = 0;   // prefetches per K iteration for the next panel; 0: none
-  int ahead = 0;      // prefetch distance for rows of b, in K iterations; 0: no prefetch
+  int unroll = 1;    // K iterations in the body of the inner loop
+  int blockK = 0;    // 0: no blocks
+  int parts = 1;     // partial sums of a block, one after the other: shorter sums have a smaller rounding error
+  int blockRows = 0; // 0: no blocks
+  int task = 1;      // column tiles of one task
+  int prefetch = 0;  // prefetches per K iteration for the next panel; 0: none
+  int ahead = 0;     // prefetch distance for rows of b, in K iterations; 0: no prefetch
   bool isPacked = true;
   bool isRowsOuter = false;
   Split split = Split::Columns;
@@ -52,11 +52,11 @@ struct ContractionSchedule {
 SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, const MachineModel &machine);
 /// Returns the shape-specialised variants of a kernel: for skinny GEMM, for low tiles, and for as many rows as need no
 /// row blocks.
-std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
-ContractionSchedule readContractionSchedule(const SchedulePoint &point);
+std::vector<ShapeVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
+ContractionSchedule readContractionSchedule(const ScheduleConfig &config);
 
-/// Returns the size of the groups of K that are summed up separately and multiplied by their scales, as few_rows does.
-/// Batch-invariant and interleaved contractions do so for a weight with groups. 0: all of K is one sum.
+/// Returns the size of the groups of K that are summed up separately and multiplied by their scales, as skinny_gemm
+/// does. Batch-invariant and interleaved contractions do so for a weight with groups. 0: all of K is one sum.
 int64_t productsOfSum(const Contraction &contraction);
 
 /// Builds the Funcs of a contraction; returns an undefined Func after a diagnostic. `tiled.shape` and `tiled.isFused`

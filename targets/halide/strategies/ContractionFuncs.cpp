@@ -17,7 +17,7 @@ class ContractionBuilder {
 public:
   ContractionBuilder(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled)
       : translator(translator), schedule(schedule), tiled(tiled), shape(tiled.shape), op(shape.op),
-        group(productsOfSum(shape)), parts(group ? int(staticDepth(shape) / group) : schedule.parts) {}
+        group(productsOfSum(shape)), parts(group ? int(staticK(shape) / group) : schedule.parts) {}
 
   Func build();
 
@@ -25,12 +25,12 @@ private:
   void nameLoops();
   Func pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch);
   Expr readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const;
-  bool isBlocked() const { return schedule.blockDepth > 0 && schedule.blockDepth < staticSteps(shape); }
+  bool isBlocked() const { return schedule.blockK > 0 && schedule.blockK < staticSteps(shape); }
   bool hasPieces() const { return isBlocked() || parts > 1 || group; }
-  Func makeWords();
+  Func interleaveRows();
   Func makeGroupSums();
-  Exprs rowOfWords() const;
-  Exprs readWords() const;
+  Exprs interleavedIndex() const;
+  Exprs readInterleaved() const;
   Expr scaledGroup(const Expr &sum);
   Expr zero(bool isWhole) const {
     return isWhole ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
@@ -74,16 +74,16 @@ void ContractionBuilder::nameLoops() {
 /// that the operand depends on.
 Func ContractionBuilder::pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch) {
   Var lane("lane"), group("group");
-  std::vector<Var> depthVars;
+  std::vector<Var> kVars;
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
-    depthVars.push_back(Var("k" + std::to_string(i)));
+    kVars.push_back(Var("k" + std::to_string(i)));
   std::vector<Var> packedVars{lane};
-  packedVars.insert(packedVars.end(), depthVars.rbegin(), depthVars.rend());
+  packedVars.insert(packedVars.end(), kVars.rbegin(), kVars.rend());
   packedVars.push_back(group);
   packedVars.insert(packedVars.end(), batch.begin(), batch.end());
   Exprs at = loops;
   for (auto [i, reduction] : llvm::enumerate(shape.reduction))
-    at[reduction] = depthVars[i];
+    at[reduction] = kVars[i];
   at[loop] = heldBelow(Halide::likely(group * size + lane), translator.loopExtent(op, loop));
   Func packed(translator.name(name));
   packed(packedVars) = translator.readWide(op, operand, at);
@@ -101,7 +101,7 @@ Expr ContractionBuilder::readPacked(Func packed, unsigned loop, int size, ArrayR
 
 /// Packs the rows of a into words of the interleaved layout. The dimensions are, innermost first, the word along k, the
 /// row, and the batch loops that a depends on.
-Func ContractionBuilder::makeWords() {
+Func ContractionBuilder::interleaveRows() {
   Var word("word"), row("row");
   std::vector<Var> vars{word};
   Exprs at = loops;
@@ -112,11 +112,11 @@ Func ContractionBuilder::makeWords() {
   }
   vars.insert(vars.end(), tiled.batchA.begin(), tiled.batchA.end());
   Func words(translator.name("words"));
-  words(vars) = translator.wordOfRow(shape, at);
+  words(vars) = translator.interleavedRow(shape, at);
   return words;
 }
 
-/// Sums up the groups of the rows of a. The innermost dimension is the group, the others are those of makeWords().
+/// Sums up the groups of the rows of a. The innermost dimension is the group, the others are those of interleaveRows().
 Func ContractionBuilder::makeGroupSums() {
   Var which("group"), row("row");
   std::vector<Var> vars{which};
@@ -135,7 +135,7 @@ Func ContractionBuilder::makeGroupSums() {
 }
 
 /// Returns the outer indices of `words` and `groupSums`. Rows of full tiles after the last one read other rows again.
-Exprs ContractionBuilder::rowOfWords() const {
+Exprs ContractionBuilder::interleavedIndex() const {
   Exprs indices;
   if (shape.m) {
     Expr row = loops[*shape.m], extent = translator.loopExtent(op, *shape.m);
@@ -146,11 +146,11 @@ Exprs ContractionBuilder::rowOfWords() const {
 }
 
 /// Returns the words of a row that are multiplied by the weight's word.
-Exprs ContractionBuilder::readWords() const {
-  const int count = int(rowWordsOfStep(shape));
+Exprs ContractionBuilder::readInterleaved() const {
+  const int count = int(rowInterleavesPerStep(shape));
   Exprs words;
   for (int i = 0; i < count; ++i) {
-    Exprs indices = rowOfWords();
+    Exprs indices = interleavedIndex();
     indices.insert(indices.begin(), loops[shape.reduction[0]] * count + i);
     words.push_back(tiled.words(indices));
   }
@@ -162,7 +162,7 @@ Expr ContractionBuilder::scaledGroup(const Expr &sum) {
   loops[shape.reduction[0]] = tiled.pieces.x * int(group);
   if (!shape.group)
     return sum * translator.scaleOf(op, shape.b, loops);
-  Exprs indices = rowOfWords();
+  Exprs indices = interleavedIndex();
   indices.insert(indices.begin(), tiled.pieces.x);
   return translator.scaledGroup(shape, sum, tiled.groupSums(indices), loops);
 }
@@ -170,27 +170,27 @@ Expr ContractionBuilder::scaledGroup(const Expr &sum) {
 /// Builds the register tile of one partial sum of a block. It is a separate Func, so that the accumulators are held in
 /// registers. Returns false after a diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
-  const int partDepth = shape.group ? int(shape.group / shape.word) : group ? int(group) : schedule.blockDepth / parts;
+  const int partK = shape.group ? int(shape.group / shape.interleave) : group ? int(group) : schedule.blockK / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
-    region.push_back({0, hasPieces()        ? Expr(partDepth)
-                         : shape.hasWords() ? Expr(int(staticSteps(shape)))
-                                            : translator.loopExtent(op, reduction)});
-  RDom depth(region, translator.name("k"));
+    region.push_back({0, hasPieces()      ? Expr(partK)
+                         : shape.isVnni() ? Expr(int(staticSteps(shape)))
+                                          : translator.loopExtent(op, reduction)});
+  RDom reduction(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
-    loops[shape.reduction[shape.reduction.size() - 1 - i]] = depth[i];
+    loops[shape.reduction[shape.reduction.size() - 1 - i]] = reduction[i];
   if (isBlocked())
-    loops[shape.reduction[0]] += block * schedule.blockDepth;
+    loops[shape.reduction[0]] += block * schedule.blockK;
   if (parts > 1)
-    loops[shape.reduction[0]] += part * partDepth;
+    loops[shape.reduction[0]] += part * partK;
 
   Func tile(translator.name("tile"));
-  tile(tileVars) = zero(shape.hasWords());
+  tile(tileVars) = zero(shape.isVnni());
   Exprs at(tileVars.begin(), tileVars.end());
   tiled.tile = tile;
-  tiled.depth = depth;
-  if (shape.hasWords()) {
-    tile(at) = translator.addProducts(shape, tile(at), readWords(), translator.wordOfWeight(shape, loops));
+  tiled.reduction = reduction;
+  if (shape.isVnni()) {
+    tile(at) = translator.addProducts(shape, tile(at), readInterleaved(), translator.interleavedWeight(shape, loops));
     return true;
   }
   Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
@@ -213,7 +213,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
   });
   if (values.empty())
     return false;
-  tile(at) = overDomain(depth, values[0]);
+  tile(at) = overDomain(reduction, values[0]);
   return true;
 }
 
@@ -224,8 +224,8 @@ Func ContractionBuilder::build() {
     translator.setUnscaled(op, shape.b);
   if (shape.group)
     tiled.groupSums = makeGroupSums();
-  if (shape.hasWords())
-    tiled.words = makeWords();
+  if (shape.isVnni())
+    tiled.words = interleaveRows();
   else if (shape.m && schedule.isPacked)
     tiled.packedA = pack("packed_a", shape.a, *shape.m, schedule.tileRows, tiled.batchA);
   if (shape.tile == 0)
@@ -244,11 +244,11 @@ Func ContractionBuilder::build() {
     // With one block each tile has a total, with several blocks all tiles of rows share a panel.
     Halide::Region region{{0, parts}};
     if (isBlocked())
-      region.push_back({0, int(staticSteps(shape) / schedule.blockDepth)});
+      region.push_back({0, int(staticSteps(shape) / schedule.blockK)});
     tiled.pieces = RDom(region, translator.name("pieces"));
     Func &sums = isBlocked() ? tiled.panel : tiled.total;
     sums = Func(translator.name(isBlocked() ? "panel" : "total"));
-    sums(vars) = zero(shape.hasWholeSums());
+    sums(vars) = zero(shape.hasIntegerSums());
     Exprs at(vars.begin(), vars.end());
     at.push_back(tiled.pieces.x);
     if (isBlocked())

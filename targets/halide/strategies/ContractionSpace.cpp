@@ -49,37 +49,37 @@ static std::vector<int64_t> divisors(int64_t number) {
 
 /// Returns the constraints between parameters. A parameter that the kernel does not have counts as its neutral value:
 /// no blocks, no unrolling.
-static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers, int64_t depth, int64_t stored) {
-  auto get = [](const SchedulePoint &point, const char *key, int64_t absent) {
-    auto found = point.find(key);
-    return found == point.end() ? absent : found->second;
+static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers, int64_t kExtent, int64_t stored) {
+  auto get = [](const ScheduleConfig &config, const char *key, int64_t absent) {
+    auto found = config.find(key);
+    return found == config.end() ? absent : found->second;
   };
-  auto block = [=](const SchedulePoint &point) { return get(point, "k_block", depth); };
+  auto block = [=](const ScheduleConfig &config) { return get(config, "k_block", kExtent); };
   return {
       registersOfTile(lanes, registers),
       {"k_unroll divides the parts of k_block, of two or more",
-       [=](const SchedulePoint &point) {
-         int64_t unroll = get(point, "k_unroll", 1), parts = get(point, "parts", 1);
-         return unroll * parts == 1 || block(point) % (unroll * parts) == 0;
+       [=](const ScheduleConfig &config) {
+         int64_t unroll = get(config, "k_unroll", 1), parts = get(config, "parts", 1);
+         return unroll * parts == 1 || block(config) % (unroll * parts) == 0;
        }},
       {"rows_block of whole tiles of m rows",
-       [=](const SchedulePoint &point) {
-         return get(point, "rows_block", 0) == 0 || get(point, "rows_block", 0) >= point.at("m");
+       [=](const ScheduleConfig &config) {
+         return get(config, "rows_block", 0) == 0 || get(config, "rows_block", 0) >= config.at("m");
        }},
       {"rows outside of columns (order=1) with whole depths, tasks of rows and nothing to prefetch",
-       [=](const SchedulePoint &point) {
-         return get(point, "order", 0) == 0 ||
-                (block(point) == depth && get(point, "split", 0) == 1 && get(point, "prefetch", 0) == 0);
+       [=](const ScheduleConfig &config) {
+         return get(config, "order", 0) == 0 ||
+                (block(config) == kExtent && get(config, "split", 0) == 1 && get(config, "prefetch", 0) == 0);
        }},
       {"tasks of rows (split=1, 2) with blocks of rows, or with rows outside of columns",
-       [=](const SchedulePoint &point) {
-         return get(point, "split", 0) == 0 || get(point, "rows_block", 0) > 0 ||
-                (get(point, "split", 0) == 1 && get(point, "order", 0) == 1);
+       [=](const ScheduleConfig &config) {
+         return get(config, "split", 0) == 0 || get(config, "rows_block", 0) > 0 ||
+                (get(config, "split", 0) == 1 && get(config, "order", 0) == 1);
        }},
       {"several column tiles a task (task) with tasks of columns (split=0)",
-       [=](const SchedulePoint &point) { return get(point, "task", 1) == 1 || get(point, "split", 0) == 0; }},
+       [=](const ScheduleConfig &config) { return get(config, "task", 1) == 1 || get(config, "split", 0) == 0; }},
       {"prefetch with n the stored tile",
-       [=](const SchedulePoint &point) { return get(point, "prefetch", 0) == 0 || point.at("n") == stored; }},
+       [=](const ScheduleConfig &config) { return get(config, "prefetch", 0) == 0 || config.at("n") == stored; }},
   };
 }
 
@@ -90,7 +90,7 @@ static bool readsAlongRows(const Contraction &shape) {
   constexpr int64_t pageBytes = 4096;
   linalg::GenericOp op = shape.op;
   AffineMap map = op.getIndexingMapsArray()[shape.a];
-  const int64_t depth = staticDepth(shape);
+  const int64_t kExtent = staticK(shape);
   // The rows of a slice may start at an offset within the row.
   const AffineExpr inner = mlir::kiln::withoutPartial(map.getResults().back());
   auto isAlong = [&] {
@@ -98,9 +98,9 @@ static bool readsAlongRows(const Contraction &shape) {
                                                 map.getNumDims(), map.getNumSymbols());
     return !start.isFunctionOfDim(shape.reduction[0]);
   };
-  return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) && isAlong() &&
+  return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(kExtent) && isAlong() &&
          bytesOf(op->getOperand(shape.a), 1) >= int64_t(sizeof(float)) &&
-         bytesOf(op->getOperand(shape.a), depth) % pageBytes != 0;
+         bytesOf(op->getOperand(shape.a), kExtent) % pageBytes != 0;
 }
 
 static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine) {
@@ -111,11 +111,11 @@ static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine)
 /// the L2 cache (M-0216 to M-0219).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
-  int64_t depth = staticDepth(shape);
-  if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth))
+  int64_t kExtent = staticK(shape);
+  if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(kExtent))
     return false;
-  return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > mostFewRows &&
-         bytesOf(shape.op->getOperand(shape.b), columns * depth) >= machine.l2Bytes;
+  return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > mostSkinnyRows &&
+         bytesOf(shape.op->getOperand(shape.b), columns * kExtent) >= machine.l2Bytes;
 }
 
 namespace {
@@ -127,9 +127,9 @@ public:
   ContractionParameters(ArrayRef<Contraction> contractions, const MachineModel &machine)
       : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)),
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
-        depth(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
-        isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)),
-        isOrdered(halide::isOrdered(shape.op) || shape.group) {}
+        kExtent(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
+        isSingle(contractions.size() == 1), hasStaticK(isSingle && !ShapedType::isDynamic(kExtent)),
+        isBatchInvariant(halide::isBatchInvariant(shape.op) || shape.group) {}
 
   SearchSpace get() &&;
 
@@ -138,16 +138,16 @@ private:
   TuningParameter tileColumns() const;
   TuningParameter tileRows() const;
   TuningParameter parts(int64_t block) const;
-  int64_t stepsOfDepth() const;
-  void addDepth();
+  int64_t stepsOfK() const;
+  void addKBlocks();
   void addRows();
 
   const Contraction &shape;
   const MachineModel &machine;
   const ContractionDefaults &defaults;
-  int64_t lanes, registers, depth /* K iterations */, mostRows;
-  bool isSingle, hasStaticDepth;
-  bool isOrdered;                // one sum over k, whatever the schedule configuration
+  int64_t lanes, registers, kExtent /* K iterations */, mostRows;
+  bool isSingle, hasStaticK;
+  bool isBatchInvariant;         // one sum over k, whatever the schedule configuration
   int64_t columns = 0, rows = 0; // default size of a register tile
   bool hasRequests = false, isUneven = false, hasBlocks = false;
   SearchSpace space;
@@ -188,38 +188,38 @@ TuningParameter ContractionParameters::tileRows() const {
 /// time.
 TuningParameter ContractionParameters::parts(int64_t block) const {
   std::vector<int64_t> values{1, 2, 4};
-  llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0 || (isOrdered && parts > 1); });
-  int64_t preset = 1;
+  llvm::erase_if(values, [&](int64_t parts) { return kExtent % parts != 0 || (isBatchInvariant && parts > 1); });
+  int64_t defaultValue = 1;
   for (int64_t parts : values)
-    if (!shape.hasWords() && block % parts == 0 && block / preset > defaults.partProducts)
-      preset = parts;
-  return makeParameter("parts", values, preset);
+    if (!shape.isVnni() && block % parts == 0 && block / defaultValue > defaults.partProducts)
+      defaultValue = parts;
+  return makeParameter("parts", values, defaultValue);
 }
 
 /// Returns the default number of unrolled K iterations. Products that are not fused wait for registers. Integer sums
 /// are reassociated by LLVM, which then keeps accumulators on the stack (M-1122, M-1123).
-int64_t ContractionParameters::stepsOfDepth() const {
-  if (!hasRequests || !machine.hasFusedMultiplyAdd || shape.word == 2)
+int64_t ContractionParameters::stepsOfK() const {
+  if (!hasRequests || !machine.hasFusedMultiplyAdd || shape.interleave == 2)
     return 1;
   const int64_t steps = rows < 6 ? defaults.lowTileSteps : defaults.steps;
   return hasBlocks ? std::min(steps, defaults.blockSteps) : steps;
 }
 
-void ContractionParameters::addDepth() {
-  std::vector<int64_t> blocks = divisors(depth);
-  llvm::erase_if(blocks, [&](int64_t block) { return (block < 64 || isOrdered) && block != depth; });
+void ContractionParameters::addKBlocks() {
+  std::vector<int64_t> blocks = divisors(kExtent);
+  llvm::erase_if(blocks, [&](int64_t block) { return (block < 64 || isBatchInvariant) && block != kExtent; });
   const int64_t wanted = machine.l2Bytes / defaults.panelShare / bytesOfStep(shape, columns);
-  space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
-  int64_t sum = space.back().preset;
+  space.push_back(makeParameter("k_block", blocks, kExtent <= wanted * 3 / 2 ? kExtent : wanted));
+  int64_t sum = space.back().defaultValue;
   if (shape.m) {
     space.push_back(parts(sum));
-    sum /= space.back().preset;
+    sum /= space.back().defaultValue;
   }
-  const int64_t group = productsOfSum(shape) / std::max<int64_t>(shape.word, 1), most = group ? group : depth;
+  const int64_t group = productsOfSum(shape) / std::max<int64_t>(shape.interleave, 1), most = group ? group : kExtent;
   sum = group ? group : sum;
   std::vector<int64_t> unrolls{1, 2, 4, 8};
   llvm::erase_if(unrolls, [&](int64_t unroll) { return most % unroll != 0; });
-  const int64_t unroll = stepsOfDepth();
+  const int64_t unroll = stepsOfK();
   space.push_back(makeParameter("k_unroll", unrolls, sum % unroll == 0 ? unroll : 1));
 }
 
@@ -233,9 +233,9 @@ void ContractionParameters::addRows() {
     space.push_back(makeParameter("split", {0, 1, 2}, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
     space.push_back(makeParameter("task", {1, 2, 4}, 1));
   }
-  if (!shape.hasWords())
+  if (!shape.isVnni())
     space.push_back(makeParameter("pack", {0, 1}, isInPlace ? 0 : 1));
-  if (!hasStaticDepth || shape.tile == 0)
+  if (!hasStaticK || shape.tile == 0)
     return;
   if (shape.tile == columns)
     space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, hasRequests ? 1 : 0));
@@ -244,18 +244,18 @@ void ContractionParameters::addRows() {
 
 SearchSpace ContractionParameters::get() && {
   TuningParameter n = tileColumns();
-  columns = n.preset;
+  columns = n.defaultValue;
   TuningParameter m = tileRows();
-  rows = m.preset;
+  rows = m.defaultValue;
   space = {m, n};
   hasRequests = isSingle && columns == shape.tile && asksAhead(shape, machine);
   isUneven = !hasRequests && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
   hasBlocks = mostRows > (hasRequests ? defaults.requestedRows : defaults.blockRows);
-  if (hasStaticDepth)
-    addDepth();
+  if (hasStaticK)
+    addKBlocks();
   if (shape.m)
     addRows();
-  space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, shape.tile);
+  space.rules = contractionRules(lanes, registers, hasStaticK ? kExtent : 1, shape.tile);
   return std::move(space);
 }
 
@@ -264,16 +264,17 @@ SearchSpace ContractionParameters::get() && {
 int64_t productsOfSum(const Contraction &contraction) {
   auto type = cast<RankedTensorType>(linalg::GenericOp(contraction.op)->getOperand(contraction.b).getType());
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
-  return storage && contraction.tile && (isOrdered(contraction.op) || contraction.group) ? storage.getGroup() : 0;
+  return storage && contraction.tile && (isBatchInvariant(contraction.op) || contraction.group) ? storage.getGroup()
+                                                                                                : 0;
 }
 
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
   return ContractionParameters(contractions, machine).get();
 }
 
-std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine) {
+std::vector<ShapeVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine) {
   linalg::GenericOp op = contraction.op;
-  std::vector<RowVariant> variants = fewRowsVariants(op->getParentOfType<func::FuncOp>(), machine);
+  std::vector<ShapeVariant> variants = skinnyGemmVariants(op->getParentOfType<func::FuncOp>(), machine);
   std::optional<unsigned> symbol =
       contraction.m && contraction.batch.empty() ? symbolOfExtent(op, *contraction.m) : std::nullopt;
   if (!symbol || !asksAhead(contraction, machine))
@@ -289,16 +290,16 @@ std::vector<RowVariant> contractionVariants(const Contraction &contraction, cons
   return variants;
 }
 
-ContractionSchedule readContractionSchedule(const SchedulePoint &point) {
+ContractionSchedule readContractionSchedule(const ScheduleConfig &config) {
   auto get = [&](const char *key, int64_t absent) {
-    auto found = point.find(key);
-    return found == point.end() ? absent : found->second;
+    auto found = config.find(key);
+    return found == config.end() ? absent : found->second;
   };
   ContractionSchedule schedule;
-  schedule.tileRows = point.at("m");
-  schedule.tileColumns = point.at("n");
+  schedule.tileRows = config.at("m");
+  schedule.tileColumns = config.at("n");
   schedule.unroll = get("k_unroll", 1);
-  schedule.blockDepth = get("k_block", 0);
+  schedule.blockK = get("k_block", 0);
   schedule.parts = get("parts", 1);
   schedule.blockRows = get("rows_block", 0) / schedule.tileRows * schedule.tileRows;
   schedule.task = get("task", 1);

@@ -28,7 +28,7 @@ constexpr int64_t blockChannels = 64, mostOfOneBlock = 96;
 /// One in so many bytes of the L2 cache is for the sums of a panel and a block of the image's channels.
 constexpr int64_t blockShare = 2;
 
-struct Point {
+struct Config {
   int tilePixels, tileOutputs, channels, rows;
   bool isPacked, isSplitByRows;
 };
@@ -41,12 +41,12 @@ public:
 
   llvm::StringRef name() const override { return "convolution"; }
   SearchSpace searchSpace() const override;
-  void prepare(Translator &translator, const SchedulePoint &given) override {
+  void prepare(Translator &translator, const ScheduleConfig &given) override {
     auto get = [&](const char *key) { return int(given.at(key)); };
-    point = {get("m"), get("n"), get("channels"), get("rows"), get("pack") != 0, get("split") == 0};
+    config = {get("m"), get("n"), get("channels"), get("rows"), get("pack") != 0, get("split") == 0};
     translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
   }
-  void schedule(Translator &translator, const SchedulePoint &) override;
+  void schedule(Translator &translator, const ScheduleConfig &) override;
 
 private:
   Func build(Translator &translator);
@@ -56,7 +56,7 @@ private:
   void scheduleTile(Func store, Var column);
 
   int64_t channels() const { return match.channels(); }
-  bool isInBlocks() const { return point.channels < channels(); }
+  bool isInBlocks() const { return config.channels < channels(); }
   bool isArgument() const { return isa<BlockArgument>(op()->getOperand(shape.a)); }
   linalg::GenericOp op() const { return shape.op; }
 
@@ -65,7 +65,7 @@ private:
   MachineModel machine;
   int lanes;
   bool isFused; // stored by the kernel's output, not by a separate Func
-  Point point{};
+  Config config{};
   unsigned rank = 0;
   Exprs extents;    // extents of the output, innermost first
   Func image;       // undefined: read in place
@@ -89,9 +89,10 @@ SearchSpace Convolution::searchSpace() const {
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
   TuningParameter inBlock =
       makeParameter("channels", channelBlocks(match, lanes), channels() <= mostOfOneBlock ? channels() : blockChannels);
-  if (isOrdered(op()))
-    inBlock.values = {inBlock.preset};
-  int64_t rowBytes = bytesOf(op()->getResult(0), width * n.preset) + bytesOf(match.image(), 2 * width * inBlock.preset);
+  if (isBatchInvariant(op()))
+    inBlock.values = {inBlock.defaultValue};
+  int64_t rowBytes =
+      bytesOf(op()->getResult(0), width * n.defaultValue) + bytesOf(match.image(), 2 * width * inBlock.defaultValue);
   SearchSpace space{makeParameter("m", tiles, bestPixels), n, inBlock,
                     makeParameter("rows", blocksOfRows(height), machine.l2Bytes / blockShare / rowBytes)};
   // Without a packed copy the image is read in place: windows that do not overlap read each pixel once.
@@ -99,7 +100,7 @@ SearchSpace Convolution::searchSpace() const {
   if (isArgument())
     packs.insert(packs.begin(), 0);
   space.push_back(makeParameter("pack", packs, 1));
-  space.push_back(makeParameter("split", {0, 1}, height <= 2 * space[3].preset ? 1 : 0));
+  space.push_back(makeParameter("split", {0, 1}, height <= 2 * space[3].defaultValue ? 1 : 0));
   space.rules = {registersOfTile(lanes, registers)};
   return space;
 }
@@ -120,7 +121,7 @@ Exprs Convolution::buildLoops(Translator &translator) {
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
     region.push_back(
-        {0, reduction == shape.reduction[0] ? Expr(point.channels) : translator.loopExtent(op(), reduction)});
+        {0, reduction == shape.reduction[0] ? Expr(config.channels) : translator.loopExtent(op(), reduction)});
   window = RDom(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = window[i];
@@ -132,9 +133,9 @@ Exprs Convolution::buildLoops(Translator &translator) {
 bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vector<Var> &vars) {
   const Expr channel = loops[shape.reduction[0]], first = isInBlocks() ? Expr(block) : Expr(0);
   if (isInBlocks())
-    loops[shape.reduction[0]] = block * point.channels + channel;
-  if (point.isPacked)
-    image = copyImage(translator, match, point.channels, within, block);
+    loops[shape.reduction[0]] = block * config.channels + channel;
+  if (config.isPacked)
+    image = copyImage(translator, match, config.channels, within, block);
   tile = Func(translator.name("tile"));
   tile(vars) = Halide::Internal::make_zero(elementType(shape.sumType()));
   Exprs at(vars.begin(), vars.end());
@@ -142,8 +143,8 @@ bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vect
     if (number != shape.a)
       return number == shape.b ? translator.readOperand(op(), number, loops) : Expr(tile(at));
     Exprs here = loops;
-    if (!point.isPacked) {
-      here[*shape.m] = rowOfFullTile(here[*shape.m], translator.loopExtent(op(), *shape.m), point.tilePixels);
+    if (!config.isPacked) {
+      here[*shape.m] = rowOfFullTile(here[*shape.m], translator.loopExtent(op(), *shape.m), config.tilePixels);
       return translator.readOperand(op(), number, here);
     }
     Exprs indices = translator.operandIndices(op(), number, here);
@@ -172,7 +173,7 @@ Func Convolution::build(Translator &translator) {
 
   Func result = tile;
   if (isInBlocks()) {
-    blocks = RDom({{0, int(channels() / point.channels)}}, translator.name("blocks"));
+    blocks = RDom({{0, int(channels() / config.channels)}}, translator.name("blocks"));
     panel = Func(translator.name("panel"));
     panel(vars) = Halide::Internal::make_zero(tile.output_types().front());
     Exprs at(vars.begin(), vars.end());
@@ -194,10 +195,10 @@ void Convolution::scheduleTile(Func into, Var column) {
   Var tilePixel("tile_pixel"), inTile("in_tile");
   if (panel.defined()) {
     panel.compute_at(into, column).store_in(Halide::MemoryType::Heap);
-    panel.bound_extent(d0, point.tileOutputs).align_bounds(d0, point.tileOutputs).vectorize(d0, lanes).unroll(d0);
-    panel.align_bounds(pixels, point.tilePixels);
+    panel.bound_extent(d0, config.tileOutputs).align_bounds(d0, config.tileOutputs).vectorize(d0, lanes).unroll(d0);
+    panel.align_bounds(pixels, config.tilePixels);
     Halide::Stage update = panel.update();
-    update.split(pixels, tilePixel, inTile, point.tilePixels, TailStrategy::RoundUp);
+    update.split(pixels, tilePixel, inTile, config.tilePixels, TailStrategy::RoundUp);
     std::vector<Halide::VarOrRVar> order{d0, inTile, tilePixel};
     for (unsigned i = 2; i < rank; ++i)
       order.push_back(dimensionVar(i));
@@ -207,7 +208,7 @@ void Convolution::scheduleTile(Func into, Var column) {
   } else {
     tile.compute_at(into, Var("tile_pixel"));
   }
-  for (auto [var, size] : {std::pair(d0, point.tileOutputs), std::pair(pixels, point.tilePixels)})
+  for (auto [var, size] : {std::pair(d0, config.tileOutputs), std::pair(pixels, config.tilePixels)})
     tile.bound_extent(var, size).align_bounds(var, size);
   tile.vectorize(d0, lanes).unroll(d0).unroll(pixels);
   Halide::Stage update = tile.update();
@@ -219,18 +220,18 @@ void Convolution::scheduleTile(Func into, Var column) {
 
 void Convolution::scheduleStore(Func into) {
   Var inTile("in_tile"), tilePixel("tile_pixel");
-  auto [lane, vector, column] = splitColumns(into, extents[0], point.tileOutputs, lanes);
+  auto [lane, vector, column] = splitColumns(into, extents[0], config.tileOutputs, lanes);
   if (!isFused)
-    padColumns(into, extents, point.tileOutputs, lanes);
+    padColumns(into, extents, config.tileOutputs, lanes);
   std::vector<Halide::VarOrRVar> order{lane, vector};
   if (panel.defined()) {
     order.push_back(pixels);
   } else {
-    into.split(pixels, tilePixel, inTile, point.tilePixels, TailStrategy::GuardWithIf).unroll(inTile);
+    into.split(pixels, tilePixel, inTile, config.tilePixels, TailStrategy::GuardWithIf).unroll(inTile);
     order.push_back(inTile);
     order.push_back(tilePixel);
   }
-  into.split(rows, rowBlock, rows, point.rows, TailStrategy::GuardWithIf);
+  into.split(rows, rowBlock, rows, config.rows, TailStrategy::GuardWithIf);
   order.push_back(rows);
   order.push_back(column);
   order.push_back(rowBlock);
@@ -238,7 +239,7 @@ void Convolution::scheduleStore(Func into) {
     order.push_back(dimensionVar(i));
   into.reorder(order);
   Var outer = rowBlock;
-  if (point.isSplitByRows) {
+  if (config.isSplitByRows) {
     for (unsigned i = 3; i < rank; ++i) {
       Var task("task" + std::to_string(i));
       into.fuse(outer, dimensionVar(i), task);
@@ -250,15 +251,15 @@ void Convolution::scheduleStore(Func into) {
   }
   if (image.defined()) {
     image.compute_at(into, outer);
-    vectorizeGuarded(image, within, point.channels, lanes);
-    if (!point.isSplitByRows)
+    vectorizeGuarded(image, within, config.channels, lanes);
+    if (!config.isSplitByRows)
       image.parallel(rows);
   }
   scheduleTile(into, column);
 }
 
-void Convolution::schedule(Translator &translator, const SchedulePoint &) {
-  scheduleResults(translator, match, point.isPacked, store, extents, lanes, [&](Func func) { scheduleStore(func); });
+void Convolution::schedule(Translator &translator, const ScheduleConfig &) {
+  scheduleResults(translator, match, config.isPacked, store, extents, lanes, [&](Func func) { scheduleStore(func); });
 }
 
 } // namespace

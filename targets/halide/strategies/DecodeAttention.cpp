@@ -27,7 +27,7 @@ namespace {
 class OneQuery : public Strategy {
 public:
   OneQuery(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), isOrdered(halide::isOrdered(found.scores.op)),
+      : found(std::move(match)), isBatchInvariant(halide::isBatchInvariant(found.scores.op)),
         lanes(vectorLanes(machine, found.scores.sumType())), keys(largestExtent(found.scores.op, found.scores.n)),
         queries(largestExtent(found.scores.op, *found.scores.m)),
         channels(staticExtent(found.products.op, found.products.n)) {}
@@ -39,16 +39,17 @@ public:
     // A core that widens elements has fewer bytes in flight (M-1135).
     constexpr int64_t rowsAhead = 8;
     const std::vector<int64_t> blocks{32, 64, 128, 256, 512, 1024};
-    SearchSpace space{makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
-                      makeParameter("key_block", isOrdered ? std::vector<int64_t>{keysOfTask} : blocks, keysOfTask),
-                      makeParameter("ahead", {0, 4, 8, 16}, isOfFewBits(found.scores) ? rowsAhead : 0)};
+    SearchSpace space{
+        makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
+        makeParameter("key_block", isBatchInvariant ? std::vector<int64_t>{keysOfTask} : blocks, keysOfTask),
+        makeParameter("ahead", {0, 4, 8, 16}, isOfFewBits(found.scores) ? rowsAhead : 0)};
     if (queries > 1)
       space.push_back(makeParameter("queries", {1, 2, 4, 8, 16, 32}, queriesOfTask));
     return space;
   }
-  std::vector<RowVariant> rowVariants() const override;
-  void prepare(Translator &translator, const SchedulePoint &point) override;
-  void schedule(Translator &translator, const SchedulePoint &point) override;
+  std::vector<ShapeVariant> shapeVariants() const override;
+  void prepare(Translator &translator, const ScheduleConfig &config) override;
+  void schedule(Translator &translator, const ScheduleConfig &config) override;
 
 private:
   std::vector<bool> findInner() const;
@@ -61,7 +62,7 @@ private:
   void placeProducts(Func func) const;
 
   AttentionMatch found;
-  bool isOrdered;
+  bool isBatchInvariant;
   int lanes;
   int64_t keys, queries, channels;
   int tileKeys = 0, tileQueries = 0;
@@ -87,17 +88,17 @@ std::vector<bool> OneQuery::findInner() const {
   return inner;
 }
 
-void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
+void OneQuery::prepare(Translator &translator, const ScheduleConfig &config) {
   AttentionSizes sizes;
   sizes.blockQueries = 1;
-  sizes.blockKeys = point.at("key_block");
+  sizes.blockKeys = config.at("key_block");
   // exp(0) need not be exactly 1, so a batch-invariant kernel combines even a single block of keys, since another
   // kernel may have several for the same row.
-  sizes.hasKeyBlocks = isOrdered || keys > sizes.blockKeys;
+  sizes.hasKeyBlocks = isBatchInvariant || keys > sizes.blockKeys;
   sizes.keyLanes = lanes;
   sizes.isOneQuery = queries == 1;
-  tileQueries = sizes.isOneQuery ? 1 : int(point.at("queries"));
-  tileKeys = std::min<int>(point.at("keys"), lanes);
+  tileQueries = sizes.isOneQuery ? 1 : int(config.at("queries"));
+  tileKeys = std::min<int>(config.at("keys"), lanes);
   isInner = findInner();
   funcs.emplace(found, sizes, translator);
   translator.setBuilder(found.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
@@ -108,7 +109,7 @@ void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
 }
 
 /// The variant for one query reads keys in storage order, across heads.
-std::vector<RowVariant> OneQuery::rowVariants() const {
+std::vector<ShapeVariant> OneQuery::shapeVariants() const {
   std::optional<unsigned> symbol = symbolOfExtent(found.scores.op, *found.scores.m);
   if (!symbol || queries == 1 || smallestExtent(found.scores.op, *found.scores.m) > 1)
     return {};
@@ -233,9 +234,9 @@ Var OneQuery::scheduleSeveral(Func store) {
   return inTask;
 }
 
-void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
+void OneQuery::schedule(Translator &translator, const ScheduleConfig &config) {
   AttentionFuncs &f = *funcs;
-  if (int64_t ahead = point.at("ahead")) {
+  if (int64_t ahead = config.at("ahead")) {
     askForRows(translator, found.scores, found.scores.n, ahead);
     askForRows(translator, found.products, found.products.reduction[0], ahead);
   }
@@ -265,7 +266,7 @@ void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
 
 std::unique_ptr<Strategy> matchOneQuery(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<AttentionMatch> found = matchAttentionOps(kernel);
-  if (!found || (largestExtent(found->scores.op, *found->scores.m) != 1 && !isOrdered(kernel)) ||
+  if (!found || (largestExtent(found->scores.op, *found->scores.m) != 1 && !isBatchInvariant(kernel)) ||
       ShapedType::isDynamic(staticExtent(found->products.op, found->products.n)))
     return nullptr;
   return std::make_unique<OneQuery>(std::move(*found), machine);

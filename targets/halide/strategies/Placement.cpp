@@ -55,9 +55,9 @@ void padColumns(Halide::Func store, const Exprs &extents, int64_t width, int lan
 TuningRule registersOfTile(int64_t lanes, int64_t registers) {
   std::string vectors = "n / " + std::to_string(lanes);
   return {"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
-          [=](const SchedulePoint &point) {
-            int64_t perRow = point.at("n") / lanes;
-            return point.at("m") * perRow + perRow + 1 <= registers;
+          [=](const ScheduleConfig &config) {
+            int64_t perRow = config.at("n") / lanes;
+            return config.at("m") * perRow + perRow + 1 <= registers;
           }};
 }
 
@@ -82,7 +82,7 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
   const int64_t *fixed = Halide::Internal::as_const_int(loop.extent());
   int width = lanes * vectors;
   // A batch-invariant kernel does not depend on the bounds, which may differ in other kernels for the same rows.
-  int64_t extent = fixed ? *fixed : isOrdered(stage.op) ? width : innermostReduction(stage.op);
+  int64_t extent = fixed ? *fixed : isBatchInvariant(stage.op) ? width : innermostReduction(stage.op);
   while (width > extent)
     width /= 2;
   // Halide turns a vector of two numbers a and b into a ramp from a with the stride b - a, so that a masked-out lane
@@ -123,7 +123,7 @@ SearchSpace taskParameters(func::FuncOp kernel, std::vector<int64_t> elements) {
   return {makeParameter("task", elements, usual.elements), makeParameter("tasks", numbers, usual.most)};
 }
 
-Tasks tasksOf(const SchedulePoint &point) { return {point.at("task"), point.at("tasks")}; }
+Tasks tasksOf(const ScheduleConfig &config) { return {config.at("task"), config.at("tasks")}; }
 
 Expr taskExtent(const Output &output, unsigned outer, int64_t inner, const Tasks &tasks, int64_t multiple) {
   int64_t least = llvm::alignTo(std::max<int64_t>(1, tasks.elements / std::max<int64_t>(1, inner)), multiple);
@@ -278,7 +278,7 @@ struct SumParts {
 
 std::optional<SumParts> partsOfLongSum(const Stage &stage) {
   constexpr int64_t fewTerms = 32;
-  if (!stage.isReduction || stage.funcs.size() != 1 || isOrdered(stage.op) ||
+  if (!stage.isReduction || stage.funcs.size() != 1 || isBatchInvariant(stage.op) ||
       !isa_and_nonnull<arith::AddFOp>(reorderableCombiner(stage.op)))
     return std::nullopt;
   SmallVector<unsigned> loops; // as the domain has them, the innermost one first
@@ -361,7 +361,8 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
       continue;
     // Vectorise along the reduction as in a row of a kernel with several rows: always if the kernel is batch-invariant,
     // otherwise only if there is one row, so that no vector can hold several rows.
-    const bool isAlong = stage.isReduction && readsAlongReduction(stage.op) && (isOrdered(op) || isOneRow(stage.op));
+    const bool isAlong =
+        stage.isReduction && readsAlongReduction(stage.op) && (isBatchInvariant(op) || isOneRow(stage.op));
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_root();
       if (isAlong)

@@ -86,7 +86,7 @@ struct Tasks {
 /// taskParameters() returns the parameters "task", with these values, and "tasks", without values that cannot matter
 /// for the kernel. tasksOf() reads them from a schedule configuration.
 SearchSpace taskParameters(mlir::func::FuncOp kernel, std::vector<int64_t> elements);
-Tasks tasksOf(const SchedulePoint &point);
+Tasks tasksOf(const ScheduleConfig &config);
 
 /// Returns how many indices of dimension `outer`, each with `inner` elements, are a task: a multiple of `multiple`.
 /// Undefined if the whole dimension is always one task.

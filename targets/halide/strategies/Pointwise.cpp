@@ -29,17 +29,17 @@ public:
     TuningParameter prefetch = prefetchParameter(kernel, machine);
     constexpr int64_t rowsAsked = 2, rowsUnasked = 8;
     space.push_back(makeParameter("rows", hasRows ? std::vector<int64_t>{1, 2, 4, 8, 16} : std::vector<int64_t>{1},
-                                  gathers ? (prefetch.preset ? rowsAsked : rowsUnasked) : 1));
+                                  gathers ? (prefetch.defaultValue ? rowsAsked : rowsUnasked) : 1));
     space.push_back(prefetch);
     return space;
   }
 
-  void schedule(Translator &translator, const SchedulePoint &point) override {
+  void schedule(Translator &translator, const ScheduleConfig &config) override {
     int lanes = vectorLanes(machine, widestElement(kernel));
     placeAtRoot(translator, {}, lanes);
     for (const Output &output : translator.outputs)
-      scheduleStore(output, lanes, tasksOf(point), point.at("rows"));
-    prefetchStreams(translator, point.at("prefetch"), 0, point.at("rows"));
+      scheduleStore(output, lanes, tasksOf(config), config.at("rows"));
+    prefetchStreams(translator, config.at("prefetch"), 0, config.at("rows"));
   }
 
 private:

@@ -93,7 +93,7 @@ public:
     std::vector<int64_t> vectors{1};
     while (vectors.back() < mostVectors && 2 * vectors.back() * lanes <= rows.widest)
       vectors.push_back(2 * vectors.back());
-    if (isOrdered(kernel))
+    if (isBatchInvariant(kernel))
       vectors = {mostVectors};
     SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
     space.push_back(makeParameter("vectors", vectors, mostVectors));
@@ -101,7 +101,7 @@ public:
     space.push_back(isVectorOfRows() ? makeParameter("prefetch", {0}, 0) : prefetchParameter(kernel, machine));
     return space;
   }
-  void schedule(Translator &translator, const SchedulePoint &point) override;
+  void schedule(Translator &translator, const ScheduleConfig &config) override;
 
 private:
   bool isUsedAtRow(Operation *op) const;
@@ -258,18 +258,18 @@ void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stag
   }
 }
 
-void RowReduction::schedule(Translator &translator, const SchedulePoint &point) {
+void RowReduction::schedule(Translator &translator, const ScheduleConfig &config) {
   const Output &output = translator.outputs.front();
-  scheduleStore(output, tasksOf(point));
+  scheduleStore(output, tasksOf(config));
   llvm::DenseSet<Operation *> placed;
   for (auto &[op, stage] : translator.stages)
     if (isAtRow(op, stage)) {
       placed.insert(op);
-      placeAtRow(translator, op, stage, output.func, int(point.at("vectors")));
+      placeAtRow(translator, op, stage, output.func, int(config.at("vectors")));
     }
   placeAtRoot(translator, placed, lanes);
   // The last pass over a row prefetches the next row.
-  prefetchStreams(translator, point.at("prefetch"), rows.widest, 1);
+  prefetchStreams(translator, config.at("prefetch"), rows.widest, 1);
 }
 
 } // namespace

@@ -53,12 +53,12 @@ public:
   llvm::StringRef name() const override { return "running_sum"; }
   SearchSpace searchSpace() const override { return taskParameters(kernel, {4096, 16384, 65536}); }
 
-  void prepare(Translator &translator, const SchedulePoint &) override {
+  void prepare(Translator &translator, const ScheduleConfig &) override {
     for (const Match &sum : sums)
       translator.setBuilder(sum.op, [this, &translator, &sum](linalg::GenericOp) { return build(translator, sum); });
   }
 
-  void schedule(Translator &translator, const SchedulePoint &point) override {
+  void schedule(Translator &translator, const ScheduleConfig &config) override {
     const int lanes = vectorLanes(machine, widestElement(kernel));
     llvm::DenseSet<Operation *> placed;
     for (const Match &sum : sums)
@@ -67,7 +67,7 @@ public:
     for (const Match &sum : sums)
       place(translator, sum, lanes);
     for (const Output &output : translator.outputs)
-      scheduleStore(output, lanes, tasksOf(point));
+      scheduleStore(output, lanes, tasksOf(config));
   }
 
 private:

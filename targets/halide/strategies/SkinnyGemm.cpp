@@ -30,35 +30,35 @@ namespace {
 /// The accumulators of a tile of `height` rows.
 struct RowTile {
   int height = 0, parts = 1;
-  Func sums;   // d0, row in the tile, tile, part
-  RDom depth;  // reduction domain of `sums`
-  Func group;  // with groups: the sums of one group; d0, row in the tile, tile, group
-  RDom groups; // with groups: reduction domain of `sums`; `depth` is that of `group`
-  RDom rows;   // domain of the update of `held` that reads the tile: row in the tile, tile
+  Func sums;      // d0, row in the tile, tile, part
+  RDom reduction; // reduction domain of `sums`
+  Func group;     // with groups: the sums of one group; d0, row in the tile, tile, group
+  RDom groups;    // with groups: reduction domain of `sums`; `reduction` is that of `group`
+  RDom rows;      // domain of the update of `held` that reads the tile: row in the tile, tile
 };
 
-class FewRowsStrategy : public Strategy {
+class SkinnyGemmStrategy : public Strategy {
 public:
-  FewRowsStrategy(Contraction contraction, const MachineModel &machine)
+  SkinnyGemmStrategy(Contraction contraction, const MachineModel &machine)
       : shape(std::move(contraction)), machine(machine), lanes(vectorLanes(machine, shape.sumType())),
         range(rowsOf(shape)) {}
 
-  llvm::StringRef name() const override { return "few_rows"; }
-  SearchSpace searchSpace() const override { return fewRowsSpace(shape, machine); }
-  std::vector<RowVariant> rowVariants() const override {
-    return fewRowsVariants(shape.op->getParentOfType<func::FuncOp>(), machine);
+  llvm::StringRef name() const override { return "skinny_gemm"; }
+  SearchSpace searchSpace() const override { return skinnyGemmSpace(shape, machine); }
+  std::vector<ShapeVariant> shapeVariants() const override {
+    return skinnyGemmVariants(shape.op->getParentOfType<func::FuncOp>(), machine);
   }
-  void prepare(Translator &translator, const SchedulePoint &point) override;
-  void schedule(Translator &translator, const SchedulePoint &point) override;
+  void prepare(Translator &translator, const ScheduleConfig &config) override;
+  void schedule(Translator &translator, const ScheduleConfig &config) override;
 
 private:
   Func build(Translator &translator);
-  Func makeWords(Translator &translator, Exprs loops);
+  Func interleaveRows(Translator &translator, Exprs loops);
   Func makeGroupSums(Translator &translator, Exprs loops);
-  Exprs readWords(const Exprs &loops) const;
+  Exprs readInterleaved(const Exprs &loops) const;
   RowTile buildTile(Translator &translator, int height, const Exprs &loops);
   void scheduleTile(RowTile &tile);
-  void scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps);
+  void scheduleK(Halide::Stage update, Halide::RVar k, Var part, int steps);
   void scheduleLoops(Func store, const ColumnLoops &columns);
   void scheduleStore(Func store, const Expr &columns);
 
@@ -78,40 +78,40 @@ private:
   Exprs extents;    // extents of the output, innermost first
 };
 
-void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point) {
-  tileColumns = point.at("n");
-  unroll = point.at("unroll");
-  taskColumns = point.at("task");
-  tileRows = range.most > 1 ? point.at("m") : 1;
-  sumsApart = range.least <= 1 ? point.at("parts") : 1;
-  prefetch = point.at("prefetch");
+void SkinnyGemmStrategy::prepare(Translator &translator, const ScheduleConfig &config) {
+  tileColumns = config.at("n");
+  unroll = config.at("unroll");
+  taskColumns = config.at("task");
+  tileRows = range.most > 1 ? config.at("m") : 1;
+  sumsApart = range.least <= 1 ? config.at("parts") : 1;
+  prefetch = config.at("prefetch");
   isFused = hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
 }
 
-RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exprs &outer) {
+RowTile SkinnyGemmStrategy::buildTile(Translator &translator, int height, const Exprs &outer) {
   linalg::GenericOp op = shape.op;
   RowTile tile;
   tile.height = height;
   tile.parts = height == 1 ? sumsApart : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
-  const int depth = int(staticSteps(shape));
-  const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.word, 1)); // in K iterations
-  tile.depth = RDom({{0, group ? group : depth / tile.parts}}, translator.name("k" + suffix));
+  const int kExtent = int(staticSteps(shape));
+  const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.interleave, 1)); // in K iterations
+  tile.reduction = RDom({{0, group ? group : kExtent / tile.parts}}, translator.name("k" + suffix));
   // With groups, the last variable is the number of the group.
   Var last = group ? Var("group") : part;
   Exprs loops = outer;
   loops[shape.n] = column;
-  loops[shape.reduction[0]] = group ? last * group + tile.depth.x : tile.depth.x * tile.parts + part;
+  loops[shape.reduction[0]] = group ? last * group + tile.reduction.x : tile.reduction.x * tile.parts + part;
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
   const Expr zero = Halide::Internal::make_zero(elementType(shape.sumType()));
   Func added(translator.name((group ? "group" : "tile") + suffix));
-  added(column, inTile, number, last) = shape.hasWords() ? Expr(0) : zero;
-  if (shape.hasWords()) {
+  added(column, inTile, number, last) = shape.isVnni() ? Expr(0) : zero;
+  if (shape.isVnni()) {
     added(column, inTile, number, last) = translator.addProducts(
-        shape, added(column, inTile, number, last), readWords(loops), translator.wordOfWeight(shape, loops));
+        shape, added(column, inTile, number, last), readInterleaved(loops), translator.interleavedWeight(shape, loops));
   } else {
     Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
       if (operand == shape.a && wideRows.defined())
@@ -121,13 +121,13 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
     });
     if (values.empty())
       return tile;
-    added(column, inTile, number, last) = overDomain(tile.depth, values[0]);
+    added(column, inTile, number, last) = overDomain(tile.reduction, values[0]);
   }
   tile.sums = added;
   if (!group)
     return tile;
   tile.group = added;
-  tile.groups = RDom({{0, depth / group / tile.parts}}, translator.name("groups" + suffix));
+  tile.groups = RDom({{0, kExtent / group / tile.parts}}, translator.name("groups" + suffix));
   Expr which = tile.groups.x * tile.parts + part, sum = tile.group(column, inTile, number, which);
   loops[shape.reduction[0]] = which * int(translator.groupOf(op, shape.b));
   tile.sums = Func(translator.name("tile" + suffix));
@@ -144,8 +144,8 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
 }
 
 /// Returns the words of a row that are multiplied by the weight's word.
-Exprs FewRowsStrategy::readWords(const Exprs &loops) const {
-  const int count = int(rowWordsOfStep(shape));
+Exprs SkinnyGemmStrategy::readInterleaved(const Exprs &loops) const {
+  const int count = int(rowInterleavesPerStep(shape));
   Exprs read;
   for (int i = 0; i < count; ++i) {
     const Expr word = loops[shape.reduction[0]] * count + i;
@@ -155,24 +155,24 @@ Exprs FewRowsStrategy::readWords(const Exprs &loops) const {
 }
 
 /// Packs the rows into words of the interleaved layout before the GEMM.
-Func FewRowsStrategy::makeWords(Translator &translator, Exprs loops) {
+Func SkinnyGemmStrategy::interleaveRows(Translator &translator, Exprs loops) {
   const Var word = dimensionVar(0), row = dimensionVar(1);
   loops[shape.reduction[0]] = word;
   Func made(translator.name("words"));
   if (shape.m) {
     loops[*shape.m] = row;
-    made(word, row) = translator.wordOfRow(shape, loops);
+    made(word, row) = translator.interleavedRow(shape, loops);
     made.bound(row, 0, translator.loopExtent(shape.op, *shape.m));
   } else {
-    made(word) = translator.wordOfRow(shape, loops);
+    made(word) = translator.interleavedRow(shape, loops);
   }
   made.compute_root();
-  vectorizeGuarded(made, word, Expr(int(staticSteps(shape) * rowWordsOfStep(shape))), lanes);
+  vectorizeGuarded(made, word, Expr(int(staticSteps(shape) * rowInterleavesPerStep(shape))), lanes);
   return made;
 }
 
 /// Computes the sums of the groups of the rows before the GEMM.
-Func FewRowsStrategy::makeGroupSums(Translator &translator, Exprs loops) {
+Func SkinnyGemmStrategy::makeGroupSums(Translator &translator, Exprs loops) {
   const Var which = dimensionVar(0), row = dimensionVar(1);
   RDom within({{0, int(shape.group)}}, translator.name("within"));
   loops[shape.reduction[0]] = which * int(shape.group) + within.x;
@@ -191,7 +191,7 @@ Func FewRowsStrategy::makeGroupSums(Translator &translator, Exprs loops) {
   return made;
 }
 
-Func FewRowsStrategy::build(Translator &translator) {
+Func SkinnyGemmStrategy::build(Translator &translator) {
   linalg::GenericOp op = shape.op;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   unsigned rank = out.getNumResults();
@@ -204,7 +204,7 @@ Func FewRowsStrategy::build(Translator &translator) {
   }
   translator.setUnscaled(op, shape.b);
   if (Value x = op->getOperand(shape.a);
-      !shape.hasWords() && isa<BlockArgument>(x) && bytesOf(x, 1) < int64_t(sizeof(float))) {
+      !shape.isVnni() && isa<BlockArgument>(x) && bytesOf(x, 1) < int64_t(sizeof(float))) {
     std::vector<Var> at;
     for (int64_t i = 0; i < cast<RankedTensorType>(x.getType()).getRank(); ++i)
       at.push_back(dimensionVar(i));
@@ -212,9 +212,9 @@ Func FewRowsStrategy::build(Translator &translator) {
     wideRows(at) = translator.wide(x, translator.read(x, reversed(Exprs(at.begin(), at.end()))));
   }
   held = Func(translator.name("held"));
-  held(vars) = Halide::undef(shape.hasWholeSums() ? Halide::Int(32) : elementType(shape.sumType()));
-  if (shape.hasWords())
-    words = makeWords(translator, loops);
+  held(vars) = Halide::undef(shape.hasIntegerSums() ? Halide::Int(32) : elementType(shape.sumType()));
+  if (shape.isVnni())
+    words = interleaveRows(translator, loops);
   if (shape.group)
     groupSums = makeGroupSums(translator, loops);
 
@@ -253,28 +253,28 @@ Func FewRowsStrategy::build(Translator &translator) {
   return store;
 }
 
-void FewRowsStrategy::scheduleTile(RowTile &tile) {
+void SkinnyGemmStrategy::scheduleTile(RowTile &tile) {
   Var column = dimensionVar(0), inTile("in_tile"), part("part");
   Func sums = tile.sums;
   sums.compute_at(held, tile.rows.y);
   sums.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
   sums.bound(part, 0, tile.parts).unroll(part).unroll(inTile);
   if (!tile.group.defined()) {
-    scheduleDepth(sums.update(), tile.depth.x, part, std::max(1, unroll / tile.parts));
+    scheduleK(sums.update(), tile.reduction.x, part, std::max(1, unroll / tile.parts));
     return;
   }
-  scheduleDepth(sums.update(), tile.groups.x, part, 1);
+  scheduleK(sums.update(), tile.groups.x, part, 1);
   Func group = tile.group;
   Var number("group");
   group.compute_at(sums, tile.groups.x);
   group.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
   group.bound_extent(number, tile.parts).unroll(number).unroll(inTile);
-  const int64_t steps = shape.hasWords() ? shape.group / shape.word : mlir::kiln::elementsOfWord;
-  scheduleDepth(group.update(), tile.depth.x, number, int(steps));
+  const int64_t steps = shape.isVnni() ? shape.group / shape.interleave : mlir::kiln::elementsOfWord;
+  scheduleK(group.update(), tile.reduction.x, number, int(steps));
 }
 
 /// Schedules a loop over k or groups, unrolled `steps` times; each iteration updates all accumulators of the tile.
-void FewRowsStrategy::scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps) {
+void SkinnyGemmStrategy::scheduleK(Halide::Stage update, Halide::RVar k, Var part, int steps) {
   Var column = dimensionVar(0), inTile("in_tile");
   Halide::RVar outer("outer"), inner("inner");
   if (steps > 1) {
@@ -287,7 +287,7 @@ void FewRowsStrategy::scheduleDepth(Halide::Stage update, Halide::RVar k, Var pa
 }
 
 /// Schedules the loops over rows inside of panels of columns.
-void FewRowsStrategy::scheduleLoops(Func func, const ColumnLoops &columns) {
+void SkinnyGemmStrategy::scheduleLoops(Func func, const ColumnLoops &columns) {
   auto [lane, vector, column] = columns;
   Var task("task");
   std::vector<Halide::VarOrRVar> order{lane, vector};
@@ -301,7 +301,7 @@ void FewRowsStrategy::scheduleLoops(Func func, const ColumnLoops &columns) {
     func.parallel(column);
 }
 
-void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
+void SkinnyGemmStrategy::scheduleStore(Func func, const Expr &columns) {
   const ColumnLoops loops = splitColumns(func, columns, tileColumns, lanes);
   scheduleLoops(func, loops);
   Var d0 = dimensionVar(0);
@@ -316,7 +316,7 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
   }
 }
 
-void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
+void SkinnyGemmStrategy::schedule(Translator &translator, const ScheduleConfig &) {
   if (wideRows.defined()) {
     const Expr width = translator.extent(shape.op->getOperand(shape.a), wideRows.dimensions() - 1);
     wideRows.compute_root();
@@ -350,15 +350,15 @@ constexpr int64_t leastWeightElements = 512;
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || found->tile == 0 || found->tile % vectorLanes(machine, found->sumType()) || !found->batch.empty() ||
-      ShapedType::isDynamic(staticDepth(*found)) ||
-      staticExtent(found->op, found->n) * staticDepth(*found) < leastWeightElements)
+      ShapedType::isDynamic(staticK(*found)) ||
+      staticExtent(found->op, found->n) * staticK(*found) < leastWeightElements)
     return std::nullopt;
   return found;
 }
 
 } // namespace
 
-std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const MachineModel &machine) {
+std::vector<ShapeVariant> skinnyGemmVariants(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> contraction = asRowsTimesWeight(kernel, machine);
   if (!contraction || !contraction->m)
     return {};
@@ -367,18 +367,18 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const MachineModel 
     return {};
   int64_t least = smallestExtent(contraction->op, *contraction->m),
           most = largestExtent(contraction->op, *contraction->m);
-  std::vector<RowVariant> variants;
-  for (int64_t bound : {int64_t(1), mostFewRows})
+  std::vector<ShapeVariant> variants;
+  for (int64_t bound : {int64_t(1), mostSkinnyRows})
     if (least <= bound && bound < most)
       variants.push_back({*symbol, bound});
   return variants;
 }
 
-std::unique_ptr<Strategy> matchFewRows(func::FuncOp kernel, const MachineModel &machine) {
+std::unique_ptr<Strategy> matchSkinnyGemm(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> contraction = asRowsTimesWeight(kernel, machine);
-  if (!contraction || (contraction->m && largestExtent(contraction->op, *contraction->m) > mostFewRows))
+  if (!contraction || (contraction->m && largestExtent(contraction->op, *contraction->m) > mostSkinnyRows))
     return nullptr;
-  return std::make_unique<FewRowsStrategy>(*contraction, machine);
+  return std::make_unique<SkinnyGemmStrategy>(*contraction, machine);
 }
 
 } // namespace kiln::halide

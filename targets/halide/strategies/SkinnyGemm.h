@@ -9,11 +9,11 @@
 namespace kiln::halide {
 
 /// The most rows that the strategy serves.
-inline constexpr int64_t mostFewRows = 32;
+inline constexpr int64_t mostSkinnyRows = 32;
 
 /// Returns the shape-specialised variants, of a kernel with a dynamic number of rows, that this strategy would compile;
 /// none if the kernel is not such a contraction.
-std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::vector<ShapeVariant> skinnyGemmVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
 
 struct RowRange {
   int64_t least, most;
@@ -22,6 +22,6 @@ struct RowRange {
 RowRange rowsOf(const Contraction &contraction);
 
 /// Returns the search space.
-SearchSpace fewRowsSpace(const Contraction &shape, const MachineModel &machine);
+SearchSpace skinnyGemmSpace(const Contraction &shape, const MachineModel &machine);
 
 } // namespace kiln::halide

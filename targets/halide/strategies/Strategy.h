@@ -20,17 +20,17 @@ public:
   /// Returns the share of the kernel's operations that the strategy executes: below 1 for an algorithm that saves some.
   virtual double operationShare() const { return 1; }
   /// Returns the shape-specialised variants that pay off, by ascending bound.
-  virtual std::vector<RowVariant> rowVariants() const { return {}; }
+  virtual std::vector<ShapeVariant> shapeVariants() const { return {}; }
   /// Called before the translation; sets builders.
-  virtual void prepare(Translator &, const SchedulePoint &) {}
+  virtual void prepare(Translator &, const ScheduleConfig &) {}
   /// Called after the translation; schedules every Func that must not be inlined.
-  virtual void schedule(Translator &translator, const SchedulePoint &point) = 0;
+  virtual void schedule(Translator &translator, const ScheduleConfig &config) = 0;
 };
 
 /// Each returns null if the kernel does not have the strategy's structure; the last one always applies.
 std::unique_ptr<Strategy> matchOneQuery(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
-std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchSkinnyGemm(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchWinograd(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);

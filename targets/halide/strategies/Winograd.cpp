@@ -24,7 +24,7 @@ using Halide::Var;
 
 namespace {
 
-struct Point {
+struct Config {
   int tileRow, tileOutputs, rows; // tileRow: tiles of the image per register tile
   bool isSplitByRows;
 };
@@ -38,12 +38,12 @@ public:
   llvm::StringRef name() const override { return "winograd"; }
   SearchSpace searchSpace() const override;
   double operationShare() const override { return 16.0 / 36.0; }
-  void prepare(Translator &translator, const SchedulePoint &given) override {
+  void prepare(Translator &translator, const ScheduleConfig &given) override {
     auto get = [&](const char *key) { return int(given.at(key)); };
-    point = {get("m"), get("n"), get("rows"), get("split") == 0};
+    config = {get("m"), get("n"), get("rows"), get("split") == 0};
     translator.setBuilder(match.op(), [this, &translator](linalg::GenericOp) { return build(translator); });
   }
-  void schedule(Translator &translator, const SchedulePoint &) override;
+  void schedule(Translator &translator, const ScheduleConfig &) override;
 
 private:
   Func build(Translator &translator);
@@ -58,7 +58,7 @@ private:
   MachineModel machine;
   int lanes;
   bool isFused; // stored by the kernel's output, not by a separate Func
-  Point point{};
+  Config config{};
   unsigned rank = 0;
   Exprs extents; // extents of the output, innermost first
   Func image, patches, filter, tile, sums;
@@ -130,7 +130,7 @@ void Winograd::buildPatches() {
 void Winograd::buildFilter(Translator &translator, const Exprs &loops) {
   const Contraction &shape = match.shape;
   Exprs at = loops;
-  at[shape.n] = panel * point.tileOutputs + d0;
+  at[shape.n] = panel * config.tileOutputs + d0;
   at[shape.reduction[0]] = channel;
   filter(d0, channel, i, j, panel) = transformWeight(i, [&](int p) {
     return transformWeight(j, [&](int q) {
@@ -159,7 +159,7 @@ bool Winograd::buildTile(Translator &translator, Exprs loops) {
     if (number == match.shape.a)
       return patches(patch);
     if (number == match.shape.b)
-      return filter(d0 % point.tileOutputs, channels.x, i, j, d0 / point.tileOutputs);
+      return filter(d0 % config.tileOutputs, channels.x, i, j, d0 / config.tileOutputs);
     return tile(at);
   });
   if (values.empty())
@@ -228,8 +228,8 @@ void Winograd::schedulePatches() {
 
 void Winograd::scheduleSums() {
   Var inTile("in_tile"), tileColumn("tile_column");
-  sums.bound(i, 0, 4).bound(j, 0, 4).bound_extent(d0, point.tileOutputs).align_bounds(d0, point.tileOutputs);
-  sums.align_bounds(columns, point.tileRow).split(columns, tileColumn, inTile, point.tileRow);
+  sums.bound(i, 0, 4).bound(j, 0, 4).bound_extent(d0, config.tileOutputs).align_bounds(d0, config.tileOutputs);
+  sums.align_bounds(columns, config.tileRow).split(columns, tileColumn, inTile, config.tileRow);
   std::vector<Halide::VarOrRVar> order{d0, inTile, tileColumn};
   for (unsigned d = 2; d < rank; ++d)
     order.push_back(dimensionVar(d));
@@ -237,7 +237,7 @@ void Winograd::scheduleSums() {
   sums.reorder(order).vectorize(d0, lanes).unroll(d0).unroll(inTile);
 
   tile.compute_at(sums, tileColumn);
-  for (auto [var, size] : {std::pair(d0, point.tileOutputs), std::pair(columns, point.tileRow)})
+  for (auto [var, size] : {std::pair(d0, config.tileOutputs), std::pair(columns, config.tileRow)})
     tile.bound_extent(var, size).align_bounds(var, size);
   tile.vectorize(d0, lanes).unroll(d0).unroll(columns);
   Halide::Stage update = tile.update();
@@ -246,25 +246,25 @@ void Winograd::scheduleSums() {
 
 void Winograd::scheduleStore(Func into) {
   Var inColumn("in_column"), tileColumn("tile_column"), inRow("in_row");
-  auto [lane, vector, column] = splitColumns(into, extents[0], point.tileOutputs, lanes);
+  auto [lane, vector, column] = splitColumns(into, extents[0], config.tileOutputs, lanes);
   if (!isFused)
-    padColumns(into, extents, point.tileOutputs, lanes);
+    padColumns(into, extents, config.tileOutputs, lanes);
   into.split(columns, tileColumn, inColumn, 2, TailStrategy::GuardWithIf).unroll(inColumn);
   into.split(rows, rows, inRow, 2, TailStrategy::GuardWithIf).unroll(inRow);
-  into.split(rows, rowBlock, rows, point.rows, TailStrategy::GuardWithIf);
+  into.split(rows, rowBlock, rows, config.rows, TailStrategy::GuardWithIf);
   std::vector<Halide::VarOrRVar> order{lane, inColumn, inRow, vector, tileColumn, rows};
-  if (point.isSplitByRows)
+  if (config.isSplitByRows)
     order.insert(order.end(), {column, rowBlock});
   else
     order.push_back(rowBlock);
   for (unsigned d = 3; d < rank; ++d)
     order.push_back(dimensionVar(d));
-  if (!point.isSplitByRows)
+  if (!config.isSplitByRows)
     order.push_back(column);
   into.reorder(order);
-  filter.bound(i, 0, 4).bound(j, 0, 4).bound_extent(d0, point.tileOutputs);
+  filter.bound(i, 0, 4).bound(j, 0, 4).bound_extent(d0, config.tileOutputs);
   filter.reorder(d0, i, j, channel, panel).vectorize(d0, lanes).unroll(i).unroll(j);
-  if (point.isSplitByRows) {
+  if (config.isSplitByRows) {
     Var outer = rowBlock;
     for (unsigned d = 3; d < rank; ++d) {
       Var task("task" + std::to_string(d));
@@ -288,7 +288,7 @@ void Winograd::scheduleStore(Func into) {
   scheduleSums();
 }
 
-void Winograd::schedule(Translator &translator, const SchedulePoint &) {
+void Winograd::schedule(Translator &translator, const ScheduleConfig &) {
   scheduleResults(translator, match, /*isCopied=*/true, store, extents, lanes, [&](Func func) { scheduleStore(func); });
 }
 

@@ -20,7 +20,7 @@ using Halide::Expr;
 Halide::Type elementType(mlir::Type type) {
   if (type.isIndex())
     return Halide::Int(32);
-  if (mlir::kiln::isShortFloat(type))
+  if (mlir::kiln::isHalfFloat(type))
     return Halide::UInt(16);
   if (auto floatType = dyn_cast<FloatType>(type)) {
     unsigned width = floatType.getWidth();
@@ -50,7 +50,7 @@ static Expr constant(arith::ConstantOp op) {
     APFloat number = value.getValue();
     if (number.isInfinity())
       number = APFloat::getLargest(number.getSemantics(), number.isNegative());
-    return mlir::kiln::isShortFloat(op.getType())
+    return mlir::kiln::isHalfFloat(op.getType())
                ? Halide::Internal::make_const(type, number.bitcastToAPInt().getZExtValue())
                : Halide::Internal::make_const(type, number.convertToDouble());
   }

@@ -48,27 +48,27 @@ Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, 
   if (!storage.isGrouped())
     return source.scales(place.inTile, place.tile);
   return widen(mlir::Float16Type::get(kernel.getContext()),
-               source.scales(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+               source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
 }
 
 Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled) {
   mlir::kiln::StorageAttr storage = layout.getStorage();
   Expr value;
   if (storage && storage.isGrouped()) {
-    Expr word = source.func(place.inTile, place.depth / int(mlir::kiln::elementsOfWord), place.tile);
-    value = floatOfWord(word, place.depth);
+    Expr word = source.func(place.inTile, place.kIndex / int(mlir::kiln::elementsOfWord), place.tile);
+    value = floatOfWord(word, place.kIndex);
     if (source.zeros.defined())
-      value -= Halide::cast<float>(source.zeros(place.inTile, place.depth / int(storage.getGroup()), place.tile));
-  } else if (layout.hasWords()) {
+      value -= Halide::cast<float>(source.zeros(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
+  } else if (layout.isVnni()) {
     const int word = int(layout.getInterleave());
-    Expr bits = source.func(place.inTile, place.depth / word, place.tile);
-    Expr shift = Halide::cast(bits.type(), place.depth % word * 8);
+    Expr bits = source.func(place.inTile, place.kIndex / word, place.tile);
+    Expr shift = Halide::cast(bits.type(), place.kIndex % word * 8);
     value = Halide::cast<float>(Halide::cast<int8_t>(bits >> shift));
   } else {
-    value = source.func(place.inTile, place.depth, place.tile);
+    value = source.func(place.inTile, place.kIndex, place.tile);
     if (storage)
-      value = mlir::kiln::isShortFloat(storage.getElement()) ? widen(storage.getElement(), value)
-                                                             : Halide::cast<float>(value);
+      value = mlir::kiln::isHalfFloat(storage.getElement()) ? widen(storage.getElement(), value)
+                                                            : Halide::cast<float>(value);
   }
   return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
 }
@@ -105,23 +105,23 @@ Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loo
   mlir::kiln::TiledAttr layout = layoutOf(tensor);
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   const int size = layout.getSize();
-  Expr along = affine(map.getResult(layout.getDim()), loops, {}), depth;
+  Expr along = affine(map.getResult(layout.getDim()), loops, {}), kIndex;
   if (layout.getStorage().isGrouped()) {
     assert(map.getNumResults() == 2 && "strategies that know groups know matrices");
-    depth = affine(map.getResult(1 - layout.getDim()), loops, {});
+    kIndex = affine(map.getResult(1 - layout.getDim()), loops, {});
   }
-  return scaleAt(source, layout.getStorage(), {along % size, depth, along / size});
+  return scaleAt(source, layout.getStorage(), {along % size, kIndex, along / size});
 }
 
-Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
-  const int word = int(numbersOfRowWord(contraction)), depth = int(staticDepth(contraction));
+Expr Translator::interleavedRow(const Contraction &contraction, const Exprs &loops) {
+  const int word = int(rowInterleave(contraction)), kIndex = int(staticK(contraction));
   Expr bits;
   for (int i = 0; i < word; ++i) {
     Exprs at = loops;
     Expr &k = at[contraction.reduction[0]];
     k = k * word + i;
-    if (depth % word) // the weight is padded with zeros
-      k = heldBelow(Halide::likely(k), depth);
+    if (kIndex % word) // the weight is padded with zeros
+      k = heldBelow(Halide::likely(k), kIndex);
     Expr number = readOperand(contraction.op, contraction.a, at);
     Expr byte = Halide::reinterpret<uint8_t>(number);
     Expr part = word == 2 ? Halide::reinterpret<uint32_t>(Halide::cast<int32_t>(number))
@@ -135,7 +135,7 @@ Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
   return Halide::reinterpret<int32_t>(bits);
 }
 
-Expr Translator::wordOfWeight(const Contraction &contraction, const Exprs &loops) {
+Expr Translator::interleavedWeight(const Contraction &contraction, const Exprs &loops) {
   const Source &source = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n];
   const int tile = int(contraction.tile);
@@ -146,7 +146,7 @@ Expr Translator::addProducts(const Contraction &contraction, const Expr &sum, co
   usesVectorFunctions = true;
   if (contraction.group)
     return addNibbles(sum, rows[0], rows[1], weight, vectorFunctions);
-  return contraction.word == 2 ? addPairs(sum, rows[0], weight) : addBytes(sum, rows[0], weight);
+  return contraction.interleave == 2 ? addPairs(sum, rows[0], weight) : addBytes(sum, rows[0], weight);
 }
 
 Expr Translator::scaledGroup(const Contraction &contraction, const Expr &sum, const Expr &rowSum, const Exprs &loops) {
@@ -160,7 +160,7 @@ Expr Translator::scaledGroup(const Contraction &contraction, const Expr &sum, co
 
 Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs &loops) {
   Expr scale = scaleOf(contraction.op, contraction.b, loops);
-  if (!contraction.hasWords())
+  if (!contraction.isVnni())
     return scale.defined() ? sum * scale : sum;
   const Source &weight = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n];
@@ -237,7 +237,7 @@ Expr Translator::readWide(linalg::GenericOp op, unsigned number, const Exprs &lo
 
 Expr Translator::wide(Value tensor, const Expr &element) {
   Type type = getElementTypeOrSelf(tensor);
-  return mlir::kiln::isShortFloat(type) && !element.type().is_float() ? widen(type, element) : element;
+  return mlir::kiln::isHalfFloat(type) && !element.type().is_float() ? widen(type, element) : element;
 }
 
 } // namespace kiln::halide

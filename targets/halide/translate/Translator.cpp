@@ -37,7 +37,8 @@ Exprs reversed(Exprs exprs) {
 }
 
 Translator::Translator(func::FuncOp kernel, StringRef symbol)
-    : isOrdered(halide::isOrdered(kernel)), kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)), prefix(symbol) {}
+    : isBatchInvariant(halide::isBatchInvariant(kernel)), kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)),
+      prefix(symbol) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
@@ -195,9 +196,9 @@ Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
     return fusedMultiplyAdd(operands[0], operands[1], operands[2]);
   }
   // An operand that a strategy has already widened in a copy stays as it is.
-  if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isShortFloat(widened.getIn().getType()))
+  if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isHalfFloat(widened.getIn().getType()))
     return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);
-  if (isa<arith::TruncFOp>(op) && mlir::kiln::isShortFloat(op->getResult(0).getType()))
+  if (isa<arith::TruncFOp>(op) && mlir::kiln::isHalfFloat(op->getResult(0).getType()))
     return narrow(op->getResult(0).getType(), operands[0]);
   // Strict, so that an elementwise function has the same bits in every kernel. Halide and LLVM would treat floats as
   // real numbers, but (a * 2) * b is not (a * b) * 2, and would fuse a product into any sum that reads it.
@@ -206,7 +207,7 @@ Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
 }
 
 /// Returns the f16 or bf16 that is widened only to be rounded again; null for another op.
-static Value movedShort(Operation &op) {
+static Value movedHalf(Operation &op) {
   auto rounded = dyn_cast<arith::TruncFOp>(op);
   auto widened = rounded ? rounded.getIn().getDefiningOp<arith::ExtFOp>() : arith::ExtFOp();
   return widened && widened.getIn().getType() == rounded.getType() ? widened.getIn() : Value();
@@ -277,7 +278,7 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
     Expr result;
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
       result = loops[index.getDim()];
-    else if (Value moved = movedShort(inner); moved && !lookup(moved).type().is_float())
+    else if (Value moved = movedHalf(inner); moved && !lookup(moved).type().is_float())
       result = lookup(moved);
     else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
       result = translateExtract(extract, values);

@@ -11,7 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Structure.h"
-#include "targets/halide/translate/Floats16.h"
+#include "targets/halide/translate/HalfFloats.h"
 #include "targets/halide/translate/VectorFunctions.h"
 #include "targets/halide/workarounds/Prefetch.h"
 #include "llvm/ADT/DenseMap.h"
@@ -80,7 +80,7 @@ public:
   VectorFunctions vectorFunctions;  // input: the functions that may be used
   bool usesVectorFunctions = false; // output: whether any are used
   bool keepsLoops = false;          // LLVM must neither unroll nor vectorise the scheduled loops
-  const bool isOrdered;             // kiln.ordered: batch-invariant
+  const bool isBatchInvariant;      // kiln.batch_invariant: batch-invariant
 
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
@@ -97,12 +97,12 @@ public:
   /// Returns the scale that `op` leaves out of operand `number`, which is set unscaled; undefined if its storage format
   /// has none. With groups, it is the scale of the element at `loops`.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
-  /// For a contraction with the interleaved (VNNI) layout; the loop over k in `loops` counts words. wordOfRow() returns
-  /// a word of a row: two 16-bit numbers, four 8-bit numbers (VectorFunctions::hasSignedBytes), or, for a weight of i4,
-  /// four unchanged 8-bit numbers, with two such words per word of the weight. wordOfWeight() returns a word of the
-  /// weight. addProducts() returns a sum plus the products of both.
-  Halide::Expr wordOfRow(const Contraction &contraction, const Exprs &loops);
-  Halide::Expr wordOfWeight(const Contraction &contraction, const Exprs &loops);
+  /// For a contraction with the interleaved (VNNI) layout; the loop over k in `loops` counts words. interleavedRow()
+  /// returns a word of a row: two 16-bit numbers, four 8-bit numbers (VectorFunctions::hasSignedBytes), or, for a
+  /// weight of i4, four unchanged 8-bit numbers, with two such words per word of the weight. interleavedWeight()
+  /// returns a word of the weight. addProducts() returns a sum plus the products of both.
+  Halide::Expr interleavedRow(const Contraction &contraction, const Exprs &loops);
+  Halide::Expr interleavedWeight(const Contraction &contraction, const Exprs &loops);
   Halide::Expr addProducts(const Contraction &contraction, const Halide::Expr &sum, const Exprs &rows,
                            const Halide::Expr &weight);
   /// Returns the value of a group whose products were summed up with i4 factors of 0 to 15: subtracts the zero point
@@ -141,7 +141,7 @@ private:
   };
   /// The position of an element of a tiled weight: within its tile, along K, and the number of its tile.
   struct Place {
-    Halide::Expr inTile, depth, tile;
+    Halide::Expr inTile, kIndex, tile;
   };
 
   mlir::LogicalResult translateArguments();
@@ -173,7 +173,7 @@ private:
 };
 
 /// Returns the Halide type of a tensor's elements; a handle type if there is none. f16 and bf16 are their bits
-/// (Floats16.h).
+/// (HalfFloats.h).
 Halide::Type elementType(mlir::Type type);
 
 /// Returns the type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes.

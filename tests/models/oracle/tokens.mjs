@@ -125,7 +125,7 @@ const cases = variants.map(({name, change}) => {
 });
 // Conversations in the forms of examples/support/chat.cpp: with and without a system message, with a question and a
 // second one. The model writes the reply, so the tokens before it and after it are compared.
-const turn = (before, behind) => "{{ '" + before + "' + message['content'] + '" + behind + "' }}";
+const turn = (before, after) => "{{ '" + before + "' + message['content'] + '" + after + "' }}";
 const template = (open, system, user, assistant, start) =>
   open + "{% for message in messages %}{% if message['role'] == 'system' %}" + system +
   "{% elif message['role'] == 'user' %}" + user + "{% else %}" + assistant + "{% endif %}{% endfor %}" + start;

@@ -47,7 +47,7 @@ build/use ring.safetensors | grep "schedules none"
 
 step "tune, build"
 kiln tune ring.cpp --budget 20s >log 2>&1 || { cat log; exit 1; }
-test -s ring.tuning || say "kiln tune left no ring.tuning beside the spec"
+test -s ring.tuning || say "kiln tune left no ring.tuning next to the spec"
 cmake --build build >log || { cat log; exit 1; }
 grep -q "kernels are measured in" log || say "the build does not take ring.tuning: $(cat log)"
 if build/use ring.safetensors | grep "schedules none"; then say "the program has no tuned schedules"; fi

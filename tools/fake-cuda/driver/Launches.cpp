@@ -172,7 +172,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         launch.config.cluster = {x, y, z};
         launch.hasCluster = true;
       } else if (attribute.id == launchProgrammaticStreamSerialization) {
-        launch.config.isEarly = attribute.value.programmaticStreamSerializationAllowed;
+        launch.config.isDependentLaunch = attribute.value.programmaticStreamSerializationAllowed;
       } else if (attribute.id == 2 && attribute.value.cooperative) {
         return CUDA_ERROR_NOT_SUPPORTED; // blocks run one after the other
       } else if (attribute.id < 0 || attribute.id > 15) {

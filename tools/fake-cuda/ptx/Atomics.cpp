@@ -71,7 +71,7 @@ template <class T> T addedShort(T old, T value, bool brain) {
 
 /// Operands: the result or nothing, the address, the value, the value to swap in. flags: the update, whether the format
 /// is a 16-bit float, which one.
-template <class T, bool shortFloats> void atomic(Warp &warp, const Instruction &i) {
+template <class T, bool halfFloats> void atomic(Warp &warp, const Instruction &i) {
   const auto update = static_cast<Update>(i.flags[0]);
   const T *values = warp.read<T>(i.operands[2]);
   const T *swaps = i.count > 3 ? warp.read<T>(i.operands[3]) : values;
@@ -82,7 +82,7 @@ template <class T, bool shortFloats> void atomic(Warp &warp, const Instruction &
     T old;
     std::memcpy(&old, found.data, sizeof old);
     T fresh;
-    if constexpr (shortFloats)
+    if constexpr (halfFloats)
       fresh = addedShort(old, values[lane], i.flags[2] != 0);
     else
       fresh = updated(update, old, values[lane], swaps[lane]);
@@ -142,8 +142,8 @@ template <bool returns> void decodeAtomic(Decoding &d) {
     d.fail("the update is not modelled");
   const Type type = d.takeType();
   const Handler handler = handlerOf(type);
-  const bool shortFloat = bitsOf(type) == 16 || type == Type::f16x2 || type == Type::bf16x2;
-  if (!handler || (shortFloat && type != Type::b16 && update != Update::add))
+  const bool halfFloat = bitsOf(type) == 16 || type == Type::f16x2 || type == Type::bf16x2;
+  if (!handler || (halfFloat && type != Type::b16 && update != Update::add))
     d.failType(type);
   d.out.flags[0] = static_cast<std::uint32_t>(update);
   d.out.flags[2] = type == Type::bf16 || type == Type::bf16x2;

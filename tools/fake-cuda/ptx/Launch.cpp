@@ -72,7 +72,7 @@ LaunchResult launch(const LoadedModule &module, std::string_view name, const Lau
     return result;
   }
   const LoadedModule::Runnable runnable = *module.runnable(name);
-  if (config.isEarly && !runnable.program->waits) {
+  if (config.isDependentLaunch && !runnable.program->waits) {
     result.error = fmt::format("kernel {}: it is launched early and does not wait for the kernels before it", name);
     return result;
   }

@@ -23,7 +23,7 @@ struct LaunchConfig {
   Dim3 grid, block;
   Dim3 cluster;                    ///< blocks of a cluster
   std::uint32_t dynamicShared = 0; ///< bytes
-  bool isEarly = false;            ///< programmatic dependent launch: it may begin before the previous kernel has ended
+  bool isDependentLaunch = false;  ///< programmatic dependent launch: it may begin before the previous kernel has ended
   /// Number of warp instructions after which the kernel is considered hung.
   std::uint64_t limit = 2'000'000'000;
   std::uint32_t maxShared = 227 * 1024; ///< limit of bytes per block

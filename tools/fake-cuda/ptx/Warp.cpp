@@ -81,18 +81,18 @@ bool Warp::choose(bool first) {
 }
 
 void Warp::settle() {
-  bool behind = false;
+  bool isLate = false;
   std::erase_if(others, [&](const Fragment &f) {
     if (f.state != runs && f.state != waits)
       return false;
     if (f.at != now.at) {
-      behind |= f.state == runs && f.at < now.at;
+      isLate |= f.state == runs && f.at < now.at;
       return false;
     }
     now.lanes |= f.lanes;
     return true;
   });
-  if (behind && !turned) {
+  if (isLate && !turned) {
     park(now.at, runs);
     choose(true);
   }

@@ -9,17 +9,17 @@
 namespace kiln::testing {
 
 /// A 16-bit float type, and the largest relative error of a rounding.
-struct ShortFloat {
+struct HalfFloat {
   std::string name;
   ElementType element;
   double unit;
 
   double round(double value) const { return interpreter::roundTo(element, value); }
 };
-inline const ShortFloat shortFloats[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
+inline const HalfFloat halfFloats[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
 
 /// Returns a kernel of kiln ops with up to `bound` rows; F in the text is replaced by the type.
-inline std::string kernelOf(const ShortFloat &type, const std::string &arguments, const std::string &result,
+inline std::string kernelOf(const HalfFloat &type, const std::string &arguments, const std::string &result,
                             const std::string &body, int bound = 200) {
   std::string text = "func.func private @f(%s0: index, " + arguments + ") -> " + result +
                      " attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + std::to_string(bound) + ">} {\n" +
@@ -36,7 +36,7 @@ inline std::string rows(int width, const std::string &element = "F") {
 }
 
 /// Returns the tensor rounded to the type.
-inline Tensor rounded(const ShortFloat &type, Tensor tensor) {
+inline Tensor rounded(const HalfFloat &type, Tensor tensor) {
   for (double &value : tensor.values)
     value = type.round(value);
   return tensor;

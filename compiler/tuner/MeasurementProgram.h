@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the program that calls kernels on another machine: compiler/tuner/trial.c with the runtime library, the
+// Builds the program that calls kernels on another machine: compiler/tuner/measurement.c with the runtime library, the
 // kernels, and generated code that calls them by their calling convention.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace kiln {
 
 /// The arguments of a trial's kernels: sizes, and element type and rank of each tensor.
-struct TrialArguments {
+struct MeasurementArguments {
   struct Tensor {
     mlir::Type element;
     int64_t rank;
@@ -30,8 +30,8 @@ struct RunnerOptions {
 
 /// Links the program with the script and starts it. Without `kernels` it only describes its machine. Fails for a target
 /// for which this build of Kiln has no runtime library, and if another program answers.
-llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &options, const TargetInfo &target,
-                                                          llvm::ArrayRef<KernelCode> kernels,
-                                                          const TrialArguments &arguments);
+llvm::Expected<std::unique_ptr<Runner>> startMeasurementProgram(const RunnerOptions &options, const TargetInfo &target,
+                                                                llvm::ArrayRef<KernelCode> kernels,
+                                                                const MeasurementArguments &arguments);
 
 } // namespace kiln

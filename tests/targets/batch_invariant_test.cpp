@@ -11,7 +11,7 @@ namespace kiln::testing {
 namespace {
 
 /// Marks the kernel of a text as batch-invariant.
-std::string ordered(std::string text) { return text.insert(text.find("kiln.bounds"), "kiln.ordered, "); }
+std::string batchInvariant(std::string text) { return text.insert(text.find("kiln.bounds"), "kiln.batch_invariant, "); }
 
 /// Returns rows [first, first + count) of the leading dimension.
 Tensor rowsOf(const Tensor &all, int64_t first, int64_t count) {
@@ -28,7 +28,7 @@ void expectSame(const Tensor &actual, const Tensor &expected) {
     ASSERT_EQ(actual.values[i], expected.values[i]) << "element " << i << " of " << expected.values.size();
 }
 
-class Ordered : public ::testing::TestWithParam<std::string> {
+class BatchInvariant : public ::testing::TestWithParam<std::string> {
 protected:
   const std::string &target() const { return GetParam(); }
 };
@@ -43,7 +43,7 @@ std::string layer(int64_t n, int64_t k, const std::string &layout, int64_t rows)
   const std::string x = type(number(k)), y = type(number(n)), bias = "tensor<" + number(n) + "xf32>",
                     w = "tensor<" + number(n) + "x" + number(k) + "xf32" + (layout.empty() ? "" : ", " + layout) + ">";
   return "func.func private @layer(%s0: index, %x: " + x + ", %w: " + w + ", %b: " + bias + ", %r: " + y + ") -> " + y +
-         " attributes {kiln.kernel, kiln.ordered, kiln.bounds = array<i64: 1, " + number(rows) +
+         " attributes {kiln.kernel, kiln.batch_invariant, kiln.bounds = array<i64: 1, " + number(rows) +
          ">} {\n  %0 = kiln.linear %x, %w, %b weight_order = out_in : (" + x + ", " + w + ", " + bias + ") -> " + y +
          "\n  %1 = kiln.gelu %0 : " + y + "\n  %2 = kiln.add %1, %r : (" + y + ", " + y + ") -> " + y +
          "\n  return %2 : " + y + "\n}\n";
@@ -97,8 +97,8 @@ struct Layer {
     return kernel.run({count}, {rowsOf(x, first, count), w, b, rowsOf(r, first, count)}, -1, workers)[0];
   }
   /// Checks calls with these numbers of rows, at several first rows.
-  void check(int64_t most, const std::vector<int64_t> &counts, const SchedulePoint *point = nullptr) const {
-    Kernel kernel(text(most), target, point);
+  void check(int64_t most, const std::vector<int64_t> &counts, const ScheduleConfig *config = nullptr) const {
+    Kernel kernel(text(most), target, config);
     for (int64_t count : counts) {
       const int64_t first = std::min(count % 7, r.shape[0] - count);
       SCOPED_TRACE("rows " + number(first) + " to " + number(first + count) + " of " + kernel.object().strategy);
@@ -119,7 +119,7 @@ std::vector<int64_t> upTo(int64_t last) {
   return counts;
 }
 
-TEST_P(Ordered, EachNumberOfRows) {
+TEST_P(BatchInvariant, EachNumberOfRows) {
   const Layer layer(113, 64, "", target(), 301);
   layer.check(32, upTo(32));
   std::vector<int64_t> counts = upTo(40);
@@ -127,7 +127,7 @@ TEST_P(Ordered, EachNumberOfRows) {
   layer.check(301, counts);
 }
 
-TEST_P(Ordered, DepthsAndStorages) {
+TEST_P(BatchInvariant, KAndStorages) {
   struct Case {
     int64_t n, k;
     const char *storage;
@@ -144,19 +144,19 @@ TEST_P(Ordered, DepthsAndStorages) {
                         {113, 128, "i4, group = 128"}}) {
     if (!hasTurn(target(), turn++))
       continue;
-    SCOPED_TRACE("columns " + number(c.n) + " depth " + number(c.k) + " " + c.storage);
+    SCOPED_TRACE("columns " + number(c.n) + " K " + number(c.k) + " " + c.storage);
     const Layer layer(c.n, c.k, c.storage, target(), 41);
     layer.check(32, {2, 5, 31});
     layer.check(301, {1, 3, 8, 41});
   }
 }
 
-TEST_P(Ordered, PointsOfTheSearchSpaces) {
+TEST_P(BatchInvariant, ConfigsOfTheSearchSpaces) {
   for (auto [most, storage] : {std::pair(13, ""), {301, ""}, {301, "i4, group = 32"}}) {
     const Layer layer(113, 160, storage, target(), 37);
-    for (const SchedulePoint &point : pointsToTry(describe(layer.text(most), target()).space, 1, target())) {
-      SCOPED_TRACE(toString(point));
-      layer.check(most, {2, std::min(most, 37)}, &point);
+    for (const ScheduleConfig &config : configsToTry(describe(layer.text(most), target()).space, 1, target())) {
+      SCOPED_TRACE(toString(config));
+      layer.check(most, {2, std::min(most, 37)}, &config);
     }
   }
 }
@@ -178,21 +178,22 @@ Tensor queriesOf(const Tensor &all, int64_t first, int64_t count) {
 
 /// Checks calls with some of a sequence's queries; those of causal attention see the keys up to their own position.
 struct Sequence {
-  Sequence(const AttentionCase &s, const std::string &target, int64_t length, int points)
+  Sequence(const AttentionCase &s, const std::string &target, int64_t length, int configs)
       : shape(s), target(target), length(length), inputs(attentionInputs(s, length, length)) {
     AttentionCase one = s;
     one.mostQueries = 1;
-    Kernel kernel(ordered(attentionKernel(one)), target);
+    Kernel kernel(batchInvariant(attentionKernel(one)), target);
     EXPECT_EQ(kernel.object().strategy, "one_query");
     for (int64_t i = 0; i < length; ++i)
       alone.push_back(run(kernel, i, 1, 1));
-    for (const SchedulePoint &point : pointsToTry(describe(ordered(attentionKernel(s)), target).space, points, target))
-      check(point);
+    for (const ScheduleConfig &config :
+         configsToTry(describe(batchInvariant(attentionKernel(s)), target).space, configs, target))
+      check(config);
   }
 
-  void check(const SchedulePoint &point) {
-    SCOPED_TRACE(toString(point));
-    Kernel kernel(ordered(attentionKernel(shape)), target, &point);
+  void check(const ScheduleConfig &config) {
+    SCOPED_TRACE(toString(config));
+    Kernel kernel(batchInvariant(attentionKernel(shape)), target, &config);
     EXPECT_EQ(kernel.object().strategy, "one_query");
     for (auto [first, count] : {std::pair<int64_t, int64_t>{0, length}, {0, 1}, {3, 40}, {length - 7, 7}})
       for (int workers : {1, 2}) {
@@ -219,11 +220,11 @@ struct Sequence {
   std::vector<Tensor> inputs, alone;
 };
 
-TEST_P(Ordered, QueriesOfASequence) {
+TEST_P(BatchInvariant, QueriesOfASequence) {
   AttentionCase s;
   s.isCross = s.isCausal = s.isOffset = true;
   Sequence(s, target(), 130, 1);
-  s.keyHeads = 1, s.depth = 40;
+  s.keyHeads = 1, s.headDim = 40;
   if (hasTurn(target(), 0))
     Sequence(s, target(), 97, 0);
   s.isCausal = false, s.hasLengths = true;
@@ -238,13 +239,13 @@ std::string rowKernel(bool isNorm, const std::string &x, const std::string &widt
                       const std::string &bounds) {
   const std::string w = "tensor<" + width + "xf32>";
   return "func.func private @rows(" + symbols + "%x: " + x + (isNorm ? ", %w: " + w : "") + ") -> " + x +
-         " attributes {kiln.kernel, kiln.ordered, kiln.bounds = array<i64" + bounds + ">} {\n  %0 = " +
+         " attributes {kiln.kernel, kiln.batch_invariant, kiln.bounds = array<i64" + bounds + ">} {\n  %0 = " +
          (isNorm ? "kiln.layer_norm %x, %w, %w epsilon = 1.0e-5 : (" + x + ", " + w + ", " + w + ") -> " + x
                  : "kiln.softmax %x axis = 1 : " + x) +
          "\n  return %0 : " + x + "\n}\n";
 }
 
-TEST_P(Ordered, NormsAndSoftmaxes) {
+TEST_P(BatchInvariant, NormsAndSoftmaxes) {
   size_t turn = 0;
   for (bool isNorm : {true, false})
     for (int64_t width : {3, 17, 56, 100, 768, 1023}) {
@@ -272,7 +273,7 @@ TEST_P(Ordered, NormsAndSoftmaxes) {
 }
 
 // A row may be as long as a context of 200 in one entry, and of 9 in another.
-TEST_P(Ordered, RowsOfOtherBounds) {
+TEST_P(BatchInvariant, RowsOfOtherBounds) {
   auto kernel = [&](int64_t bound) {
     return Kernel(rowKernel(false, "tensor<?x?xf32, affine_map<()[s0, s1] -> (s0, s1)>>", "",
                             "%s0: index, %s1: index, ", ": 1, 40, 1, " + number(bound)),
@@ -285,7 +286,7 @@ TEST_P(Ordered, RowsOfOtherBounds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Ordered, ::testing::ValuesIn(runnableTargets()),
+INSTANTIATE_TEST_SUITE_P(Targets, BatchInvariant, ::testing::ValuesIn(runnableTargets()),
                          [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace

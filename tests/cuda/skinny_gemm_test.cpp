@@ -11,13 +11,13 @@
 namespace kiln::testing {
 namespace {
 
-TEST(CudaFewRows, OddSizesAndAddresses) {
+TEST(CudaSkinnyGemm, OddSizesAndAddresses) {
   for (int bound : {1, 2, 3, 4, 5, 6, 7, 8})
     for (auto [n, k] : {std::pair(1, 1), std::pair(37, 33), std::pair(64, 512), std::pair(35, 204)}) {
       SCOPED_TRACE(number(bound) + " rows, " + number(n) + " x " + number(k));
       std::string text = linearKernel(n, k, "", bound);
       DeviceKernel kernel(text);
-      EXPECT_EQ(kernel.plan().strategy, "few_rows");
+      EXPECT_EQ(kernel.plan().strategy, "skinny_gemm");
       EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
       for (int64_t offset : {0, 4}) {
         kernel.setOffset(offset);
@@ -27,14 +27,14 @@ TEST(CudaFewRows, OddSizesAndAddresses) {
     }
 }
 
-TEST(CudaFewRows, ColumnsSideBySide) {
+TEST(CudaSkinnyGemm, ColumnsSideBySide) {
   for (int bound : {1, 3, 8})
     for (bool isTransposed : {false, true}) {
       SCOPED_TRACE(number(bound) + " rows");
       std::string text = matmulKernel({isTransposed, false}, "s0", "s2", "s1", bound == 1 ? 1 : bound);
       std::string fixed = matmulKernel({isTransposed, false}, number(bound), "70", "85", 1);
       DeviceKernel kernel(text), other(fixed);
-      EXPECT_EQ(other.plan().strategy, "few_rows");
+      EXPECT_EQ(other.plan().strategy, "skinny_gemm");
       EXPECT_EQ(toString(other.plan().schedule),
                 bound == 8 ? "lane_columns=16 turns=1 warps=16" : "lane_columns=16 turns=2 warps=16");
       EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
@@ -45,13 +45,13 @@ TEST(CudaFewRows, ColumnsSideBySide) {
 }
 
 // A lane has one column of 70, two of 66 and four of 68, where the address allows it. K takes several steps.
-TEST(CudaFewRows, LanesOfColumns) {
+TEST(CudaSkinnyGemm, LanesOfColumns) {
   for (const char *width : {"70", "66", "68"})
     for (int columns : {4, 8, 16, 32}) {
       SCOPED_TRACE(number(columns) + " of " + width);
       const std::string text = matmulKernel({false, false}, "3", width, "185", 1);
-      const SchedulePoint point{{"lane_columns", columns}, {"warps", 4}, {"turns", 3}};
-      DeviceKernel kernel(text, &point);
+      const ScheduleConfig config{{"lane_columns", columns}, {"warps", 4}, {"turns", 3}};
+      DeviceKernel kernel(text, &config);
       for (int64_t offset : {0, 4}) {
         kernel.setOffset(offset);
         kernel.check({1, 0, 1}, randomInputs(text, {1, 0, 1}), 1e-5);
@@ -66,10 +66,10 @@ TEST(CudaFewRows, LanesOfColumns) {
 }
 
 // Weights are read before griddepcontrol.wait, all other inputs after it.
-TEST(CudaFewRows, WeightsComeBeforeTheWait) {
-  for (bool isAcross : {false, true}) {
+TEST(CudaSkinnyGemm, WeightsComeBeforeTheWait) {
+  for (bool isAlongColumns : {false, true}) {
     const std::string text =
-        isAcross ? matmulKernel({false, false}, "1", "64", "512", 1) : linearKernel(64, 512, "", 1);
+        isAlongColumns ? matmulKernel({false, false}, "1", "64", "512", 1) : linearKernel(64, 512, "", 1);
     DeviceKernel plain(text);
     EXPECT_EQ(plain.plan().images.front().text.find("ld.global.nc"), std::string::npos);
     std::string marked = text;
@@ -78,12 +78,12 @@ TEST(CudaFewRows, WeightsComeBeforeTheWait) {
     const std::string &early = kernel.plan().images.front().text;
     EXPECT_LT(early.find("ld.global.nc"), early.find("griddepcontrol.wait"));
     EXPECT_LT(early.rfind("griddepcontrol.wait"), early.find("griddepcontrol.launch_dependents"));
-    const std::vector<int64_t> symbols = isAcross ? std::vector<int64_t>{1, 0, 1} : std::vector<int64_t>{1};
+    const std::vector<int64_t> symbols = isAlongColumns ? std::vector<int64_t>{1, 0, 1} : std::vector<int64_t>{1};
     kernel.check(symbols, randomInputs(text, symbols), 1e-5);
   }
 }
 
-TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
+TEST(CudaSkinnyGemm, SumsDoNotDependOnAddresses) {
   for (int bound : {1, 3}) {
     const std::string text = linearKernel(35, 204, "", bound);
     DeviceKernel kernel(text);
@@ -96,7 +96,7 @@ TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
 
 // An index that is 0 because its dimension is 1 counts as a row index: an op that reads the sums there is fused as
 // their epilogue, in one launch.
-TEST(CudaFewRows, EpilogueOfOneRow) {
+TEST(CudaSkinnyGemm, EpilogueOfOneRow) {
   KernelText text;
   Value x = text.argument(text.type({"1", "64"})), w = text.argument(text.type({"96", "64"}));
   Value bias = text.argument(text.type({"96"}));
@@ -109,7 +109,7 @@ TEST(CudaFewRows, EpilogueOfOneRow) {
   kernel.check({}, randomInputs(kernelText, {}), 1e-5);
 }
 
-TEST(CudaFewRows, InnerLoopOfOneRow) {
+TEST(CudaSkinnyGemm, InnerLoopOfOneRow) {
   // Eight K iterations of four elements, once more for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
   EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=8 warps=4");
@@ -118,10 +118,10 @@ TEST(CudaFewRows, InnerLoopOfOneRow) {
   EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
 }
 
-TEST(CudaFewRows, FormsForFewRows) {
+TEST(CudaSkinnyGemm, VariantsForFewRows) {
   auto boundsOf = [](const std::string &text) {
     std::vector<int64_t> bounds;
-    for (const RowVariant &variant : rowVariantsOf(text))
+    for (const ShapeVariant &variant : shapeVariantsOf(text))
       bounds.push_back(variant.symbol == 0 ? variant.bound : -1);
     return bounds;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: kiln-opt %s --split-input-file --kiln-sum-parts --verify-diagnostics | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --kiln-reduction-parts --verify-diagnostics | FileCheck %s
 
 // Partial gradients from two layers that read the same value are added before they are sent, once. The first layer's
 // outputs have two sections with four parts each, two for each rank.
@@ -17,7 +17,7 @@
 // CHECK: kiln.all_gather %[[OWN]] : tensor<5x6xf32> -> tensor<2x5x6xf32>
 // CHECK: kiln.add {{.*}} -> tensor<5x6xf32>
 // CHECK-NOT: kiln.all_reduce
-module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards = {joint = #kiln.shard<0, [16, 8]>, other = #kiln.shard<1, [16]>}} {
+module attributes {kiln.ranks = 2 : i64, kiln.reduction_parts = 4 : i64, kiln.shards = {joint = #kiln.shard<0, [16, 8]>, other = #kiln.shard<1, [16]>}} {
   func.func @gradient(%dy: tensor<5x12xf32>, %dz: tensor<5x8xf32>) -> tensor<5x6xf32> {
     %w = kiln.parameter {sources = ["joint"]} : tensor<12x6xf32>
     %0 = kiln.linear %dy, %w weight_order = in_out : (tensor<5x12xf32>, tensor<12x6xf32>) -> tensor<5x6xf32>
@@ -32,10 +32,10 @@ module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards =
 // -----
 
 // The gradient of a scalar that multiplies a rank's features.
-module attributes {kiln.ranks = 2 : i64, kiln.sum_parts = 4 : i64, kiln.shards = {}} {
+module attributes {kiln.ranks = 2 : i64, kiln.reduction_parts = 4 : i64, kiln.shards = {}} {
   func.func @number(%x: tensor<8xf32>) -> tensor<f32> {
     %0 = kiln.sum %x axis = 0 : (tensor<8xf32>) -> tensor<f32>
-    // expected-error @+1 {{--sum-parts: unsupported gradient; expected gradients of replicated values to come from linear layers, got one from sum}}
+    // expected-error @+1 {{--reduction-parts: unsupported gradient; expected gradients of replicated values to come from linear layers, got one from sum}}
     %1 = kiln.all_reduce %0 : tensor<f32>
     return %1 : tensor<f32>
   }

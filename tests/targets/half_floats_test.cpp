@@ -2,8 +2,8 @@
 //
 // Kernels of f16 and bf16 on every instruction set: conversions of all numbers, and each strategy compared with loops
 // in f64, with results rounded once.
+#include "HalfFloatKernel.h"
 #include "RunnableTargets.h"
-#include "ShortFloatKernel.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "llvm/ADT/APFloat.h"
 #include <bit>
@@ -13,11 +13,11 @@
 namespace kiln::testing {
 namespace {
 
-using Loop = std::function<void(const std::string &target, const ShortFloat &type)>;
+using Loop = std::function<void(const std::string &target, const HalfFloat &type)>;
 
 void onAll(const Loop &loop) {
   for (const std::string &target : runnableTargets())
-    for (const ShortFloat &type : shortFloats) {
+    for (const HalfFloat &type : halfFloats) {
       SCOPED_TRACE(target + " " + type.name);
       loop(target, type);
     }
@@ -25,7 +25,7 @@ void onAll(const Loop &loop) {
 
 std::string vectorOf(const std::string &element) { return "tensor<?x" + element + ", affine_map<()[s0] -> (s0)>>"; }
 
-std::string castKernel(const ShortFloat &type, const std::string &from, const std::string &to) {
+std::string castKernel(const HalfFloat &type, const std::string &from, const std::string &to) {
   const std::string x = vectorOf(from), y = vectorOf(to);
   return kernelOf(type, "%x: " + x, y, "%0 = kiln.cast %x : " + x + " -> " + y + "\nreturn %0", 70000);
 }
@@ -39,7 +39,7 @@ void expectSame(double got, double expected) {
 }
 
 /// Returns all numbers of the type, including NaN, and one more, so that vectors have a tail.
-Tensor everyNumber(const ShortFloat &type) {
+Tensor everyNumber(const HalfFloat &type) {
   const llvm::fltSemantics &semantics =
       type.element == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
   Tensor all = Tensor::zeros({(1 << 16) + 1});
@@ -48,8 +48,8 @@ Tensor everyNumber(const ShortFloat &type) {
   return all;
 }
 
-TEST(ShortFloats, EachNumberIsWidened) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, EachNumberIsWidened) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const Tensor all = everyNumber(type);
     Kernel kernel(castKernel(type, "F", "f32"), target);
     const Tensor wide = kernel.run({all.shape[0]}, {all})[0];
@@ -60,7 +60,7 @@ TEST(ShortFloats, EachNumberIsWidened) {
 
 /// Returns f32 numbers around those of the type: each, the midpoints between neighbours, the f32 neighbours of all
 /// these, and random numbers.
-Tensor numbersToRound(const ShortFloat &type) {
+Tensor numbersToRound(const HalfFloat &type) {
   Tensor all = everyNumber(type), result = Tensor::zeros({0});
   auto add = [&](float x) {
     for (float each : {x, std::nextafterf(x, -INFINITY), std::nextafterf(x, INFINITY)})
@@ -81,8 +81,8 @@ Tensor numbersToRound(const ShortFloat &type) {
   return result;
 }
 
-TEST(ShortFloats, EachNumberIsRounded) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, EachNumberIsRounded) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const Tensor x = numbersToRound(type);
     Kernel kernel(castKernel(type, "f32", "F"), target);
     const Tensor got = kernel.run({x.shape[0]}, {x})[0];
@@ -92,8 +92,8 @@ TEST(ShortFloats, EachNumberIsRounded) {
 }
 
 // The whole expression is rounded once, with infinities and NaN as in f32.
-TEST(ShortFloats, Pointwise) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, Pointwise) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const std::string x = rows(37);
     Kernel kernel(kernelOf(type, "%x: " + x + ", %y: " + x, x,
                            "%0 = kiln.mul %x, %y : (" + x + ", " + x + ") -> " + x + "\n%1 = kiln.add %0, %x : (" + x +
@@ -115,8 +115,8 @@ TEST(ShortFloats, Pointwise) {
 }
 
 // Moves preserve bits.
-TEST(ShortFloats, RowsOfATable) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, RowsOfATable) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const std::string i = vectorOf("i32"), t = "tensor<31x51xF>", y = rows(51);
     Kernel kernel(kernelOf(type, "%i: " + i + ", %t: " + t, y,
                            "%0 = kiln.embedding %i, %t : (" + i + ", " + t + ") -> " + y + "\nreturn %0"),
@@ -132,26 +132,26 @@ TEST(ShortFloats, RowsOfATable) {
 
 /// Returns the default configuration; with many rows, and for one of the types in turn, also the ends of each
 /// parameter.
-std::vector<SchedulePoint> pointsOf(const std::string &text, const std::string &target, const ShortFloat &type,
-                                    const char *strategy, bool hasManyRows) {
+std::vector<ScheduleConfig> configsOf(const std::string &text, const std::string &target, const HalfFloat &type,
+                                      const char *strategy, bool hasManyRows) {
   const Schedulable schedulable = describe(text, target);
   EXPECT_EQ(schedulable.strategy, strategy);
-  std::vector<SchedulePoint> points = pointsToTry(schedulable.space, 0, target);
+  std::vector<ScheduleConfig> configs = configsToTry(schedulable.space, 0, target);
   if (type.element != ElementType::f16 || !hasManyRows)
-    points.resize(1);
-  return points;
+    configs.resize(1);
+  return configs;
 }
 
-void checkLinear(const std::string &target, const ShortFloat &type, int64_t m, const char *strategy) {
+void checkLinear(const std::string &target, const HalfFloat &type, int64_t m, const char *strategy) {
   const int inputs = 333, outputs = 45;
   const std::string x = rows(inputs), y = rows(outputs), w = "tensor<45x333xF, #kiln.tiled<0, 16>>", b = "tensor<45xF>";
   const std::string text = kernelOf(type, "%x: " + x + ", %w: " + w + ", %b: " + b, y,
                                     "%0 = kiln.linear %x, %w, %b weight_order = out_in : (" + x + ", " + w + ", " + b +
                                         ") -> " + y + "\n%1 = kiln.relu %0 : " + y + "\nreturn %1",
                                     m < 8 ? 8 : 200);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, m > 8)) {
-    SCOPED_TRACE(toString(point));
-    Kernel kernel(text, target, &point);
+  for (const ScheduleConfig &config : configsOf(text, target, type, strategy, m > 8)) {
+    SCOPED_TRACE(toString(config));
+    Kernel kernel(text, target, &config);
     std::vector<Tensor> in = {rounded(type, randomTensor({m, inputs})), rounded(type, randomTensor({45, 333})),
                               rounded(type, randomTensor({45}))};
     in[1].values[44 * 333 + 5] = INFINITY;
@@ -168,17 +168,17 @@ void checkLinear(const std::string &target, const ShortFloat &type, int64_t m, c
   }
 }
 
-TEST(ShortFloats, Linear) {
-  onAll([](const std::string &target, const ShortFloat &type) {
-    checkLinear(target, type, 1, "few_rows");
-    checkLinear(target, type, 3, "few_rows");
+TEST(HalfFloats, Linear) {
+  onAll([](const std::string &target, const HalfFloat &type) {
+    checkLinear(target, type, 1, "skinny_gemm");
+    checkLinear(target, type, 3, "skinny_gemm");
     checkLinear(target, type, 70, "contraction");
   });
 }
 
 // Both operands are computed, neither is a weight.
-TEST(ShortFloats, Matmul) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, Matmul) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const std::string a = rows(29), b = "tensor<29x18xF>", y = rows(18);
     const std::string text = kernelOf(type, "%a: " + a + ", %b: " + b, y,
                                       "%0 = kiln.matmul %a, %b : (" + a + ", " + b + ") -> " + y + "\nreturn %0");
@@ -196,8 +196,8 @@ TEST(ShortFloats, Matmul) {
 }
 
 // 1024 plus 4000 times 1/4: in the type itself no addition would change the sum.
-TEST(ShortFloats, SumsAreThoseOfF32) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, SumsAreThoseOfF32) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const std::string x = rows(4001), y = vectorOf("F");
     Kernel kernel(kernelOf(type, "%x: " + x, y, "%0 = kiln.sum %x axis = 1 : (" + x + ") -> " + y + "\nreturn %0"),
                   target);
@@ -210,8 +210,8 @@ TEST(ShortFloats, SumsAreThoseOfF32) {
   });
 }
 
-TEST(ShortFloats, Softmax) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, Softmax) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     for (int width : {5, 129}) {
       const std::string x = rows(width);
       Kernel kernel(kernelOf(type, "%x: " + x, x, "%0 = kiln.softmax %x axis = 1 : " + x + "\nreturn %0"), target);
@@ -231,8 +231,8 @@ TEST(ShortFloats, Softmax) {
 }
 
 // Also in place: x + y is a result, and its norm is rounded once.
-TEST(ShortFloats, NormOfASum) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, NormOfASum) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     const int width = 67;
     const std::string x = rows(width), w = "tensor<67xF>";
     Kernel kernel(kernelOf(type, "%x: " + x + ", %y: " + x + ", %w: " + w + ", %b: " + w, x,
@@ -262,16 +262,16 @@ TEST(ShortFloats, NormOfASum) {
   });
 }
 
-void checkAttention(const std::string &target, const ShortFloat &type, int queries, const char *strategy) {
-  const int heads = 2, depth = 24, keys = 61;
+void checkAttention(const std::string &target, const HalfFloat &type, int queries, const char *strategy) {
+  const int heads = 2, headDim = 24, keys = 61;
   const std::string q = rows(48), k = "tensor<61x48xF>", y = "tensor<?x2x24xF, affine_map<()[s0] -> (s0, 2, 24)>>";
   const std::string text = kernelOf(type, "%q: " + q + ", %k: " + k + ", %v: " + k, y,
                                     "%0 = kiln.attention %q, %k, %v heads = 2 scale = 0.25 : (" + q + ", " + k + ", " +
                                         k + ") -> " + q + "\n%1 = kiln.reshape %0 : " + q + " -> " + y + "\nreturn %1",
                                     queries);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, queries > 8)) {
-    SCOPED_TRACE(toString(point));
-    Kernel kernel(text, target, &point);
+  for (const ScheduleConfig &config : configsOf(text, target, type, strategy, queries > 8)) {
+    SCOPED_TRACE(toString(config));
+    Kernel kernel(text, target, &config);
     const std::vector<Tensor> in = {rounded(type, randomTensor({queries, 48})), rounded(type, randomTensor({keys, 48})),
                                     rounded(type, randomTensor({keys, 48}))};
     const Tensor got = kernel.run({queries}, in)[0];
@@ -281,28 +281,28 @@ void checkAttention(const std::string &target, const ShortFloat &type, int queri
         double sum = 0;
         for (int j = 0; j < keys; ++j) {
           double score = 0;
-          for (int c = h * depth; c < (h + 1) * depth; ++c)
+          for (int c = h * headDim; c < (h + 1) * headDim; ++c)
             score += 0.25 * in[0].at({i, c}) * in[1].at({j, c});
           sum += weights[j] = std::exp(score);
         }
-        for (int c = h * depth; c < (h + 1) * depth; ++c) {
+        for (int c = h * headDim; c < (h + 1) * headDim; ++c) {
           double value = 0;
           for (int j = 0; j < keys; ++j)
             value += weights[j] / sum * in[2].at({j, c});
-          ASSERT_NEAR(got.at({i, h, c - h * depth}), value, type.unit * std::abs(value) + 1e-5);
+          ASSERT_NEAR(got.at({i, h, c - h * headDim}), value, type.unit * std::abs(value) + 1e-5);
         }
       }
   }
 }
 
-TEST(ShortFloats, Attention) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, Attention) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     checkAttention(target, type, 1, "one_query");
     checkAttention(target, type, 37, "attention");
   });
 }
 
-void checkConvolution(const std::string &target, const ShortFloat &type, int channels, const char *strategy) {
+void checkConvolution(const std::string &target, const HalfFloat &type, int channels, const char *strategy) {
   const int height = 11, width = 65, outputs = 33;
   const std::string c = std::to_string(channels),
                     x = "tensor<?x65x" + c + "xF, affine_map<()[s0] -> (s0, 65, " + c + ")>>",
@@ -313,9 +313,9 @@ void checkConvolution(const std::string &target, const ShortFloat &type, int cha
                "%0 = kiln.conv2d %x, %w stride = [1, 1] padding = [1, 1] dilation = [1, 1] groups = 1 : (" + x + ", " +
                    w + ") -> " + y + "\nreturn %0",
                20);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, false)) {
-    SCOPED_TRACE(toString(point));
-    Kernel kernel(text, target, &point);
+  for (const ScheduleConfig &config : configsOf(text, target, type, strategy, false)) {
+    SCOPED_TRACE(toString(config));
+    Kernel kernel(text, target, &config);
     const std::vector<Tensor> in = {rounded(type, randomTensor({height, width, channels})),
                                     rounded(type, randomTensor({outputs, channels, 3, 3}))};
     const Tensor got = kernel.run({height}, in)[0];
@@ -332,8 +332,8 @@ void checkConvolution(const std::string &target, const ShortFloat &type, int cha
   }
 }
 
-TEST(ShortFloats, Convolution) {
-  onAll([](const std::string &target, const ShortFloat &type) {
+TEST(HalfFloats, Convolution) {
+  onAll([](const std::string &target, const HalfFloat &type) {
     checkConvolution(target, type, 5, "convolution");
     checkConvolution(target, type, 34, "winograd");
   });

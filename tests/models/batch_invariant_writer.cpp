@@ -48,7 +48,7 @@ private:
   }
 };
 
-struct OrderedWriter : kiln::Model {
+struct BatchInvariantWriter : kiln::Model {
   kiln::Embedding<vocabulary, width> table{"table"};
   kiln::RmsNorm<width> first{"first"}, third{"third"};
   Shared shared{"shared"};
@@ -75,10 +75,10 @@ struct OrderedWriter : kiln::Model {
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return extend(token); }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("forward", &OrderedWriter::forward, {"tokens"}, {"logits", "few"}),
-                      kiln::entry("prefill", &OrderedWriter::prefill, {"tokens"}, {"logits", "few"}),
-                      kiln::entry("decode", &OrderedWriter::decode, {"token"}, {"logits", "few"})};
+    return std::tuple{kiln::entry("forward", &BatchInvariantWriter::forward, {"tokens"}, {"logits", "few"}),
+                      kiln::entry("prefill", &BatchInvariantWriter::prefill, {"tokens"}, {"logits", "few"}),
+                      kiln::entry("decode", &BatchInvariantWriter::decode, {"token"}, {"logits", "few"})};
   }
 };
 
-KILN_MODEL(ordered_writer, OrderedWriter)
+KILN_MODEL(batch_invariant_writer, BatchInvariantWriter)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "targets/halide/translate/Floats16.h"
+#include "targets/halide/translate/HalfFloats.h"
 
 namespace kiln::halide {
 

@@ -3,7 +3,7 @@
 // Kernels of f16 and bf16, from the DSL's ops down to PTX: the strategies that f32 gets, compared with loops in f64 and
 // with the interpreter's error bounds, which allow for one rounding of each op's result, with sums in f32.
 #include "DeviceKernel.h"
-#include "ShortFloatKernel.h"
+#include "HalfFloatKernel.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace kiln::testing {
 namespace {
 
 /// Returns the inputs rounded to the type.
-std::vector<Tensor> inputsOf(const ShortFloat &type, const std::string &text, int64_t count, int limit = 100) {
+std::vector<Tensor> inputsOf(const HalfFloat &type, const std::string &text, int64_t count, int limit = 100) {
   std::vector<Tensor> inputs = randomInputs(text, {count}, 0, limit);
   for (Tensor &input : inputs)
     for (double &value : input.values)
@@ -21,8 +21,8 @@ std::vector<Tensor> inputsOf(const ShortFloat &type, const std::string &text, in
 
 void expectNear(double got, double value, double allowed) { ASSERT_NEAR(got, value, allowed + 1e-6); }
 
-TEST(CudaShortFloats, LinearWithBiasAndRelu) {
-  for (const ShortFloat &type : shortFloats)
+TEST(CudaHalfFloats, LinearWithBiasAndRelu) {
+  for (const HalfFloat &type : halfFloats)
     for (int64_t m : {3, 70}) { // as a skinny GEMM, and in tiles
       const int inputs = 333, outputs = 45;
       const std::string x = rows(inputs), y = rows(outputs), w = "tensor<45x333xF>", b = "tensor<45xF>";
@@ -32,7 +32,7 @@ TEST(CudaShortFloats, LinearWithBiasAndRelu) {
                                         m < 8 ? 8 : 200);
       SCOPED_TRACE(text);
       DeviceKernel kernel(text);
-      EXPECT_EQ(kernel.plan().strategy, m < 8 ? "few_rows" : "contraction");
+      EXPECT_EQ(kernel.plan().strategy, m < 8 ? "skinny_gemm" : "contraction");
       const std::vector<Tensor> in = inputsOf(type, text, m);
       const Tensor got = kernel.run({m}, in)[0];
       for (int64_t i = 0; i < m * outputs; ++i) {
@@ -45,8 +45,8 @@ TEST(CudaShortFloats, LinearWithBiasAndRelu) {
     }
 }
 
-TEST(CudaShortFloats, Softmax) {
-  for (const ShortFloat &type : shortFloats)
+TEST(CudaHalfFloats, Softmax) {
+  for (const HalfFloat &type : halfFloats)
     for (int width : {1, 33, 257, 1500}) {
       const std::string x = rows(width);
       const std::string text = kernelOf(type, "%x: " + x, x, "%0 = kiln.softmax %x axis = 1 : " + x + "\nreturn %0");
@@ -69,8 +69,8 @@ TEST(CudaShortFloats, Softmax) {
 }
 
 // 1024 plus 4000 times 1/4: in the type itself no addition would change the sum.
-TEST(CudaShortFloats, SumsAreThoseOfF32) {
-  for (const ShortFloat &type : shortFloats) {
+TEST(CudaHalfFloats, SumsAreThoseOfF32) {
+  for (const HalfFloat &type : halfFloats) {
     const std::string x = rows(4001), y = "tensor<?xF, affine_map<()[s0] -> (s0)>>";
     const std::string text =
         kernelOf(type, "%x: " + x, y, "%0 = kiln.sum %x axis = 1 : (" + x + ") -> " + y + "\nreturn %0");
@@ -84,8 +84,8 @@ TEST(CudaShortFloats, SumsAreThoseOfF32) {
   }
 }
 
-TEST(CudaShortFloats, RowsOfATableAsTheyAre) {
-  for (const ShortFloat &type : shortFloats) {
+TEST(CudaHalfFloats, RowsOfATableAsTheyAre) {
+  for (const HalfFloat &type : halfFloats) {
     const std::string i = "tensor<?xi32, affine_map<()[s0] -> (s0)>>", t = "tensor<31x50xF>", y = rows(50);
     const std::string text = kernelOf(type, "%i: " + i + ", %t: " + t, y,
                                       "%0 = kiln.embedding %i, %t : (" + i + ", " + t + ") -> " + y + "\nreturn %0");
@@ -99,8 +99,8 @@ TEST(CudaShortFloats, RowsOfATableAsTheyAre) {
   }
 }
 
-TEST(CudaShortFloats, NormsAndWhatIsBeforeThem) {
-  for (const ShortFloat &type : shortFloats) {
+TEST(CudaHalfFloats, NormsAndWhatIsBeforeThem) {
+  for (const HalfFloat &type : halfFloats) {
     const std::string x = rows(700), w = "tensor<700xF>";
     const std::string text = kernelOf(type, "%x: " + x + ", %y: " + x + ", %w: " + w + ", %b: " + w, x,
                                       "%0 = kiln.add %x, %y : (" + x + ", " + x + ") -> " + x +

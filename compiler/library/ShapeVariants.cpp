@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 
 #include "compiler/dialect/KilnDialect.h"
 
@@ -10,7 +10,7 @@ namespace kiln {
 
 /// Clones the kernel with [least, bound] as the bounds of the variant's index argument, and inserts the clone after
 /// `previous`.
-static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const RowVariant &variant,
+static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const ShapeVariant &variant,
                                     int64_t least) {
   func::FuncOp form = kernel.clone();
   SmallVector<int64_t> bounds(kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef());
@@ -30,32 +30,32 @@ static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, 
   return form;
 }
 
-static bool serves(const RowVariant &variant, ArrayRef<int64_t> extents) {
+static bool serves(const ShapeVariant &variant, ArrayRef<int64_t> extents) {
   return extents[variant.symbol] <= variant.bound &&
          llvm::all_of(variant.ofOne, [&](unsigned symbol) { return extents[symbol] == 1; });
 }
 
-StringRef chooseForm(const RowVariants &variants, StringRef kernel, ArrayRef<int64_t> extents) {
+StringRef chooseVariant(const ShapeVariants &variants, StringRef kernel, ArrayRef<int64_t> extents) {
   if (auto forms = variants.find(kernel); forms != variants.end())
-    for (const KernelForm &form : forms->second)
+    for (const KernelVariant &form : forms->second)
       if (serves(form, extents))
         return form.function;
   return kernel;
 }
 
-RowVariants addRowVariants(ModuleOp module, const Target &target) {
-  RowVariants variants;
+ShapeVariants addShapeVariants(ModuleOp module, const Target &target) {
+  ShapeVariants variants;
   SmallVector<func::FuncOp> kernels;
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(kd::kernelAttrName))
       kernels.push_back(function);
   for (func::FuncOp kernel : kernels) {
     func::FuncOp previous = kernel;
-    std::vector<RowVariant> served;
+    std::vector<ShapeVariant> served;
     ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
-    for (RowVariant variant : target.compilerOf(kernel).rowVariants(kernel)) {
+    for (ShapeVariant variant : target.compilerOf(kernel).shapeVariants(kernel)) {
       int64_t least = bounds[2 * variant.symbol];
-      for (const RowVariant &before : served) // variants for the same dimensions, by ascending bound
+      for (const ShapeVariant &before : served) // variants for the same dimensions, by ascending bound
         if (before.symbol == variant.symbol && before.ofOne == variant.ofOne)
           least = before.bound + 1;
       previous = cloneWithBounds(kernel, previous, variant, least);

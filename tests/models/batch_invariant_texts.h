@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Libraries of ordered_writer.cpp: logits and states of a text are bit-identical, whether it is read at once, in parts
-// of any length or token by token, with any number of workers.
+// Libraries of batch_invariant_writer.cpp: logits and states of a text are bit-identical, whether it is read at once,
+// in parts of any length or token by token, with any number of workers.
 #pragma once
 
 #include "session.h"

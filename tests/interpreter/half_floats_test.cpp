@@ -16,7 +16,7 @@ Tensor of(ElementType element, TensorShape shape, std::vector<double> values) {
 /// Returns the largest relative error of one rounding.
 double unit(ElementType element) { return std::ldexp(1.0, -info(element).digits); }
 
-TEST(ShortFloats, AResultIsRoundedOnceOrNot) {
+TEST(HalfFloats, AResultIsRoundedOnceOrNot) {
   for (ElementType element : types) {
     const Tensor y = evaluate(Op::add, {of(element, {1}, {1}), of(element, {1}, {unit(element) / 2})}, {1});
     EXPECT_EQ(y.values[0], 1 + unit(element) / 2) << "in f32";
@@ -25,7 +25,7 @@ TEST(ShortFloats, AResultIsRoundedOnceOrNot) {
   }
 }
 
-TEST(ShortFloats, WhatTheTypeHoldsIsExact) {
+TEST(HalfFloats, WhatTheTypeHoldsIsExact) {
   for (ElementType element : types) {
     const Tensor x = of(element, {3}, {1, -0.5, 96});
     expectExactly(evaluate(Op::relu, {x}, {3}), {1, 0, 96});
@@ -40,7 +40,7 @@ TEST(ShortFloats, WhatTheTypeHoldsIsExact) {
 }
 
 // 1000 terms of 1/4 and a first one of 1024: in the 16-bit type each sum would be rounded back to 1024.
-TEST(ShortFloats, SumsAreThoseOfF32) {
+TEST(HalfFloats, SumsAreThoseOfF32) {
   for (ElementType element : types) {
     std::vector<double> terms(1001, 0.25);
     terms[0] = 1024;
@@ -54,7 +54,7 @@ TEST(ShortFloats, SumsAreThoseOfF32) {
   }
 }
 
-TEST(ShortFloats, CastsRoundToTheNearestEven) {
+TEST(HalfFloats, CastsRoundToTheNearestEven) {
   const Tensor x = Tensor::of(ElementType::f32, {4}, {1 + 0x1p-11, 1 + 0x1.8p-10, 65520, 1e-8});
   const Tensor half = evaluate(Op::cast, {x}, {4}, {}, static_cast<int>(ElementType::f16));
   expectExactly(half, {1, 1 + 0x1p-9, infinity, 0});
@@ -64,14 +64,14 @@ TEST(ShortFloats, CastsRoundToTheNearestEven) {
 }
 
 // 300 * 300 overflows f16 and not f32, in which the next op may reduce it again.
-TEST(ShortFloats, WhatMayOverflowIsNotDetermined) {
+TEST(HalfFloats, WhatMayOverflowIsNotDetermined) {
   const Tensor x = of(ElementType::f16, {1}, {300});
   EXPECT_FALSE(evaluate(Op::mul, {x, x}, {1}).at(0).isDetermined());
   const Tensor wide = of(ElementType::bf16, {1}, {300});
   EXPECT_TRUE(evaluate(Op::mul, {wide, wide}, {1}).at(0).isDetermined());
 }
 
-TEST(ShortFloats, SmallNumbersOfF16AreNumbers) {
+TEST(HalfFloats, SmallNumbersOfF16AreNumbers) {
   const Tensor x = of(ElementType::f16, {1}, {0x1p-24}), y = evaluate(Op::add, {x, x}, {1});
   EXPECT_EQ(x.errors[0], 0);
   EXPECT_EQ(y.values[0], 0x1p-23);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The protocol of `kiln tune --runner`, which runs and times kernels on another machine: it and kiln_trial_main()
+/* The protocol of `kiln tune --runner`, which runs and times kernels on another machine: it and kiln_measurement_main()
  * there communicate through pipes. All values are 64-bit numbers, and byte strings prefixed by their length,
- * little-endian. The program sends KILN_TRIAL_MAGIC, then answers:
+ * little-endian. The program sends KILN_MEASURE_MAGIC, then answers:
  *
  *   CPUS                                                -> number of CPUs
  *   FILE   path                                         -> its bytes; none if there is no such file
@@ -15,8 +15,8 @@
  *   TIME   kernel, repeats                              -> nanoseconds of all repeats
  *
  * Each DATA replaces the previous one. The calls of TIME rotate through the copies of a tensor. */
-#ifndef KILN_TRIAL_H
-#define KILN_TRIAL_H
+#ifndef KILN_MEASUREMENT_H
+#define KILN_MEASUREMENT_H
 
 #include "runtime/src/core/model.h"
 
@@ -24,18 +24,25 @@
 extern "C" {
 #endif
 
-#define KILN_TRIAL_MAGIC UINT64_C(0x316C72546E6C694B) /* "KilnTrl1" */
-enum { KILN_TRIAL_CPUS, KILN_TRIAL_FILE, KILN_TRIAL_BEGIN, KILN_TRIAL_DATA, KILN_TRIAL_CALL, KILN_TRIAL_TIME };
+#define KILN_MEASURE_MAGIC UINT64_C(0x316C72546E6C694B) /* "KilnTrl1" */
+enum {
+  KILN_MEASURE_CPUS,
+  KILN_MEASURE_FILE,
+  KILN_MEASURE_BEGIN,
+  KILN_MEASURE_DATA,
+  KILN_MEASURE_CALL,
+  KILN_MEASURE_TIME
+};
 
 /* Generated for each measurement: calls one of its kernels. `words`: the dimensions, then the address and the
  * dimensions of each tensor. */
-int32_t kiln_trial_call(uint64_t kernel, kiln_worker_t *worker, const uint64_t *words);
+int32_t kiln_measurement_call(uint64_t kernel, kiln_worker_t *worker, const uint64_t *words);
 
 /* Serves requests until the end of standard input. Returns 0, or 1 if there is no memory, which it reports on
  * standard error. */
-int32_t kiln_trial_main(void);
+int32_t kiln_measurement_main(void);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* KILN_TRIAL_H */
+#endif /* KILN_MEASUREMENT_H */

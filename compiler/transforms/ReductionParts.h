@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums over ranks as sums of a fixed number of parts, independent of the number of ranks (kiln.sum_parts of the
+// Sums over ranks as sums of a fixed number of parts, independent of the number of ranks (kiln.reduction_parts of the
 // module). Parts are added as a binary tree. Each rank adds up its subtree, and then adds the subtrees of all ranks
 // redundantly.
 #pragma once

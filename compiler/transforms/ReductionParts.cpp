@@ -2,18 +2,18 @@
 //
 // Turns a sum over ranks into a sum over parts: each term, a linear layer that is split along K, becomes the product of
 // each part of K, [parts, rows, outputs]. Terms are added part by part, so that several layers send one sum.
-#include "compiler/transforms/SumParts.h"
+#include "compiler/transforms/ReductionParts.h"
 
 #include "compiler/transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::kiln {
 
-#define GEN_PASS_DEF_SUMPARTS
+#define GEN_PASS_DEF_REDUCTIONPARTS
 #include "compiler/transforms/Passes.h.inc"
 
 std::optional<RankParts> RankParts::of(ModuleOp module) {
-  auto all = module->getAttrOfType<IntegerAttr>(sumPartsAttrName);
+  auto all = module->getAttrOfType<IntegerAttr>(reductionPartsAttrName);
   const int64_t ranks = getNumRanks(module);
   return all ? std::optional(RankParts{ranks, all.getInt() / ranks}) : std::nullopt;
 }
@@ -109,13 +109,13 @@ private:
 /// sum's element type, which may be wider.
 Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
   const Type element = sum.getType().getElementType();
-  const unsigned depth = 1 - linear.getOutputDim();
+  const unsigned kDim = 1 - linear.getOutputDim();
   Value x = b.asMatrix(linear.getX()), product;
   const SmallVector<Value> rows = parts.divide(b, x, 1, shard),
-                           weights = parts.divide(b, linear.getWeight(), depth, shard);
+                           weights = parts.divide(b, linear.getWeight(), kDim, shard);
   for (auto [own, weight] : llvm::zip_equal(rows, weights)) {
-    Value first = b.transpose(own, {1, 0, 2}), second = depth == 1 ? b.transpose(weight, {1, 0, 2}) : weight;
-    Value part = b.create<MatmulOp>(first, second, /*transpose_b=*/depth == 1);
+    Value first = b.transpose(own, {1, 0, 2}), second = kDim == 1 ? b.transpose(weight, {1, 0, 2}) : weight;
+    Value part = b.create<MatmulOp>(first, second, /*transpose_b=*/kDim == 1);
     if (rankedType(part).getElementType() != element)
       part = b.createAs<CastOp>(rankedType(part).clone(element), part);
     product = product ? b.add(product, part) : part;
@@ -144,10 +144,10 @@ LogicalResult SumInParts::run() {
   Value stacked = partsOf(sum.getX());
   if (!stacked) {
     Operation *term = sum.getX().getDefiningOp();
-    return sum.emitError()
-           << "--sum-parts: unsupported gradient; expected gradients of replicated values to come from linear layers, "
-              "got one from "
-           << (term ? term->getName().stripDialect() : "a loop");
+    return sum.emitError() << "--reduction-parts: unsupported gradient; expected gradients of replicated values to "
+                              "come from linear layers, "
+                              "got one from "
+                           << (term ? term->getName().stripDialect() : "a loop");
   }
   sum.getResult().replaceAllUsesWith(parts.add(b, unstack(b, stacked)));
   sum.erase();
@@ -167,7 +167,7 @@ bool hasNoOrder(AllReduceOp sum) {
   return choice && isZeroOrInfinite(choice.getLhs()) && isZeroOrInfinite(choice.getRhs());
 }
 
-struct SumParts : impl::SumPartsBase<SumParts> {
+struct ReductionParts : impl::ReductionPartsBase<ReductionParts> {
   void runOnOperation() override {
     const std::optional<RankParts> parts = RankParts::of(getOperation());
     if (!parts)

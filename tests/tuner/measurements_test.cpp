@@ -64,9 +64,9 @@ public:
   Schedulable describe(mlir::func::FuncOp kernel) const override { return real.compilerOf(kernel).describe(kernel); }
 
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
-                                        const SchedulePoint *point) const override {
+                                        const ScheduleConfig *config) const override {
     mlir::FailureOr<KernelObject> object = real.compilerOf(kernel).compile(kernel, symbol, nullptr);
-    switch (point->at("fault")) {
+    switch (config->at("fault")) {
     case None:
       return object;
     case Error:
@@ -95,7 +95,7 @@ public:
     return object;
   }
   mlir::FailureOr<std::string> print(mlir::func::FuncOp, llvm::StringRef, kiln::KernelText,
-                                     const SchedulePoint *) const override {
+                                     const ScheduleConfig *) const override {
     return mlir::failure();
   }
 
@@ -109,9 +109,9 @@ Target targetOf(std::unique_ptr<KernelCompiler> compiler) {
   return Target(findTarget(targetName)->info(), {}, std::move(compilers));
 }
 
-class Trials : public ::testing::Test {
+class Measurements : public ::testing::Test {
 protected:
-  Trials() : context(mlir::MLIRContext::Threading::DISABLED) {
+  Measurements() : context(mlir::MLIRContext::Threading::DISABLED) {
     context.loadDialect<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                         mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect,
                         mlir::kiln::KilnDialect>();
@@ -123,20 +123,20 @@ protected:
     options.compileWorkers = 2;
   }
 
-  KernelTrials trials() { return {target, use, {{100}, {7}}, 1 << 20, options}; }
-  static SchedulePoint fault(FaultyCompiler::Fault what) { return {{"fault", what}}; }
+  KernelMeasurements measurements() { return {target, use, {{100}, {7}}, 1 << 20, options}; }
+  static ScheduleConfig fault(FaultyCompiler::Fault what) { return {{"fault", what}}; }
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelUse use;
   Target target = targetOf(std::make_unique<FaultyCompiler>());
-  TrialOptions options;
+  MeasurementOptions options;
 };
 
-const FailedTrial *failureOf(const auto &result) { return std::get_if<FailedTrial>(&result); }
+const FailedMeasurement *failureOf(const auto &result) { return std::get_if<FailedMeasurement>(&result); }
 
-TEST_F(Trials, MeasuresWhatIsRight) {
-  KernelTrials bench = trials();
+TEST_F(Measurements, MeasuresWhatIsRight) {
+  KernelMeasurements bench = measurements();
   auto codes = bench.compile({fault(FaultyCompiler::None)});
   ASSERT_TRUE(codes && codes->size() == 1 && std::holds_alternative<KernelCode>(codes->front()));
   const KernelCode &code = std::get<KernelCode>(codes->front());
@@ -153,15 +153,15 @@ TEST_F(Trials, MeasuresWhatIsRight) {
   }
 }
 
-TEST_F(Trials, FailuresAreOutcomes) {
+TEST_F(Measurements, FailuresAreOutcomes) {
   options.limits.compileSeconds = 1;
-  KernelTrials bench = trials();
-  const SchedulePoint points[] = {
+  KernelMeasurements bench = measurements();
+  const ScheduleConfig configs[] = {
       fault(FaultyCompiler::None),         fault(FaultyCompiler::Error),  fault(FaultyCompiler::CompilerCrash),
       fault(FaultyCompiler::CompilerHang), fault(FaultyCompiler::Crash),  fault(FaultyCompiler::Hang),
       fault(FaultyCompiler::Wrong),        fault(FaultyCompiler::Status), fault(FaultyCompiler::Garbage)};
-  auto codes = bench.compile(points);
-  ASSERT_TRUE(codes && codes->size() == std::size(points));
+  auto codes = bench.compile(configs);
+  ASSERT_TRUE(codes && codes->size() == std::size(configs));
   std::map<int, std::pair<Outcome, std::string>> expected{
       {FaultyCompiler::Error, {Outcome::Failed, "this cannot be compiled"}},
       {FaultyCompiler::CompilerCrash, {Outcome::Crashed, "signal"}},
@@ -176,8 +176,8 @@ TEST_F(Trials, FailuresAreOutcomes) {
   const KernelCode &base = std::get<KernelCode>(codes->front());
   for (auto &[fault, outcome] : expected) {
     SCOPED_TRACE(fault);
-    const FailedTrial *failure = failureOf((*codes)[fault]);
-    std::optional<KernelTrials::Result<std::vector<Comparison>>> measured;
+    const FailedMeasurement *failure = failureOf((*codes)[fault]);
+    std::optional<KernelMeasurements::Result<std::vector<Comparison>>> measured;
     if (!failure) {
       measured = bench.measure(base, std::get<KernelCode>((*codes)[fault]));
       ASSERT_TRUE(measured);
@@ -193,8 +193,8 @@ TEST_F(Trials, FailuresAreOutcomes) {
 }
 
 // A candidate that is forty times slower is recognised after few pairs of measurements.
-TEST_F(Trials, StopsEarlyOnASlowCandidate) {
-  KernelTrials bench = trials();
+TEST_F(Measurements, StopsEarlyOnASlowCandidate) {
+  KernelMeasurements bench = measurements();
   auto codes = bench.compile({fault(FaultyCompiler::None)});
   ASSERT_TRUE(codes);
   KernelCode fast = std::get<KernelCode>(codes->front()), slow = fast;
@@ -234,17 +234,17 @@ TEST_F(Trials, StopsEarlyOnASlowCandidate) {
   }
 }
 
-TEST_F(Trials, Interrupted) {
+TEST_F(Measurements, Interrupted) {
   auto start = std::chrono::steady_clock::now();
   options.goesOn = [&] { return std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300); };
   options.limits.compileSeconds = 60;
-  KernelTrials bench = trials();
+  KernelMeasurements bench = measurements();
   EXPECT_EQ(bench.compile({fault(FaultyCompiler::CompilerHang)}), std::nullopt);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-TEST_F(Trials, Probes) {
-  KernelTrials bench = trials();
+TEST_F(Measurements, Probes) {
+  KernelMeasurements bench = measurements();
   auto rates = bench.probe();
   ASSERT_TRUE(rates && rates->size() == 2);
   for (const Rates &rate : *rates) {
@@ -274,22 +274,22 @@ private:
 };
 
 // Candidates are compared with the default, so that a wrong default would accept wrong candidates.
-TEST_F(Trials, AWrongDefaultIsFound) {
+TEST_F(Measurements, AWrongDefaultIsFound) {
   TuningDatabase database;
   size_t reports = 0;
   auto start = [&](FaultyCompiler::Fault fault) {
     Target wrong = targetOf(std::make_unique<WrongDefault>(fault));
     Task task(wrong, use, {{100}, {7}}, detectMachine(targetName), 1 << 20, options, database,
-              [&](const TrialReport &) { ++reports; });
+              [&](const MeasurementReport &) { ++reports; });
     return std::pair(task.start(), task.problem());
   };
-  KernelTrials bench = trials();
+  KernelMeasurements bench = measurements();
   auto codes = bench.compile({fault(FaultyCompiler::Wrong)});
   ASSERT_TRUE(codes);
   const KernelCode &code = std::get<KernelCode>(codes->front());
-  auto beside = bench.measure(code, code);
-  ASSERT_TRUE(beside);
-  EXPECT_EQ(failureOf(*beside), nullptr) << "it agrees with itself";
+  auto compared = bench.measure(code, code);
+  ASSERT_TRUE(compared);
+  EXPECT_EQ(failureOf(*compared), nullptr) << "it agrees with itself";
 
   auto [step, words] = start(FaultyCompiler::Wrong);
   EXPECT_EQ(step, Task::Step::Broken);

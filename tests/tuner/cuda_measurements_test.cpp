@@ -45,10 +45,10 @@ public:
   const KernelAbi &abi() const override { return real->abi(); }
   Schedulable describe(mlir::func::FuncOp kernel) const override { return real->describe(kernel); }
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
-                                        const SchedulePoint *point) const override {
-    SchedulePoint rest = *point;
+                                        const ScheduleConfig *config) const override {
+    ScheduleConfig rest = *config;
     const auto fault = rest.extract("fault");
-    mlir::FailureOr<cuda::DevicePlan> plan = cuda::planKernel(kernel, &rest);
+    mlir::FailureOr<cuda::LaunchPlan> plan = cuda::planKernel(kernel, &rest);
     if (failed(plan))
       return mlir::failure();
     for (cuda::Image &image : plan->images)
@@ -59,12 +59,13 @@ public:
     if (fault && fault.mapped() == Error)
       return kernel.emitError("this cannot be compiled");
     const TargetInfo &info = findTarget("cuda")->info();
-    llvm::Expected<std::string> object = cuda::compileStub(*plan, kernel, symbol, info.hostTriple, info.hostCpu);
+    llvm::Expected<std::string> object =
+        cuda::compileHostLauncher(*plan, kernel, symbol, info.hostTriple, info.hostCpu);
     EXPECT_TRUE(bool(object));
     return KernelObject{*object, plan->scratchBytes, 0, plan->strategy, plan->schedule};
   }
   mlir::FailureOr<std::string> print(mlir::func::FuncOp, llvm::StringRef, kiln::KernelText,
-                                     const SchedulePoint *) const override {
+                                     const ScheduleConfig *) const override {
     return mlir::failure();
   }
 
@@ -90,9 +91,9 @@ Target faultyTarget() {
   return Target(findTarget("cuda")->info(), {}, std::move(compilers));
 }
 
-class CudaTrials : public ::testing::Test {
+class CudaMeasurements : public ::testing::Test {
 protected:
-  CudaTrials() {
+  CudaMeasurements() {
     context.loadDialect<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                         mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect,
                         mlir::kiln::KilnDialect>();
@@ -103,7 +104,7 @@ protected:
     options.cpus = {availableCpus().front()};
     options.compileWorkers = 1;
   }
-  ~CudaTrials() override { unsetenv("KILN_FAKE_CUDA_INJECT"), unsetenv("KILN_FAKE_CUDA_DEVICES"); }
+  ~CudaMeasurements() override { unsetenv("KILN_FAKE_CUDA_INJECT"), unsetenv("KILN_FAKE_CUDA_DEVICES"); }
 
   KernelUse parse(const std::string &text) {
     modules.push_back(mlir::parseSourceString<mlir::ModuleOp>(text, &context));
@@ -111,9 +112,11 @@ protected:
     mlir::func::FuncOp kernel = *modules.back()->getOps<mlir::func::FuncOp>().begin();
     return {kernel, std::vector<bool>(kernel.getNumArguments() - 1, false), {}};
   }
-  KernelTrials trials(int64_t rotatedBytes = 1 << 20) { return {target, use, {{37}, {3}}, rotatedBytes, options}; }
-  KernelCode codeOf(KernelTrials &bench, const SchedulePoint &point) {
-    auto codes = bench.compile({point});
+  KernelMeasurements measurements(int64_t rotatedBytes = 1 << 20) {
+    return {target, use, {{37}, {3}}, rotatedBytes, options};
+  }
+  KernelCode codeOf(KernelMeasurements &bench, const ScheduleConfig &config) {
+    auto codes = bench.compile({config});
     EXPECT_TRUE(codes && std::holds_alternative<KernelCode>(codes->front()));
     return std::get<KernelCode>(codes->front());
   }
@@ -122,13 +125,13 @@ protected:
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
   KernelUse use;
   Target target = faultyTarget();
-  TrialOptions options;
+  MeasurementOptions options;
 };
 
-const FailedTrial *failureOf(const auto &result) { return std::get_if<FailedTrial>(&result); }
+const FailedMeasurement *failureOf(const auto &result) { return std::get_if<FailedMeasurement>(&result); }
 
-TEST_F(CudaTrials, TimesAreTheEvents) {
-  KernelTrials bench = trials();
+TEST_F(CudaMeasurements, TimesAreTheEvents) {
+  KernelMeasurements bench = measurements();
   const KernelCode small = codeOf(bench, {{"threads", 64}}), large = codeOf(bench, {{"threads", 512}});
   auto same = bench.measure(small, small), other = bench.measure(small, large);
   ASSERT_TRUE(same && other);
@@ -145,8 +148,8 @@ TEST_F(CudaTrials, TimesAreTheEvents) {
   EXPECT_GT(slower[1].ratio, 1.03) << "15 warps have nothing to do for 48 elements";
 }
 
-TEST_F(CudaTrials, FailuresAreOutcomes) {
-  KernelTrials bench = trials();
+TEST_F(CudaMeasurements, FailuresAreOutcomes) {
+  KernelMeasurements bench = measurements();
   const KernelCode base = codeOf(bench, {});
   const std::map<FaultyCompiler::Fault, std::pair<Outcome, std::string>> expected{
       {FaultyCompiler::Error, {Outcome::Failed, "this cannot be compiled"}},
@@ -158,10 +161,10 @@ TEST_F(CudaTrials, FailuresAreOutcomes) {
   bench.limitMeasuring(3);
   for (const auto &[fault, outcome] : expected) {
     SCOPED_TRACE(fault);
-    auto codes = bench.compile({SchedulePoint{{"fault", fault}}});
+    auto codes = bench.compile({ScheduleConfig{{"fault", fault}}});
     ASSERT_TRUE(codes);
-    const FailedTrial *failure = failureOf(codes->front());
-    std::optional<KernelTrials::Result<std::vector<Comparison>>> measured;
+    const FailedMeasurement *failure = failureOf(codes->front());
+    std::optional<KernelMeasurements::Result<std::vector<Comparison>>> measured;
     if (!failure) {
       measured = bench.measure(base, std::get<KernelCode>(codes->front()));
       ASSERT_TRUE(measured);
@@ -178,8 +181,8 @@ TEST_F(CudaTrials, FailuresAreOutcomes) {
 }
 
 // The second kernel that runs is the candidate's; its error is sticky in the context of the child process.
-TEST_F(CudaTrials, AStickyErrorCostsOneCandidate) {
-  KernelTrials bench = trials();
+TEST_F(CudaMeasurements, AStickyErrorCostsOneCandidate) {
+  KernelMeasurements bench = measurements();
   const KernelCode code = codeOf(bench, {});
   for (auto [injected, name] :
        {std::pair("kernel:2:700", "CUDA_ERROR_ILLEGAL_ADDRESS"), std::pair("kernel:9:719", "CUDA_ERROR_LAUNCH_FAILED"),
@@ -200,19 +203,19 @@ TEST_F(CudaTrials, AStickyErrorCostsOneCandidate) {
 }
 
 // Each copy of a weight is on the device, and has the same contents.
-TEST_F(CudaTrials, WeightsRotate) {
+TEST_F(CudaMeasurements, WeightsRotate) {
   use.isFresh = {true};
   const KernelData data(use, {3}, 5 * 3 * 16 * 4, target.compilerOf(use.kernel).abi());
   EXPECT_EQ(data.rotations(), 5u);
-  KernelTrials bench = trials(5 * 37 * 16 * 4);
+  KernelMeasurements bench = measurements(5 * 37 * 16 * 4);
   const KernelCode code = codeOf(bench, {});
   auto result = bench.measure(code, code);
   ASSERT_TRUE(result);
   EXPECT_EQ(failureOf(*result), nullptr) << failureOf(*result)->words;
 }
 
-TEST_F(CudaTrials, DefaultsAreComparedWithTheInterpreter) {
-  KernelTrials bench = trials();
+TEST_F(CudaMeasurements, DefaultsAreComparedWithTheInterpreter) {
+  KernelMeasurements bench = measurements();
   auto right = bench.check(codeOf(bench, {})), wrong = bench.check(codeOf(bench, {{"fault", FaultyCompiler::Wrong}}));
   ASSERT_TRUE(right && wrong);
   ASSERT_EQ(failureOf(*right), nullptr) << failureOf(*right)->words;
@@ -222,7 +225,7 @@ TEST_F(CudaTrials, DefaultsAreComparedWithTheInterpreter) {
   EXPECT_NE(failureOf(*wrong)->words.find("nan where the interpreter gives"), std::string::npos);
 }
 
-TEST_F(CudaTrials, TheMachineIsTheGpu) {
+TEST_F(CudaMeasurements, TheMachineIsTheGpu) {
   const TargetInfo &info = findTarget("cuda")->info();
   setenv("KILN_FAKE_CUDA_DEVICES", "9.0:64,8.0", 1);
   auto hopper = findMachine(info);
@@ -241,14 +244,14 @@ TEST_F(CudaTrials, TheMachineIsTheGpu) {
 
 // A whole search: its results are in the file under the GPU's name, a second run continues it, and a build uses it for
 // any number of threads.
-TEST_F(CudaTrials, ATaskIsTuned) {
+TEST_F(CudaMeasurements, ATaskIsTuned) {
   auto machine = findMachine(findTarget("cuda")->info());
   ASSERT_TRUE(bool(machine));
   TuningDatabase database;
   size_t reports = 0;
   auto makeTask = [&] {
     return Task(*findTarget("cuda"), use, {{3}}, *machine, 1 << 20, options, database,
-                [&](const TrialReport &) { ++reports; });
+                [&](const MeasurementReport &) { ++reports; });
   };
   options.compare.threads = 1;
   Task task = makeTask();
@@ -257,7 +260,7 @@ TEST_F(CudaTrials, ATaskIsTuned) {
   while (!task.state().isDone)
     ASSERT_EQ(task.advance(4, [] { return false; }), Task::Step::Went);
   ASSERT_EQ(task.finish(), Task::Step::Went);
-  EXPECT_EQ(task.state().best, (SchedulePoint{{"threads", 64}}));
+  EXPECT_EQ(task.state().best, (ScheduleConfig{{"threads", 64}}));
   ASSERT_EQ(database.records().size(), 4u) << database.text();
   for (const auto &[of, result] : database.records()) {
     EXPECT_EQ(of.machine, *machine);
@@ -280,12 +283,12 @@ TEST_F(CudaTrials, ATaskIsTuned) {
     const ScheduleChoice choice =
         chooser->choose(keyOf(use.kernel), findTarget("cuda")->compilerOf(use.kernel).describe(use.kernel), "cuda");
     EXPECT_EQ(choice.provenance, Provenance::Exact);
-    EXPECT_EQ(choice.point, task.state().best);
+    EXPECT_EQ(choice.config, task.state().best);
   }
 }
 
 // Configurations that exceed the GPU's resources are no candidates.
-TEST_F(CudaTrials, CandidatesThatDoNotFitAreLeftOut) {
+TEST_F(CudaMeasurements, CandidatesThatDoNotFitAreLeftOut) {
   const std::string text = testing::linearKernel(512, 64, "", 512);
   const KernelUse product = parse(text);
   TuningDatabase database;
@@ -293,22 +296,22 @@ TEST_F(CudaTrials, CandidatesThatDoNotFitAreLeftOut) {
   const Schedulable schedulable = cuda.compilerOf(product.kernel).describe(product.kernel);
   auto sizeOn = [&](int64_t capability) {
     const Task task(cuda, product, {{512}}, makeGpu("cuda", "A GPU", capability, int64_t(8) << 30), 1 << 20, options,
-                    database, [](const TrialReport &) {});
+                    database, [](const MeasurementReport &) {});
     return task.state().size;
   };
-  const std::optional<size_t> all = Search(schedulable.space, [](const SchedulePoint &) { return 0.0; }, 1).size();
+  const std::optional<size_t> all = Search(schedulable.space, [](const ScheduleConfig &) { return 0.0; }, 1).size();
   ASSERT_TRUE(all && sizeOn(80) && sizeOn(75));
   EXPECT_LT(*sizeOn(80), *all);
   EXPECT_LT(*sizeOn(75), *sizeOn(80)) << "which has less shared memory";
   EXPECT_GT(*sizeOn(75), 0u);
 }
 
-TEST_F(CudaTrials, MappedFormsAreMeasured) {
+TEST_F(CudaMeasurements, TmaVariantsAreMeasured) {
   setenv("KILN_FAKE_CUDA_DEVICES", "9.0:512", 1);
   std::string text = testing::linearKernel(512, 64, "", 512);
   text.insert(text.find("kiln.inplace"), "kiln.tf32, ");
   const KernelUse product = parse(text);
-  KernelTrials bench(*findTarget("cuda"), product, {{3}}, 1 << 20, options);
+  KernelMeasurements bench(*findTarget("cuda"), product, {{3}}, 1 << 20, options);
   const KernelCode code = codeOf(bench, {});
   auto measured = bench.measure(code, code);
   ASSERT_TRUE(measured);
@@ -316,26 +319,26 @@ TEST_F(CudaTrials, MappedFormsAreMeasured) {
 }
 
 // Parameters of a GEMM variant that is not launched keep their defaults: spaces stay small enough to enumerate.
-TEST_F(CudaTrials, ParametersWithoutEffectKeepTheirPresets) {
+TEST_F(CudaMeasurements, ParametersWithoutEffectKeepTheirDefaults) {
   std::string text = testing::linearKernel(512, 64, "", 512);
   text.insert(text.find("kiln.inplace"), "kiln.tf32, ");
   const KernelUse product = parse(text);
   TuningDatabase database;
   const Target &cuda = *findTarget("cuda");
   const Schedulable schedulable = cuda.compilerOf(product.kernel).describe(product.kernel);
-  EXPECT_FALSE(Search(schedulable.space, [](const SchedulePoint &) { return 0.0; }, 1).size());
+  EXPECT_FALSE(Search(schedulable.space, [](const ScheduleConfig &) { return 0.0; }, 1).size());
   auto sizeOn = [&](int64_t capability) {
     const Task task(cuda, product, {{512}}, makeGpu("cuda", "A GPU", capability, int64_t(80) << 30), 1 << 20, options,
-                    database, [](const TrialReport &) {});
+                    database, [](const MeasurementReport &) {});
     return task.state().size.value_or(0);
   };
-  size_t plain = 1, mapped = 1;
+  size_t plain = 1, tma = 1;
   for (const TuningParameter &parameter : schedulable.space)
-    (llvm::StringRef(parameter.key).starts_with("wgmma_") ? mapped : plain) *= parameter.values.size();
+    (llvm::StringRef(parameter.key).starts_with("wgmma_") ? tma : plain) *= parameter.values.size();
   EXPECT_GT(sizeOn(80), plain / 20);
   EXPECT_LT(sizeOn(80), plain);
-  EXPECT_GT(sizeOn(90), mapped / 20);
-  EXPECT_LT(sizeOn(90), mapped);
+  EXPECT_GT(sizeOn(90), tma / 20);
+  EXPECT_LT(sizeOn(90), tma);
 }
 
 } // namespace

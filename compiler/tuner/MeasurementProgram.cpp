@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/tuner/TrialProgram.h"
+#include "compiler/tuner/MeasurementProgram.h"
 
 #include "compiler/library/RuntimeImage.h"
 #include "compiler/tuner/TrialImage.h"
-#include "compiler/tuner/trial.h"
+#include "compiler/tuner/measurement.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,11 +21,11 @@ using namespace mlir;
 
 namespace {
 
-/// Generates the functions of the program that depend on its kernels: main, and kiln_trial_call
-/// (compiler/tuner/trial.h).
+/// Generates the functions of the program that depend on its kernels: main, and kiln_measurement_call
+/// (compiler/tuner/measurement.h).
 class CallEmitter {
 public:
-  CallEmitter(ModuleOp module, const TrialArguments &arguments)
+  CallEmitter(ModuleOp module, const MeasurementArguments &arguments)
       : module(module), arguments(arguments), builder(module.getContext()), loc(builder.getUnknownLoc()),
         i32(builder.getI32Type()), i64(builder.getI64Type()),
         pointer(LLVM::LLVMPointerType::get(builder.getContext())) {
@@ -33,11 +33,11 @@ public:
   }
 
   void emitMain(bool isWasm) {
-    auto trialMain = declare("kiln_trial_main", LLVM::LLVMFunctionType::get(i32, {}));
+    auto measurementMain = declare("kiln_measurement_main", LLVM::LLVMFunctionType::get(i32, {}));
     // Clang's name for a main without arguments.
-    LLVM::LLVMFuncOp main = declare(isWasm ? "__main_void" : "main", trialMain.getFunctionType());
+    LLVM::LLVMFuncOp main = declare(isWasm ? "__main_void" : "main", measurementMain.getFunctionType());
     builder.setInsertionPointToStart(main.addEntryBlock(builder));
-    LLVM::ReturnOp::create(builder, loc, LLVM::CallOp::create(builder, loc, trialMain, ValueRange()).getResult());
+    LLVM::ReturnOp::create(builder, loc, LLVM::CallOp::create(builder, loc, measurementMain, ValueRange()).getResult());
     builder.setInsertionPointToEnd(module.getBody());
   }
 
@@ -45,11 +45,11 @@ public:
     SmallVector<LLVM::LLVMFuncOp> functions;
     for (const std::string &kernel : kernels)
       functions.push_back(declare(kernel, kernelType()));
-    LLVM::LLVMFuncOp call = declare("kiln_trial_call", LLVM::LLVMFunctionType::get(i32, {i64, pointer, pointer}));
+    LLVM::LLVMFuncOp call = declare("kiln_measurement_call", LLVM::LLVMFunctionType::get(i32, {i64, pointer, pointer}));
     builder.setInsertionPointToStart(call.addEntryBlock(builder));
     const SmallVector<KernelArgument> values = loadArguments(call.getArgument(2));
     int64_t bytes = 8;
-    for (const TrialArguments::Tensor &tensor : arguments.tensors)
+    for (const MeasurementArguments::Tensor &tensor : arguments.tensors)
       bytes += arguments.abi->descriptorBytes(tensor.rank);
     Value memory = LLVM::AllocaOp::create(builder, loc, pointer, builder.getI8Type(), constant(i64, bytes), 16);
     for (auto [number, function] : llvm::enumerate(functions)) {
@@ -92,7 +92,7 @@ private:
     SmallVector<KernelArgument> values;
     for (size_t i = 0; i < arguments.extents; ++i)
       values.push_back({load(), nullptr, {}});
-    for (const TrialArguments::Tensor &tensor : arguments.tensors) {
+    for (const MeasurementArguments::Tensor &tensor : arguments.tensors) {
       KernelArgument &value = values.emplace_back();
       value.value = LLVM::IntToPtrOp::create(builder, loc, pointer, load());
       value.element = tensor.element;
@@ -103,7 +103,7 @@ private:
   }
 
   ModuleOp module;
-  const TrialArguments &arguments;
+  const MeasurementArguments &arguments;
   OpBuilder builder;
   Location loc;
   Type i32, i64, pointer;
@@ -111,10 +111,10 @@ private:
 
 } // namespace
 
-static std::string kernelName(size_t number) { return fmt::format("kiln_trial_kernel_{}", number); }
+static std::string kernelName(size_t number) { return fmt::format("kiln_measurement_kernel_{}", number); }
 
 static llvm::Expected<std::string> compileCalls(const TargetInfo &target, size_t numKernels,
-                                                const TrialArguments &arguments) {
+                                                const MeasurementArguments &arguments) {
   MLIRContext own(MLIRContext::Threading::DISABLED);
   MLIRContext &context = arguments.tensors.empty() ? own : *arguments.tensors.front().element.getContext();
   context.getOrLoadDialect<LLVM::LLVMDialect>();
@@ -134,7 +134,7 @@ static llvm::Expected<std::string> compileCalls(const TargetInfo &target, size_t
   return compileToObject(*translated, {target.hostTriple, target.hostCpu});
 }
 
-/// Builds an archive of trial.c and the runtime with a symbol table, which linkers require.
+/// Builds an archive of measurement.c and the runtime with a symbol table, which linkers require.
 static llvm::Expected<std::string> makeRuntime(const TargetInfo &target) {
   std::vector<ObjectFile> members;
   for (auto *find : {trialArchive, runtimeArchive}) {
@@ -159,7 +159,7 @@ static llvm::Expected<std::string> renamed(const KernelCode &code, size_t number
 
 /// Returns the files in link order.
 static llvm::Expected<std::vector<ObjectFile>> makeFiles(const TargetInfo &target, llvm::ArrayRef<KernelCode> kernels,
-                                                         const TrialArguments &arguments) {
+                                                         const MeasurementArguments &arguments) {
   std::vector<ObjectFile> files;
   auto add = [&](const std::string &name, llvm::Expected<std::string> bytes) -> llvm::Error {
     if (!bytes)
@@ -177,9 +177,9 @@ static llvm::Expected<std::vector<ObjectFile>> makeFiles(const TargetInfo &targe
   return files;
 }
 
-llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &options, const TargetInfo &target,
-                                                          llvm::ArrayRef<KernelCode> kernels,
-                                                          const TrialArguments &arguments) {
+llvm::Expected<std::unique_ptr<Runner>> startMeasurementProgram(const RunnerOptions &options, const TargetInfo &target,
+                                                                llvm::ArrayRef<KernelCode> kernels,
+                                                                const MeasurementArguments &arguments) {
   llvm::Expected<std::vector<ObjectFile>> files = makeFiles(target, kernels, arguments);
   if (!files)
     return files.takeError();
@@ -189,7 +189,7 @@ llvm::Expected<std::unique_ptr<Runner>> startTrialProgram(const RunnerOptions &o
   const uint64_t first = (*runner)->messages().number();
   if (llvm::Error error = (*runner)->check())
     return error;
-  if (first != KILN_TRIAL_MAGIC)
+  if (first != KILN_MEASURE_MAGIC)
     return llvm::createStringError(fmt::format(
         "\"{} run\": other text on the standard output; expected nothing but what the program writes", options.script));
   return runner;

@@ -9,7 +9,7 @@
 namespace kiln::testing {
 namespace {
 
-TEST(CudaSplitDepth, Presets) {
+TEST(CudaSplitK, Defaults) {
   auto splitOf = [](int64_t n, int64_t k, int rows) {
     return DeviceKernel(linearKernel(n, k, "", rows)).plan().schedule.at("split_k");
   };
@@ -21,13 +21,13 @@ TEST(CudaSplitDepth, Presets) {
   EXPECT_EQ(splitOf(64, 65536, 64), 16);
 }
 
-TEST(CudaSplitDepth, EpilogueOfTheSecondLaunch) {
+TEST(CudaSplitK, EpilogueOfTheSecondLaunch) {
   for (int64_t parts : {2, 4, 16})
     for (auto [n, k] : {std::pair(37, 301), std::pair(64, 512)}) {
       SCOPED_TRACE(number(parts) + " parts of " + number(n) + " x " + number(k));
-      const SchedulePoint point{{"split_k", parts}};
+      const ScheduleConfig config{{"split_k", parts}};
       const std::string text = linearKernel(n, k, "", 70);
-      DeviceKernel kernel(text, &point);
+      DeviceKernel kernel(text, &config);
       EXPECT_EQ(kernel.plan().strategy, "contraction");
       ASSERT_EQ(kernel.plan().launches.size(), 2U);
       EXPECT_EQ(kernel.plan().scratchBytes, parts * 70 * n * 4);
@@ -36,13 +36,13 @@ TEST(CudaSplitDepth, EpilogueOfTheSecondLaunch) {
     }
 }
 
-TEST(CudaSplitDepth, NoMorePartsThanTheDepthHas) {
+TEST(CudaSplitK, NoMorePartsThanKHas) {
   // 40 is three stages of 16. If a dynamic K turns out short, most splits are empty.
-  const SchedulePoint point{{"split_k", 16}};
-  DeviceKernel fixed(linearKernel(33, 40, "", 40), &point);
+  const ScheduleConfig config{{"split_k", 16}};
+  DeviceKernel fixed(linearKernel(33, 40, "", 40), &config);
   EXPECT_EQ(fixed.plan().scratchBytes, 2 * 40 * 33 * 4);
   const std::string text = matmulKernel({false, false}, "s0", "s2", "s1", 300);
-  DeviceKernel kernel(text, &point);
+  DeviceKernel kernel(text, &config);
   EXPECT_EQ(kernel.plan().launches.size(), 2U);
   for (auto [m, k, n] : {std::tuple(9, 1, 33), std::tuple(40, 17, 5), std::tuple(65, 300, 40)})
     kernel.check({m, k, n}, randomInputs(text, {m, k, n}), 1e-5);
@@ -51,14 +51,14 @@ TEST(CudaSplitDepth, NoMorePartsThanTheDepthHas) {
     EXPECT_EQ(sum, 0);
 }
 
-TEST(CudaSplitDepth, NoMorePartsThanMemoryIsFor) {
+TEST(CudaSplitK, NoMorePartsThanMemoryIsFor) {
   // 2048 x 2048 f32 are 16 MiB, and the limit is four times as much.
-  const SchedulePoint point{{"split_k", 16}};
-  EXPECT_EQ(DeviceKernel(linearKernel(2048, 4096, "", 2048), &point).plan().scratchBytes, int64_t(64) << 20);
-  EXPECT_EQ(DeviceKernel(linearKernel(8192, 4096, "", 2048), &point).plan().launches.size(), 1U);
+  const ScheduleConfig config{{"split_k", 16}};
+  EXPECT_EQ(DeviceKernel(linearKernel(2048, 4096, "", 2048), &config).plan().scratchBytes, int64_t(64) << 20);
+  EXPECT_EQ(DeviceKernel(linearKernel(8192, 4096, "", 2048), &config).plan().launches.size(), 1U);
 }
 
-TEST(CudaSplitDepth, BatchesAndScratchOfOthers) {
+TEST(CudaSplitK, BatchesAndScratchOfOthers) {
   // Heads whose scaled sums are stored as another op's input: partial sums are stored after that in scratch memory.
   KernelText text({{1, 40}});
   const std::string input = text.type({"s0", "3", "200"}), scores = text.type({"3", "s0", "s0"});
@@ -67,15 +67,15 @@ TEST(CudaSplitDepth, BatchesAndScratchOfOthers) {
   Value sums = text.reduce("ppr", {product}, text.type({"3", "s0"}), {"a, b, c", "a, b"}, "0.0 : f32",
                            "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
   const std::string finished = text.finish({sums});
-  const SchedulePoint point{{"split_k", 4}};
-  DeviceKernel kernel(finished, &point);
+  const ScheduleConfig config{{"split_k", 4}};
+  DeviceKernel kernel(finished, &config);
   EXPECT_EQ(kernel.plan().launches.size(), 3U);
   EXPECT_EQ(kernel.plan().scratchBytes, 19200 + 4 * 3 * 40 * 40 * 4);
   for (int64_t m : {1, 33, 40})
     kernel.check({m}, randomInputs(finished, {m}), 1e-4);
 }
 
-TEST(CudaSplitDepth, TensorCoresInAFixedOrder) {
+TEST(CudaSplitK, TensorCoresInAFixedOrder) {
   // Partial sums of f16 inputs are f32: integers that f16 cannot represent are exact, and random inputs give the same
   // bits in each run.
   KernelText text;
@@ -83,8 +83,8 @@ TEST(CudaSplitDepth, TensorCoresInAFixedOrder) {
   Value y = text.reduce("ppr", {x, w}, text.type({"40", "72"}), {"a, c", "b, c", "a, b"}, "0.0 : f32",
                         "%p = arith.extf %x0 : f16 to f32\n%q = arith.extf %x1 : f16 to f32\n"
                         "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
-  const SchedulePoint point{{"split_k", 8}};
-  DeviceKernel kernel(text.finish({y}), &point);
+  const ScheduleConfig config{{"split_k", 8}};
+  DeviceKernel kernel(text.finish({y}), &config);
   EXPECT_EQ(kernel.plan().launches.size(), 2U);
   EXPECT_GT(countOf(textOf(kernel), "mma.sync"), 0U);
   const Tensor a = randomIntegers({40, 328}, 0, 60), b = randomIntegers({72, 328}, 0, 60);

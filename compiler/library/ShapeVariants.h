@@ -13,19 +13,19 @@
 
 namespace kiln {
 
-/// A variant for the calls that a target's RowVariant describes.
-struct KernelForm : RowVariant {
+/// A variant for the calls that a target's ShapeVariant describes.
+struct KernelVariant : ShapeVariant {
   std::string function; // "linear_3_rows4"
 };
 
 /// Maps a kernel function to its variants by ascending bound. The kernel itself serves larger calls.
-using RowVariants = llvm::StringMap<llvm::SmallVector<KernelForm, 2>>;
+using ShapeVariants = llvm::StringMap<llvm::SmallVector<KernelVariant, 2>>;
 
 /// Returns the function that serves a call with these values of the index arguments: a variant of `kernel`, or the
 /// kernel itself.
-llvm::StringRef chooseForm(const RowVariants &variants, llvm::StringRef kernel, llvm::ArrayRef<int64_t> extents);
+llvm::StringRef chooseVariant(const ShapeVariants &variants, llvm::StringRef kernel, llvm::ArrayRef<int64_t> extents);
 
 /// Inserts the variants that the target wants after the module's kernel functions.
-RowVariants addRowVariants(mlir::ModuleOp module, const Target &target);
+ShapeVariants addShapeVariants(mlir::ModuleOp module, const Target &target);
 
 } // namespace kiln

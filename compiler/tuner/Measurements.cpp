@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/tuner/Trials.h"
+#include "compiler/tuner/Measurements.h"
 
 #include "compiler/tuner/Reference.h"
 #include "mlir/IR/Diagnostics.h"
@@ -10,8 +10,8 @@ namespace kiln {
 
 using namespace mlir;
 
-TrialOptions makeTrialOptions(unsigned threads, const RunnerOptions &runner) {
-  TrialOptions options;
+MeasurementOptions makeMeasurementOptions(unsigned threads, const RunnerOptions &runner) {
+  MeasurementOptions options;
   const std::vector<int> cpus = availableCpus();
   options.compileWorkers = unsigned(cpus.size());
   options.compare.threads = threads;
@@ -45,7 +45,7 @@ std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigne
   return results;
 }
 
-static FailedTrial toFailure(const JobResult &result, Outcome whenFailed) {
+static FailedMeasurement toFailure(const JobResult &result, Outcome whenFailed) {
   switch (result.outcome) {
   case JobOutcome::Crashed:
     return {Outcome::Crashed, result.error};
@@ -56,9 +56,9 @@ static FailedTrial toFailure(const JobResult &result, Outcome whenFailed) {
   }
 }
 
-KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
-                           const std::vector<std::vector<int64_t>> &workloads, int64_t rotatedBytes,
-                           const TrialOptions &options)
+KernelMeasurements::KernelMeasurements(const Target &target, const KernelUse &use,
+                                       const std::vector<std::vector<int64_t>> &workloads, int64_t rotatedBytes,
+                                       const MeasurementOptions &options)
     : target(target), use(use), workloads(workloads), options(options) {
   for (const std::vector<int64_t> &extents : workloads)
     data.emplace_back(use, extents, rotatedBytes, target.compilerOf(use.kernel).abi());
@@ -66,18 +66,18 @@ KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
 
 static constexpr llvm::StringRef symbol = "kernel";
 
-std::optional<std::vector<KernelTrials::Result<KernelCode>>>
-KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
+std::optional<std::vector<KernelMeasurements::Result<KernelCode>>>
+KernelMeasurements::compile(llvm::ArrayRef<ScheduleConfig> configs) {
   std::vector<Job> jobs;
-  for (const SchedulePoint &point : points)
-    jobs.push_back({[&point, this]() -> llvm::Expected<std::string> {
+  for (const ScheduleConfig &config : configs)
+    jobs.push_back({[&config, this]() -> llvm::Expected<std::string> {
                       func::FuncOp kernel = use.kernel;
                       std::string words;
                       ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &diagnostic) {
                         words += (words.empty() ? "" : "; ") + diagnostic.str();
                         return success();
                       });
-                      FailureOr<KernelObject> compiled = target.compilerOf(kernel).compile(kernel, symbol, &point);
+                      FailureOr<KernelObject> compiled = target.compilerOf(kernel).compile(kernel, symbol, &config);
                       if (failed(compiled))
                         return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", words.c_str());
                       return fmt::format("{}\n{}", compiled->scratchBytes, compiled->object);
@@ -101,7 +101,7 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
   return codes;
 }
 
-std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const KernelCode &code) {
+std::optional<KernelMeasurements::Result<std::string>> KernelMeasurements::check(const KernelCode &code) {
   static constexpr llvm::StringRef wrong = "wrong ";
   Job job{[&]() -> llvm::Expected<std::string> {
             auto session = Session::open(target.info(), options.compare.threads, options.runner);
@@ -126,12 +126,12 @@ std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const Kerne
     return toFailure(result, Outcome::Crashed);
   llvm::StringRef words = result.bytes;
   if (words.consume_front(wrong))
-    return FailedTrial{Outcome::Wrong, words.str()};
+    return FailedMeasurement{Outcome::Wrong, words.str()};
   return words.str();
 }
 
-std::optional<KernelTrials::Result<std::vector<Comparison>>>
-KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool isFinal) {
+std::optional<KernelMeasurements::Result<std::vector<Comparison>>>
+KernelMeasurements::measure(const KernelCode &base, const KernelCode &candidate, bool isFinal) {
   CompareOptions compare = options.compare;
   if (isFinal) {
     compare.stopsEarly = false;
@@ -156,13 +156,13 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
     return toFailure(result, Outcome::Crashed);
   llvm::Expected<CompareResult> compared = decodeCompareResult(result.bytes);
   if (!compared)
-    return FailedTrial{Outcome::Crashed, llvm::toString(compared.takeError())};
+    return FailedMeasurement{Outcome::Crashed, llvm::toString(compared.takeError())};
   if (!compared->wrong.empty())
-    return FailedTrial{Outcome::Wrong, compared->wrong};
+    return FailedMeasurement{Outcome::Wrong, compared->wrong};
   return std::move(compared->workloads);
 }
 
-std::optional<std::vector<Rates>> KernelTrials::probe() {
+std::optional<std::vector<Rates>> KernelMeasurements::probe() {
   Job job{[&]() -> llvm::Expected<std::string> {
             auto session = Session::open(target.info(), options.compare.threads, options.runner);
             if (!session)

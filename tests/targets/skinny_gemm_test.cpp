@@ -7,22 +7,22 @@
 namespace kiln::testing {
 namespace {
 
-class FewRows : public ::testing::TestWithParam<std::string> {
+class SkinnyGemm : public ::testing::TestWithParam<std::string> {
 protected:
   std::string layout() const { return "#kiln.tiled<0, " + number(findTarget(GetParam())->weightTile(96, 64)) + ">"; }
 };
 
-TEST_P(FewRows, EachNumberOfRows) {
+TEST_P(SkinnyGemm, EachNumberOfRows) {
   for (auto [least, most] : {std::pair(1, 32), {2, 32}, {1, 1}, {1, 5}, {17, 19}}) {
     SCOPED_TRACE(number(least) + " to " + number(most) + " rows");
     Kernel kernel(linearKernel(96, 64, layout(), most, least), GetParam());
-    EXPECT_EQ(kernel.object().strategy, "few_rows");
+    EXPECT_EQ(kernel.object().strategy, "skinny_gemm");
     for (int64_t m = least; m <= most; ++m)
       checkLinear(kernel, m, 96, 64);
   }
 }
 
-TEST_P(FewRows, ColumnsAndDepths) {
+TEST_P(SkinnyGemm, ColumnsAndK) {
   size_t number = 0;
   for (int64_t n : {1, 17, 48, 49, 113, 768})
     for (int64_t k : {1, 7, 64})
@@ -36,12 +36,12 @@ TEST_P(FewRows, ColumnsAndDepths) {
       }
 }
 
-TEST_P(FewRows, PointsOfTheSearchSpace) {
+TEST_P(SkinnyGemm, ConfigsOfTheSearchSpace) {
   for (int most : {1, 13}) {
     std::string text = linearKernel(281, 64, layout(), most);
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 6, GetParam())) {
-      SCOPED_TRACE(toString(point));
-      Kernel kernel(text, GetParam(), &point);
+    for (const ScheduleConfig &config : configsToTry(describe(text, GetParam()).space, 6, GetParam())) {
+      SCOPED_TRACE(toString(config));
+      Kernel kernel(text, GetParam(), &config);
       for (int m : {1, 2, 5, 11, 13})
         if (m <= most)
           checkLinear(kernel, m, 281, 64);
@@ -49,16 +49,16 @@ TEST_P(FewRows, PointsOfTheSearchSpace) {
   }
 }
 
-TEST_P(FewRows, PrefetchesAreThereOnRequest) {
+TEST_P(SkinnyGemm, PrefetchesAreThereOnRequest) {
   std::string text = linearKernel(96, 64, layout(), 1);
-  auto asks = [&](const SchedulePoint &point) {
-    return assemblyOf(text, GetParam(), point).find("prefetcht0") != std::string::npos;
+  auto asks = [&](const ScheduleConfig &config) {
+    return assemblyOf(text, GetParam(), config).find("prefetcht0") != std::string::npos;
   };
   EXPECT_FALSE(asks({{"prefetch", 0}}));
   EXPECT_TRUE(asks({{"prefetch", 64}}));
 }
 
-TEST_P(FewRows, VectorTimesWeight) {
+TEST_P(SkinnyGemm, VectorTimesWeight) {
   // GEMV without a row dimension: x[k] w[n, k]^T, stored by a separate Func since a second result has another shape.
   for (bool hasSecond : {false, true}) {
     KernelText text;
@@ -67,7 +67,7 @@ TEST_P(FewRows, VectorTimesWeight) {
     Value twice =
         text.one("p", {x}, text.type({"29"}), {"a", "a"}, "%t = arith.addf %x0, %x0 : f32\nlinalg.yield %t : f32");
     Kernel kernel(text.finish(hasSecond ? std::vector<Value>{y, twice} : std::vector<Value>{y}), GetParam());
-    EXPECT_EQ(kernel.object().strategy, "few_rows");
+    EXPECT_EQ(kernel.object().strategy, "skinny_gemm");
     Tensor a = randomTensor({29}), b = randomTensor({53, 29}), expected = Tensor::zeros({53});
     for (int64_t n = 0; n < 53; ++n)
       for (int64_t k = 0; k < 29; ++k)
@@ -76,10 +76,10 @@ TEST_P(FewRows, VectorTimesWeight) {
   }
 }
 
-TEST_P(FewRows, VariantsOfAKernel) {
+TEST_P(SkinnyGemm, VariantsOfAKernel) {
   auto variants = [&](const std::string &text) {
     std::vector<int64_t> bounds;
-    for (RowVariant variant : rowVariants(text, GetParam())) {
+    for (ShapeVariant variant : shapeVariants(text, GetParam())) {
       EXPECT_EQ(variant.symbol, 0u);
       bounds.push_back(variant.bound);
     }
@@ -102,7 +102,7 @@ TEST_P(FewRows, VariantsOfAKernel) {
   EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 512)), (Bounds{1, 32}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, FewRows, ::testing::ValuesIn(runnableTargets()),
+INSTANTIATE_TEST_SUITE_P(Targets, SkinnyGemm, ::testing::ValuesIn(runnableTargets()),
                          [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace

@@ -16,19 +16,19 @@
 namespace kiln {
 
 /// The failure of a candidate without a time.
-struct FailedTrial {
+struct FailedMeasurement {
   Outcome outcome; // not Measured
   std::string words;
 };
 
-struct TrialLimits {
+struct MeasurementLimits {
   double compileSeconds = 60, measureSeconds = 20;
   uint64_t compileBytes = uint64_t(4) << 30;
 };
 
-struct TrialOptions {
+struct MeasurementOptions {
   CompareOptions compare;
-  TrialLimits limits;
+  MeasurementLimits limits;
   std::vector<int> cpus; // to which measurements are pinned
   RunnerOptions runner;  // for another machine
   unsigned compileWorkers = 1;
@@ -37,21 +37,21 @@ struct TrialOptions {
 
 /// Returns options for this number of threads, here or on the machine of the script. Local threads are pinned, if
 /// possible to CPUs other than the first: that one serves most interrupts.
-TrialOptions makeTrialOptions(unsigned threads, const RunnerOptions &runner);
+MeasurementOptions makeMeasurementOptions(unsigned threads, const RunnerOptions &runner);
 
 /// Runs jobs and polls `goesOn`; nullopt if it returned false.
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
                                                const std::function<bool()> &goesOn);
 
-class KernelTrials {
+class KernelMeasurements {
 public:
-  KernelTrials(const Target &target, const KernelUse &use, const std::vector<std::vector<int64_t>> &workloads,
-               int64_t rotatedBytes, const TrialOptions &options);
+  KernelMeasurements(const Target &target, const KernelUse &use, const std::vector<std::vector<int64_t>> &workloads,
+                     int64_t rotatedBytes, const MeasurementOptions &options);
 
-  template <typename T> using Result = std::variant<FailedTrial, T>;
+  template <typename T> using Result = std::variant<FailedMeasurement, T>;
 
   /// Compiles the configurations, several at a time; nullopt if interrupted.
-  std::optional<std::vector<Result<KernelCode>>> compile(llvm::ArrayRef<SchedulePoint> points);
+  std::optional<std::vector<Result<KernelCode>>> compile(llvm::ArrayRef<ScheduleConfig> configs);
   /// Compares a schedule's results with the interpreter's (Reference.h); nullopt if interrupted. Returns why there was
   /// no reference, empty if there was one; the text for a wrong schedule completes "the schedule".
   std::optional<Result<std::string>> check(const KernelCode &code);
@@ -69,7 +69,7 @@ private:
   const Target &target;
   KernelUse use;
   std::vector<std::vector<int64_t>> workloads;
-  TrialOptions options;
+  MeasurementOptions options;
   std::vector<KernelData> data; // one per workload
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shape-specialised variants of kernels: their names and bounds, and how the entry-point glue of a call selects one.
-#include "compiler/library/RowVariants.h"
+#include "compiler/library/ShapeVariants.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Parser/Parser.h"
@@ -13,29 +13,29 @@ namespace {
 using mlir::func::FuncOp;
 
 /// Requests the given variants for kernels with index arguments.
-class FewRowsCompiler : public KernelCompiler {
+class SkinnyGemmCompiler : public KernelCompiler {
 public:
-  explicit FewRowsCompiler(std::vector<RowVariant> variants) : variants(std::move(variants)) {}
+  explicit SkinnyGemmCompiler(std::vector<ShapeVariant> variants) : variants(std::move(variants)) {}
   const KernelAbi &abi() const override { llvm_unreachable("compiles nothing"); }
   Schedulable describe(FuncOp) const override { return {}; }
-  std::vector<RowVariant> rowVariants(FuncOp kernel) const override {
+  std::vector<ShapeVariant> shapeVariants(FuncOp kernel) const override {
     return kernel.getNumArguments() > 0 && kernel.getArgumentTypes()[0].isIndex() ? variants
-                                                                                  : std::vector<RowVariant>();
+                                                                                  : std::vector<ShapeVariant>();
   }
-  mlir::FailureOr<KernelObject> compile(FuncOp, llvm::StringRef, const SchedulePoint *) const override {
+  mlir::FailureOr<KernelObject> compile(FuncOp, llvm::StringRef, const ScheduleConfig *) const override {
     return mlir::failure();
   }
-  mlir::FailureOr<std::string> print(FuncOp, llvm::StringRef, KernelText, const SchedulePoint *) const override {
+  mlir::FailureOr<std::string> print(FuncOp, llvm::StringRef, KernelText, const ScheduleConfig *) const override {
     return mlir::failure();
   }
 
 private:
-  std::vector<RowVariant> variants;
+  std::vector<ShapeVariant> variants;
 };
 
-Target fewRowsTarget(std::vector<RowVariant> variants) {
+Target skinnyGemmTarget(std::vector<ShapeVariant> variants) {
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<FewRowsCompiler>(std::move(variants)));
+  compilers.push_back(std::make_unique<SkinnyGemmCompiler>(std::move(variants)));
   return Target({}, {}, std::move(compilers));
 }
 
@@ -45,12 +45,12 @@ func.func private @kernel_1() attributes {kiln.kernel, kiln.bounds = array<i64>}
 func.func @kernel_0_rows4() attributes {kiln.entry} { return }
 )";
 
-TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
+TEST(ShapeVariants, CloneKernelsWithNarrowerBounds) {
   mlir::MLIRContext context;
   context.loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   ASSERT_TRUE(module);
-  RowVariants variants = addRowVariants(*module, fewRowsTarget({{0, 1}, {0, 4}, {1, 8}}));
+  ShapeVariants variants = addShapeVariants(*module, skinnyGemmTarget({{0, 1}, {0, 4}, {1, 8}}));
 
   std::vector<std::string> names;
   for (auto function : module->getOps<FuncOp>())
@@ -74,12 +74,12 @@ TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
   EXPECT_EQ(forms[1].bound, 4);
   EXPECT_EQ(forms[2].symbol, 1u);
 
-  auto choose = [&](int64_t s0, int64_t s1) { return chooseForm(variants, "kernel_0", {s0, s1}).str(); };
+  auto choose = [&](int64_t s0, int64_t s1) { return chooseVariant(variants, "kernel_0", {s0, s1}).str(); };
   EXPECT_EQ(choose(1, 50), "kernel_0_rows1");
   EXPECT_EQ(choose(2, 8), "kernel_0_rows4_"); // the first variant that supports the sizes
   EXPECT_EQ(choose(5, 8), "kernel_0_rows8");
   EXPECT_EQ(choose(5, 9), "kernel_0");
-  EXPECT_EQ(chooseForm(variants, "kernel_1", {}), "kernel_1");
+  EXPECT_EQ(chooseVariant(variants, "kernel_1", {}), "kernel_1");
 }
 
 } // namespace

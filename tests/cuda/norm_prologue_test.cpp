@@ -10,19 +10,19 @@ namespace kiln::testing {
 namespace {
 
 struct Product {
-  int columns, depth;
+  int columns, kExtent;
   std::string element = "f32";
-  bool isAcross = false; // the weight is [K, N], with contiguous columns
+  bool isAlongColumns = false; // the weight is [K, N], with contiguous columns
 };
 
 /// Returns x / root(mean of squares), times a gain, for one row, multiplied by `products` weights. The results are all
 /// products, or with `isGated` relu(first) * second.
 std::string normKernel(const Product &p, int products = 1, bool isGated = false, bool returnsRow = false) {
   KernelText text;
-  const std::string n = std::to_string(p.columns), k = std::to_string(p.depth);
-  const bool isShort = p.element != "f32";
-  const std::string wide = isShort ? "%w = arith.extf %x0 : " + p.element + " to f32\n" : "";
-  const std::string x0 = isShort ? "%w" : "%x0";
+  const std::string n = std::to_string(p.columns), k = std::to_string(p.kExtent);
+  const bool isHalf = p.element != "f32";
+  const std::string wide = isHalf ? "%w = arith.extf %x0 : " + p.element + " to f32\n" : "";
+  const std::string x0 = isHalf ? "%w" : "%x0";
   Value x = text.argument(text.type({"1", k}, p.element)), gain = text.argument(text.type({k}));
   Value squares = text.reduce("pr", {x}, text.type({"1"}), {"a, b", "a"}, "0.0 : f32",
                               wide + "%p = arith.mulf " + x0 + ", " + x0 +
@@ -34,13 +34,13 @@ std::string normKernel(const Product &p, int products = 1, bool isGated = false,
                              "%r = math.sqrt %v : f32\n%i = arith.divf %o, %r : f32\nlinalg.yield %i : f32");
   Value row = text.one("pp", {x, scale, gain}, text.type({"1", k}, p.element), {"a, b", "a", "b", "a, b"},
                        wide + "%p = arith.mulf " + x0 + ", %x1 : f32\n%q = arith.mulf %p, %x2 : f32\n" +
-                           (isShort ? "%t = arith.truncf %q : f32 to " + p.element + "\nlinalg.yield %t : " + p.element
-                                    : "linalg.yield %q : f32"));
+                           (isHalf ? "%t = arith.truncf %q : f32 to " + p.element + "\nlinalg.yield %t : " + p.element
+                                   : "linalg.yield %q : f32"));
   std::vector<Value> sums;
   for (int i = 0; i < products; ++i) {
-    Value w = text.argument(text.type(p.isAcross ? std::vector{k, n} : std::vector{n, k}, p.element));
-    sums.push_back(text.reduce("ppr", {row, w}, text.type({"1", n}), {"a, c", p.isAcross ? "c, b" : "b, c", "a, b"},
-                               "0.0 : f32", bodyOf(p.element)));
+    Value w = text.argument(text.type(p.isAlongColumns ? std::vector{k, n} : std::vector{n, k}, p.element));
+    sums.push_back(text.reduce("ppr", {row, w}, text.type({"1", n}),
+                               {"a, c", p.isAlongColumns ? "c, b" : "b, c", "a, b"}, "0.0 : f32", bodyOf(p.element)));
   }
   if (isGated)
     sums = {text.one("pp", {sums[0], sums[1]}, text.type({"1", n}), {"a, b", "a, b", "a, b"},
@@ -53,7 +53,7 @@ std::string normKernel(const Product &p, int products = 1, bool isGated = false,
 
 void expectOneLaunch(const std::string &text, double tolerance) {
   DeviceKernel kernel(text);
-  EXPECT_EQ(kernel.plan().strategy, "few_rows");
+  EXPECT_EQ(kernel.plan().strategy, "skinny_gemm");
   EXPECT_EQ(kernel.plan().launches.size(), 1U);
   EXPECT_EQ(kernel.plan().scratchBytes, 0);
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
@@ -63,24 +63,24 @@ void expectOneLaunch(const std::string &text, double tolerance) {
   }
 }
 
-TEST(CudaNormedRow, IsComputedByTheProduct) {
-  for (bool isAcross : {false, true})
+TEST(CudaNormPrologue, IsComputedByTheProduct) {
+  for (bool isAlongColumns : {false, true})
     for (auto [n, k] :
          {std::pair(37, 64), std::pair(64, 512), std::pair(96, 768), std::pair(35, 204), std::pair(5, 33)}) {
-      SCOPED_TRACE(number(n) + " x " + number(k) + (isAcross ? " across" : ""));
-      expectOneLaunch(normKernel({n, k, "f32", isAcross}), 1e-5);
+      SCOPED_TRACE(number(n) + " x " + number(k) + (isAlongColumns ? " across" : ""));
+      expectOneLaunch(normKernel({n, k, "f32", isAlongColumns}), 1e-5);
     }
 }
 
-TEST(CudaNormedRow, OfShortFloats) {
+TEST(CudaNormPrologue, OfHalfFloats) {
   for (const char *element : {"f16", "bf16"})
-    for (bool isAcross : {false, true}) {
+    for (bool isAlongColumns : {false, true}) {
       SCOPED_TRACE(element);
-      expectOneLaunch(normKernel({40, 256, element, isAcross}), std::string(element) == "f16" ? 1e-3 : 1e-2);
+      expectOneLaunch(normKernel({40, 256, element, isAlongColumns}), std::string(element) == "f16" ? 1e-3 : 1e-2);
     }
 }
 
-TEST(CudaNormedRow, ServesSeveralProducts) {
+TEST(CudaNormPrologue, ServesSeveralProducts) {
   expectOneLaunch(normKernel({44, 256}, 3), 1e-5);
   expectOneLaunch(normKernel({96, 512}, 2, true), 1e-5);
   expectOneLaunch(normKernel({96, 512, "bf16"}, 2, true), 1e-2);
@@ -88,7 +88,7 @@ TEST(CudaNormedRow, ServesSeveralProducts) {
 
 // Not fused: a row that another op reads from memory, several [K, N] weights, of which a launch has only one, and a
 // long row.
-TEST(CudaNormedRow, IsALaunchOfItsOwn) {
+TEST(CudaNormPrologue, IsALaunchOfItsOwn) {
   for (const std::string &text :
        {normKernel({40, 64}, 1, false, true), normKernel({40, 64, "f32", true}, 2), normKernel({40, 8200})}) {
     DeviceKernel kernel(text);
@@ -98,7 +98,7 @@ TEST(CudaNormedRow, IsALaunchOfItsOwn) {
 }
 
 // NaN and infinities of the row reach all columns.
-TEST(CudaNormedRow, KeepsNan) {
+TEST(CudaNormPrologue, KeepsNan) {
   const std::string text = normKernel({20, 64});
   DeviceKernel kernel(text);
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -115,9 +115,9 @@ std::string windowKernel(int rows, int columns, int first, int count, const std:
   Value x = text.argument(text.type({"s0", "72"}, element)), weight = text.argument(text.type({n, "72"}, element));
   Value sum =
       text.reduce("ppr", {x, weight}, text.type({"s0", n}), {"a, c", "b, c", "a, b"}, "0.0 : f32", bodyOf(element));
-  const bool isShort = element != "f32";
+  const bool isHalf = element != "f32";
   const std::string yield =
-      isShort ? "%t = arith.truncf %r : f32 to " + element + "\nlinalg.yield %t : " + element : "linalg.yield %r : f32";
+      isHalf ? "%t = arith.truncf %r : f32 to " + element + "\nlinalg.yield %t : " + element : "linalg.yield %r : f32";
   Value all = text.one("pp", {sum}, text.type({"s0", n}, element), {"a, b", "a, b"},
                        "%c = arith.constant 0.0 : f32\n%r = arith.maximumf %x0, %c : f32\n" + yield);
   Value part =
