@@ -81,7 +81,7 @@ inline constexpr llvm::StringLiteral reductionPartsAttrName = "kiln.reduction_pa
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 /// On a module that is cut into pipeline stages, each with its layers: their number.
 inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
-/// On such a module: the first stage of each role (compiler/transforms/CutStages.h).
+/// On such a module: the first stage of each role (compiler/parallel/CutStages.h).
 inline constexpr llvm::StringLiteral rolesAttrName = "kiln.roles";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a module whose attention was recognised. Functions that are derived or cut from its entries afterwards have fewer

@@ -28,7 +28,7 @@
 #include "compiler/package/PkgConfig.h"
 #include "compiler/package/SelfTest.h"
 #include "compiler/package/SharedObject.h"
-#include "compiler/transforms/CutStages.h"
+#include "compiler/parallel/CutStages.h"
 #include "compiler/transforms/Pipeline.h"
 #include "runtime/src/core/model.h"
 #include "targets/registry.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/frontend/Import.h"
-#include "compiler/frontend/StoreWeights.h"
+#include "compiler/transforms/StoreWeights.h"
 #include "targets/target.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/frontend/Dropout.h"
 
-#include "compiler/frontend/TrainEntry.h"
+#include "compiler/dialect/Training.h"
 
 namespace kiln {
 
@@ -9,8 +9,8 @@ using namespace mlir;
 namespace kd = mlir::kiln;
 
 void DropoutImporter::begin(func::FuncOp function) {
-  seed = inputNamed(function, "seed");
-  step = inputNamed(function, "step");
+  seed = kd::getInput(function, "seed");
+  step = kd::getInput(function, "step");
   iteration = {};
   streams = 0;
 }

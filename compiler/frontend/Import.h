@@ -4,7 +4,7 @@
 // the same name. Locations are the scopes of the trace, so that a diagnostic names the layer.
 #pragma once
 
-#include "compiler/frontend/StoreWeights.h"
+#include "compiler/transforms/StoreWeights.h"
 #include "kiln/graph.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

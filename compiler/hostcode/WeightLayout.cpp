@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/StoredParts.h"
-#include "compiler/transforms/CutStages.h"
+#include "compiler/parallel/CutStages.h"
 #include "kiln/tensor.h"
 #include "runtime/src/core/model.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/library/Interface.h"
 
-#include "compiler/frontend/NearestNames.h"
+#include "compiler/dialect/NearestNames.h"
 #include "kiln/batch.h"
 #include "kiln/training.h"
 #include "runtime/src/core/model.h"
@@ -143,7 +143,7 @@ static void describeOptimizerState(const Graph &graph, ModelInterface &model) {
       }
 }
 
-/// Returns the interface of NAME_batch, the batched version of an entry (compiler/frontend/BatchEntry.h).
+/// Returns the interface of NAME_batch, the batched version of an entry (compiler/transforms/BatchEntry.h).
 static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
   EntryInterface batch{batch_name(single.name),
                        {extents.sequences},

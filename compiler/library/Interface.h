@@ -122,7 +122,7 @@ struct ModelInterface {
   int64_t ranks = 1;      // tensor-parallel ranks that call entries together
   int64_t replicas = 1;   // data-parallel replicas of a model that is trained
   int64_t stages = 1;     // pipeline stages, each with some of the layers
-  /// For each role of a pipeline stage, the first stage with it (compiler/transforms/CutStages.h).
+  /// For each role of a pipeline stage, the first stage with it (compiler/parallel/CutStages.h).
   std::vector<int64_t> roles = {0};
   bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
   /// Returns the role of a pipeline stage.

@@ -2,7 +2,7 @@
 #include "compiler/library/RanksInterface.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/transforms/CutStages.h"
+#include "compiler/parallel/CutStages.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/src/core/model.h"
 #include "llvm/ADT/StringMap.h"

@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "runtime/src/core/instance.h"
 #include "runtime/src/weights/convert.h"

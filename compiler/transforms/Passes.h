@@ -28,7 +28,4 @@ std::unique_ptr<Pass> createFormKernels(GroupingRules rules);
 #define GEN_PASS_REGISTRATION
 #include "compiler/transforms/Passes.h.inc"
 
-/// Registers the passes above, for kiln-opt.
-void registerPasses();
-
 } // namespace mlir::kiln

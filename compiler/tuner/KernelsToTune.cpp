@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/KernelsToTune.h"
 
-#include "compiler/frontend/NearestNames.h"
+#include "compiler/dialect/NearestNames.h"
 #include "compiler/schedule/KernelKey.h"
 
 #include "llvm/ADT/STLExtras.h"

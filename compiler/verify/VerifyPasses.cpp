@@ -6,7 +6,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Interpreter.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/Difference.h"
 #include "compiler/verify/PassVerifier.h"
 #include "mlir/IR/Diagnostics.h"

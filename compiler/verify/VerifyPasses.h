@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "compiler/frontend/StoreWeights.h"
+#include "compiler/transforms/StoreWeights.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
 

@@ -12,7 +12,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Compare.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "tests/fuzz/RandomGraph.h"

@@ -5,7 +5,7 @@
 #include "compiler/library/Calls.h"
 
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "kiln/dsl.h"
 
 #include "mlir/IR/BuiltinOps.h"

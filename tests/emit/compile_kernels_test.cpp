@@ -4,7 +4,7 @@
 // hangs or rejects a kernel gives an error that names the kernel.
 #include "compiler/driver/CompileKernels.h"
 #include "compiler/object/Object.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 
 #include "mlir/Parser/Parser.h"
 #include "targets/registry.h"

@@ -3,7 +3,7 @@
 // The cost of compiling a model does not grow with its depth or the size of its weights: the numbers of kernels and of
 // ops around them are constant. Group norms are three kernels.
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "gpt2/gpt2.h"
 #include "kiln/model.h"
 

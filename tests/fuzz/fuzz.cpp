@@ -13,7 +13,7 @@
 #include "../seed.h"
 #include "Campaign.h"
 #include "PrintSpec.h"
-#include "compiler/frontend/StoreWeights.h"
+#include "compiler/transforms/StoreWeights.h"
 #include "targets/registry.h"
 #include "tests/targets/RunnableTargets.h"
 

@@ -2,7 +2,7 @@
 // Text of the kiln dialect. A text that parses and verifies is printed so that it reads back the same; then all passes
 // run on it, which give a module that verifies, or a diagnostic. Mutations keep to the tokens of a text.
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "library_crash.h"
 #include "require.h"
 #include "targets/passes/Passes.h"

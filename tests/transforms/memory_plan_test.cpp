@@ -6,7 +6,7 @@
 #include "char_gpt.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/transforms/PlanMemory.h"
 #include "compiler/transforms/VerifyMemoryPlan.h"
 #include "gpt2/gpt2.h"

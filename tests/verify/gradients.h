@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/transforms/Differentiate.h"
+#include "compiler/training/Differentiate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "tests/verify/parameter_names.h"

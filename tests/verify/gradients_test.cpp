@@ -5,7 +5,7 @@
 #include "models.h"
 
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/RandomCalls.h"
 #include "support.h"
 

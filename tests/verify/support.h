@@ -4,7 +4,7 @@
 // function.
 #pragma once
 
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/Pass.h"
 #include "targets/passes/Passes.h"

@@ -6,7 +6,7 @@
 
 #include "captions/captions.h"
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "models/counter.h"
 #include "models/golden.h"

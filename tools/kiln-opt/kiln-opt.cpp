@@ -2,7 +2,7 @@
 //
 // Reads MLIR, runs passes and writes MLIR, for tests and for inspecting a single stage.
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "targets/passes/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

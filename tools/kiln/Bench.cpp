@@ -2,7 +2,7 @@
 #include "tools/kiln/Bench.h"
 
 #include "compiler/driver/Untuned.h"
-#include "compiler/frontend/NearestNames.h"
+#include "compiler/dialect/NearestNames.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/TargetsToTune.h"
 #include "kiln/chrome_trace.h"

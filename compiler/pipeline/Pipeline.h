@@ -3,6 +3,7 @@
 // Builds the pass pipeline, from the imported module to kernels that a target compiles.
 #pragma once
 
+#include "compiler/parallel/Passes.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,6 +32,9 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options);
 
 /// Registers the dialects that a module may contain at any stage of the pipeline.
 void registerPipelineDialects(DialectRegistry &registry);
+
+/// Registers all passes, for kiln-opt.
+void registerPasses();
 
 } // namespace mlir::kiln
 

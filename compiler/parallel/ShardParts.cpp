@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/transforms/ShardParts.h"
+#include "compiler/parallel/ShardParts.h"
 
 namespace mlir::kiln {
 

@@ -16,12 +16,12 @@
 //     %begun = kiln.begin_reduce (kiln.reshape %dw to [4, n]) over replicas scattered
 //   ...
 //     %sum = kiln.gather %sums (kiln.rank over replicas)    the replica's own shard
-#include "compiler/frontend/Replicate.h"
+#include "compiler/parallel/Replicate.h"
 
+#include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/frontend/TrainEntry.h"
-#include "compiler/transforms/CutStages.h"
-#include "compiler/transforms/ReductionParts.h"
+#include "compiler/parallel/CutStages.h"
+#include "compiler/parallel/ReductionParts.h"
 #include "llvm/ADT/MapVector.h"
 #include <numeric>
 
@@ -218,7 +218,7 @@ void Replicator::averageInOrder(int64_t microBatches, MutableArrayRef<ReplicaGra
 
 /// Gives each replica its own dropout: replica i of step t uses the random numbers of step t * replicas + i.
 void Replicator::setStep() {
-  Value step = inputNamed(function, "step");
+  Value step = kd::getInput(function, "step");
   if (!step || step.use_empty())
     return;
   builder.setInsertionPointToStart(&function.getBody().front());

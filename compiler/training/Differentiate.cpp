@@ -11,10 +11,10 @@
 //   %dy = kiln.receive going back
 //   ...
 //   kiln.send going back %dx
-#include "compiler/transforms/Differentiate.h"
+#include "compiler/training/Differentiate.h"
 
 #include "compiler/dialect/ReadValues.h"
-#include "compiler/transforms/Reverse.h"
+#include "compiler/training/Reverse.h"
 
 namespace mlir::kiln {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/transforms/ShardSplits.h"
+#include "compiler/parallel/ShardSplits.h"
 
 namespace mlir::kiln {
 

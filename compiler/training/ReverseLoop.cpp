@@ -10,7 +10,7 @@
 // are recomputed. With activation checkpointing all of a layer is recomputed: then only the loop-carried values are
 // saved. A weight that a loop over time multiplies by gets its gradient after the loop, by one GEMM with the rows of
 // all iterations.
-#include "compiler/transforms/Reverse.h"
+#include "compiler/training/Reverse.h"
 
 #include "compiler/dialect/ReadValues.h"
 #include "mlir/IR/IRMapping.h"

@@ -3,14 +3,11 @@
 // Derives entries that compute gradients (kiln/training.h).
 #pragma once
 
-#include "compiler/frontend/TrainStage.h"
+#include "compiler/parallel/TrainStage.h"
 #include "kiln/graph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace kiln {
-
-/// Returns the input of that name, or null.
-mlir::Value inputNamed(mlir::func::FuncOp function, llvm::StringRef name);
 
 /// Adds the inputs that such an entry has after its function's own inputs (training_inputs).
 void addTrainingInputs(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);

@@ -7,7 +7,7 @@
 // independently are added as long as their results have the same rows: norms, residuals, loop-carried values.
 // 2. An all-reduce becomes a reduce_scatter. Where all rows are needed, as by a column-parallel layer, they are
 // gathered; of values that all ranks have, a rank reads its rows.
-#include "compiler/transforms/Passes.h"
+#include "compiler/parallel/Passes.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +16,7 @@
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_SHARDROWS
-#include "compiler/transforms/Passes.h.inc"
+#include "compiler/parallel/Passes.h.inc"
 
 namespace {
 

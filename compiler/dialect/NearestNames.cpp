@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/frontend/NearestNames.h"
+#include "compiler/dialect/NearestNames.h"
 
 #include "kiln/names.h"
 

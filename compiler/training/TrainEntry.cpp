@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Adds the parameter updates after the gradients of all parameters.
-#include "compiler/frontend/TrainEntry.h"
+#include "compiler/training/TrainEntry.h"
 
-#include "compiler/frontend/Accumulate.h"
-#include "compiler/frontend/Replicate.h"
-#include "compiler/frontend/Updater.h"
-#include "compiler/transforms/Differentiate.h"
+#include "compiler/dialect/Training.h"
+#include "compiler/parallel/Replicate.h"
+#include "compiler/training/Accumulate.h"
+#include "compiler/training/Differentiate.h"
+#include "compiler/training/Updater.h"
 
 namespace kiln {
 
@@ -91,13 +92,6 @@ void average(func::FuncOp function, const Entry &entry, MutableArrayRef<Trained>
 }
 
 } // namespace
-
-Value inputNamed(func::FuncOp function, StringRef name) {
-  for (BlockArgument argument : llvm::reverse(function.getArguments()))
-    if (auto own = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kd::nameAttrName); own && own == name)
-      return argument;
-  return {};
-}
 
 void addTrainingInputs(func::FuncOp function, const Graph &graph, const Entry &entry) {
   for (const TrainingInput &input : training_inputs(graph, entry))
@@ -186,7 +180,7 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     norm = updater.clip(trained);
     addResults(function, norm, {"grad_norm"});
   }
-  updater.prepare(inputNamed(function, "learning_rate"), inputNamed(function, "step"));
+  updater.prepare(kd::getInput(function, "learning_rate"), kd::getInput(function, "step"));
   kd::RequireFiniteOp::create(builder, function.getLoc(), updater.size(trained, loss, norm));
   updater.update(trained);
   return success();

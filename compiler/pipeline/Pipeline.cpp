@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/Pipeline.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -62,7 +62,10 @@ void registerPipelineDialects(DialectRegistry &registry) {
                   math::MathDialect, tensor::TensorDialect>();
 }
 
-void registerPasses() { registerKilnPasses(); }
+void registerPasses() {
+  registerKilnPasses();
+  registerKilnParallelPasses();
+}
 
 } // namespace mlir::kiln
 

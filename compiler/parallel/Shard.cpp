@@ -5,17 +5,17 @@
 //
 // With `parts`, only splits that this number of ranks would also support are used, regardless of the actual number, and
 // all-reduces are added even for a single rank.
-#include "compiler/transforms/Passes.h"
+#include "compiler/parallel/Passes.h"
 
-#include "compiler/transforms/ShardLoss.h"
-#include "compiler/transforms/ShardParts.h"
-#include "compiler/transforms/ShardSplits.h"
+#include "compiler/parallel/ShardLoss.h"
+#include "compiler/parallel/ShardParts.h"
+#include "compiler/parallel/ShardSplits.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_SHARD
-#include "compiler/transforms/Passes.h.inc"
+#include "compiler/parallel/Passes.h.inc"
 
 namespace {
 

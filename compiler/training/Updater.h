@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/frontend/TrainStage.h"
+#include "compiler/parallel/TrainStage.h"
 #include "kiln/training.h"
 
 namespace kiln {

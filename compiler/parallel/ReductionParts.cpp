@@ -2,15 +2,15 @@
 //
 // Turns a sum over ranks into a sum over parts: each term, a linear layer that is split along K, becomes the product of
 // each part of K, [parts, rows, outputs]. Terms are added part by part, so that several layers send one sum.
-#include "compiler/transforms/ReductionParts.h"
+#include "compiler/parallel/ReductionParts.h"
 
-#include "compiler/transforms/Passes.h"
+#include "compiler/parallel/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_REDUCTIONPARTS
-#include "compiler/transforms/Passes.h.inc"
+#include "compiler/parallel/Passes.h.inc"
 
 std::optional<RankParts> RankParts::of(ModuleOp module) {
   auto all = module->getAttrOfType<IntegerAttr>(reductionPartsAttrName);

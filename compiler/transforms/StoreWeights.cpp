@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/frontend/StoreWeights.h"
+#include "compiler/transforms/StoreWeights.h"
 
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/NearestNames.h"
 #include "compiler/dialect/WeightUses.h"
-#include "compiler/frontend/NearestNames.h"
 #include "kiln/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/transforms/Differentiate.h"
+#include "compiler/training/Differentiate.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::kiln {

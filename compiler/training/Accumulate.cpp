@@ -19,12 +19,12 @@
 //     %dy = kiln.receive going back
 //     ...
 //   }
-#include "compiler/frontend/Accumulate.h"
+#include "compiler/training/Accumulate.h"
 
+#include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/frontend/TrainEntry.h"
-#include "compiler/transforms/Differentiate.h"
-#include "compiler/transforms/ReductionParts.h"
+#include "compiler/parallel/ReductionParts.h"
+#include "compiler/training/Differentiate.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {
@@ -87,7 +87,7 @@ private:
 
 /// Gives each micro-batch its own dropout: micro-batch i of step t uses the random numbers of step t * count + i.
 void Accumulator::setStep(Block &body, Value number) {
-  Value step = inputNamed(function, "step");
+  Value step = kd::getInput(function, "step");
   if (!step || step.use_empty())
     return;
   builder.setInsertionPointToStart(&body);

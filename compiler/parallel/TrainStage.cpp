@@ -6,9 +6,9 @@
 //   kiln.send going across %dw                  between the first and the last stage
 //   %other = kiln.receive going across
 //   %sum = kiln.add %first, %last               in this order on both
-#include "compiler/frontend/TrainStage.h"
+#include "compiler/parallel/TrainStage.h"
 
-#include "compiler/transforms/CutStages.h"
+#include "compiler/parallel/CutStages.h"
 #include <set>
 
 namespace kiln {

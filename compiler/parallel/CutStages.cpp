@@ -5,12 +5,12 @@
 // 3. Copies the entry for each role: the stack's initial values are received, its results are sent.
 // 4. Reduces the stack to the layers of the stage, and its sequences likewise.
 // 5. Erases what the copy does not need for the values that it sends or returns.
-#include "compiler/transforms/CutStages.h"
+#include "compiler/parallel/CutStages.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/transforms/Passes.h"
+#include "compiler/parallel/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "runtime/src/core/model.h"
@@ -19,7 +19,7 @@
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_CUTSTAGES
-#include "compiler/transforms/Passes.h.inc"
+#include "compiler/parallel/Passes.h.inc"
 
 std::string getStageRoleName(StringRef entry, StringRef role) {
   return role.empty() ? entry.str() : (entry + "_" + role).str();

@@ -10,10 +10,10 @@
 //   kiln.scan () over (%next = %nexts) layers { kiln.assign (kiln.reshape %next) to (kiln.parameter) }
 //
 // No weight is changed before all are gathered, since a replica may fail until then.
-#include "compiler/frontend/Updater.h"
+#include "compiler/training/Updater.h"
 
-#include "compiler/frontend/Replicate.h"
-#include "compiler/transforms/ReductionParts.h"
+#include "compiler/parallel/ReductionParts.h"
+#include "compiler/parallel/Replicate.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/transforms/ShardLoss.h"
+#include "compiler/parallel/ShardLoss.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "mlir/IR/Matchers.h"

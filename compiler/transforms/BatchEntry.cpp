@@ -11,7 +11,7 @@
 // keeps.
 // An entry that cannot be cut in this way, for example because later ops read the results of a loop that have no whole
 // form, runs sequence by sequence from beginning to end.
-#include "compiler/frontend/BatchEntry.h"
+#include "compiler/transforms/BatchEntry.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/ReadValues.h"
