@@ -307,6 +307,22 @@ RankedTensorType BatchSymbols::getWhole(RankedTensorType slice) const {
 unsigned EachSequenceOp::getNumCarried() { return 0; }
 AffineExpr EachSequenceOp::getTripCount() { return getAffineSymbolExpr(getCount(), getContext()); }
 
+std::optional<BatchSymbols> BatchSymbols::of(Operation *module) {
+  auto positions = module->getAttrOfType<DenseI64ArrayAttr>(batchSymbolsAttrName);
+  if (!positions || positions.size() != 3)
+    return std::nullopt;
+  const BatchSymbols symbols{positions[0], positions[1], positions[2]};
+  const auto known = static_cast<int64_t>(getSymbols(module).size());
+  const bool hasRows = symbols.rows >= 0 && symbols.own >= 0, hasNone = symbols.rows == -1 && symbols.own == -1;
+  return symbols.count >= 0 && (hasRows || hasNone) && std::max({symbols.count, symbols.rows, symbols.own}) < known
+             ? std::optional(symbols)
+             : std::nullopt;
+}
+
+void BatchSymbols::write(Operation *module) const {
+  module->setAttr(batchSymbolsAttrName, DenseI64ArrayAttr::get(module->getContext(), {count, rows, own}));
+}
+
 BatchSymbols EachSequenceOp::getBatchSymbols() {
   BatchSymbols symbols{static_cast<int64_t>(getCount()), -1, -1};
   if (std::optional<ArrayRef<int64_t>> rows = getRows(); rows && rows->size() == 2)

@@ -30,6 +30,10 @@ struct BatchSymbols {
   AffineExpr getWhole(AffineExpr slice) const;
   /// Returns the type with that extent; null if there is none, or if further dimensions differ between sequences.
   RankedTensorType getWhole(RankedTensorType slice) const;
+
+  /// Returns the positions that the import recorded on a module; nullopt if there are none, or wrong ones.
+  static std::optional<BatchSymbols> of(Operation *module);
+  void write(Operation *module) const;
 };
 
 } // namespace mlir::kiln
@@ -84,9 +88,9 @@ inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
 /// On such a module: the first stage of each role (compiler/parallel/CutStages.h).
 inline constexpr llvm::StringLiteral rolesAttrName = "kiln.roles";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
-/// On a module whose attention was recognised. Functions that are derived or cut from its entries afterwards have fewer
-/// users of values, but must compute the same results to the bit, so attention is not recognised again.
-inline constexpr llvm::StringLiteral recognizedAttrName = "kiln.recognized";
+/// On a module after the derive phase (compiler/pipeline/ImportModel.h). Attention is not recognised again: functions
+/// that were derived or cut from entries have fewer users of values, but must compute the same results to the bit.
+inline constexpr llvm::StringLiteral derivedAttrName = "kiln.derived";
 /// On the function that assigns derived weights, which is called when weights are bound: a hash of what it computes.
 inline constexpr llvm::StringLiteral derivesAttrName = "kiln.derives";
 /// The name of that function, which no entry has.
@@ -97,6 +101,12 @@ inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";
 inline constexpr llvm::StringLiteral symbolAttrName = "kiln.symbol";
 /// On a tensor argument or result of an entry: the name that the caller sees.
 inline constexpr llvm::StringLiteral nameAttrName = "kiln.name";
+/// On an entry that gets such a function.
+inline constexpr llvm::StringLiteral batchedAttrName = "kiln.batched";
+/// On a module with such entries: the positions of BatchSymbols, count, rows and own.
+inline constexpr llvm::StringLiteral batchSymbolsAttrName = "kiln.batch_symbols";
+/// On a module: the storage formats that the spec states, by the names of weights.
+inline constexpr llvm::StringLiteral statedStorageAttrName = "kiln.stated_storage";
 /// On the batched function of an entry, which processes several sequences.
 inline constexpr llvm::StringLiteral batchAttrName = "kiln.batch";
 /// On a kernel function.

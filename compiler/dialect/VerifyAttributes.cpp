@@ -4,6 +4,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/Training.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -102,6 +103,24 @@ LogicalResult KilnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << name << ": wrong owner or value; expected a function and no value";
     return success();
   }
+  if (name == trainingAttrName)
+    return verifyTraining(op, attribute.getValue());
+  if (name == batchSymbolsAttrName) {
+    if (!isa<ModuleOp>(op) || !BatchSymbols::of(op))
+      return op->emitError() << name << ": wrong owner or value; expected a module and positions of its symbols";
+    return success();
+  }
+  if (name == statedStorageAttrName) {
+    auto storages = dyn_cast<DictionaryAttr>(attribute.getValue());
+    auto isStorage = [](NamedAttribute each) {
+      auto text = dyn_cast<StringAttr>(each.getValue());
+      return text && ::kiln::find_storage(text.getValue()).is_stated;
+    };
+    if (!isa<ModuleOp>(op) || !storages || !llvm::all_of(storages, isStorage))
+      return op->emitError() << name
+                             << ": wrong owner or value; expected a module and a storage format for each weight";
+    return success();
+  }
   if (name == boundsAttrName) {
     auto function = dyn_cast<FunctionOpInterface>(op);
     auto bounds = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
@@ -136,8 +155,9 @@ LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 }
 
 LogicalResult KilnDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
-  if (attribute.getName() == nameAttrName && !isa<StringAttr>(attribute.getValue()))
-    return op->emitError() << nameAttrName << ": wrong value; expected a string";
+  StringRef name = attribute.getName();
+  if ((name == nameAttrName || name == gradientAttrName) && !isa<StringAttr>(attribute.getValue()))
+    return op->emitError() << name << ": wrong value; expected a string";
   return success();
 }
 
