@@ -9,8 +9,10 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/parallel/Passes.h"
+#include "compiler/parallel/TrainStage.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "runtime/src/core/model.h"
@@ -19,6 +21,7 @@
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_CUTSTAGES
+#define GEN_PASS_DEF_MARKPROCESSES
 #include "compiler/parallel/Passes.h.inc"
 
 std::string getStageRoleName(StringRef entry, StringRef role) {
@@ -177,8 +180,23 @@ struct CutStages : impl::CutStagesBase<CutStages> {
     if (!module->hasAttr(stagesAttrName))
       markStages(module, stages);
     for (func::FuncOp entry : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!entry->hasAttr(roleAttrName) && failed(cutStages(entry)))
+      if (!entry->hasAttr(roleAttrName) && (!trainedOnly || entry->hasAttr(trainingAttrName)) &&
+          failed(cutStages(entry)))
         return signalPassFailure();
+    if (!trainedOnly && failed(::kiln::checkUpdates(module)))
+      signalPassFailure();
+  }
+};
+
+struct MarkProcesses : impl::MarkProcessesBase<MarkProcesses> {
+  using MarkProcessesBase::MarkProcessesBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (replicas > 1)
+      module->setAttr(replicasAttrName, Builder(module.getContext()).getI64IntegerAttr(replicas));
+    if (stages > 1)
+      markStages(module, stages);
   }
 };
 

@@ -56,6 +56,17 @@ def ShardRows : Pass<"kiln-shard-rows", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def MarkProcesses : Pass<"kiln-mark-processes", "::mlir::ModuleOp"> {
+  let summary = "Record how many replicas and pipeline stages call the entries together";
+  let description = [{
+    Before: a module. After: `kiln.replicas`, and `kiln.stages` with `kiln.roles`, the first stage of each stage role, which
+    follow from the stacks of the entries. Numbers of 1 are not recorded. `kiln-shard` records the number of ranks.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"replicas", "replicas", "int64_t", /*default=*/"1", "the number of data-parallel replicas">,
+                 Option<"stages", "stages", "int64_t", /*default=*/"1", "the number of pipeline stages">];
+}
+
 def CutStages : Pass<"kiln-cut-stages", "::mlir::ModuleOp"> {
   let summary = "Split the stack of each entry into pipeline stages";
   let description = [{
@@ -81,7 +92,38 @@ def CutStages : Pass<"kiln-cut-stages", "::mlir::ModuleOp"> {
     of the layers; no op may read the stacked results of all layers. Otherwise that is an error.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
-  let options = [Option<"stages", "stages", "int64_t", /*default=*/"2", "the number of pipeline stages">];
+  let options = [Option<"stages", "stages", "int64_t", /*default=*/"2", "the number of pipeline stages, unless it was recorded">,
+                 Option<"trainedOnly", "trained-only", "bool", /*default=*/"false", "cut only the entries that train">];
+}
+
+def AverageGradients : Pass<"kiln-average-gradients", "::mlir::ModuleOp"> {
+  let summary = "Average gradients over data-parallel replicas";
+  let description = [{
+    Before: the result of `kiln-differentiate` in a module with `kiln.replicas`.
+    ```mlir
+    return %loss, %dw : tensor<f32>, tensor<768x768xf32>
+    ```
+    After, with 4 replicas:
+    ```mlir
+    %begun:2 = kiln.begin_reduce ...   %sums:2 = kiln.finish %begun#0, %begun#1 over replicas
+    %mean = kiln.mul %sums#0, %quarter   %mean_dw = kiln.mul %sums#1, %quarter
+    return %mean, %mean_dw
+    ```
+    An all-reduce begins where the gradient is computed, also in loops over layers. With `shard-states`, each replica gets its
+    shard of the gradients of large parameters with optimiser state (ZeRO-1), whose results are marked by `kiln.shard_of`. Each
+    replica has its own dropout.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"shardStates", "shard-states", "bool", /*default=*/"false", "shard gradients and optimiser state among replicas">];
+}
+
+def SumStageGradients : Pass<"kiln-sum-stage-gradients", "::mlir::ModuleOp"> {
+  let summary = "Add the gradients of a parameter that several pipeline stages have";
+  let description = [{
+    Before: the functions of the stage roles of an entry, with gradients. After: they exchange and add the gradients of parameters
+    that several roles have, and the loss, which all stages return.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
 def ReductionParts : Pass<"kiln-reduction-parts", "::mlir::ModuleOp"> {

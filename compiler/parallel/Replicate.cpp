@@ -21,6 +21,7 @@
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/parallel/CutStages.h"
+#include "compiler/parallel/Passes.h"
 #include "compiler/parallel/ReductionParts.h"
 #include "llvm/ADT/MapVector.h"
 #include <numeric>
@@ -34,6 +35,13 @@ namespace {
 
 /// Gradients with fewer elements share a bucket: the time of such messages does not depend on their bytes.
 constexpr int64_t bucketed = 1 << 14;
+
+/// A gradient. If `layers` is set, each replica gets its shard of each copy, and `layers` axes of layers precede a
+/// copy's axes.
+struct ReplicaGradient {
+  Value value;
+  std::optional<unsigned> layers;
+};
 
 int64_t elementsOf(Value value) { return kd::rankedType(value).getNumElements(); }
 
@@ -186,6 +194,9 @@ Value Replicator::meanOf(Value sum, const Sum &place, std::optional<unsigned> la
   return b.scale(sum, 1.0 / static_cast<double>(replicas));
 }
 
+/// Replaces the loss and the gradients by their means over the replicas. A gradient's all-reduce starts where it is
+/// computed, also in loops over layers, and overlaps with the computation of others. All are finished before the
+/// function returns.
 void Replicator::average(MutableArrayRef<ReplicaGradient> gradients) {
   Operation *end = function.getBody().front().getTerminator();
   SmallVector<ReplicaGradient> all{{end->getOperand(0), std::nullopt}};
@@ -202,6 +213,8 @@ void Replicator::average(MutableArrayRef<ReplicaGradient> gradients) {
   llvm::copy(ArrayRef(all).drop_front(), gradients.begin());
 }
 
+/// Replaces a replica's sums in a fixed order by the mean over all micro-batches of all replicas: gathers the sums of
+/// all replicas and adds them as a tree.
 void Replicator::averageInOrder(int64_t microBatches, MutableArrayRef<ReplicaGradient> gradients) {
   Operation *end = function.getBody().front().getTerminator();
   builder.setInsertionPoint(end);
@@ -228,37 +241,91 @@ void Replicator::setStep() {
   step.replaceAllUsesExcept(own, first.getDefiningOp());
 }
 
-} // namespace
-
+/// Whether the optimiser state of a copy of a parameter is sharded among replicas: the number of elements must be large
+/// and divisible by the number of replicas.
 bool isSharedOut(RankedTensorType parameter, int64_t replicas) {
   const int64_t elements = parameter.getNumElements();
   return elements >= bucketed && elements % replicas == 0;
 }
+
+/// Averages the gradients of an entry, or shards them if the optimiser state is sharded.
+LogicalResult averageGradients(func::FuncOp function, const kd::TrainingRequest &request, int64_t replicas,
+                               bool sharesStates) {
+  FailureOr<SmallVector<kd::GradientResult>> results = kd::takeGradients(function, request);
+  if (failed(results))
+    return failure();
+  SmallVector<ReplicaGradient> gradients;
+  for (auto [each, parameter] : llvm::zip_equal(*results, request.parameters)) {
+    RankedTensorType type = kd::rankedType(each.value);
+    type = RankedTensorType::get(type.getShape().drop_front(parameter.layers()), type.getElementType());
+    const bool isShared = sharesStates && parameter.hasMoments && isSharedOut(type, replicas);
+    if (isShared)
+      each.whole = type;
+    gradients.push_back({each.value, isShared ? std::optional(parameter.layers()) : std::nullopt});
+  }
+  Replicator replicator(function, replicas);
+  replicator.setStep();
+  if (countBatchParts(function, request) > 0)
+    replicator.averageInOrder(request.getMicroBatches(), gradients);
+  else
+    replicator.average(gradients);
+  for (auto [each, gradient] : llvm::zip_equal(*results, gradients))
+    each.value = gradient.value;
+  kd::addGradients(function, *results);
+  return success();
+}
+
+/// Whether some gradient is sharded among replicas.
+bool sharesOut(ModuleOp module) {
+  return module
+      ->walk([](kd::BeginReduceOp begun) {
+        return begun.getScattered() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace
 
 Value partOfReplica(kd::GradientBuilder &b, Value parts, unsigned axis) {
   auto number = RankedTensorType::get({}, IntegerType::get(parts.getContext(), 32));
   return b.create<kd::GatherOp>(parts, b.createAs<kd::RankOp>(number, kd::Group::Replicas), axis);
 }
 
-int64_t countBatchParts(func::FuncOp function, const Entry &entry) {
+int64_t countBatchParts(func::FuncOp function, const kd::TrainingRequest &request) {
   auto parts = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kd::reductionPartsAttrName);
   if (!parts || function->hasAttr(kd::roleAttrName))
     return 0;
   const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
-  return std::gcd(parts.getInt(), replicas * std::max<int64_t>(entry.training.micro_batches, 1)) / replicas;
-}
-
-void averageInOrder(func::FuncOp function, int64_t replicas, int64_t microBatches,
-                    MutableArrayRef<ReplicaGradient> gradients) {
-  Replicator replicator(function, replicas);
-  replicator.setStep();
-  replicator.averageInOrder(microBatches, gradients);
-}
-
-void averageOverReplicas(func::FuncOp function, int64_t replicas, MutableArrayRef<ReplicaGradient> gradients) {
-  Replicator replicator(function, replicas);
-  replicator.setStep();
-  replicator.average(gradients);
+  return std::gcd(parts.getInt(), replicas * request.getMicroBatches()) / replicas;
 }
 
 } // namespace kiln
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_AVERAGEGRADIENTS
+#include "compiler/parallel/Passes.h.inc"
+
+namespace {
+
+struct AverageGradients : impl::AverageGradientsBase<AverageGradients> {
+  using AverageGradientsBase::AverageGradientsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const int64_t replicas = getNumRanks(module, Group::Replicas);
+    for (auto function : module.getOps<func::FuncOp>()) {
+      const std::optional<TrainingRequest> request = TrainingRequest::of(function);
+      if (request && replicas > 1 && failed(::kiln::averageGradients(function, *request, replicas, shardStates)))
+        return signalPassFailure();
+    }
+    if (shardStates && !::kiln::sharesOut(module)) {
+      module.emitError() << "--shard-optimizer: nothing to shard; expected a large trained weight that " << replicas
+                         << " replicas divide, got none";
+      signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

@@ -19,12 +19,13 @@
 //     %dy = kiln.receive going back
 //     ...
 //   }
-#include "compiler/training/Accumulate.h"
-
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/parallel/ReductionParts.h"
+#include "compiler/parallel/Replicate.h"
+#include "compiler/parallel/TrainStage.h"
 #include "compiler/training/Differentiate.h"
+#include "compiler/training/Passes.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {
@@ -36,15 +37,9 @@ namespace {
 
 class Accumulator {
 public:
-  Accumulator(func::FuncOp function, const Graph &graph, const Entry &entry)
-      : function(function), count(entry.training.micro_batches), block(function.getBody().front()),
-        builder(function.getContext()), b(builder, function.getLoc()) {
-    unsigned symbols = 0;
-    while (function.getArgument(symbols).getType().isIndex())
-      ++symbols;
-    const auto given = static_cast<unsigned>(graph.regions[entry.region].arguments.size());
-    inputs = SmallVector<BlockArgument>(function.getArguments().slice(symbols, given));
-  }
+  Accumulator(func::FuncOp function, const kd::TrainingRequest &request)
+      : function(function), count(request.getMicroBatches()), block(function.getBody().front()),
+        builder(function.getContext()), b(builder, function.getLoc()), inputs(kd::getLossInputs(function, request)) {}
 
   void run(int64_t parts, double factor, MutableArrayRef<Value> gradients);
   void runApart(int64_t ahead, MutableArrayRef<Value> gradients);
@@ -145,6 +140,9 @@ void Accumulator::yieldSums(kd::ScanOp loop, ValueRange sums, ValueRange others)
   kd::YieldOp::create(builder, function.getLoc(), yielded);
 }
 
+/// Moves the whole function to the body of a loop over micro-batches. Its own inputs get a first axis, over which the
+/// loop iterates; the loss and the gradients become sums times `factor`, and other results are stacked. With `parts`,
+/// there are that many sums over equal numbers of micro-batches, which are added as a binary tree.
 void Accumulator::run(int64_t parts, double factor, MutableArrayRef<Value> gradients) {
   Operation *end = block.getTerminator();
   SmallVector<Value> sums{end->getOperand(0)}, others(llvm::drop_begin(end->getOperands()));
@@ -241,8 +239,15 @@ private:
   llvm::SetVector<Value> saved;
 };
 
+/// Does the same for a pipeline stage that receives gradients from the next one. The ops before the receive become a
+/// separate loop, which is at most `ahead` - 1 iterations ahead of the second loop. The only result is the loss of a
+/// stage that does not compute it, a constant.
 void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
-  auto ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
+  Operation *end = block.getTerminator(), *loss = end->getOperand(0).getDefiningOp();
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    if (&op != loss)
+      ops.push_back(&op);
   auto isSeed = [](Operation *op) {
     auto receive = dyn_cast<kd::ReceiveOp>(op);
     return receive && receive.getWay() == kd::Way::Back;
@@ -268,22 +273,56 @@ void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
   crossing.replaceIn(second, first);
   for (kd::ScanOp loop : {first, second})
     setStep(loop.getBody().front(), loop.getBody().getArgument(loop.getNumCarried()));
-  builder.setInsertionPoint(block.getTerminator());
+  builder.setInsertionPoint(end);
   for (auto [gradient, sum] : llvm::zip_equal(gradients, second.getLast()))
     gradient = b.scale(sum, 1.0 / static_cast<double>(count));
-  function.setType(builder.getFunctionType(block.getArgumentTypes(), {}));
+  if (loss)
+    loss->moveBefore(end);
+  function.setType(builder.getFunctionType(block.getArgumentTypes(), end->getOperandTypes()));
+}
+
+LogicalResult accumulate(func::FuncOp function, const kd::TrainingRequest &request) {
+  FailureOr<SmallVector<kd::GradientResult>> results = kd::takeGradients(function, request);
+  if (failed(results))
+    return failure();
+  SmallVector<Value> gradients =
+      llvm::map_to_vector(*results, [](const kd::GradientResult &each) { return each.value; });
+  Accumulator accumulator(function, request);
+  if (isLastStage(function)) {
+    const int64_t parts = countBatchParts(function, request);
+    // Replicas add sums in a fixed order, which become means later.
+    const bool isAveragedLater = parts > 0 && kd::getNumRanks(function, kd::Group::Replicas) > 1;
+    const double factor = isAveragedLater ? 1 : 1.0 / static_cast<double>(request.getMicroBatches());
+    accumulator.run(std::max<int64_t>(parts, 1), factor, gradients);
+  } else {
+    accumulator.runApart(mostAhead(function), gradients);
+  }
+  for (auto [each, gradient] : llvm::zip_equal(*results, gradients))
+    each.value = gradient;
+  kd::addGradients(function, *results);
+  return success();
 }
 
 } // namespace
-
-void accumulate(func::FuncOp function, const Graph &graph, const Entry &entry, int64_t parts, double factor,
-                MutableArrayRef<Value> gradients) {
-  Accumulator(function, graph, entry).run(parts, factor, gradients);
-}
-
-void accumulateApart(func::FuncOp function, const Graph &graph, const Entry &entry, int64_t ahead,
-                     MutableArrayRef<Value> gradients) {
-  Accumulator(function, graph, entry).runApart(ahead, gradients);
-}
-
 } // namespace kiln
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_ACCUMULATE
+#include "compiler/training/Passes.h.inc"
+
+namespace {
+
+struct Accumulate : impl::AccumulateBase<Accumulate> {
+  using AccumulateBase::AccumulateBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (std::optional<TrainingRequest> request = TrainingRequest::of(function);
+          request && request->options.micro_batches > 0 && failed(::kiln::accumulate(function, *request)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

@@ -134,7 +134,11 @@ static Operation *seed(func::FuncOp entry, OpBuilder &builder, Reverse &reverse)
         reverse.add(value, gradient, send.getLoc());
     return receive;
   }
-  Value loss = end.getOperand(0);
+  Value loss = end.getNumOperands() > 0 ? end.getOperand(0) : Value();
+  if (!loss) {
+    entry.emitError() << "gradients: no result; expected a loss, a scalar of f32";
+    return nullptr;
+  }
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext()))) {
     entry.emitError() << "gradients: first result is no loss; expected a scalar of f32, got " << loss.getType();
     return nullptr;

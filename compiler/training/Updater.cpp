@@ -14,6 +14,8 @@
 
 #include "compiler/parallel/ReductionParts.h"
 #include "compiler/parallel/Replicate.h"
+#include "compiler/parallel/TrainStage.h"
+#include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
 #include <limits>
@@ -58,8 +60,9 @@ Value Updater::size(ArrayRef<Trained> all, Value loss, Value norm) {
   if (Value ofRank = sizes[true][false])
     include(sizes[false][false], b.create<kd::AllReduceOp>(orInfinity(b, ofRank)));
   Value own = sizes[false][false];
-  if (stages.areSeveral())
-    own = stages.addUp(b, own ? orInfinity(b, own) : b.zeros(RankedTensorType::get({}, builder.getF32Type())));
+  if (countStages(function) > 1)
+    own =
+        sumOverStages(b, function, own ? orInfinity(b, own) : b.zeros(RankedTensorType::get({}, builder.getF32Type())));
   for (Value value : {loss, norm, rate, meanRate, squareScale})
     if (value)
       include(own, b.create<kd::AbsOp>(value));
@@ -76,7 +79,7 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   SmallVector<Value> ofParts;
   for (const Trained &each : llvm::make_filter_range(all, isOptimised)) {
     auto shard = shards ? shards.getAs<kd::ShardAttr>(each.name) : kd::ShardAttr();
-    if (!each.isCounted)
+    if (!each.isCountedHere)
       continue;
     if (!shard || !parts) {
       add(sums[bool(shard)][each.isShared], squares(b, each.gradient));
@@ -97,7 +100,7 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
     add(sum, parts->add(b, ofParts));
   if (!sum) // all parameters of the stage are frozen
     sum = b.zeros(RankedTensorType::get({}, builder.getF32Type()));
-  Value norm = b.create<kd::SqrtOp>(stages.addUp(b, sum));
+  Value norm = b.create<kd::SqrtOp>(sumOverStages(b, function, sum));
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
                                          b.div(b.number(norm, training.clip), b.add(norm, b.number(norm, 1e-6))));
   for (Trained &each : llvm::make_filter_range(all, isOptimised))
@@ -143,8 +146,8 @@ void Updater::store(const char *moment, const Trained &each, Value value) {
 
 /// Returns the gradient with weight decay added, unless weight decay is decoupled.
 Value Updater::withDecay(const Trained &each, Value weight) {
-  return decays(each) && training.update != Update::adamw ? b.add(each.gradient, b.scale(weight, training.weight_decay))
-                                                          : each.gradient;
+  return each.decays && training.update != Update::adamw ? b.add(each.gradient, b.scale(weight, training.weight_decay))
+                                                         : each.gradient;
 }
 
 Value Updater::descend(const Trained &each, Value weight) {
@@ -162,7 +165,7 @@ Value Updater::descendByMoments(const Trained &each, Value weight) {
   Value mean = mix(training.beta1, state("mean", each, type), g);
   Value square = mix(training.beta2, state("square", each, type), b.mul(g, g));
   Value size = b.add(b.mul(b.create<kd::SqrtOp>(square), squareScale), b.number(weight, training.epsilon));
-  if (decays(each) && training.update == Update::adamw)
+  if (each.decays && training.update == Update::adamw)
     weight = b.sub(weight, b.mul(weight, b.scale(rate, training.weight_decay)));
   Value next = b.sub(weight, b.div(b.mul(mean, meanRate), size));
   store("mean", each, mean);

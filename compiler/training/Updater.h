@@ -3,32 +3,23 @@
 // Applies an optimiser to the parameters of an entry that trains (kiln/training.h).
 #pragma once
 
+#include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/parallel/TrainStage.h"
-#include "kiln/training.h"
 
 namespace kiln {
 
 /// A parameter and its gradient, for the copies over which the enclosing loops do not iterate.
-struct Trained {
-  std::string name;
-  int64_t copies;
-  double runningRate; // rate of a running average, which no optimiser changes; else 0
+struct Trained : mlir::kiln::TrainedParameter {
   mlir::Value gradient;
-  bool hasStates = false;           // whether the parameter has optimiser state
-  mlir::RankedTensorType type = {}; // type of a copy
-  bool isShared = false;            // whether gradient and optimiser state are a replica's shard
-  bool isCounted = true;            // whether this stage, and no other, counts it for the norm
-
-  bool isOptimised() const { return runningRate == 0; }
-  unsigned layers() const { return llvm::StringRef(name).count("{}"); }
+  mlir::RankedTensorType type; // type of a copy
+  bool isShared = false;       // whether gradient and optimiser state are a replica's shard
 };
 
 /// Builds the updates of an entry's parameters. Parameters of a stack are updated in a loop over its layers.
 class Updater {
 public:
-  Updater(mlir::OpBuilder &builder, const Training &training, const TrainedStages &stages, mlir::Location loc)
-      : builder(builder), training(training), stages(stages), loc(loc), b(builder, loc) {}
+  Updater(mlir::OpBuilder &builder, const Training &training, mlir::func::FuncOp function)
+      : builder(builder), training(training), function(function), loc(function.getLoc()), b(builder, loc) {}
 
   /// Scales the gradients down if their norm is too large, and returns the norm.
   mlir::Value clip(llvm::MutableArrayRef<Trained> all);
@@ -59,15 +50,12 @@ private:
   mlir::Value descend(const Trained &each, mlir::Value weight);
   mlir::Value descendByMoments(const Trained &each, mlir::Value weight);
   void updateAverage(const Trained &each, mlir::Value next);
-  bool decays(const Trained &each) const {
-    return training.weight_decay != 0 && !detail::matches_one(training.undecayed, each.name.c_str());
-  }
   /// Returns part * x + (1 - part) * y.
   mlir::Value mix(double part, mlir::Value x, mlir::Value y) { return b.add(b.scale(x, part), b.scale(y, 1 - part)); }
 
   mlir::OpBuilder &builder;
   const Training &training;
-  const TrainedStages &stages;
+  mlir::func::FuncOp function;
   mlir::Location loc;
   mlir::kiln::GradientBuilder b;
   mlir::Value rate, meanRate, squareScale, isFirst; // scalars
