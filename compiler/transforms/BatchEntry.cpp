@@ -13,11 +13,14 @@
 // form, runs sequence by sequence from beginning to end.
 #include "compiler/transforms/BatchEntry.h"
 
+#include "compiler/dialect/Check.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/ReadValues.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
+#include "compiler/transforms/Passes.h"
 #include "compiler/transforms/RowsInPlace.h"
 #include "kiln/batch.h"
+#include "kiln/rules.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {
@@ -382,3 +385,42 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
 }
 
 } // namespace kiln
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_BATCHENTRIES
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+struct BatchEntries : impl::BatchEntriesBase<BatchEntries> {
+  using BatchEntriesBase::BatchEntriesBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const std::optional<BatchSymbols> symbols = BatchSymbols::of(module);
+    for (func::FuncOp entry : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      if (!entry->hasAttr(batchedAttrName))
+        continue;
+      if (failed(batch(entry, symbols)))
+        return signalPassFailure();
+      entry->removeAttr(batchedAttrName);
+    }
+    module->removeAttr(batchSymbolsAttrName);
+  }
+
+private:
+  static LogicalResult batch(func::FuncOp entry, const std::optional<BatchSymbols> &symbols) {
+    auto module = entry->getParentOfType<ModuleOp>();
+    if (!symbols)
+      return entry.emitError() << batchedAttrName << ": no symbols; expected " << batchSymbolsAttrName
+                               << " on the module";
+    const std::string name = ::kiln::batch_name(entry.getName().str());
+    if (module.lookupSymbol(name))
+      return mlir::emitError(module.getLoc()) << withValues(::kiln::rules::model_c5, name + " twice");
+    return ::kiln::batchEntry(entry, *symbols);
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

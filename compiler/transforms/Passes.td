@@ -6,6 +6,58 @@
 
 include "mlir/Pass/PassBase.td"
 
+def StoreWeights : Pass<"kiln-store-weights", "::mlir::ModuleOp"> {
+  let summary = "Set the storage formats of quantised weights";
+  let description = [{
+    Before: parameters without a format, and `kiln.stated_storage` on the module, the formats that the spec states.
+    ```mlir
+    module attributes {kiln.stated_storage = {a = "f16"}} {
+      %a = kiln.parameter {sources = ["a"]} : tensor<64x48xf32>   %b = kiln.parameter {sources = ["b"]} : tensor<64x48xf32>
+    ```
+    After, with `weights=int8`:
+    ```mlir
+    %a = kiln.parameter {sources = ["a"], storage = #kiln.storage<f16>} : tensor<64x48xf32>
+    %b = kiln.parameter {sources = ["b"], storage = #kiln.storage<i8>} : tensor<64x48xf32>
+    ```
+    A weight has the format of the last pattern that matches its name, else the spec's, else the preset. The preset skips weights
+    that do not support it. A spec or a pattern that names such a weight, or a pattern that matches no weight, is an error.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"weights", "weights", "std::string", /*default=*/"\"f32\"",
+                        "the formats: \"int8\" or \"int8 except lm_head.*=f16\"">];
+}
+
+def QuantizeRows : Pass<"kiln-quantize-rows", "::mlir::ModuleOp"> {
+  let summary = "Quantise the rows that linear layers multiply by integer weights";
+  let description = [{
+    Before: `kiln.linear %x, %w ...` with a weight that is stored as int8 or int4. After:
+    ```mlir
+    %scales = kiln.row_scales %x   %q = kiln.quantize_rows %x, %scales   %y = kiln.linear %q, %w scales %scales ...
+    ```
+    Once CSE has merged equal ops, one quantisation serves all products of a value. If rows are sharded, each rank quantises its
+    own. A module without such layers is an error.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
+def BatchEntries : Pass<"kiln-batch-entries", "::mlir::ModuleOp"> {
+  let summary = "Add the function of each batched entry that processes several sequences";
+  let description = [{
+    Before: an entry with `kiln.batched`, of a module with `kiln.batch_symbols`, the positions of the numbers of sequences, of the
+    rows of all of them, and of the rows of one.
+    ```mlir
+    func.func @prefill(%tokens: tensor<?xi32, #tokens>) attributes {kiln.batched, kiln.entry} { embedding linear | append attention | linear }
+    ```
+    After: also a function for several sequences.
+    ```mlir
+    func.func @prefill_batch(%tokens: tensor<?xi32, #rows>) attributes {kiln.batch, kiln.entry} {
+      embedding linear | kiln.each_sequence { append attention } | linear }
+    ```
+    Assumes that attention was recognised.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::func::FuncDialect"];
+}
+
 def MergeProjections : Pass<"kiln-merge-projections", "::mlir::ModuleOp"> {
   let summary = "Merge the projections of one value that an attention reads";
   let description = [{
@@ -36,8 +88,8 @@ def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"
     separate batch axes. After: kiln.attention of the values from which the heads were split. A constant mask that is 0 on and
     below the diagonal and at most -1e9 above becomes `causal`.
 
-    Assumes canonical IR. The intermediate values must have no other use. Does nothing in a module that is marked as having
-    had its attention recognised before its entries were cut.
+    Assumes canonical IR. The intermediate values must have no other use, so attention is recognised before entries are cut or
+    derived from others: their functions have fewer users of values, but must compute the same results to the bit.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }

@@ -219,8 +219,6 @@ struct RecognizeAttention : impl::RecognizeAttentionBase<RecognizeAttention> {
   using RecognizeAttentionBase::RecognizeAttentionBase;
 
   void runOnOperation() override {
-    if (getOperation()->getParentOfType<ModuleOp>()->hasAttr(recognizedAttrName))
-      return;
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });
     for (MatmulOp product : products)

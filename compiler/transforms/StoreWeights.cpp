@@ -4,6 +4,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/NearestNames.h"
 #include "compiler/dialect/WeightUses.h"
+#include "compiler/transforms/Passes.h"
 #include "kiln/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -126,11 +127,11 @@ private:
 } // namespace
 
 /// Returns the storage formats that the spec states, by name.
-static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
+static llvm::StringMap<Storage> statedStorages(ModuleOp module) {
   llvm::StringMap<Storage> stated;
-  for (const Parameter &parameter : graph.parameters)
-    if (parameter.storage.is_stated)
-      stated[graph.name(parameter)] = parameter.storage;
+  if (auto storages = module->getAttrOfType<DictionaryAttr>(mlir::kiln::statedStorageAttrName))
+    for (NamedAttribute each : storages)
+      stated[each.getName()] = find_storage(cast<StringAttr>(each.getValue()).getValue());
   return stated;
 }
 
@@ -144,7 +145,8 @@ static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
          cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
 }
 
-LogicalResult quantizeRows(ModuleOp module) {
+/// Quantises the rows that linear multiplies by integer weights.
+static LogicalResult quantizeRows(ModuleOp module) {
   SmallVector<mlir::kiln::LinearOp> linears;
   module.walk([&](mlir::kiln::LinearOp linear) {
     if (takesRowsOfInt8(linear))
@@ -162,8 +164,10 @@ LogicalResult quantizeRows(ModuleOp module) {
   return success();
 }
 
-LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageChoices &choices) {
-  const llvm::StringMap<Storage> stated = statedStorages(graph);
+/// Sets the storage of each kiln.parameter: that of the last matching exception, else the spec's, else the
+/// defaultFormat.
+static LogicalResult storeWeights(ModuleOp module, const StorageChoices &choices) {
+  const llvm::StringMap<Storage> stated = statedStorages(module);
   if (choices.isPlain() && stated.empty())
     return success();
   llvm::MapVector<StringRef, StoredWeight> weights;
@@ -201,3 +205,47 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
 }
 
 } // namespace kiln
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_QUANTIZEROWS
+#define GEN_PASS_DEF_STOREWEIGHTS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+struct StoreWeights : impl::StoreWeightsBase<StoreWeights> {
+  using StoreWeightsBase::StoreWeightsBase;
+  explicit StoreWeights(const ::kiln::StorageChoices &choices) : given(choices) { weights = ::kiln::toString(choices); }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    std::string error;
+    const auto choices = given ? given : ::kiln::parseStorageChoices(weights, error);
+    if (!choices)
+      module.emitError() << "weights: " << error;
+    if (!choices || failed(::kiln::storeWeights(module, *choices)))
+      return signalPassFailure();
+    module->removeAttr(statedStorageAttrName);
+  }
+
+private:
+  std::optional<::kiln::StorageChoices> given;
+};
+
+struct QuantizeRows : impl::QuantizeRowsBase<QuantizeRows> {
+  using QuantizeRowsBase::QuantizeRowsBase;
+
+  void runOnOperation() override {
+    if (failed(::kiln::quantizeRows(getOperation())))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createStoreWeights(const ::kiln::StorageChoices &choices) {
+  return std::make_unique<StoreWeights>(choices);
+}
+
+} // namespace mlir::kiln

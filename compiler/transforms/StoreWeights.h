@@ -5,8 +5,9 @@
 // quantise their activations to int8.
 #pragma once
 
-#include "kiln/graph.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "kiln/storage.h"
+#include "mlir/Pass/Pass.h"
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,14 +40,11 @@ std::string toString(const StorageChoices &choices);
 /// and a message in `error` if the text is invalid.
 std::optional<bool> parseActivations(llvm::StringRef text, std::string &error);
 
-/// Sets the storage of each kiln.parameter of a graph's module: that of the last matching exception, else the spec's,
-/// else the default format. The default format skips weights that do not support it. A spec or an exception that names
-/// such a weight, or an exception that matches no weight, fails with a diagnostic.
-mlir::LogicalResult storeWeights(mlir::ModuleOp module, const Graph &graph, const StorageChoices &choices);
-
-/// Quantises the rows that linear multiplies by integer weights, after storeWeights; fails if there are none. Once CSE
-/// has merged equal ops, one quantisation serves all products of a value. If rows are sharded, each rank quantises its
-/// own.
-mlir::LogicalResult quantizeRows(mlir::ModuleOp module);
-
 } // namespace kiln
+
+namespace mlir::kiln {
+
+/// kiln-store-weights, with choices that need no text.
+std::unique_ptr<Pass> createStoreWeights(const ::kiln::StorageChoices &choices);
+
+} // namespace mlir::kiln
