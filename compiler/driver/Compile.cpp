@@ -12,7 +12,6 @@
 #include "compiler/driver/Lower.h"
 #include "compiler/driver/TargetModule.h"
 #include "compiler/driver/Untuned.h"
-#include "compiler/frontend/Import.h"
 #include "compiler/hostcode/HostCode.h"
 #include "compiler/hostcode/WeightLayout.h"
 #include "compiler/library/Bindings.h"
@@ -29,7 +28,8 @@
 #include "compiler/package/SelfTest.h"
 #include "compiler/package/SharedObject.h"
 #include "compiler/parallel/CutStages.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "runtime/src/core/model.h"
 #include "targets/registry.h"
 
@@ -333,7 +333,7 @@ LogicalResult ModelCompiler::evaluateTrials() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
   OwningOpRef<ModuleOp> module =
-      importGraph(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks);
+      importModel(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks);
   if (!module)
     return failure();
   llvm::Expected<std::vector<SelfTestTrial>> evaluated = evaluateSelfTest(*module, report.model, options.lowering.tf32);

@@ -3,7 +3,6 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
@@ -49,6 +48,24 @@ static bool hasBatches(ModuleOp module) {
                       [](func::FuncOp function) { return function->hasAttr(mlir::kiln::batchAttrName); });
 }
 
+OwningOpRef<ModuleOp> importForLowering(const Graph &graph, MLIRContext &context, StringRef modelName,
+                                        const LoweringOptions &options) {
+  std::optional<verify::PassVerifier> verifier;
+  Location location = UnknownLoc::get(&context);
+  OwningOpRef<ModuleOp> module = importModel(graph, &context, modelName, options.weights, options.ranks,
+                                             [&](ModuleOp imported, PassManager &passes) {
+                                               if (!options.verifyPasses)
+                                                 return;
+                                               location = imported.getLoc();
+                                               verifier.emplace(imported);
+                                               verifier->attach(passes);
+                                             });
+  if (!verifier || verifier->difference().empty())
+    return module;
+  emitError(location) << verifier->difference();
+  return {};
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
   if (failed(checkWeights(module, target.info())) ||
@@ -62,7 +79,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
   pipeline.batchInvariant = options.batchInvariant || (target.info().hasOrder && hasBatches(module));
   pipeline.slides = options.slides && !target.hooks().writesStates;
-  mlir::kiln::buildPipeline(passes, pipeline);
+  buildLowering(passes, module, pipeline);
   std::optional<verify::PassVerifier> verifier;
   if (options.verifyPasses) {
     verifier.emplace(module);

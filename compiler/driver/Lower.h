@@ -3,8 +3,7 @@
 // Lowers an imported model to its kernels. Compiling, tuning and inspecting a model share this.
 #pragma once
 
-#include "compiler/frontend/Import.h"
-#include "compiler/transforms/StoreWeights.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "targets/target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -19,9 +18,10 @@ struct LoweringOptions {
   /// Kernels are batch-invariant: a row's results are bit-identical in each call, whatever else the call computes. An
   /// error for targets that do not support it.
   bool batchInvariant = false;
-  /// Which weights are quantised. The import before lowering does it.
+  /// Which weights are quantised. importModel does it.
   StorageChoices weights;
-  /// How a model is split among ranks that call entries together, each with a part of the weights. The import does it.
+  /// How a model is split among ranks that call entries together, each with a part of the weights.
+  /// importModel does it.
   RankChoices ranks;
   /// Rows of sliding states stay in place, on CPUs. All targets of a library must agree: if one does not support it,
   /// none does it.
@@ -30,7 +30,12 @@ struct LoweringOptions {
   bool verifyPasses = false;
 };
 
-/// Runs the pipeline with the layouts that the target wants. `configure` may make the pass manager print the IR.
+/// Returns importModel's module with these choices, whose passes are verified if that is asked for.
+mlir::OwningOpRef<mlir::ModuleOp> importForLowering(const Graph &graph, mlir::MLIRContext &context,
+                                                    llvm::StringRef modelName, const LoweringOptions &options);
+
+/// Runs the phases after importModel with the layouts that the target wants. `configure` may make the pass manager
+/// print the IR.
 mlir::LogicalResult lowerToKernels(mlir::ModuleOp module, const Target &target, const LoweringOptions &options,
                                    llvm::function_ref<void(mlir::PassManager &)> configure = nullptr);
 

@@ -2,11 +2,11 @@
 #include "compiler/driver/TargetModule.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
 #include "compiler/hostcode/ValueChecks.h"
 #include "compiler/library/RanksInterface.h"
 #include "compiler/object/ReplaceFile.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "targets/registry.h"
 
 using namespace mlir;
@@ -23,16 +23,16 @@ static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph,
       report.remarks.push_back(diagnostic.str());
     return success();
   });
-  RankChoices ranks = options.ranks;
-  ranks.sumsHalf = target.memorySpace != KILN_MEMORY_HOST; // as NCCL sums
-  return importGraph(graph, &context, report.model.name, options.weights, ranks);
+  LoweringOptions lowering = options;
+  lowering.ranks.sumsHalf = target.memorySpace != KILN_MEMORY_HOST; // as NCCL sums
+  return importForLowering(graph, context, report.model.name, lowering);
 }
 
 /// Describes the value checks and the shards. Both are the same for all targets; checks also for all ranks and stages.
 static void describeCalls(const Graph &graph, const LoweringOptions &options, ModuleOp module, CompileReport &report) {
   OwningOpRef<ModuleOp> whole;
   if (options.ranks.isSplit() || options.ranks.stages > 1)
-    whole = importGraph(graph, module.getContext(), report.model.name, options.weights);
+    whole = importModel(graph, module.getContext(), report.model.name, options.weights);
   addValueChecks(whole ? *whole : module, report.model);
   describeRanks(module, report.model);
   describeStages(module, report.model);

@@ -3,13 +3,8 @@
 // 1. Check that the graph is well formed and collect its named extents.
 // 2. Create a function for each entry: the named extents as index arguments, then the inputs, then the nodes in their
 // order.
-// 3. Verify: violated rules of single ops are reported here, with their scopes.
-// 4. Set the storage formats of weights.
-// 5. Shard the module among ranks.
-// 6. Add a function for several sequences to batched entries.
-// 7. Add gradients as further results of entries that return them, and parameter updates to entries that train. With
-//    pipeline stages, these entries are cut first, and each role is differentiated by itself.
-// 8. Cut the other entries in pipeline stages.
+// 3. Record what the passes need to know of training, batched entries and storage formats.
+// 4. Verify: violated rules of single ops are reported here, with their scopes.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -17,18 +12,11 @@
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/Dropout.h"
 #include "compiler/frontend/ImportNode.h"
-#include "compiler/parallel/CutStages.h"
-#include "compiler/pipeline/Pipeline.h"
-#include "compiler/training/Differentiate.h"
-#include "compiler/training/TrainEntry.h"
-#include "compiler/transforms/BatchEntry.h"
-#include "compiler/transforms/Passes.h"
+#include "compiler/frontend/ImportTraining.h"
 #include "kiln/batch.h"
 #include "kiln/training.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 namespace kiln {
 
@@ -72,7 +60,9 @@ public:
     builder.setInsertionPointToEnd(body);
     isTraining = entry.training.update != Update::none;
     frozen = entry.training.frozen;
-    addTrainingInputs(function, graph, entry);
+    importTraining(function, graph, entry);
+    if (entry.sequences > 0)
+      function->setAttr(mlir::kiln::batchedAttrName, builder.getUnitAttr());
     dropout.begin(function);
     if (failed(importRegion(region, body->getArguments().slice(symbols.size(), region.arguments.size()))))
       return failure();
@@ -287,12 +277,12 @@ private:
   DropoutImporter dropout{builder};
 };
 
-/// Adds the symbols of batched entries, and returns their positions.
-mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol> &symbols) {
+/// Adds the symbols of batched entries, and returns their positions; nullopt without such entries.
+std::optional<mlir::kiln::BatchSymbols> addBatchSymbols(const Graph &graph, std::vector<Symbol> &symbols) {
   mlir::kiln::BatchSymbols positions;
   const BatchExtents extents = batch_extents(graph);
   if (!extents.sequences.present())
-    return positions;
+    return std::nullopt;
   if (extents.own.present())
     positions.own = llvm::find(symbols, extents.own) - symbols.begin();
   positions.count = symbols.size();
@@ -304,93 +294,25 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
-LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
-  mlir::PassManager passes(module.getContext());
-  passes.addPass(mlir::createCanonicalizerPass()); // removes ops without uses
-  passes.addPass(mlir::kiln::createCutStages({stages}));
-  return failed(passes.run(module)) ? failure() : checkUpdates(module);
-}
-
-LogicalResult sumInParts(mlir::ModuleOp module) {
-  mlir::PassManager passes(module.getContext());
-  passes.addPass(mlir::kiln::createReductionParts());
-  return passes.run(module);
-}
-
-/// Whether some gradient is sharded among replicas.
-bool sharesOut(mlir::ModuleOp module) {
-  return module
-      ->walk([](mlir::kiln::BeginReduceOp begun) {
-        return begun.getScattered() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// Derives the gradients or updates of an entry or, with pipeline stages, of its part for each stage role.
-LogicalResult deriveTrainings(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
-                              const RankChoices &ranks) {
-  if (ranks.stages == 1)
-    return deriveTraining(function, graph, entry, ranks.sharesStates);
-  mlir::FailureOr<SmallVector<mlir::func::FuncOp>> roles = mlir::kiln::cutStages(function);
-  if (failed(roles))
-    return failure();
-  const TrainedStages stages(*roles);
-  for (mlir::func::FuncOp role : *roles)
-    if (failed(deriveTraining(role, graph, entry, ranks.sharesStates, stages)))
-      return failure();
-  return success();
-}
-
-/// Runs after the import of all entries. Attention is recognised first, because its ops must stay together: they must
-/// not be batched, sharded or differentiated one by one.
-LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
-                            const RankChoices &ranks, bool quantizes) {
-  if (!ranks.isSplit() && ranks.stages == 1 && llvm::none_of(graph.entries, [](const Entry &entry) {
-        return entry.sequences > 0 || entry.training.update != Update::none;
-      }))
-    return quantizes ? quantizeRows(module) : llvm::success();
-  mlir::PassManager passes(module.getContext());
-  mlir::kiln::buildRecognition(passes);
-  if (ranks.isSplit())
-    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.reductionParts, ranks.sumsHalf}));
-  if (ranks.rows)
-    passes.addPass(mlir::kiln::createShardRows());
-  if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))
-    return failure();
-  module->setAttr(mlir::kiln::recognizedAttrName, mlir::UnitAttr::get(module.getContext()));
-  if (ranks.stages > 1)
-    mlir::kiln::markStages(module, ranks.stages);
-  for (const Entry &entry : graph.entries) {
-    auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
-    if (entry.training.update == Update::none)
-      mlir::kiln::eraseGradientMarks(function);
-    else if (failed(deriveTrainings(function, graph, entry, ranks)))
-      return failure();
-    if (entry.sequences == 0)
-      continue;
-    if (module.lookupSymbol(batch_name(entry.name)))
-      return mlir::emitError(module.getLoc())
-             << mlir::kiln::withValues(rules::model_c5, batch_name(entry.name) + " twice");
-    if (failed(batchEntry(function, symbols)))
-      return failure();
-  }
-  if (ranks.reductionParts > 0 && failed(sumInParts(module)))
-    return failure();
-  if (ranks.sharesStates && !sharesOut(module))
-    return module.emitError() << "--shard-optimizer: nothing to shard; expected a large trained weight that "
-                              << ranks.replicas << " replicas divide, got none";
-  return ranks.stages > 1 ? cutOthers(module, ranks.stages) : mlir::verify(module);
+/// Records the storage formats that the spec states, if there are any.
+void recordStorages(const Graph &graph, mlir::ModuleOp module) {
+  mlir::NamedAttrList stated;
+  for (const Parameter &parameter : graph.parameters)
+    if (parameter.storage.is_stated)
+      stated.set(graph.name(parameter), mlir::StringAttr::get(module.getContext(), name_of(parameter.storage)));
+  if (!stated.empty())
+    module->setAttr(mlir::kiln::statedStorageAttrName, stated.getDictionary(module.getContext()));
 }
 
 } // namespace
 
-mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
-                                              const StorageChoices &weights, const RankChoices &ranks) {
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context,
+                                              llvm::StringRef modelName) {
   context->loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
   std::vector<Symbol> used;
   if (failed(checkGraph(graph, context, used)))
     return {};
-  const mlir::kiln::BatchSymbols batch = addBatchSymbols(graph, used);
+  const std::optional<mlir::kiln::BatchSymbols> batch = addBatchSymbols(graph, used);
   SmallVector<mlir::kiln::SymbolAttr> symbols;
   for (const Symbol &symbol : used)
     symbols.push_back(mlir::kiln::SymbolAttr::get(context, symbol.name, symbol.min, symbol.max, symbol.least));
@@ -399,15 +321,14 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location, modelName);
   (*module)->setAttr(mlir::kiln::symbolsAttrName,
                      mlir::ArrayAttr::get(context, SmallVector<mlir::Attribute>(symbols.begin(), symbols.end())));
-  if (ranks.replicas > 1)
-    (*module)->setAttr(mlir::kiln::replicasAttrName,
-                       mlir::IntegerAttr::get(mlir::IntegerType::get(context, 64), ranks.replicas));
+  if (batch)
+    batch->write(*module);
+  recordStorages(graph, *module);
   Importer importer(graph, *module, symbols);
   for (const Entry &entry : graph.entries)
     if (failed(importer.importEntry(entry)))
       return {};
-  if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)) ||
-      failed(deriveEntries(graph, *module, batch, ranks, weights.quantizesRows)))
+  if (failed(mlir::verify(*module)))
     return {};
   return module;
 }

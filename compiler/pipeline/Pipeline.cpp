@@ -13,30 +13,68 @@
 
 namespace mlir::kiln {
 
+void buildSimplification(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
 void buildRecognition(OpPassManager &passes) {
-  passes.addPass(createCanonicalizerPass()); // folds, and canonical forms for the patterns that follow
-  passes.addPass(createCSEPass());           // deduplicates projections and tables
+  buildSimplification(passes);
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention());
 }
 
-void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
-  // Optimise the model.
-  buildRecognition(passes); // MergeProjections needs attention ops
-  passes.addPass(createMergeProjections());
+void buildImportPhase(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createStoreWeights(options.weights));
+}
+
+void buildDerivePhase(OpPassManager &passes, const PipelineOptions &options) {
+  const ::kiln::RankChoices &ranks = options.ranks;
+  buildRecognition(passes); // first: attention must not be sharded, differentiated or batched op by op
+  if (ranks.isSplit())
+    passes.addPass(createShard({ranks.ranks, ranks.reductionParts, ranks.sumsHalf}));
+  if (ranks.rows)
+    passes.addPass(createShardRows());
+  if (options.weights.quantizesRows)
+    passes.addPass(createQuantizeRows()); // after sharding: each rank quantises its own rows
+  if (ranks.replicas > 1 || ranks.stages > 1)
+    passes.addPass(createMarkProcesses({ranks.replicas, ranks.stages}));
+  if (ranks.stages > 1)
+    passes.addPass(createCutStages({ranks.stages, /*trainedOnly=*/true})); // each role is differentiated by itself
+  passes.addPass(createDifferentiate());
+  passes.addPass(createAccumulate());
+  if (ranks.replicas > 1 || ranks.sharesStates)
+    passes.addPass(createAverageGradients({ranks.sharesStates}));
+  if (ranks.stages > 1)
+    passes.addPass(createSumStageGradients());
+  passes.addPass(createAddOptimizer());
+  passes.addPass(createBatchEntries());
+}
+
+void buildParallelPhase(OpPassManager &passes, const PipelineOptions &options) {
+  if (options.ranks.reductionParts > 0)
+    passes.addPass(createReductionParts()); // after differentiation: gradients are sums over ranks, too
+  if (options.ranks.stages > 1) {
+    passes.addPass(createCanonicalizerPass()); // removes ops without uses
+    passes.addPass(createCutStages({options.ranks.stages, /*trainedOnly=*/false}));
+  }
+}
+
+void buildFusePhase(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createMergeProjections()); // of recognised attention; after differentiation
   if (options.slides)
     passes.addPass(createSlideStates());     // before anything that depends on the target
   passes.addPass(createCanonicalizerPass()); // dead ops
   passes.addPass(createLayOutWeights(options.target.weightTile, options.target.interleaveBytes)); // after merging
   passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
-
-  // Form kernels.
   passes.addPass(createFormKernels(GroupingRules{options.target.mayJoin, options.target.writesStates,
                                                  options.target.normsSingleRows, options.target.joinsSums}));
-  passes.addPass(createCanonicalizerPass()); // views of views
-  passes.addPass(createCSEPass());           // equal views and dimensions of different calls
+  buildSimplification(passes); // views of views; equal views and dimensions of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());
   passes.addPass(createVerifyKernels());
   passes.addPass(createRecordWork());
+}
+
+void buildLowerPhase(OpPassManager &passes, const PipelineOptions &options) {
   LowerKernelsOptions lowering;
   lowering.batchInvariant = options.batchInvariant;
   passes.addNestedPass<func::FuncOp>(createLowerKernels(lowering));
@@ -46,8 +84,9 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   if (options.batchInvariant)
     passes.addNestedPass<func::FuncOp>(createKeepOrder());
   passes.addPass(createShareKernels()); // after lowering: different ops may lower to equal kernels
+}
 
-  // Plan memory.
+void buildPlanPhase(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createPlanMemory());
   VerifyKernelsOptions lowered;
   lowered.lowered = true;
@@ -55,6 +94,16 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createRecordKeys()); // before the target's passes: keys must not depend on them
   if (options.target.addKernelPasses)
     options.target.addKernelPasses(passes); // last: kernel sharing and the memory plan do not depend on them
+}
+
+void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
+  buildImportPhase(passes, options);
+  buildDerivePhase(passes, options);
+  buildParallelPhase(passes, options);
+  buildSimplification(passes); // what entries and processes were derived from was canonical
+  buildFusePhase(passes, options);
+  buildLowerPhase(passes, options);
+  buildPlanPhase(passes, options);
 }
 
 void registerPipelineDialects(DialectRegistry &registry) {
@@ -65,6 +114,7 @@ void registerPipelineDialects(DialectRegistry &registry) {
 void registerPasses() {
   registerKilnPasses();
   registerKilnParallelPasses();
+  registerKilnTrainingPasses();
 }
 
 } // namespace mlir::kiln

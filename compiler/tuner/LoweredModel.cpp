@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/LoweredModel.h"
 
-#include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -13,7 +13,7 @@ llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, con
   model->target = findTarget(target);
   assert(model->target && "targets are checked before");
   loadDialects(model->context);
-  model->module = importGraph(graph, &model->context, name, options.weights, options.ranks);
+  model->module = importModel(graph, &model->context, name, options.weights, options.ranks);
   if (!model->module || failed(lowerToKernels(*model->module, *model->target, options)))
     return llvm::createStringError(fmt::format("the model's kernels could not be formed for {}", target.str()));
   model->forms = addShapeVariants(*model->module, *model->target);

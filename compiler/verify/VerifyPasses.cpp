@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Interpreter.h"
-#include "compiler/pipeline/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/verify/Difference.h"
 #include "compiler/verify/PassVerifier.h"
 #include "mlir/IR/Diagnostics.h"
@@ -98,7 +97,7 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
       said = diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = importGraph(graph, &context, "model", options.weights);
+  OwningOpRef<ModuleOp> module = importModel(graph, &context, "model", options.weights);
   if (!module)
     return "the import refused the graph: " + said;
   verify::PassVerifier verifier(*module, {.seed = seed, .mostOperations = options.mostOperations});
@@ -116,7 +115,7 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
   verifier.attach(passes);
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
-  mlir::kiln::buildPipeline(passes, pipeline);
+  buildLowering(passes, *module, pipeline);
   const bool isLowered = succeeded(passes.run(*module));
   if (!verifier.difference().empty() || isLowered)
     return verifier.difference();

@@ -10,8 +10,8 @@
 #include "Prepare.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Compare.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -31,7 +31,7 @@ std::vector<std::string> kernelsOf(const Graph &graph) {
   mlir::kiln::registerPipelineDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "random");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "random");
   mlir::PassManager passes(&context);
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());

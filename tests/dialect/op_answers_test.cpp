@@ -2,7 +2,7 @@
 //
 // Op interface methods, compared with the DSL's results for the same operations.
 #include "compiler/dialect/Extents.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "gpt2/gpt2.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,7 +31,7 @@ int64_t flopsOf(mlir::Block &block, llvm::ArrayRef<mlir::AffineExpr> symbols) {
 
 template <class M> void expectFlopsOfTheLanguage(std::initializer_list<Extent> extents) {
   mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<M>(), &context, "model");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trace<M>(), &context, "model");
   ASSERT_TRUE(module);
   llvm::SmallVector<mlir::AffineExpr> symbols;
   for (mlir::kiln::SymbolAttr symbol : mlir::kiln::getSymbols(*module))

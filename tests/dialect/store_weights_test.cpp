@@ -2,7 +2,7 @@
 //
 // The storage formats of a model's weights.
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "kiln/dsl.h"
 #include "mlir/IR/Verifier.h"
 #include <array>
@@ -63,7 +63,7 @@ std::map<std::string, std::string> storagesOf(const Graph &graph, const std::str
     said = diagnostic.str();
     return mlir::success();
   });
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "kinds", parsed(text));
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "kinds", parsed(text));
   std::map<std::string, std::string> storages;
   if (!module)
     return storages;
@@ -202,7 +202,7 @@ std::array<int, 3> rowsOf(const std::string &text, std::string &said) {
   });
   StorageChoices choices = parsed(text);
   choices.quantizesRows = true;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<ProductsOfRows>(), &context, "products", choices);
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trace<ProductsOfRows>(), &context, "products", choices);
   std::array<int, 3> counts{};
   if (!module)
     return counts;

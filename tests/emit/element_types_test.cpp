@@ -3,8 +3,8 @@
 // Every target compiles models of f16 and bf16. Which targets compile quantised weights and batch-invariant kernels,
 // and the errors of the others.
 #include "compiler/driver/Lower.h"
-#include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "half_blocks.h"
 #include "targets/registry.h"
 
@@ -20,7 +20,7 @@ std::string refusalOf(const Graph &graph, const char *target, const StorageChoic
                       const LoweringOptions &options = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model", weights);
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "model", weights);
   std::string said;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     if (said.empty())

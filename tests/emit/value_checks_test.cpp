@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which inputs the run time checks: those that ops use as indices or lengths, through any data movement, and no others.
-#include "compiler/frontend/Import.h"
 #include "compiler/hostcode/ValueChecks.h"
 #include "compiler/library/Names.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "kiln/dsl.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -78,7 +78,7 @@ std::string checksOf(const ModelInterface &model, const std::string &entry) {
 TEST(ValueChecks, FollowFromTheOps) {
   const Graph graph = trace<Checked>();
   mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "checked");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "checked");
   ASSERT_TRUE(module);
   ModelInterface model = describeInterface(graph, "checked");
   addValueChecks(*module, model);
@@ -98,7 +98,7 @@ TEST(ValueChecks, FollowFromTheOps) {
 TEST(ValueChecks, LimitsAreExtentsOfTheEntry) {
   const Graph graph = trace<Checked>();
   mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "checked");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "checked");
   ASSERT_TRUE(module);
   ModelInterface model = describeInterface(graph, "checked");
   addValueChecks(*module, model);

@@ -393,7 +393,7 @@ bool canBeSplit(const Graph &graph, const RankChoices &ranks) {
     words += diagnostic.str();
     return mlir::success();
   });
-  return importGraph(graph, &context, "fuzzed", {}, ranks) || !cannotBeSplit(words);
+  return importModel(graph, &context, "fuzzed", {}, ranks) || !cannotBeSplit(words);
 }
 
 /// Returns the configurations of processes to try, in order. If they must give the same bits, smaller ones come first.

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "RandomGraph.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 
 namespace kiln::fuzz {
 

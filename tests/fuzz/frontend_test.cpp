@@ -3,7 +3,7 @@
 // Compares two implementations of dsl/SPEC.md: the compiler's front end and verifiers must accept what check() accepts,
 // and both must agree on the weights that can be quantised.
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::string importError(const Graph &graph, mlir::MLIRContext &context) {
       first = diagnostic.str();
     return mlir::success();
   });
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "fuzzed");
   if (!module && first.empty())
     return "refused without a word";
   return first;
@@ -69,7 +69,7 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
     std::string error;
     const std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
     ASSERT_TRUE(choices) << error;
-    mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed", *choices);
+    mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "fuzzed", *choices);
     ASSERT_TRUE(module);
     const std::string byDefault = name_of(choices->defaultFormat.element);
     for (const std::string &name : storableWeights(graph)) {
@@ -95,7 +95,7 @@ TEST(RandomGraphs, StoreTheWeightsThatTheyState) {
     Graph &graph = model.graph;
     const std::vector<std::string> storable = storableWeights(graph);
     drawStorages(graph, seed);
-    mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed", {int8, {}});
+    mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graph, &context, "fuzzed", {int8, {}});
     ASSERT_TRUE(module);
     for (const Parameter &parameter : graph.parameters) {
       const std::string name = graph.name(parameter), got = storageOf(*module, name);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Interpreter.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "kiln/training.h"
 #include "tests/verify/parameter_names.h"
@@ -40,7 +40,7 @@ public:
           for (double &value : weights[nameOf(parameter, copy)].values)
             value = value * value + 0.5;
     }
-    module = importGraph(graph, &context, "model");
+    module = importModel(graph, &context, "model");
   }
 
   /// Computes the loss with the interpreter of graphs.

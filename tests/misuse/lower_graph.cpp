@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 
 #include "compiler/driver/Lower.h"
-#include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "targets/registry.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   trace(graph);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   kiln::loadDialects(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = kiln::importGraph(graph, &context, "m");
+  mlir::OwningOpRef<mlir::ModuleOp> module = kiln::importModel(graph, &context, "m");
   const kiln::Target *target = kiln::findTarget("x86-64-v3");
   return module && succeeded(kiln::lowerToKernels(*module, *target, {})) ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include "gradients.h"
 #include "models.h"
 
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/RandomCalls.h"
 #include "support.h"
@@ -21,7 +21,7 @@ class DifferentiatedModels : public ::testing::TestWithParam<TracedModel> {
 protected:
   void SetUp() override {
     graph = GetParam().trace();
-    module = importGraph(graph, &context, "model");
+    module = importModel(graph, &context, "model");
     ASSERT_TRUE(module);
     mlir::PassManager passes(&context);
     kd::buildRecognition(passes);

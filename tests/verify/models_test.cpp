@@ -5,7 +5,7 @@
 #include "models.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/verify/PassVerifier.h"
 #include "compiler/verify/VerifyPasses.h"
 #include "support.h"
@@ -76,7 +76,7 @@ TEST(Grouping, KeepsTheResults) {
 TEST(DeepModels, ShowSmallChanges) {
   for (const char *name : {"gpt2_tiny", "tiny_gpt", "vit_tiny"}) {
     Context context;
-    mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graphOf(name), &context, "model");
+    mlir::OwningOpRef<mlir::ModuleOp> module = importModel(graphOf(name), &context, "model");
     ASSERT_TRUE(module);
     verify::PassVerifier verifier(*module, {.seed = 1, .mostOperations = mostOperations});
     mlir::PassManager passes(&context);

@@ -5,7 +5,7 @@
 #include "models.h"
 
 #include "captions/captions.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "models/counter.h"
@@ -74,7 +74,7 @@ class TorchGradients : public ::testing::TestWithParam<TorchCase> {
 protected:
   void SetUp() override {
     graph = graphNamed(GetParam().model);
-    module = importGraph(graph, &context, "model");
+    module = importModel(graph, &context, "model");
     ASSERT_TRUE(module);
     mlir::PassManager passes(&context);
     kd::buildRecognition(passes);

@@ -5,7 +5,7 @@
 #include <kiln/dsl.h>
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ImportModel.h"
 #include "compiler/verify/PassVerifier.h"
 #include "support.h"
 
@@ -75,7 +75,7 @@ struct Verified {
 Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> &addWrong,
                     const StorageChoices &weights = {}) {
   Context context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Everything>(), &context, "everything", weights);
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trace<Everything>(), &context, "everything", weights);
   EXPECT_TRUE(module);
   verify::PassVerifier verifier(*module);
   mlir::PassManager passes(&context);

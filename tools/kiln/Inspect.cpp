@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Inspect.h"
 
-#include "compiler/frontend/Import.h"
 #include "compiler/inspect/Graph.h"
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
 #include "compiler/library/Headers.h"
-#include "compiler/transforms/Pipeline.h"
+#include "compiler/pipeline/ImportModel.h"
+#include "compiler/pipeline/Pipeline.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/Probes.h"
 #include "compiler/tuner/TargetsToTune.h"
@@ -67,7 +67,7 @@ llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport 
         shown.loops = kernel.loops;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
-  if (auto module = importGraph(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks))
+  if (auto module = importModel(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks))
     addGraphs(*inspection, *module);
   return inspection;
 }
