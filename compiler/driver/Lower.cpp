@@ -18,6 +18,13 @@ static void noteExtents(const verify::PassVerifier &verifier) {
                  << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
 }
 
+/// Prints from which pass on results were not compared.
+static void noteDistribution(const verify::PassVerifier &verifier) {
+  if (!verifier.stoppedAt().empty())
+    llvm::errs() << "note: passes that derive entries are verified before " << verifier.stoppedAt()
+                 << ": from then on several processes compute the results together\n";
+}
+
 /// Whether the target supports the storage formats of the module's quantised weights.
 static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
   if (target.hasStoredWeights)
@@ -60,6 +67,8 @@ OwningOpRef<ModuleOp> importForLowering(const Graph &graph, MLIRContext &context
                                                verifier.emplace(imported);
                                                verifier->attach(passes);
                                              });
+  if (verifier)
+    noteDistribution(*verifier);
   if (!verifier || verifier->difference().empty())
     return module;
   emitError(location) << verifier->difference();

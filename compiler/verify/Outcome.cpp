@@ -17,9 +17,10 @@ void Outcome::zip(const Outcome &other, llvm::function_ref<void(SharedTensor &, 
     for (auto [my, their] : llvm::zip_equal(mine, theirs))
       for (auto [one, another] : llvm::zip_equal(my, their))
         function(one, another);
-  for (auto [mine, theirs] : llvm::zip_equal(states, other.states))
-    for (auto &[name, tensor] : mine)
-      function(tensor, theirs.at(name));
+  for (auto member : {&Outcome::states, &Outcome::written})
+    for (auto [mine, theirs] : llvm::zip_equal(this->*member, other.*member))
+      for (auto &[name, tensor] : mine)
+        function(tensor, theirs.at(name));
 }
 
 Tensor perturbed(const Tensor &tensor) {
@@ -89,14 +90,22 @@ std::optional<std::string> findDifference(const Outcome &expected, const Outcome
       }
     }
     const std::string words = called.empty() ? "" : inParentheses(called[0].words);
-    for (const auto &[name, wanted] : expected.states[session]) {
-      auto got = actual.states[session].find(name);
-      if (got == actual.states[session].end())
-        return fmt::format("the state \"{}\": nothing uses it any more{}", name, words);
-      elements += wanted->values.size();
-      if (auto difference = findDifference(*wanted, *got->second, undetermined))
-        return fmt::format("the state \"{}\": {}{}", name, *difference, words);
-    }
+    auto compare = [&](const char *kind, const std::map<std::string, SharedTensor> &before,
+                       const std::map<std::string, SharedTensor> &after) -> std::optional<std::string> {
+      for (const auto &[name, wanted] : before) {
+        auto got = after.find(name);
+        if (got == after.end())
+          return fmt::format("the {} \"{}\": nothing uses it any more{}", kind, name, words);
+        elements += wanted->values.size();
+        if (auto difference = findDifference(*wanted, *got->second, undetermined))
+          return fmt::format("the {} \"{}\": {}{}", kind, name, *difference, words);
+      }
+      return std::nullopt;
+    };
+    if (auto difference = compare("state", expected.states[session], actual.states[session]))
+      return difference;
+    if (auto difference = compare("weight", expected.written[session], actual.written[session]))
+      return difference;
   }
   return std::nullopt;
 }

@@ -7,10 +7,11 @@
 
 namespace kiln::verify {
 
-/// The results of all calls, and the states that each session leaves.
+/// The results of all calls, and the states and the written weights that each session leaves.
 struct Outcome {
   std::vector<std::vector<std::vector<SharedTensor>>> results; // by session and call
   std::vector<std::map<std::string, SharedTensor>> states;     // by session
+  std::vector<std::map<std::string, SharedTensor>> written;    // by session
 
   /// Calls `function` with each tensor of this outcome and its counterpart; both outcomes have the same structure.
   void zip(const Outcome &other, llvm::function_ref<void(SharedTensor &, const SharedTensor &)> function);

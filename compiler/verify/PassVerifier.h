@@ -9,7 +9,11 @@
 // 2. After each pass that changed something all entries run again, on the same inputs and weights. If an element is not
 //    within its bound, the pass is wrong. Elements without a bound are skipped.
 // 3. If the stage before was evaluated in the same arithmetic, both agree up to the roundings of constants.
-// 4. For passes on kernel functions only the kernel runs, on the arguments of a recorded call: f32 numbers, so that the
+// 4. After passes that change what entries take or return, the results that entries had before are compared, and new
+//    ones with what they are derived from: gradients with central differences of the loss, the function of a batched
+//    entry with a call for each sequence, accumulated gradients with a call for each micro-batch. From then on the new
+//    results, states and weights are compared, too.
+// 5. For passes on kernel functions only the kernel runs, on the arguments of a recorded call: f32 numbers, so that the
 //    bounds are those of the kernel by itself, and tight in the deepest model.
 #pragma once
 
@@ -30,6 +34,7 @@ struct VerifyOptions {
 struct VerifyCounts {
   std::size_t evaluations = 0; // runs of all entries
   std::size_t kernels = 0;     // kernel functions that a pass changed, evaluated by themselves
+  std::size_t gradients = 0;   // derivatives that were compared with central differences
   std::size_t elements = 0, undetermined = 0;
 };
 
@@ -47,6 +52,11 @@ public:
 
   /// Returns the name of the pass that failed by itself, with a diagnostic; empty if none did.
   const std::string &failedPass() const;
+
+  /// Returns the pass after which only several processes together have the module's results, so that they were not
+  /// compared any more; empty if there is none. A module that is given in this form is evaluated as if all processes
+  /// had the same values.
+  const std::string &stoppedAt() const;
 
   const VerifyCounts &counts() const;
   const RandomCalls &calls() const;

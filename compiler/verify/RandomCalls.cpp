@@ -6,6 +6,7 @@
 #include <random>
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/Training.h"
 #include "compiler/verify/AffineValue.h"
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/WeightValues.h"
@@ -104,6 +105,8 @@ public:
   Assignments(ModuleOp module, std::uint64_t seed) : module(module), random(seed) {
     if (auto list = module->getAttrOfType<ArrayAttr>(kd::symbolsAttrName))
       symbols = llvm::map_to_vector(list, [](Attribute attribute) { return cast<kd::SymbolAttr>(attribute); });
+    if (std::optional<kd::BatchSymbols> recorded = kd::BatchSymbols::of(module))
+      batch = *recorded;
     module.walk([&](kd::EachSequenceOp loop) {
       if (kd::BatchSymbols found = loop.getBatchSymbols(); found.own >= 0)
         batch = found;
@@ -171,6 +174,18 @@ private:
   kd::BatchSymbols batch;
 };
 
+/// Draws an input. The numbers of an optimiser's step are those of the first steps of a training.
+SharedTensor drawInput(Random &random, func::FuncOp entry, BlockArgument argument, ArrayRef<std::int64_t> extents,
+                       bool isPositive) {
+  const ElementType element = elementTypeOf(getElementTypeOrSelf(argument.getType()));
+  const TensorShape shape = shapeOf(argument.getType(), extents);
+  if (argument == kd::getInput(entry, "learning_rate") && element == ElementType::f32)
+    return draw(random, element, shape, 0.001, 0.01);
+  if (argument == kd::getInput(entry, "step") && element == ElementType::i32 && shape.empty())
+    return std::make_shared<const Tensor>(Tensor::of(element, shape, {static_cast<double>(whole(random, 1, 9))}));
+  return draw(random, element, shape, isPositive ? 0.05 : -1.5, isPositive ? 0.95 : 1.5);
+}
+
 Session drawSession(ModuleOp module, ArrayRef<std::int64_t> extents, const std::string &words, int rounds,
                     Random &random, bool isPositive) {
   Session session;
@@ -179,10 +194,9 @@ Session drawSession(ModuleOp module, ArrayRef<std::int64_t> extents, const std::
       EntryCall call{entry.getName().str(), extents.vec(), {}, words};
       if (round > 0)
         call.words += (words.empty() ? "call " : ", call ") + std::to_string(round + 1);
-      for (Type type : entry.getArgumentTypes())
-        if (isa<RankedTensorType>(type))
-          call.inputs.push_back(draw(random, elementTypeOf(getElementTypeOrSelf(type)), shapeOf(type, extents),
-                                     isPositive ? 0.05 : -1.5, isPositive ? 0.95 : 1.5));
+      for (BlockArgument argument : entry.getArguments())
+        if (isa<RankedTensorType>(argument.getType()))
+          call.inputs.push_back(drawInput(random, entry, argument, extents, isPositive));
       session.push_back(std::move(call));
     }
   return session;
@@ -217,7 +231,9 @@ RandomCalls drawCalls(ModuleOp module, std::uint64_t seed, double most) {
   return calls;
 }
 
-RandomWeights::RandomWeights(ModuleOp module, std::uint64_t seed) : seed(seed) {
+RandomWeights::RandomWeights(ModuleOp module, std::uint64_t seed) : seed(seed) { update(module); }
+
+void RandomWeights::update(ModuleOp module) {
   module.walk([&](kd::ParameterOp op) {
     for (auto source : op.getSources().getAsRange<StringAttr>())
       forms[source.getValue()] = {elementTypeOf(getElementTypeOrSelf(op.getType())), shapeOf(op.getType(), {}),

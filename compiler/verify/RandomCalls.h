@@ -39,6 +39,8 @@ class RandomWeights {
 public:
   RandomWeights(mlir::ModuleOp module, std::uint64_t seed);
 
+  /// Reads the storage formats of the module's weights again.
+  void update(mlir::ModuleOp module);
   /// Throws std::runtime_error for a name that the module does not have.
   SharedTensor get(const std::string &pattern, const std::string &name);
   /// Like get(), with the dequantised values if the module quantises the weight.

@@ -97,7 +97,10 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
       said = diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = importModel(graph, &context, "model", options.weights);
+  // The graph's interpreter has no module before rows are quantised.
+  const bool startsLater = options.weights.quantizesRows;
+  OwningOpRef<ModuleOp> module =
+      startsLater ? importModel(graph, &context, "model", options.weights) : importGraph(graph, &context, "model");
   if (!module)
     return "the import refused the graph: " + said;
   verify::PassVerifier verifier(*module, {.seed = seed, .mostOperations = options.mostOperations});
@@ -115,7 +118,12 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
   verifier.attach(passes);
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
-  buildLowering(passes, *module, pipeline);
+  if (startsLater) {
+    buildLowering(passes, *module, pipeline);
+  } else {
+    pipeline.weights = options.weights;
+    mlir::kiln::buildPipeline(passes, pipeline);
+  }
   const bool isLowered = succeeded(passes.run(*module));
   if (!verifier.difference().empty() || isLowered)
     return verifier.difference();

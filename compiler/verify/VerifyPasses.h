@@ -18,9 +18,8 @@ struct VerifyPassesOptions {
   double mostOperations = 2e7;
 };
 
-/// Imports the graph, sets the storage formats of its weights, and runs the pipeline with the layouts of the target.
-/// The interpreter of graphs, the imported module and the module after each pass are evaluated with inputs and weights
-/// that follow from `seed`.
+/// Imports the graph, and runs the pipeline with the layouts of the target. The interpreter of graphs, the imported
+/// module and the module after each pass are evaluated with inputs and weights that follow from `seed`.
 ///
 /// Returns an empty string if all results agree, up to their roundings. Otherwise returns a sentence:
 ///   kiln-form-kernels changed "logits" of forward: element 17 was 0.5, is 0.25 (tokens=3)

@@ -6,6 +6,7 @@
 
 #include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
+#include "compiler/verify/CentralDifference.h"
 #include "compiler/verify/RandomCalls.h"
 #include "support.h"
 
@@ -44,22 +45,19 @@ protected:
   void expectDerivative(mlir::func::FuncOp function, const verify::EntryCall &call, const std::string &pattern,
                         const std::string &name, std::size_t element, double got, double scale) {
     const SharedTensor own = weights->get(pattern, name);
-    auto difference = [&](double h) {
-      double losses[2];
-      for (int side : {0, 1}) {
-        verify::Tensor moved = *own;
-        moved.values[element] += side ? h : -h;
-        changed[name] = std::make_shared<const verify::Tensor>(std::move(moved));
-        losses[side] = loss(function, call);
-      }
-      changed.clear();
-      return (losses[1] - losses[0]) / (2 * h);
-    };
-    const double near = difference(1e-5), far = difference(2e-5), expected = (4 * near - far) / 3;
-    if (std::abs(near - far) > 1e-6 * std::max(scale, std::abs(near)))
-      ++kinks; // a kink or a jump is between the steps
+    const std::optional<double> expected = verify::centralDifference(
+        [&](double distance) {
+          verify::Tensor moved = *own;
+          moved.values[element] += distance;
+          changed[name] = std::make_shared<const verify::Tensor>(std::move(moved));
+          return loss(function, call);
+        },
+        scale);
+    changed.clear();
+    if (!expected)
+      ++kinks;
     else
-      EXPECT_NEAR(got, expected, 1e-6 * std::max(scale, std::abs(expected))) << name << " " << element;
+      EXPECT_NEAR(got, *expected, verify::derivativeTolerance(scale, *expected)) << name << " " << element;
     ++compared;
   }
 
