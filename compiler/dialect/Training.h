@@ -8,7 +8,9 @@
 //       attributes {kiln.training = {update = "sgd", inputs = 1 : i64, loss = "loss", parameters = [{name = "w"}]}}
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "kiln/graph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -24,7 +24,7 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
     %s = kiln.all_reduce %p   %y = kiln.add %s, %b2
     ```
     Weights and states have the shape of a rank's shard. Values that cannot be split evenly are replicated. Partial sums of f16
-    and bf16 are added in f32 and the sum is rounded, unless communicators support sums of these types (`sums-short`).
+    and bf16 are added in f32 and the sum is rounded, unless communicators support sums of these types (`sums-half`).
 
     With `parts`, each rank has an equal number of parts, and the model is split as for that number of ranks. A single rank then
     has all-reduces, too, which `kiln-reduction-parts` replaces with sums of the parts.
@@ -34,7 +34,7 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "the number of tensor-parallel ranks">,
                  Option<"parts", "parts", "int64_t", /*default=*/"0", "the number of parts of sums; 0: one for each rank">,
-                 Option<"sumsHalf", "sums-short", "bool", /*default=*/"false", "all-reduce f16 and bf16 without conversion to f32">];
+                 Option<"sumsHalf", "sums-half", "bool", /*default=*/"false", "all-reduce f16 and bf16 without conversion to f32">];
 }
 
 def ShardRows : Pass<"kiln-shard-rows", "::mlir::ModuleOp"> {

@@ -24,8 +24,10 @@ static StringRef roleOf(func::FuncOp function) {
 }
 
 StringRef entryOf(func::FuncOp function) {
-  const StringRef role = roleOf(function);
-  return role.empty() ? function.getName() : function.getName().drop_back(role.size() + 1);
+  StringRef name = function.getName();
+  if (const StringRef role = roleOf(function); !role.empty() && name.consume_back(role))
+    name.consume_back("_");
+  return name;
 }
 
 llvm::StringMap<kd::ParameterOp> findParameters(func::FuncOp function) {

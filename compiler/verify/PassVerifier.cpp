@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/verify/PassVerifier.h"
+#include "compiler/verify/PassVerifierImpl.h"
 
 #include <fmt/format.h>
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/dialect/Training.h"
-#include "compiler/verify/DerivedCalls.h"
-#include "compiler/verify/Gradients.h"
-#include "compiler/verify/KernelSamples.h"
-#include "compiler/verify/Outcome.h"
-#include "kiln/batch.h"
-#include "mlir/IR/OperationSupport.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -40,66 +32,6 @@ static bool changesEntries(Pass *pass) {
       {"kiln-store-weights", "kiln-differentiate", "kiln-accumulate", "kiln-add-optimizer", "kiln-batch-entries"},
       pass->getArgument());
 }
-
-/// How a module is evaluated.
-struct Manner {
-  bool isMoved = false;      // with perturbed constants, weights and inputs
-  bool keepsWeights = false; // weights that a call writes are as before in the next call
-  bool isStored = false;     // weights have the values of their storage formats, also where no op states one
-};
-
-class PassVerifier::Impl {
-public:
-  Impl(ModuleOp module, const VerifyOptions &options);
-
-  void beforePass(Pass *pass, Operation *op);
-  void afterPass(Pass *pass, Operation *op);
-  void afterFailure(Pass *pass, Operation *op);
-
-  std::string difference, failedPass, stoppedAt;
-  VerifyCounts counts;
-  RandomCalls calls;
-  Outcome expected; // with the bounds of correct implementations
-  RandomWeights weights;
-
-private:
-  /// Runs all calls.
-  Outcome evaluate(Manner manner = {}) { return evaluate(module, manner); }
-  Outcome evaluate(ModuleOp evaluatedModule, Manner manner);
-  std::vector<SharedTensor> call(func::FuncOp entry, const EntryCall &call, std::map<std::string, SharedTensor> &states,
-                                 const std::map<std::string, SharedTensor> &written = {});
-  std::string nameOf(Pass *pass);
-  void compare(const std::string &pass, StringRef argument);
-  std::optional<std::string> findIn(const Outcome &wanted, const Outcome &actual) {
-    return findDifference(wanted, actual, calls, module, counts.elements, counts.undetermined);
-  }
-  /// Compares all results with those of the last stage, and keeps the new ones.
-  std::optional<std::string> compareAll();
-  /// Makes the results of the module the expected ones.
-  void restart();
-
-  // Passes that change what entries take, return or store. They return a difference, or nothing.
-  std::optional<std::string> followStorage();
-  std::optional<std::string> followGradients();
-  std::optional<std::string> followAccumulation();
-  std::optional<std::string> followUpdates();
-  std::optional<std::string> followBatches();
-  void compareKernel(const std::string &pass, func::FuncOp kernel);
-  /// Runs the function, and keeps the message of an exception in `difference`.
-  template <class Function> void guarded(const std::string &pass, Function function);
-
-  ModuleOp module;
-  const double mostOperations;
-  const bool isDistributedFirst;  // only several processes together have the results of the module as it is given
-  OwningOpRef<ModuleOp> previous; // the module before a pass that changes its entries
-  Outcome narrow;                 // with the bounds of two evaluations in the same arithmetic
-  Outcome last;                   // results of the last stage
-  bool isOtherArithmetic = false; // since the last stage: passes changed the arithmetic of single kernels
-  KernelSamples samples;
-  std::optional<OperationFingerPrint> evaluated, before; // the module when it ran last; the op before a nested pass
-  llvm::MapVector<Pass *, std::string> names;
-  std::vector<std::string> nested; // passes on functions since the last pass on the module
-};
 
 PassVerifier::Impl::Impl(ModuleOp module, const VerifyOptions &options)
     : weights(module, options.seed), module(module), mostOperations(options.mostOperations),
@@ -285,121 +217,6 @@ std::optional<std::string> PassVerifier::Impl::compareAll() {
   last = std::move(actual);
   isOtherArithmetic = false;
   return found;
-}
-
-/// Weights that are stored in fewer bits have other values than before. The previous module has the same results with
-/// these values.
-std::optional<std::string> PassVerifier::Impl::followStorage() {
-  weights.update(module);
-  expected = evaluate(*previous, {.isStored = true});
-  narrow = narrowed(expected, evaluate(*previous, {.isMoved = true, .isStored = true}));
-  last = expected;
-  return compareAll();
-}
-
-/// Entries have the same results, followed by gradients.
-std::optional<std::string> PassVerifier::Impl::followGradients() {
-  Outcome actual = evaluate();
-  for (auto [wanted, got] : llvm::zip_equal(expected.results, actual.results))
-    for (auto [before, after] : llvm::zip_equal(wanted, got))
-      after.resize(std::min(before.size(), after.size()));
-  if (auto found = findIn(expected, actual))
-    return found;
-  for (const EntryCall &call : calls.sessions.front()) {
-    auto entry = module.lookupSymbol<func::FuncOp>(call.entry);
-    const std::optional<kd::TrainingRequest> request = kd::TrainingRequest::of(entry);
-    if (!request || !hasSmoothLoss(previous->lookupSymbol<func::FuncOp>(call.entry)))
-      continue;
-    const bool isSlow = 4 * static_cast<double>(request->parameters.size()) * calls.operations > 2 * mostOperations;
-    GradientCheck check = checkGradients(entry, call, weights, /*isJoint=*/isSlow);
-    counts.gradients += check.compared;
-    counts.undetermined += check.kinks;
-    if (!check.difference.empty())
-      return check.difference;
-  }
-  restart();
-  return std::nullopt;
-}
-
-/// Entries take several micro-batches, and return what a call for each of them returns: means of the loss and the
-/// gradients, all other results.
-std::optional<std::string> PassVerifier::Impl::followAccumulation() {
-  Outcome wanted = expected;
-  for (auto [session, results] : llvm::zip_equal(calls.sessions, wanted.results))
-    for (auto [call, result] : llvm::zip_equal(session, results)) {
-      auto before = previous->lookupSymbol<func::FuncOp>(call.entry),
-           after = module.lookupSymbol<func::FuncOp>(call.entry);
-      if (before.getArgumentTypes() == after.getArgumentTypes())
-        continue;
-      DerivedCall derived = accumulatedCall(
-          before, *kd::TrainingRequest::of(before), call,
-          [&](func::FuncOp entry, const EntryCall &one, auto &states) { return this->call(entry, one, states); });
-      call = std::move(derived.call);
-      result = std::move(derived.results);
-    }
-  if (auto found = findIn(wanted, evaluate()))
-    return found;
-  restart();
-  return std::nullopt;
-}
-
-/// Keeps the results of an entry that callers get, by their names.
-static std::vector<SharedTensor> namedResults(func::FuncOp entry, func::FuncOp other, ArrayRef<SharedTensor> results) {
-  llvm::StringMap<bool> known;
-  auto nameOf = [](func::FuncOp function, unsigned i) {
-    auto name = function.getResultAttrOfType<StringAttr>(i, kd::nameAttrName);
-    return name ? name.getValue() : StringRef();
-  };
-  for (unsigned i = 0; i < other.getNumResults(); ++i)
-    known[nameOf(other, i)] = true;
-  std::vector<SharedTensor> kept;
-  for (unsigned i = 0; i < entry.getNumResults(); ++i)
-    if (StringRef name = nameOf(entry, i); !name.empty() && known.contains(name))
-      kept.push_back(results[i]);
-  return kept;
-}
-
-/// A call has the results that callers get as before, if no call has updated weights before it.
-std::optional<std::string> PassVerifier::Impl::followUpdates() {
-  Outcome wanted = expected, actual = evaluate({.keepsWeights = true});
-  for (auto [session, before, after] : llvm::zip_equal(calls.sessions, wanted.results, actual.results))
-    for (auto [call, old, now] : llvm::zip_equal(session, before, after)) {
-      auto given = previous->lookupSymbol<func::FuncOp>(call.entry),
-           entry = module.lookupSymbol<func::FuncOp>(call.entry);
-      if (!given->hasAttr(kd::trainingAttrName))
-        continue;
-      old = namedResults(given, entry, old);
-      now = namedResults(entry, given, now);
-    }
-  if (auto found = findIn(wanted, actual))
-    return found;
-  restart();
-  return std::nullopt;
-}
-
-/// The function of a batched entry returns what a call for each sequence returns.
-std::optional<std::string> PassVerifier::Impl::followBatches() {
-  const std::optional<kd::BatchSymbols> symbols = kd::BatchSymbols::of(*previous);
-  if (auto found = compareAll())
-    return found;
-  Outcome wanted = last;
-  for (auto [number, session] : llvm::enumerate(calls.sessions))
-    for (const EntryCall &call : std::vector<EntryCall>(session)) {
-      auto entry = module.lookupSymbol<func::FuncOp>(call.entry),
-           batched = module.lookupSymbol<func::FuncOp>(batch_name(call.entry));
-      if (!symbols || !batched || !batched->hasAttr(kd::batchAttrName))
-        continue;
-      DerivedCall derived = batchedCall(entry, batched, call.extents[symbols->count], call, wanted.states[number],
-                                        [&](func::FuncOp one, const EntryCall &own, auto &states) {
-                                          return this->call(one, own, states, wanted.written[number]);
-                                        });
-      session.push_back(std::move(derived.call));
-      wanted.results[number].push_back(std::move(derived.results));
-    }
-  if (auto found = findIn(wanted, evaluate()))
-    return found;
-  restart();
-  return std::nullopt;
 }
 
 class PassVerifier::Hook : public PassInstrumentation {

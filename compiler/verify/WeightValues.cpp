@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/interpreter/Storage.h"
+#include "compiler/verify/NodeOf.h"
 #include "compiler/verify/Slices.h"
 
 using namespace mlir;

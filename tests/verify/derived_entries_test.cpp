@@ -20,7 +20,7 @@ namespace {
 namespace kd = mlir::kiln;
 using ::testing::StartsWith;
 
-inline constexpr Dim T{"tokens", 1, 5};
+inline constexpr Dim Tokens{"tokens", 1, 5};
 
 struct TanhBlock : Layer<TanhBlock> {
   using Layer<TanhBlock>::Layer;
@@ -30,7 +30,7 @@ struct TanhBlock : Layer<TanhBlock> {
 
 /// A model whose entries compute gradients, train, accumulate gradients, and are batched.
 struct Derived : Model {
-  using X = Tensor<f32, T, 6>;
+  using X = Tensor<f32, Tokens, 6>;
   Stack<2, TanhBlock> h{"h"};
 
   constexpr auto loss(X x) const { return mse(h(x), x); }
@@ -81,12 +81,12 @@ private:
   std::string name;
 };
 
-struct Verified {
+struct VerifiedPhases {
   std::string difference, stoppedAt;
   verify::VerifyCounts counts;
 };
 
-Verified verifyPhases(const std::function<void(mlir::PassManager &)> &build) {
+VerifiedPhases verifyPhases(const std::function<void(mlir::PassManager &)> &build) {
   Context context;
   mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Derived>(), &context, "derived");
   EXPECT_TRUE(module);
@@ -126,7 +126,7 @@ ReplacedPass::Change doubling(const std::string &entry, unsigned fromEnd) {
 }
 
 TEST(DerivedEntries, KeepTheResults) {
-  const Verified verified = verifyPhases([](mlir::PassManager &passes) { kd::buildPipeline(passes, {}); });
+  const VerifiedPhases verified = verifyPhases([](mlir::PassManager &passes) { kd::buildPipeline(passes, {}); });
   EXPECT_EQ(verified.difference, "");
   EXPECT_EQ(verified.stoppedAt, "");
   EXPECT_GE(verified.counts.gradients, 6u); // a weight and a bias of each entry with gradients
@@ -134,7 +134,7 @@ TEST(DerivedEntries, KeepTheResults) {
 }
 
 TEST(DerivedEntries, AreVerifiedUntilProcessesShareThem) {
-  const Verified verified = verifyPhases([](mlir::PassManager &passes) {
+  const VerifiedPhases verified = verifyPhases([](mlir::PassManager &passes) {
     kd::PipelineOptions options;
     options.ranks.replicas = 2;
     kd::buildDerivePhase(passes, options);
@@ -170,7 +170,7 @@ TEST(DerivedEntries, BatchesHaveTheResultsOfEachSequence) {
 }
 
 TEST(DerivedEntries, UpdatedWeightsAreCompared) {
-  const Verified verified = verifyPhases([](mlir::PassManager &passes) {
+  const VerifiedPhases verified = verifyPhases([](mlir::PassManager &passes) {
     kd::buildDerivePhase(passes, {});
     passes.addPass(std::make_unique<TestPass<mlir::ModuleOp>>([](mlir::ModuleOp module) {
       module.lookupSymbol<mlir::func::FuncOp>("train").walk([](kd::AssignOp op) {
