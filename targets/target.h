@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a target provides to the compiler: facts about the machine, hooks that passes query, and object code for a
-// kernel function. The compiler knows targets only through this header, kernel_abi.h and registry.h, and a target knows
-// of the compiler only the IR contract of docs/ir.md.
+// kernel function. The compiler knows targets only through this header, kernel_abi.h and registry.h. A target knows of
+// the compiler only the IR contract of docs/ir.md, and the libraries for kernels and schedules that targets/README.md
+// lists.
 #pragma once
 
+#include "compiler/schedule/SearchSpace.h"
 #include "targets/kernel_abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,7 +15,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,39 +22,6 @@
 namespace kiln {
 
 struct Machine; // compiler/schedule/Machine.h
-
-/// A schedule configuration: values of a strategy's parameters by name, printed in order of the name as "k_block=256
-/// m=8 n=48".
-using ScheduleConfig = std::map<std::string, int64_t>;
-
-std::string toString(const ScheduleConfig &config);
-
-/// A parameter that a schedule strategy declares.
-struct TuningParameter {
-  std::string key;
-  std::vector<int64_t> values; // legal values, ascending
-  int64_t defaultValue = 0;    // the analytic default, one of the values
-};
-
-/// A constraint between parameters of a schedule.
-struct TuningRule {
-  std::string text;                                  // completes "schedule: invalid combination; expected"
-  std::function<bool(const ScheduleConfig &)> holds; // for a configuration that has every parameter of the space
-};
-
-/// The parameters of a schedule and the constraints between them, which the default values satisfy.
-struct SearchSpace : std::vector<TuningParameter> {
-  using std::vector<TuningParameter>::vector;
-  std::vector<TuningRule> rules;
-};
-
-/// How a kernel can be scheduled: the strategy and its parameters.
-struct Schedulable {
-  std::string strategy; // name of the strategy, specific to the kernel's compiler: "contraction", "skinny_gemm",
-                        // "attention"
-  SearchSpace space;
-  double operationShare = 1; // share of the kernel's operations that the strategy executes: below 1 if it saves some
-};
 
 /// The machine parameters from which default schedule configurations are computed. Schedules get lanes and registers by
 /// the element type: vectorLanes, vectorRegisters.

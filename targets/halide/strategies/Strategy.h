@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "targets/target.h"
 #include <memory>
 
 namespace kiln::halide {
