@@ -41,14 +41,6 @@ int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
                                : mlir::kiln::storedBytes(type.getElementType(), count(shapeOf(type, extents)));
 }
 
-int64_t rotatedWeightBytes(ModuleOp module, const Machine &machine, const Target &target) {
-  int64_t bytes = 0;
-  module.walk([&](mlir::kiln::ParameterOp parameter) {
-    bytes += storedBytes(cast<RankedTensorType>(parameter.getType()), {}) * int64_t(parameter.getCopies());
-  });
-  return std::min(bytes, 2 * (machine.l3Bytes ? machine.l3Bytes : target.machine().l3Bytes));
-}
-
 //===- Work --------------------------------------------------------------===//
 
 std::vector<int64_t> loopExtents(linalg::GenericOp op, ArrayRef<int64_t> extents) {

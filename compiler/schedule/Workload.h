@@ -3,20 +3,12 @@
 // Computes what a kernel call reads, computes and writes for given dimensions.
 #pragma once
 
-#include "compiler/schedule/Machine.h"
-#include "targets/target.h"
-
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/BuiltinOps.h"
 #include <cstdint>
 #include <vector>
 
 namespace kiln {
-
-/// Returns the memory over which the weights of consecutive calls of a kernel rotate: the size of all weights of the
-/// module, at most twice the machine's last-level cache.
-int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const Target &target);
 
 /// Returns the shape of a tensor for given values of the symbols, and its size in bytes.
 std::vector<int64_t> shapeOf(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);

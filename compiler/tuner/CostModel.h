@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/Workload.h"
 #include "compiler/tuner/Search.h"
+#include "targets/target.h"
 
 namespace kiln {
 

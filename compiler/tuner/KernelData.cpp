@@ -71,6 +71,14 @@ double readElement(Type element, const char *data, int64_t i) {
   return static_cast<signed char>(data[i]);
 }
 
+int64_t rotatedWeightBytes(ModuleOp module, const Machine &machine, const Target &target) {
+  int64_t bytes = 0;
+  module.walk([&](mlir::kiln::ParameterOp parameter) {
+    bytes += storedBytes(cast<RankedTensorType>(parameter.getType()), {}) * int64_t(parameter.getCopies());
+  });
+  return std::min(bytes, 2 * (machine.l3Bytes ? machine.l3Bytes : target.machine().l3Bytes));
+}
+
 struct KernelData::Tensor {
   Type element;
   std::vector<int64_t> shape;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "compiler/library/Calls.h"
+#include "compiler/schedule/Machine.h"
 #include "compiler/schedule/Workload.h"
 
 #include <memory>
@@ -15,6 +16,10 @@ namespace kiln {
 
 /// Reads element `i` of an array of that type: f32, f16, bf16, i32, i8 or i1.
 double readElement(mlir::Type element, const char *data, int64_t i);
+
+/// Returns the memory over which the weights of consecutive calls of a kernel rotate: the size of all weights of the
+/// module, at most twice the machine's last-level cache.
+int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const Target &target);
 
 class KernelData {
 public:

@@ -6,6 +6,7 @@
 
 #include "compiler/schedule/Workload.h"
 #include "kiln/runtime.h"
+#include "targets/target.h"
 
 namespace kiln {
 
