@@ -7,8 +7,8 @@
 #include "compiler/driver/CompileKernels.h"
 
 #include "compiler/jobs/Jobs.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/object/Object.h"
-#include "compiler/schedule/KernelKey.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringMap.h"

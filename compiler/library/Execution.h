@@ -5,8 +5,8 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/Workload.h"
 #include "compiler/library/ShapeVariants.h"
-#include "compiler/schedule/Workload.h"
 #include "compiler/transforms/PlanMemory.h"
 #include <map>
 #include <string>

@@ -6,7 +6,7 @@
 // case the better founded one is kept.
 #pragma once
 
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/schedule/Machine.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "llvm/Support/Error.h"

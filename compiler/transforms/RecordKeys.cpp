@@ -5,7 +5,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {

@@ -4,7 +4,7 @@
 // orders the first candidates.
 #pragma once
 
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Workload.h"
 #include "compiler/tuner/Search.h"
 #include "targets/target.h"
 

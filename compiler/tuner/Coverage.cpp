@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Coverage.h"
 
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Workload.h"
 #include "compiler/tuner/LoweredModel.h"
 
 #include "llvm/ADT/STLExtras.h"

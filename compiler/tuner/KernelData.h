@@ -6,9 +6,9 @@
 // processes.
 #pragma once
 
+#include "compiler/kernel/Workload.h"
 #include "compiler/library/Calls.h"
 #include "compiler/schedule/Machine.h"
-#include "compiler/schedule/Workload.h"
 
 #include <memory>
 

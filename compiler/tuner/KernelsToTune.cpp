@@ -2,7 +2,7 @@
 #include "compiler/tuner/KernelsToTune.h"
 
 #include "compiler/dialect/NearestNames.h"
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Regex.h"

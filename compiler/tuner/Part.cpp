@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Part.h"
 
-#include "compiler/schedule/KernelKey.h"
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/KernelKey.h"
+#include "compiler/kernel/Workload.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"

@@ -4,7 +4,7 @@
 // instruction set, and bytes read and copied within a footprint.
 #pragma once
 
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Workload.h"
 #include "kiln/runtime.h"
 #include "targets/target.h"
 

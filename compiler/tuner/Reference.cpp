@@ -2,7 +2,7 @@
 #include "compiler/tuner/Reference.h"
 
 #include "compiler/dialect/StoredParts.h"
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/Outcome.h"

@@ -6,7 +6,7 @@
 // on back to the first measurement of the default. A machine that is slower on another day does not change the order.
 #pragma once
 
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/schedule/TuningFile.h"
 #include "compiler/tuner/Measurements.h"
 #include "compiler/tuner/Search.h"

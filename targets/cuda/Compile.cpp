@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Compile.h"
 
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
 #include "targets/cuda/attention/Attention.h"

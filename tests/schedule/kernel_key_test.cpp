@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a kernel's key depends on, and what it must not depend on.
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -2,8 +2,9 @@
 //
 // The pipeline's target hooks: layouts, which ops may be fused into a kernel, the final passes over kernels.
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelKey.h"
 #include "compiler/pipeline/Pipeline.h"
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/transforms/Pipeline.h"
 #include "targets/passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -2,7 +2,7 @@
 // The operations of masked attention are counted as in a loop that skips the masked keys.
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Workload.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -9,7 +9,7 @@
 #include "targets/halide/strategies/AttentionMatch.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/schedule/Softmax.h"
+#include "compiler/kernel/Softmax.h"
 
 namespace kiln::halide {
 

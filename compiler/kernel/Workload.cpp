@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Workload.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
-#include "compiler/schedule/Masks.h"
+#include "compiler/kernel/Masks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -5,11 +5,11 @@
 // 2. Masking propagates to the op that computes the scores, if they have no other use, to the maxima, to the weights
 // (exponentials of differences from the maxima, so 0 where the score is very low), and to sums of weights or their
 // products.
-#include "compiler/schedule/Masks.h"
+#include "compiler/kernel/Masks.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/schedule/Softmax.h"
-#include "compiler/schedule/Workload.h"
+#include "compiler/kernel/Softmax.h"
+#include "compiler/kernel/Workload.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

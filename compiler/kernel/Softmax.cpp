@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/schedule/Softmax.h"
+#include "compiler/kernel/Softmax.h"
 
 #include "mlir/IR/Matchers.h"
 

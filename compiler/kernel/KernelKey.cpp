@@ -6,7 +6,7 @@
 // 2. Constants are printed where they are used, and so are empty and filled tensors: which of them are one SSA value
 // depends on sizes that happen to be equal.
 // 3. Of MLIR's syntax only the names of ops and attributes are used.
-#include "compiler/schedule/KernelKey.h"
+#include "compiler/kernel/KernelKey.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
