@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -22,50 +23,59 @@ namespace {
 using Product = std::vector<unsigned>; // symbol positions, sorted
 using Polynomial = std::map<Product, int64_t>;
 
-/// Returns nullopt for an expression that is no polynomial or whose coefficients do not fit 64 bits.
-std::optional<Polynomial> toPolynomial(AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+/// Polynomials; nullopt for an expression that is none, or whose coefficients do not fit 64 bits.
+struct PolynomialArithmetic {
+  using Value = std::optional<Polynomial>;
+
+  Value constant(int64_t number) const {
     Polynomial result;
-    if (constant.getValue() != 0)
-      result[{}] = constant.getValue();
+    if (number != 0)
+      result[{}] = number;
     return result;
   }
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return Polynomial{{{symbol.getPosition()}, 1}};
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary || (expr.getKind() != AffineExprKind::Add && expr.getKind() != AffineExprKind::Mul))
-    return std::nullopt;
-  auto lhs = toPolynomial(binary.getLHS()), rhs = toPolynomial(binary.getRHS());
-  if (!lhs || !rhs)
-    return std::nullopt;
-
-  Polynomial result;
-  bool overflow = false;
-  auto accumulate = [&](const Product &product, int64_t factor) {
-    int64_t &sum = result[product];
-    overflow |= llvm::AddOverflow(sum, factor, sum);
-    if (sum == 0)
-      result.erase(product);
-  };
-  if (expr.getKind() == AffineExprKind::Add) {
-    result = *lhs;
-    for (const auto &[product, factor] : *rhs)
-      accumulate(product, factor);
-  } else {
-    for (const auto &[left, leftFactor] : *lhs)
-      for (const auto &[right, rightFactor] : *rhs) {
+  Value dim(unsigned) const { return std::nullopt; }
+  Value symbol(unsigned position) const { return Polynomial{{{position}, 1}}; }
+  Value add(const Value &a, const Value &b) const {
+    if (!a || !b)
+      return std::nullopt;
+    Polynomial sum = *a;
+    bool fits = true;
+    for (const auto &[product, factor] : *b)
+      fits &= accumulate(sum, product, factor);
+    return fits ? Value(sum) : std::nullopt;
+  }
+  Value multiply(const Value &a, const Value &b) const {
+    if (!a || !b)
+      return std::nullopt;
+    Polynomial result;
+    bool fits = true;
+    for (const auto &[left, leftFactor] : *a)
+      for (const auto &[right, rightFactor] : *b) {
         Product product(left);
         product.insert(product.end(), right.begin(), right.end());
         std::sort(product.begin(), product.end());
         int64_t factor;
-        overflow |= llvm::MulOverflow(leftFactor, rightFactor, factor);
-        accumulate(product, factor);
+        fits &= !llvm::MulOverflow(leftFactor, rightFactor, factor);
+        fits &= accumulate(result, product, factor);
       }
+    return fits ? Value(result) : std::nullopt;
   }
-  if (overflow)
-    return std::nullopt;
-  return result;
-}
+  Value floorDivide(const Value &, const Value &) const { return std::nullopt; }
+  Value ceilDivide(const Value &, const Value &) const { return std::nullopt; }
+  Value modulo(const Value &, const Value &) const { return std::nullopt; }
+
+private:
+  /// Returns false if the coefficient overflows.
+  static bool accumulate(Polynomial &polynomial, const Product &product, int64_t factor) {
+    int64_t &sum = polynomial[product];
+    const bool fits = !llvm::AddOverflow(sum, factor, sum);
+    if (sum == 0)
+      polynomial.erase(product);
+    return fits;
+  }
+};
+
+std::optional<Polynomial> toPolynomial(AffineExpr expr) { return evaluateAffine(expr, PolynomialArithmetic()); }
 
 /// Builds the canonical expression: symbols first, the constant last.
 AffineExpr toExpr(const Polynomial &polynomial, MLIRContext *context) {
@@ -84,13 +94,42 @@ AffineExpr toExpr(const Polynomial &polynomial, MLIRContext *context) {
 
 AffineMapAttr getExtentsMap(RankedTensorType type) { return dyn_cast_or_null<AffineMapAttr>(type.getEncoding()); }
 
-std::optional<Interval> multiply(Interval a, Interval b) {
-  int64_t products[4];
-  if (llvm::MulOverflow(a.min, b.min, products[0]) || llvm::MulOverflow(a.min, b.max, products[1]) ||
-      llvm::MulOverflow(a.max, b.min, products[2]) || llvm::MulOverflow(a.max, b.max, products[3]))
-    return std::nullopt;
-  return Interval{*std::min_element(products, products + 4), *std::max_element(products, products + 4)};
-}
+/// Bounds; nullopt if a symbol has none or the result does not fit 64 bits.
+struct IntervalArithmetic {
+  using Value = std::optional<Interval>;
+  ArrayRef<Interval> symbols;
+
+  Value constant(int64_t number) const { return Interval{number, number}; }
+  Value dim(unsigned) const { return std::nullopt; }
+  Value symbol(unsigned position) const { return position < symbols.size() ? Value(symbols[position]) : std::nullopt; }
+  Value add(Value a, Value b) const {
+    Interval sum;
+    if (!a || !b || llvm::AddOverflow(a->min, b->min, sum.min) || llvm::AddOverflow(a->max, b->max, sum.max))
+      return std::nullopt;
+    return sum;
+  }
+  Value multiply(Value a, Value b) const {
+    int64_t products[4];
+    if (!a || !b || llvm::MulOverflow(a->min, b->min, products[0]) || llvm::MulOverflow(a->min, b->max, products[1]) ||
+        llvm::MulOverflow(a->max, b->min, products[2]) || llvm::MulOverflow(a->max, b->max, products[3]))
+      return std::nullopt;
+    return Interval{*std::min_element(products, products + 4), *std::max_element(products, products + 4)};
+  }
+  Value floorDivide(Value a, Value b) const {
+    if (!a || !isDivisor(b))
+      return std::nullopt;
+    return Interval{llvm::divideFloorSigned(a->min, b->min), llvm::divideFloorSigned(a->max, b->min)};
+  }
+  Value ceilDivide(Value a, Value b) const {
+    if (!a || !isDivisor(b))
+      return std::nullopt;
+    return Interval{llvm::divideCeilSigned(a->min, b->min), llvm::divideCeilSigned(a->max, b->min)};
+  }
+  Value modulo(Value a, Value b) const { return a && isDivisor(b) ? Value(Interval{0, b->min - 1}) : std::nullopt; }
+
+private:
+  static bool isDivisor(Value value) { return value && value->min == value->max && value->min > 0; }
+};
 
 } // namespace
 
@@ -150,43 +189,7 @@ AffineExpr getProduct(ArrayRef<AffineExpr> extents, MLIRContext *context) {
 }
 
 std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-    return Interval{constant.getValue(), constant.getValue()};
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent)) {
-    if (symbol.getPosition() >= symbols.size())
-      return std::nullopt;
-    return symbols[symbol.getPosition()];
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(extent);
-  if (!binary)
-    return std::nullopt;
-  auto lhs = getBounds(binary.getLHS(), symbols), rhs = getBounds(binary.getRHS(), symbols);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  Interval result;
-  switch (extent.getKind()) {
-  case AffineExprKind::Add:
-    if (llvm::AddOverflow(lhs->min, rhs->min, result.min) || llvm::AddOverflow(lhs->max, rhs->max, result.max))
-      return std::nullopt;
-    return result;
-  case AffineExprKind::Mul:
-    return multiply(*lhs, *rhs);
-  default:
-    break;
-  }
-  if (rhs->min != rhs->max || rhs->min <= 0)
-    return std::nullopt;
-  int64_t divisor = rhs->min;
-  switch (extent.getKind()) {
-  case AffineExprKind::FloorDiv:
-    return Interval{llvm::divideFloorSigned(lhs->min, divisor), llvm::divideFloorSigned(lhs->max, divisor)};
-  case AffineExprKind::CeilDiv:
-    return Interval{llvm::divideCeilSigned(lhs->min, divisor), llvm::divideCeilSigned(lhs->max, divisor)};
-  case AffineExprKind::Mod:
-    return Interval{0, divisor - 1};
-  default:
-    return std::nullopt;
-  }
+  return evaluateAffine(extent, IntervalArithmetic{symbols});
 }
 
 /// Returns the kernel function that the op is or that contains it, or null.

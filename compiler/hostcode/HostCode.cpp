@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/hostcode/HostEmitter.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Check.h"
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -123,30 +124,27 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
 }
 
 FailureOr<Value> HostEmitter::evaluate(AffineExpr expression, ArrayRef<Value> values) {
-  if (auto number = dyn_cast<AffineConstantExpr>(expression))
-    return constant(i64, number.getValue());
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expression))
-    return values[symbol.getPosition()];
-  if (auto dim = dyn_cast<AffineDimExpr>(expression))
-    return values[dim.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expression);
-  FailureOr<Value> left = evaluate(binary.getLHS(), values), right = evaluate(binary.getRHS(), values);
-  if (llvm::failed(left) || llvm::failed(right))
-    return failure();
-  // Extents are never negative, so unsigned division computes the floor.
-  switch (expression.getKind()) {
-  case AffineExprKind::Add:
-    return LLVM::AddOp::create(builder, loc, *left, *right).getResult();
-  case AffineExprKind::Mul:
-    return LLVM::MulOp::create(builder, loc, *left, *right).getResult();
-  case AffineExprKind::FloorDiv:
-    return LLVM::UDivOp::create(builder, loc, *left, *right).getResult();
-  case AffineExprKind::Mod:
-    return LLVM::URemOp::create(builder, loc, *left, *right).getResult();
-  default:
+  AffineExpr roundedUp;
+  expression.walk([&](AffineExpr part) {
+    if (!roundedUp && part.getKind() == AffineExprKind::CeilDiv)
+      roundedUp = part;
+  });
+  if (roundedUp)
     return entry.emitError("an extent has no host code: ")
-           << AffineMapAttr::get(AffineMap::get(0, symbols.size(), expression));
-  }
+           << AffineMapAttr::get(AffineMap::get(0, symbols.size(), roundedUp));
+
+  /// Extents are never negative, so unsigned division computes the floor.
+  struct Arithmetic : kd::AffineOperands<Value> {
+    HostEmitter &emitter;
+
+    Value constant(int64_t number) { return emitter.constant(emitter.i64, number); }
+    Value add(Value a, Value b) { return emitter.add(a, b); }
+    Value multiply(Value a, Value b) { return emitter.multiply(a, b); }
+    Value floorDivide(Value a, Value b) { return LLVM::UDivOp::create(emitter.builder, emitter.loc, a, b); }
+    Value ceilDivide(Value, Value) { llvm_unreachable("rejected"); }
+    Value modulo(Value a, Value b) { return LLVM::URemOp::create(emitter.builder, emitter.loc, a, b); }
+  };
+  return kd::evaluateAffine(expression, Arithmetic{{values, values}, *this});
 }
 
 LogicalResult HostEmitter::emitIndex(Operation &op) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/Workload.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/kernel/Masks.h"
@@ -14,18 +15,10 @@ namespace kiln {
 
 using namespace mlir;
 
-/// Returns the value of an extent for given values of its symbols.
-static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
-  SmallVector<AffineExpr> values;
-  for (int64_t value : symbols)
-    values.push_back(getAffineConstantExpr(value, extent.getContext()));
-  return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
-}
-
 std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> extents) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
-    shape.push_back(evaluate(extent, extents));
+    shape.push_back(mlir::kiln::evaluateExtent(extent, extents));
   return shape;
 }
 
@@ -52,7 +45,7 @@ std::vector<int64_t> loopExtents(linalg::GenericOp op, ArrayRef<int64_t> extents
     for (auto [result, extent] :
          llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), mlir::kiln::getExtents(type)))
       if (auto loop = dyn_cast<AffineDimExpr>(result))
-        loops[loop.getPosition()] = evaluate(extent, extents);
+        loops[loop.getPosition()] = mlir::kiln::evaluateExtent(extent, extents);
   }
   return loops;
 }

@@ -7,6 +7,7 @@
 // 3. Clones the ops into the function with those types.
 #include "compiler/transforms/OutlineKernel.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/transforms/CollapseRows.h"
 #include "llvm/ADT/MapVector.h"
@@ -190,21 +191,22 @@ void adjustAxis(Operation *op, int64_t axes) {
   }
 }
 
-/// Computes a dimension over the module's symbols, which are the first arguments of `entry`.
-Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-    return entry.getArgument(symbol.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
-  auto binary = cast<AffineBinaryOpExpr>(extent);
-  Value lhs = createEntryExtent(builder, loc, binary.getLHS(), entry),
-        rhs = createEntryExtent(builder, loc, binary.getRHS(), entry);
-  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
-         "extents are polynomials");
-  if (extent.getKind() == AffineExprKind::Add)
-    return arith::AddIOp::create(builder, loc, lhs, rhs);
-  return arith::MulIOp::create(builder, loc, lhs, rhs);
-}
+/// Dimensions over the module's symbols, which are the first arguments of `entry`.
+struct EntryExtents {
+  using Value = mlir::Value;
+  OpBuilder &builder;
+  Location loc;
+  func::FuncOp entry;
+
+  Value constant(int64_t number) { return arith::ConstantIndexOp::create(builder, loc, number); }
+  Value dim(unsigned) { llvm_unreachable("extents are expressions over symbols"); }
+  Value symbol(unsigned position) { return entry.getArgument(position); }
+  Value add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+  Value multiply(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
+  Value floorDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value ceilDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value modulo(Value, Value) { llvm_unreachable("extents are polynomials"); }
+};
 
 } // namespace
 
@@ -267,7 +269,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   builder.setInsertionPoint(group.getPosition());
   SmallVector<Value> extents, arguments;
   for (AffineExpr atom : symbols.getAtoms())
-    extents.push_back(createEntryExtent(builder, loc, atom, entry));
+    extents.push_back(evaluateAffine(atom, EntryExtents{builder, loc, entry}));
   SmallVector<Type> resultTypes;
   for (Value operand : operands) {
     auto found = called.find(operand);

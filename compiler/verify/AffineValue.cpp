@@ -3,39 +3,40 @@
 
 #include <stdexcept>
 
+#include "compiler/dialect/AffineEval.h"
+
 using namespace mlir;
 
 namespace kiln::verify {
+namespace {
 
-static std::int64_t elementOf(ArrayRef<std::int64_t> values, unsigned position) {
-  if (position >= values.size())
-    throw std::runtime_error("affine expression: value is missing; expected one for each dimension and symbol");
-  return values[position];
-}
+struct CheckedArithmetic : mlir::kiln::IntegerArithmetic {
+  std::int64_t dim(unsigned position) const { return elementOf(dims, position); }
+  std::int64_t symbol(unsigned position) const { return elementOf(symbols, position); }
+  std::int64_t floorDivide(std::int64_t a, std::int64_t b) const {
+    return check(a, b), IntegerArithmetic::floorDivide(a, b);
+  }
+  std::int64_t ceilDivide(std::int64_t a, std::int64_t b) const {
+    return check(a, b), IntegerArithmetic::ceilDivide(a, b);
+  }
+  std::int64_t modulo(std::int64_t a, std::int64_t b) const { return check(a, b), IntegerArithmetic::modulo(a, b); }
+
+private:
+  static std::int64_t elementOf(ArrayRef<std::int64_t> values, unsigned position) {
+    if (position >= values.size())
+      throw std::runtime_error("affine expression: value is missing; expected one for each dimension and symbol");
+    return values[position];
+  }
+  static void check(std::int64_t a, std::int64_t b) {
+    if (b <= 0 || a < 0)
+      throw std::runtime_error("affine expression: negative dividend, or divisor below 1; expected neither");
+  }
+};
+
+} // namespace
 
 std::int64_t valueOf(AffineExpr expr, ArrayRef<std::int64_t> dims, ArrayRef<std::int64_t> symbols) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return elementOf(symbols, symbol.getPosition());
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return elementOf(dims, dim.getPosition());
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  const std::int64_t a = valueOf(binary.getLHS(), dims, symbols), b = valueOf(binary.getRHS(), dims, symbols);
-  if (expr.getKind() == AffineExprKind::Add)
-    return a + b;
-  if (expr.getKind() == AffineExprKind::Mul)
-    return a * b;
-  if (b <= 0 || a < 0)
-    throw std::runtime_error("affine expression: negative dividend, or divisor below 1; expected neither");
-  switch (expr.getKind()) {
-  case AffineExprKind::Mod:
-    return a % b;
-  case AffineExprKind::FloorDiv:
-    return a / b;
-  default:
-    return (a + b - 1) / b;
-  }
+  return mlir::kiln::evaluateAffine(expr, CheckedArithmetic{{{dims, symbols}}});
 }
 
 } // namespace kiln::verify

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluation of affine expressions.
+// Evaluation of affine expressions of modules that may be wrong.
 #pragma once
 
 #include <cstdint>

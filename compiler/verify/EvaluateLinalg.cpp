@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "compiler/dialect/PartialIndex.h"
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/verify/AffineValue.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
@@ -20,6 +20,9 @@ struct Linear {
   std::int64_t offset = 0;
   Loops factors;
 
+  bool isFixed() const {
+    return llvm::all_of(factors, [](std::int64_t factor) { return factor == 0; });
+  }
   void add(const Linear &other, std::int64_t times) {
     offset += times * other.offset;
     for (auto [mine, theirs] : llvm::zip_equal(factors, other.factors))
@@ -27,36 +30,39 @@ struct Linear {
   }
 };
 
-/// Returns the expression as a linear function of the loops, or nothing if it is not linear.
-std::optional<Linear> linearOf(AffineExpr expr, unsigned loops) {
-  Linear result{0, Loops(loops, 0)};
-  expr = mlir::kiln::withoutPartial(expr);
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-    result.offset = constant.getValue();
+/// Linear functions of the loops; nullopt for an expression that is not linear.
+struct LinearArithmetic {
+  using Value = std::optional<Linear>;
+  unsigned loops;
+
+  Value constant(std::int64_t number) const { return Linear{number, Loops(loops, 0)}; }
+  Value dim(unsigned position) const {
+    Linear result{0, Loops(loops, 0)};
+    result.factors[position] = 1;
     return result;
   }
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    result.factors[dim.getPosition()] = 1;
-    return result;
+  Value symbol(unsigned) const { return std::nullopt; }
+  Value add(Value a, const Value &b) const {
+    if (!a || !b)
+      return std::nullopt;
+    a->add(*b, 1);
+    return a;
   }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary || (expr.getKind() != AffineExprKind::Add && expr.getKind() != AffineExprKind::Mul))
-    return std::nullopt;
-  std::optional<Linear> lhs = linearOf(binary.getLHS(), loops), rhs = linearOf(binary.getRHS(), loops);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  if (expr.getKind() == AffineExprKind::Add) {
-    lhs->add(*rhs, 1);
-    return lhs;
+  Value multiply(Value a, Value b) const {
+    if (!a || !b)
+      return std::nullopt;
+    if (!b->isFixed())
+      std::swap(a, b);
+    if (!b->isFixed())
+      return std::nullopt;
+    Linear product{0, Loops(loops, 0)};
+    product.add(*a, b->offset);
+    return product;
   }
-  auto isFixed = [](const Linear &x) { return llvm::all_of(x.factors, [](std::int64_t f) { return f == 0; }); };
-  if (!isFixed(*rhs))
-    std::swap(lhs, rhs);
-  if (!isFixed(*rhs))
-    return std::nullopt;
-  result.add(*lhs, rhs->offset);
-  return result;
-}
+  Value floorDivide(const Value &, const Value &) const { return std::nullopt; }
+  Value ceilDivide(const Value &, const Value &) const { return std::nullopt; }
+  Value modulo(const Value &, const Value &) const { return std::nullopt; }
+};
 
 /// Where an operand is read for given values of the loops.
 class Access {
@@ -66,7 +72,8 @@ public:
     std::int64_t stride = tensor.size();
     for (auto [expr, extent] : llvm::zip_equal(map.getResults(), tensor.shape)) {
       stride /= extent;
-      std::optional<Linear> coordinate = linearOf(expr, extents.size());
+      std::optional<Linear> coordinate =
+          mlir::kiln::evaluateAffine(expr, LinearArithmetic{static_cast<unsigned>(extents.size())});
       if (!coordinate)
         return;
       check(*coordinate, extent, extents);

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <stdexcept>
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/Training.h"
 #include "compiler/verify/AffineValue.h"
@@ -64,15 +66,24 @@ double elements(Type type, ArrayRef<std::int64_t> symbols) {
   return count;
 }
 
-/// Returns the value as a double: at the largest extents 64 bits may not hold it.
-double numberOf(AffineExpr expr, ArrayRef<std::int64_t> symbols) {
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (binary && expr.getKind() == AffineExprKind::Mul)
-    return numberOf(binary.getLHS(), symbols) * numberOf(binary.getRHS(), symbols);
-  if (binary && expr.getKind() == AffineExprKind::Add)
-    return numberOf(binary.getLHS(), symbols) + numberOf(binary.getRHS(), symbols);
-  return static_cast<double>(valueOf(expr, {}, symbols));
-}
+/// Doubles: at the largest extents 64 bits may not hold a product.
+struct DoubleArithmetic {
+  using Value = double;
+  ArrayRef<std::int64_t> symbols;
+
+  double constant(std::int64_t number) const { return static_cast<double>(number); }
+  double dim(unsigned) const { throw std::runtime_error("extent: depends on a loop; expected symbols only"); }
+  double symbol(unsigned position) const {
+    if (position >= symbols.size())
+      throw std::runtime_error("extent: value is missing; expected one for each symbol");
+    return static_cast<double>(symbols[position]);
+  }
+  double add(double a, double b) const { return a + b; }
+  double multiply(double a, double b) const { return a * b; }
+  double floorDivide(double a, double b) const { return std::floor(a / b); }
+  double ceilDivide(double a, double b) const { return std::ceil(a / b); }
+  double modulo(double a, double b) const { return std::fmod(a, b); }
+};
 
 /// Returns the approximate number of scalar operations of one op.
 double operationsOf(Operation &op, ArrayRef<std::int64_t> symbols) {
@@ -82,7 +93,7 @@ double operationsOf(Operation &op, ArrayRef<std::int64_t> symbols) {
       most = std::max(most, elements(type, symbols));
   auto inKernel = dyn_cast<kd::KernelOpInterface>(op);
   if (inKernel && kd::addsProducts(inKernel.getKernelRole()))
-    return numberOf(inKernel.getFlops(), symbols);
+    return kd::evaluateAffine(inKernel.getFlops(), DoubleArithmetic{symbols});
   if (auto pair = op.getAttrOfType<DenseI64ArrayAttr>("kernel"))
     return most * static_cast<double>(pair[0] * pair[1]);
   return 4 * most;

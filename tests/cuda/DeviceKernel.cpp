@@ -5,6 +5,7 @@
 #include "Module.h"
 #include "Prepare.h"
 #include "TensorMap.h"
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/interpreter/Compare.h"
 #include "mlir/IR/Diagnostics.h"
@@ -69,7 +70,7 @@ static std::vector<double> decode(Type type, const std::vector<std::byte> &bytes
 static std::vector<int64_t> shapeOf(Type type, const std::vector<int64_t> &symbols) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(cast<RankedTensorType>(type)))
-    shape.push_back(cuda::valueOf(extent, symbols));
+    shape.push_back(mlir::kiln::evaluateExtent(extent, symbols));
   return shape;
 }
 
@@ -122,10 +123,10 @@ struct Machine {
       map.elementBytes = wanted.element == cuda::TensorMap::TF32 ? 4 : 2;
       map.swizzle = ptx::TensorMap::Swizzle::bytes128;
       for (size_t i = 0; i < wanted.extents.size(); ++i) {
-        map.extents[i] = uint64_t(cuda::valueOf(wanted.extents[i], symbols));
+        map.extents[i] = uint64_t(mlir::kiln::evaluateExtent(wanted.extents[i], symbols));
         map.box[i] = uint16_t(wanted.box[i]);
         if (i > 0)
-          map.strides[i - 1] = uint64_t(cuda::valueOf(wanted.pitches[i - 1], symbols));
+          map.strides[i - 1] = uint64_t(mlir::kiln::evaluateExtent(wanted.pitches[i - 1], symbols));
       }
       if (ptx::check(map))
         return std::nullopt;
@@ -180,13 +181,13 @@ struct Machine {
       tmaCode = load(plan.tmaImage->text);
     for (size_t i = 0; i < plan.launches.size() && error.empty(); ++i) {
       const cuda::Launch &wanted = plan.launches[i];
-      const auto blocks = uint32_t(cuda::valueOf(wanted.blocks, symbols));
+      const auto blocks = uint32_t(mlir::kiln::evaluateExtent(wanted.blocks, symbols));
       std::optional<TensorMaps> maps = wanted.tma && tmaCode ? mapsOf(*wanted.tma, symbols) : std::nullopt;
       if (blocks == 0)
         continue;
       if (maps) {
         const cuda::DeviceFunction &function = plan.tmaFunctions[wanted.tma->function];
-        const auto tiles = uint32_t(cuda::valueOf(wanted.tma->blocks, symbols));
+        const auto tiles = uint32_t(mlir::kiln::evaluateExtent(wanted.tma->blocks, symbols));
         const uint32_t most = std::max(tmaBlocks / function.cluster, 1U) * function.cluster;
         error = launch(*tmaCode, function, std::min(tiles, most), wanted.tma->parameters, *maps, symbols);
         ++tma;

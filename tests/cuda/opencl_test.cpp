@@ -9,6 +9,7 @@
 #include "KernelText.h"
 #include "Prepare.h"
 #include "TransposedKernel.h"
+#include "compiler/dialect/AffineEval.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "targets/cuda/halide/DeviceCode.h"
 #include "targets/cuda/halide/Schedule.h"
@@ -145,7 +146,7 @@ private:
         pass(sizeof(Handle), &tensors[parameter.number]);
     }
     pass(1, nullptr); // Halide's last parameter is the block's shared memory
-    if (const int64_t blocks = cuda::valueOf(launch.blocks, symbols))
+    if (const int64_t blocks = mlir::kiln::evaluateExtent(launch.blocks, symbols))
       cl.run(kernel, size_t(blocks), step.threads);
   }
 

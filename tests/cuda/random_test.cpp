@@ -8,6 +8,7 @@
 #include "../seed.h"
 #include "DeviceKernel.h"
 #include "Prepare.h"
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Compare.h"
@@ -71,7 +72,8 @@ std::vector<std::vector<int64_t>> extentsToTry(const std::string &text) {
     function.walk([&](mlir::Operation *op) {
       for (mlir::Type type : op->getResultTypes())
         if (auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type))
-          elements += cuda::valueOf(mlir::kiln::getProduct(mlir::kiln::getExtents(tensor), &context), extents);
+          elements +=
+              mlir::kiln::evaluateExtent(mlir::kiln::getProduct(mlir::kiln::getExtents(tensor), &context), extents);
     });
     if (elements <= mostElements && llvm::find(result, extents) == result.end())
       result.push_back(extents);

@@ -3,6 +3,7 @@
 // Stream-K GEMMs, in which a fixed number of blocks share the K steps of all tiles: fewer blocks than tiles, as many
 // and more, more than there are K steps, with all types and with epilogues.
 #include "MmaKernel.h"
+#include "compiler/dialect/AffineEval.h"
 
 namespace kiln::testing {
 namespace {
@@ -18,8 +19,9 @@ ScheduleConfig configOf(const std::string &type, int64_t blocks = 108) {
 void expectStream(const DeviceKernel &kernel, int64_t blocks, int64_t tile = 32 * 32) {
   const cuda::LaunchPlan &plan = kernel.plan();
   ASSERT_EQ(plan.launches.size(), 2U);
-  EXPECT_EQ(cuda::valueOf(plan.launches[0].blocks, {}), blocks);
-  EXPECT_EQ(cuda::valueOf(plan.launches[1].blocks, {}), (blocks - 1) * tile / 256) << "a tile that is shared each";
+  EXPECT_EQ(mlir::kiln::evaluateExtent(plan.launches[0].blocks, {}), blocks);
+  EXPECT_EQ(mlir::kiln::evaluateExtent(plan.launches[1].blocks, {}), (blocks - 1) * tile / 256)
+      << "a tile that is shared each";
   EXPECT_GE(plan.scratchBytes, 2 * blocks * tile * 4) << "the end of a tile and the beginning of another";
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Dimensions as polynomials: canonical forms, bounds, Dims, messages.
+// Dimensions as polynomials: canonical forms, bounds, values, Dims, messages.
 #include "compiler/dialect/Extents.h"
 
 #include <gtest/gtest.h>
 
+#include "compiler/dialect/AffineEval.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace mlir::kiln {
@@ -40,6 +41,19 @@ TEST_F(Extents, Bounds) {
   EXPECT_EQ(getBounds(tokens.floorDiv(8), known), (Interval{0, 8}));
   EXPECT_EQ(getBounds(tokens % 8, known), (Interval{0, 7}));
   EXPECT_EQ(getBounds(tokens, ArrayRef(known).take_front()), std::nullopt);
+}
+
+TEST_F(Extents, Values) {
+  EXPECT_EQ(evaluateExtent(batch * tokens + 5, {3, 7}), 26);
+  EXPECT_EQ(evaluateExtent((batch - tokens).floorDiv(4), {0, 7}), -2);
+  EXPECT_EQ(evaluateExtent(tokens.ceilDiv(4), {0, 9}), 3);
+  EXPECT_EQ(evaluateExtent((batch - tokens) % 4, {0, 7}), 1);
+}
+
+TEST_F(Extents, APartialIndexHasTheValueOfItsLoop) {
+  AffineExpr loop = getAffineDimExpr(0, &context);
+  const int64_t at = -1; // which a modulo would change
+  EXPECT_EQ(evaluateAffine(getPartialIndex(loop) + tokens, IntegerArithmetic{{at, {0, 7}}}), 6);
 }
 
 TEST_F(Extents, BoundsThatDoNotFit) {

@@ -3,6 +3,7 @@
 
 #include "HalideRuntime.h"
 #include "Prepare.h"
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/SearchSpace.h"
@@ -273,29 +274,10 @@ struct Buffer {
   }
 };
 
-int64_t evaluate(AffineExpr expr, const std::vector<int64_t> &symbols) {
-  if (auto c = dyn_cast<AffineConstantExpr>(expr))
-    return c.getValue();
-  if (auto s = dyn_cast<AffineSymbolExpr>(expr))
-    return symbols[s.getPosition()];
-  auto b = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = evaluate(b.getLHS(), symbols), right = evaluate(b.getRHS(), symbols);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return left / right;
-  default:
-    return left % right;
-  }
-}
-
 std::vector<int64_t> shapeOf(RankedTensorType type, const std::vector<int64_t> &symbols) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
-    shape.push_back(evaluate(extent, symbols));
+    shape.push_back(mlir::kiln::evaluateExtent(extent, symbols));
   return shape;
 }
 

@@ -3,6 +3,7 @@
 // Materialises the values that a kernel returns, in order, with everything on which they depend.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/lowering/SimplifyIndex.h"
 
@@ -108,21 +109,30 @@ Value KernelBuilder::createConstant(Type type, double value) {
   return createConstant(builder.getIntegerAttr(type, static_cast<int64_t>(value)));
 }
 
-Value KernelBuilder::createExtent(AffineExpr extent) {
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-    return kernel.getArgument(symbol.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-    return createConstant(builder.getIndexAttr(constant.getValue()));
-  if (Value known = extentValues.lookup(extent))
-    return known;
-  auto binary = cast<AffineBinaryOpExpr>(extent);
-  Value lhs = createExtent(binary.getLHS()), rhs = createExtent(binary.getRHS());
-  Value result = extent.getKind() == AffineExprKind::Add ? Value(arith::AddIOp::create(builder, lhs, rhs))
-                                                         : Value(arith::MulIOp::create(builder, lhs, rhs));
-  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
-         "extents are polynomials");
-  return extentValues[extent] = result;
-}
+/// Values of extents, which are polynomials, in the kernel function. Each sum and product is created once.
+struct KernelBuilder::ExtentArithmetic {
+  using Value = mlir::Value;
+  KernelBuilder &kernel;
+
+  Value constant(int64_t number) { return kernel.createConstant(kernel.builder.getIndexAttr(number)); }
+  Value dim(unsigned) { llvm_unreachable("extents are expressions over symbols"); }
+  Value symbol(unsigned position) { return kernel.kernel.getArgument(position); }
+  Value add(Value a, Value b) { return createOnce<arith::AddIOp>(kernel.extentSums, a, b); }
+  Value multiply(Value a, Value b) { return createOnce<arith::MulIOp>(kernel.extentProducts, a, b); }
+  Value floorDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value ceilDivide(Value, Value) { llvm_unreachable("extents are polynomials"); }
+  Value modulo(Value, Value) { llvm_unreachable("extents are polynomials"); }
+
+private:
+  template <typename Op> Value createOnce(ExtentValues &known, Value a, Value b) {
+    Value &value = known[{a, b}];
+    if (!value)
+      value = Op::create(kernel.builder, a, b);
+    return value;
+  }
+};
+
+Value KernelBuilder::createExtent(AffineExpr extent) { return evaluateAffine(extent, ExtentArithmetic{*this}); }
 
 int64_t KernelBuilder::largestProduct(ArrayRef<AffineExpr> extents) {
   auto bounds = getBounds(getProduct(extents, getContext()), getSymbolBounds(kernel));
@@ -330,25 +340,21 @@ Value ElementBuilder::toIndex(const Coordinate &coordinate) {
   return coordinate.expr ? expand(simplify(coordinate.expr)) : coordinate.value;
 }
 
-Value ElementBuilder::expand(AffineExpr expr) {
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return linalg::IndexOp::create(*this, dim.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return kernel.createConstant(getIndexAttr(constant.getValue()));
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value lhs = expand(binary.getLHS()), rhs = expand(binary.getRHS());
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return arith::AddIOp::create(*this, lhs, rhs);
-  case AffineExprKind::Mul:
-    return arith::MulIOp::create(*this, lhs, rhs);
-  case AffineExprKind::FloorDiv: // operands are never negative
-    return arith::DivSIOp::create(*this, lhs, rhs);
-  case AffineExprKind::Mod:
-    return arith::RemSIOp::create(*this, lhs, rhs);
-  default:
-    llvm_unreachable("an index is made of sums, products, floordiv and mod");
-  }
-}
+/// Indices in the region, made of sums, products, floordiv and mod over its loops.
+struct ElementBuilder::IndexArithmetic {
+  using Value = mlir::Value;
+  ElementBuilder &b;
+
+  Value constant(int64_t number) { return b.kernel.createConstant(b.getIndexAttr(number)); }
+  Value dim(unsigned position) { return linalg::IndexOp::create(b, position); }
+  Value symbol(unsigned) { llvm_unreachable("indices are expressions over loops"); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
+  Value multiply(Value x, Value y) { return arith::MulIOp::create(b, x, y); }
+  Value floorDivide(Value x, Value y) { return arith::DivSIOp::create(b, x, y); } // operands are never negative
+  Value ceilDivide(Value, Value) { llvm_unreachable("an index is made of sums, products, floordiv and mod"); }
+  Value modulo(Value x, Value y) { return arith::RemSIOp::create(b, x, y); }
+};
+
+Value ElementBuilder::expand(AffineExpr expr) { return evaluateAffine(expr, IndexArithmetic{*this}); }
 
 } // namespace mlir::kiln

@@ -94,6 +94,9 @@ public:
   int64_t largestProduct(ArrayRef<AffineExpr> extents);
 
 private:
+  struct ExtentArithmetic;
+  using ExtentValues = DenseMap<std::pair<Value, Value>, Value>; // by the operands
+
   SmallVector<Value> createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<Value> outputs,
                                    function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
   Value createEmpty(ArrayRef<AffineExpr> extents, Type element);
@@ -104,7 +107,7 @@ private:
   DenseMap<Value, Value> tensors;
   DenseMap<Operation *, SmallVector<Value>> intermediates;
   llvm::MapVector<TypedAttr, Value> constants;
-  DenseMap<AffineExpr, Value> extentValues;
+  ExtentValues extentSums, extentProducts;
 
   friend class ElementBuilder;
 };
@@ -152,6 +155,7 @@ private:
   /// Evaluates an element of a value that is not stored; a 16-bit float is not rounded yet.
   Value evaluate(Value value, ArrayRef<Coordinate> at);
   Value loadStored(Value tensor, ArrayRef<Coordinate> at);
+  struct IndexArithmetic;
   Value expand(AffineExpr expr);
 
   Block *block;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/cost/CostModel.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/schedule/SearchSpace.h"
@@ -98,7 +99,7 @@ public:
       auto type = cast<RankedTensorType>(value.getType());
       double elements = 1;
       for (AffineExpr extent : mlir::kiln::getExtents(type))
-        elements *= double(valueOf(extent, extents));
+        elements *= double(mlir::kiln::evaluateExtent(extent, extents));
       sum += double(mlir::kiln::storedBytes(type.getElementType(), int64_t(elements)));
     }
     return sum;
@@ -121,7 +122,7 @@ private:
       return;
     double points = 1;
     for (AffineExpr extent : loopExtents(op))
-      points *= double(valueOf(extent, extents));
+      points *= double(mlir::kiln::evaluateExtent(extent, extents));
     for (Operation &inner : *op.getBody()) {
       if (inner.getNumResults() == 1 && isa<FloatType>(inner.getResult(0).getType()) &&
           isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) && !isa<arith::ConstantOp>(inner))
@@ -199,7 +200,7 @@ FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const ScheduleCon
       const double share = 1.0 / double(plan.launches.size() - first);
       LaunchCost &cost = costs.emplace_back();
       cost.strategy = strategy->name().str();
-      cost.blocks = valueOf(plan.launches[i].blocks, extents);
+      cost.blocks = mlir::kiln::evaluateExtent(plan.launches[i].blocks, extents);
       cost.threads = function.threads;
       cost.sharedBytes = function.sharedBytes;
       cost.bytes = work.bytes() * share;

@@ -140,7 +140,7 @@ private:
     AffineExpr left = read(a), right = read(b);
     return left && right ? join(left, right) : AffineExpr();
   }
-  /// Whether valueOf() evaluates a / b correctly.
+  /// Whether the host launcher, which divides unsigned numbers, evaluates a / b correctly.
   bool isNatural(AffineExpr a, AffineExpr b) const { return leastValue(a, kernel) >= 0 && leastValue(b, kernel) > 0; }
   bool atLeast(AffineExpr a, AffineExpr b) const { return leastValue(a, kernel) >= largestValue(b, kernel); }
 

@@ -9,6 +9,7 @@
 //   return 0
 #include "targets/cuda/plan/HostLauncher.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/object/BinaryInterface.h"
 #include "compiler/object/Object.h"
 #include "targets/target.h"
@@ -96,25 +97,24 @@ GlobalVariable *HostLauncherBuilder::createModule(StringRef name) {
   return new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, value, name);
 }
 
+/// i64 numbers, which are never negative, in the launcher.
+struct LauncherArithmetic {
+  using Value = llvm::Value *;
+  IRBuilder<> &b;
+  ArrayRef<Value> symbols;
+
+  Value constant(int64_t number) { return b.getInt64(uint64_t(number)); }
+  Value dim(unsigned) { llvm_unreachable("launches are expressions over symbols"); }
+  Value symbol(unsigned position) { return symbols[position]; }
+  Value add(Value x, Value y) { return b.CreateAdd(x, y); }
+  Value multiply(Value x, Value y) { return b.CreateMul(x, y); }
+  Value floorDivide(Value x, Value y) { return b.CreateUDiv(x, y); }
+  Value ceilDivide(Value x, Value y) { return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y); }
+  Value modulo(Value x, Value y) { return b.CreateURem(x, y); }
+};
+
 Value *HostLauncherBuilder::evaluate(mlir::AffineExpr expr, ArrayRef<Value *> symbols) {
-  if (auto constant = dyn_cast<mlir::AffineConstantExpr>(expr))
-    return b.getInt64(constant.getValue());
-  if (auto symbol = dyn_cast<mlir::AffineSymbolExpr>(expr))
-    return symbols[symbol.getPosition()];
-  auto binary = cast<mlir::AffineBinaryOpExpr>(expr);
-  Value *x = evaluate(binary.getLHS(), symbols), *y = evaluate(binary.getRHS(), symbols);
-  switch (expr.getKind()) {
-  case mlir::AffineExprKind::Add:
-    return b.CreateAdd(x, y);
-  case mlir::AffineExprKind::Mul:
-    return b.CreateMul(x, y);
-  case mlir::AffineExprKind::Mod:
-    return b.CreateURem(x, y);
-  case mlir::AffineExprKind::FloorDiv:
-    return b.CreateUDiv(x, y);
-  default: // rounded up
-    return b.CreateUDiv(b.CreateAdd(x, b.CreateSub(y, b.getInt64(1))), y);
-  }
+  return mlir::kiln::evaluateAffine(expr, LauncherArithmetic{b, symbols});
 }
 
 Value *HostLauncherBuilder::valueOf(const Parameter &parameter) {

@@ -87,7 +87,4 @@ struct LaunchPlan {
   std::string text;         // MLIR of the functions before lowering
 };
 
-/// Evaluates an extent or a number of blocks. Dividends must not be negative, and divisors must be positive.
-int64_t valueOf(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
-
 } // namespace kiln::cuda

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/ptx/ElementEmitter.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/PartialIndex.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Kernel.h"
@@ -42,46 +42,49 @@ Value ElementEmitter::tensorMap(int64_t number) {
 
 Value ElementEmitter::extent(AffineExpr extent) { return affine(extent, {}, {}); }
 
-/// Whether the expression is never negative, if none of its loops and symbols is.
-static bool isNatural(AffineExpr expr) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue() >= 0;
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  return !binary || (isNatural(binary.getLHS()) && isNatural(binary.getRHS()));
-}
+namespace {
 
-/// Rounds down; the divisor is positive.
-Value ElementEmitter::floorDivide(Value x, Value y, AffineExpr numerator) {
-  if (isNatural(numerator))
-    return b.div(x, y);
-  Value quotient = b.createOrFold<arith::DivSIOp>(x, y), rest = b.createOrFold<arith::RemSIOp>(x, y);
-  Value isBelow = b.compare(arith::CmpIPredicate::slt, rest, b.integer(0));
-  return b.sub(quotient, b.createOrFold<arith::ExtUIOp>(b.getI32Type(), isBelow));
-}
+/// An i32, and whether it cannot be negative if no loop and symbol is.
+struct Index {
+  Value value;
+  bool isNatural = true;
+};
+
+struct IndexArithmetic {
+  using Value = Index;
+  tile::Builder &b;
+  function_ref<mlir::Value(unsigned)> dims, symbols;
+
+  Index constant(int64_t number) { return {b.integer(number), number >= 0}; }
+  Index dim(unsigned position) { return {dims(position)}; }
+  Index symbol(unsigned position) { return {symbols(position)}; }
+  Index add(Index x, Index y) { return {b.add(x.value, y.value), x.isNatural && y.isNatural}; }
+  Index multiply(Index x, Index y) { return {b.mul(x.value, y.value), x.isNatural && y.isNatural}; }
+  /// Rounds down; the divisor is positive.
+  Index floorDivide(Index x, Index y) {
+    const bool isNatural = x.isNatural && y.isNatural;
+    if (x.isNatural)
+      return {b.div(x.value, y.value), isNatural};
+    mlir::Value quotient = b.createOrFold<arith::DivSIOp>(x.value, y.value),
+                rest = b.createOrFold<arith::RemSIOp>(x.value, y.value);
+    mlir::Value isBelow = b.compare(arith::CmpIPredicate::slt, rest, b.integer(0));
+    return {b.sub(quotient, b.createOrFold<arith::ExtUIOp>(b.getI32Type(), isBelow)), isNatural};
+  }
+  Index ceilDivide(Index x, Index y) {
+    return floorDivide({b.add(x.value, b.sub(y.value, b.integer(1))), x.isNatural}, y);
+  }
+  Index modulo(Index x, Index y) {
+    return {b.sub(x.value, b.mul(floorDivide(x, y).value, y.value)), x.isNatural && y.isNatural};
+  }
+};
+
+} // namespace
 
 /// If `symbols` is empty, the expression's symbols are the kernel's own.
 Value ElementEmitter::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
-  expr = mlir::kiln::withoutPartial(expr);
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return dims[dim.getPosition()];
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return symbols.empty() ? this->symbol(symbol.getPosition()) : symbols[symbol.getPosition()];
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return b.integer(constant.getValue());
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Value x = affine(binary.getLHS(), dims, symbols), y = affine(binary.getRHS(), dims, symbols);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return b.add(x, y);
-  case AffineExprKind::Mul:
-    return b.mul(x, y);
-  case AffineExprKind::FloorDiv:
-    return floorDivide(x, y, binary.getLHS());
-  case AffineExprKind::CeilDiv:
-    return floorDivide(b.add(x, b.sub(y, b.integer(1))), y, binary.getLHS());
-  default:
-    return b.sub(x, b.mul(floorDivide(x, y, binary.getLHS()), y));
-  }
+  auto dim = [&](unsigned position) { return dims[position]; };
+  auto symbol = [&](unsigned position) { return symbols.empty() ? this->symbol(position) : symbols[position]; };
+  return mlir::kiln::evaluateAffine(expr, IndexArithmetic{b, dim, symbol}).value;
 }
 
 /// Returns an offset in elements, as i64 if the offsets of the largest tensor do not fit i32.

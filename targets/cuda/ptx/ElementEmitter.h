@@ -89,7 +89,6 @@ private:
   tile::Value load(mlir::Value tensor, const Parameter &place, llvm::ArrayRef<tile::Value> at);
   tile::Value symbol(unsigned number) { return parameter({Parameter::Symbol, number}); }
   tile::Value affine(mlir::AffineExpr expr, llvm::ArrayRef<tile::Value> dims, llvm::ArrayRef<tile::Value> symbols);
-  tile::Value floorDivide(tile::Value x, tile::Value y, mlir::AffineExpr numerator);
   tile::Value offset(mlir::RankedTensorType type, llvm::ArrayRef<tile::Value> at);
   tile::Value scalar(mlir::Value value);
   tile::Value extract(mlir::tensor::ExtractOp op, tile::Values at);

@@ -5,6 +5,7 @@
 //    integers runs several times.
 #include "targets/halide/check/MemoryChecker.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
 #include "targets/halide/translate/Translator.h"
@@ -17,32 +18,11 @@ using namespace mlir;
 /// The number of runs of a kernel that has integer inputs.
 constexpr int drawsOfIntegers = 3;
 
-static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-    return constant.getValue();
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-    return symbols[symbol.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(extent);
-  int64_t left = evaluate(binary.getLHS(), symbols), right = evaluate(binary.getRHS(), symbols);
-  switch (extent.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  case AffineExprKind::CeilDiv:
-    return llvm::divideCeilSigned(left, right);
-  default:
-    return llvm::mod(left, right);
-  }
-}
-
 /// Returns the extents of a stored part of a tensor.
 static std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> symbols) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
-    shape.push_back(evaluate(extent, symbols));
+    shape.push_back(mlir::kiln::evaluateExtent(extent, symbols));
   return shape;
 }
 

@@ -6,8 +6,8 @@
 // 3. Results are stored by separate output Funcs, which leaves every other Func free to be placed by the strategy.
 #include "targets/halide/translate/Translator.h"
 
+#include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -150,28 +150,21 @@ Expr Translator::loopExtent(linalg::GenericOp op, unsigned loop) {
   return Expr();
 }
 
+namespace {
+
+struct ExprArithmetic : mlir::kiln::AffineOperands<Expr> {
+  Expr constant(int64_t number) const { return Expr(int(number)); }
+  Expr add(const Expr &a, const Expr &b) const { return a + b; }
+  Expr multiply(const Expr &a, const Expr &b) const { return a * b; }
+  Expr floorDivide(const Expr &a, const Expr &b) const { return a / b; }
+  Expr ceilDivide(const Expr &a, const Expr &b) const { return (a + b - 1) / b; }
+  Expr modulo(const Expr &a, const Expr &b) const { return a % b; }
+};
+
+} // namespace
+
 Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolValues) {
-  expr = mlir::kiln::withoutPartial(expr);
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return dims[dim.getPosition()];
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-    return symbolValues[symbol.getPosition()];
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return Expr(int(constant.getValue()));
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  Expr left = affine(binary.getLHS(), dims, symbolValues), right = affine(binary.getRHS(), dims, symbolValues);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::Mod:
-    return left % right;
-  case AffineExprKind::FloorDiv:
-    return left / right;
-  default:
-    return (left + right - 1) / right;
-  }
+  return mlir::kiln::evaluateAffine(expr, ExprArithmetic{{dims, symbolValues}});
 }
 
 //===- Regions -----------------------------------------------------------===//
