@@ -14,6 +14,7 @@
 #include "compiler/driver/Untuned.h"
 #include "compiler/hostcode/HostCode.h"
 #include "compiler/hostcode/WeightLayout.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/library/Bindings.h"
 #include "compiler/library/Headers.h"
 #include "compiler/library/Names.h"
@@ -59,8 +60,6 @@ struct BodyContext {
   llvm::StringMap<KernelReference> kernels = {};
   ConstantPool constants = {};
 };
-
-bool isKernel(func::FuncOp function) { return function->hasAttr(mlir::kiln::kernelAttrName); }
 
 class ModelCompiler {
 public:

@@ -4,6 +4,7 @@
 #include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/kernel/Masks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -37,16 +38,9 @@ int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
 //===- Work --------------------------------------------------------------===//
 
 std::vector<int64_t> loopExtents(linalg::GenericOp op, ArrayRef<int64_t> extents) {
-  std::vector<int64_t> loops(op.getNumLoops(), 1);
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-    if (!type)
-      continue;
-    for (auto [result, extent] :
-         llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), mlir::kiln::getExtents(type)))
-      if (auto loop = dyn_cast<AffineDimExpr>(result))
-        loops[loop.getPosition()] = mlir::kiln::evaluateExtent(extent, extents);
-  }
+  std::vector<int64_t> loops;
+  for (AffineExpr extent : loopExtents(op))
+    loops.push_back(extent ? mlir::kiln::evaluateExtent(extent, extents) : 1);
   return loops;
 }
 

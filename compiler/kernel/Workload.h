@@ -14,7 +14,7 @@ namespace kiln {
 std::vector<int64_t> shapeOf(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 int64_t storedBytes(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 
-/// Returns the extents of an op's loops.
+/// Returns the extents of an op's loops; 1 for a loop whose extent no operand has.
 std::vector<int64_t> loopExtents(mlir::linalg::GenericOp op, llvm::ArrayRef<int64_t> extents);
 
 /// The minimum work of a call, for any schedule: floating-point operations, without those that masks exclude, and bytes

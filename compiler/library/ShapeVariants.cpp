@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/library/ShapeVariants.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -13,14 +13,11 @@ namespace kiln {
 static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const ShapeVariant &variant,
                                     int64_t least) {
   func::FuncOp form = kernel.clone();
-  SmallVector<int64_t> bounds(kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef());
-  auto bind = [&](unsigned symbol, int64_t from, int64_t to) {
-    bounds[2 * symbol] = from, bounds[2 * symbol + 1] = to;
-  };
-  bind(variant.symbol, least, variant.bound);
+  SmallVector<kd::Interval> bounds = KernelFunction(kernel).bounds();
+  bounds[variant.symbol] = {least, variant.bound};
   for (unsigned symbol : variant.ofOne)
-    bind(symbol, 1, 1);
-  form->setAttr(kd::boundsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), bounds));
+    bounds[symbol] = {1, 1};
+  KernelFunction(form).setBounds(bounds);
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name = (kernel.getName() + "_rows" + Twine(variant.bound)).str();
   while (module.lookupSymbol(name))
@@ -47,14 +44,14 @@ ShapeVariants addShapeVariants(ModuleOp module, const Target &target) {
   ShapeVariants variants;
   SmallVector<func::FuncOp> kernels;
   for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(kd::kernelAttrName))
+    if (isKernel(function))
       kernels.push_back(function);
   for (func::FuncOp kernel : kernels) {
     func::FuncOp previous = kernel;
     std::vector<ShapeVariant> served;
-    ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
+    const SmallVector<kd::Interval> bounds = KernelFunction(kernel).bounds();
     for (ShapeVariant variant : target.compilerOf(kernel).shapeVariants(kernel)) {
-      int64_t least = bounds[2 * variant.symbol];
+      int64_t least = bounds[variant.symbol].min;
       for (const ShapeVariant &before : served) // variants for the same dimensions, by ascending bound
         if (before.symbol == variant.symbol && before.ofOne == variant.ofOne)
           least = before.bound + 1;

@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -25,7 +26,7 @@ bool isSummed(Operation *op) {
 struct AllowTf32 : impl::AllowTf32Base<AllowTf32> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
-    if (!kernel->hasAttr(kernelAttrName))
+    if (!::kiln::isKernel(kernel))
       return;
     kernel.walk([&](Operation *op) {
       if (isSummed(op))

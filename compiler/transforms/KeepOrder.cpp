@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -16,7 +17,7 @@ namespace {
 struct KeepOrder : impl::KeepOrderBase<KeepOrder> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
-    if (!kernel->hasAttr(kernelAttrName))
+    if (!::kiln::isKernel(kernel))
       return;
     // Kernels that only move or count elements have only one possible result.
     WalkResult result = kernel.walk([](Operation *op) {

@@ -4,6 +4,7 @@
 // each element is used only to compute the same element of the result, or the same row along the last axis, and by no
 // other result once one is stored.
 #include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 
@@ -83,17 +84,12 @@ bool isLeftByOthers(BlockArgument argument, ValueRange results) {
 }
 
 SmallVector<int64_t> findInPlaceArguments(func::FuncOp kernel) {
-  ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
+  const ::kiln::KernelFunction view(kernel);
   SmallVector<int64_t> result;
-  int64_t number = 0;
-  for (BlockArgument argument : kernel.getArguments()) {
-    if (argument.getType().isIndex())
-      continue;
+  for (auto [number, argument] : llvm::enumerate(view.tensors()))
     if (llvm::is_contained(kernel.getResultTypes(), argument.getType()) && isReadInPlace(argument) &&
-        isLeftByOthers(argument, results))
-      result.push_back(number);
-    ++number;
-  }
+        isLeftByOthers(argument, view.results()))
+      result.push_back(static_cast<int64_t>(number));
   return result;
 }
 
@@ -102,7 +98,7 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
 
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
-    if (!kernel->hasAttr(kernelAttrName) || kernel.isExternal())
+    if (!::kiln::isKernel(kernel) || kernel.isExternal())
       return;
     if (failed(KernelBuilder(kernel, batchInvariant).run()))
       return signalPassFailure();

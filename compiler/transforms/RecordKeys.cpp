@@ -5,6 +5,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/kernel/KernelKey.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -18,7 +19,7 @@ namespace {
 struct RecordKeys : impl::RecordKeysBase<RecordKeys> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(kernelAttrName))
+      if (::kiln::isKernel(function))
         ::kiln::recordKey(function);
   }
 };

@@ -20,6 +20,7 @@
 // Two values may share a buffer if one is dead when the other is written.
 #include "compiler/transforms/ShareBuffers.h"
 
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/PlanMemory.h"
 #include "compiler/transforms/RowsInPlace.h"
 
@@ -290,12 +291,12 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
   if (!call)
     return false;
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+  ArrayRef<int64_t> inPlace = ::kiln::KernelFunction(kernel).inPlace();
   FunctionType type = kernel.getFunctionType();
   Type written = type.getResult(result.getResultNumber());
   for (auto [i, argument] : llvm::enumerate(call.getArguments()))
-    if (getViewed(argument) == earlier.value && (!inPlace || !llvm::is_contained(inPlace.asArrayRef(), i) ||
-                                                 type.getInput(call.getExtents().size() + i) != written))
+    if (getViewed(argument) == earlier.value &&
+        (!llvm::is_contained(inPlace, i) || type.getInput(call.getExtents().size() + i) != written))
       return false;
   return true;
 }
@@ -384,9 +385,8 @@ SmallVector<Attribute> getMemoryNames(Operation *op) {
 /// Whether a result of this type may overwrite the call's argument.
 static bool isWrittenInPlace(CallOp call, OpOperand &use, Type written) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
   const int64_t argument = static_cast<int64_t>(use.getOperandNumber() - call.getExtents().size());
-  return inPlace && llvm::is_contained(inPlace.asArrayRef(), argument) && use.get().getType() == written &&
+  return llvm::is_contained(::kiln::KernelFunction(kernel).inPlace(), argument) && use.get().getType() == written &&
          !isPart(use.get());
 }
 
@@ -471,9 +471,8 @@ void BufferSharing::findHomes() {
 void BufferSharing::shareInPlace() {
   for (CallOp call : calls) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
     for (Value result : call.getResults())
-      for (int64_t number : inPlace ? inPlace.asArrayRef() : ArrayRef<int64_t>())
+      for (int64_t number : ::kiln::KernelFunction(kernel).inPlace())
         tryShare(call.getArguments()[number], result);
   }
 }

@@ -5,6 +5,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/KernelNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -29,12 +30,10 @@ std::string getStructure(func::FuncOp kernel) {
 }
 
 void uniteBounds(func::FuncOp kernel, func::FuncOp other) {
-  auto lhs = kernel->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName),
-       rhs = other->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName);
-  SmallVector<int64_t> bounds(lhs.asArrayRef());
-  for (auto [i, bound] : llvm::enumerate(rhs.asArrayRef()))
-    bounds[i] = i % 2 ? std::max(bounds[i], bound) : std::min(bounds[i], bound);
-  kernel->setAttr(boundsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), bounds));
+  SmallVector<Interval> bounds = ::kiln::KernelFunction(kernel).bounds();
+  for (auto [mine, theirs] : llvm::zip_equal(bounds, ::kiln::KernelFunction(other).bounds()))
+    mine = {std::min(mine.min, theirs.min), std::max(mine.max, theirs.max)};
+  ::kiln::KernelFunction(kernel).setBounds(bounds);
 }
 
 struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
@@ -59,7 +58,7 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
     });
 
     for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-      if (kernel->hasAttr(kernelAttrName) && !calls.contains(kernel))
+      if (::kiln::isKernel(kernel) && !calls.contains(kernel))
         kernel.erase();
     // Rename to temporary names first, as final names may be taken by kernels that are not renamed yet.
     int64_t count = 0;

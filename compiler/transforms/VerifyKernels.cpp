@@ -5,6 +5,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/RowsInPlace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -106,7 +107,7 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (function->hasAttr(kernelAttrName)) {
+      if (::kiln::isKernel(function)) {
         if (failed(verifyKernel(function, lowered)))
           return signalPassFailure();
         continue;

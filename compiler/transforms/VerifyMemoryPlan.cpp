@@ -10,6 +10,7 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/RowsInPlace.h"
 
 namespace mlir::kiln {
@@ -144,7 +145,7 @@ private:
 
   LogicalResult walk(CallOp call) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
-    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+    ArrayRef<int64_t> inPlace = ::kiln::KernelFunction(kernel).inPlace();
     FunctionType type = kernel.getFunctionType();
     for (Value argument : call.getArguments()) {
       if (failed(read(call, argument)))
@@ -156,7 +157,7 @@ private:
       for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
         if (!rangeOf(result).overlaps(rangeOf(argument)))
           continue;
-        const bool isAllowed = inPlace && llvm::is_contained(inPlace.asArrayRef(), static_cast<int64_t>(i)) &&
+        const bool isAllowed = llvm::is_contained(inPlace, static_cast<int64_t>(i)) &&
                                type.getInput(call.getExtents().size() + i) == type.getResult(number);
         if (!isAllowed || rangeOf(result).begin != rangeOf(argument).begin)
           return call.emitError() << "memory plan: result " << number << " overlaps argument " << i

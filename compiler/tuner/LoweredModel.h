@@ -5,6 +5,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/driver/Lower.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/library/ShapeVariants.h"
 #include "compiler/schedule/TuningFile.h"
 #include "kiln/graph.h"
@@ -24,11 +25,7 @@ struct LoweredModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ShapeVariants forms;
 
-  auto kernels() {
-    return llvm::make_filter_range(module->getOps<mlir::func::FuncOp>(), [](mlir::func::FuncOp function) {
-      return function->hasAttr(mlir::kiln::kernelAttrName);
-    });
-  }
+  auto kernels() { return llvm::make_filter_range(module->getOps<mlir::func::FuncOp>(), isKernel); }
 };
 
 /// Fails if the model does not compile; the reason has been reported.

@@ -13,20 +13,9 @@ namespace kiln::cuda {
 using namespace mlir;
 using mlir::kiln::getExtents;
 
-unsigned numSymbols(func::FuncOp kernel) {
-  return llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
-}
-
-static LogicalResult checkBounds(func::FuncOp kernel) {
-  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
-    return kernel.emitError() << "kernel function: wrong body; expected one of one block";
-  const unsigned indices = numSymbols(kernel);
-  auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
-  const unsigned given = bounds ? bounds.size() / 2 : 0;
-  if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
-    return kernel.emitError() << "kernel function: wrong attributes; expected kiln.kernel and kiln.bounds with two "
-                                 "integers an index argument, got "
-                              << indices << " index arguments and bounds for " << given;
+static LogicalResult checkFunction(func::FuncOp kernel) {
+  if (failed(KernelFunction(kernel).verify()))
+    return failure();
   if (kernel.getNumResults() == 0)
     return kernel.emitError() << "kernel function: no results; expected at least one";
   return success();
@@ -40,17 +29,15 @@ static bool isDense(RankedTensorType type) {
                     tiled.getSize() == type.getDimSize(tiled.getDim()));
 }
 
-static LogicalResult checkTensor(Value value, unsigned indices) {
+static LogicalResult checkTensor(Value value, KernelFunction kernel) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
     return success();
   if (!isDense(type))
     return emitError(value.getLoc()) << "target cuda: unsupported layout of a weight; expected a dense one, got "
                                      << type.getEncoding();
-  if (!mlir::kiln::hasExtents(type) || mlir::kiln::getNumSymbols(TypeRange(type)) > indices)
-    return emitError(value.getLoc())
-           << "kernel function: unknown dimensions; expected tensors whose dimensions are stated over its " << indices
-           << " index arguments, got " << type;
+  if (failed(kernel.verifyExtents(value)))
+    return failure();
   Type element = type.getElementType();
   const bool isKnown = element.isF32() || element.isF16() || element.isBF16() || element.isInteger(1) ||
                        element.isInteger(8) || element.isInteger(32);
@@ -84,23 +71,22 @@ static LogicalResult checkGeneric(linalg::GenericOp op) {
 }
 
 static LogicalResult checkResults(func::FuncOp kernel) {
-  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
-  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+  const KernelFunction view(kernel);
+  for (Value result : view.results()) {
     if (result.getDefiningOp<tensor::EmptyOp>() || !isa<RankedTensorType>(result.getType()))
       return kernel.emitError() << "kernel function: result is not computed; expected computed results";
     auto argument = dyn_cast<BlockArgument>(result);
-    if (argument && inPlace && llvm::is_contained(inPlace.asArrayRef(), argument.getArgNumber() - numSymbols(kernel)))
+    if (argument && llvm::is_contained(view.inPlace(), argument.getArgNumber() - view.numSymbols()))
       return kernel.emitError() << "kiln.inplace: argument is a result; expected arguments that are no results";
   }
   return success();
 }
 
 LogicalResult checkKernel(func::FuncOp kernel) {
-  if (failed(checkBounds(kernel)))
+  if (failed(checkFunction(kernel)))
     return failure();
-  const unsigned indices = numSymbols(kernel);
   auto check = [&](ValueRange values) {
-    return llvm::all_of(values, [&](Value value) { return succeeded(checkTensor(value, indices)); });
+    return llvm::all_of(values, [&](Value value) { return succeeded(checkTensor(value, kernel)); });
   };
   if (!check(kernel.getArguments()))
     return failure();
@@ -118,17 +104,6 @@ LogicalResult checkKernel(func::FuncOp kernel) {
       return op.emitError() << "the cuda target has no translation for op '" << op.getName() << "'";
   }
   return checkResults(kernel);
-}
-
-SmallVector<AffineExpr> loopExtents(linalg::GenericOp op) {
-  SmallVector<AffineExpr> result(op.getNumLoops());
-  for (OpOperand &operand : op->getOpOperands()) {
-    SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(operand.get().getType()));
-    for (auto [index, extent] : llvm::zip_equal(op.getMatchingIndexingMap(&operand).getResults(), extents))
-      if (auto dim = dyn_cast<AffineDimExpr>(index); dim && !result[dim.getPosition()])
-        result[dim.getPosition()] = extent;
-  }
-  return result;
 }
 
 AffineMap operandMap(OpOperand &operand) {
@@ -151,12 +126,12 @@ AffineMap operandMap(OpOperand &operand) {
 }
 
 int64_t leastValue(AffineExpr extent, func::FuncOp kernel) {
-  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(kernel));
+  auto bounds = KernelFunction(kernel).boundsOf(extent);
   return bounds ? bounds->min : 0;
 }
 
 int64_t largestValue(AffineExpr extent, func::FuncOp kernel) {
-  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(kernel));
+  auto bounds = KernelFunction(kernel).boundsOf(extent);
   return bounds ? bounds->max : int64_t(1) << 48;
 }
 

@@ -3,6 +3,7 @@
 // Queries about a kernel function that every strategy needs: whether it is supported, and its extents.
 #pragma once
 
+#include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
@@ -11,12 +12,6 @@ namespace kiln::cuda {
 /// Checks what later code relies on: bounds of the index arguments, extents of every tensor, dense weights, supported
 /// element types and ops. Emits a diagnostic.
 mlir::LogicalResult checkKernel(mlir::func::FuncOp kernel);
-
-/// Returns the number of index arguments; they come before the tensors.
-unsigned numSymbols(mlir::func::FuncOp kernel);
-
-/// Returns the extents of an op's loops, over the kernel's index arguments.
-llvm::SmallVector<mlir::AffineExpr> loopExtents(mlir::linalg::GenericOp op);
 
 /// Returns the indexing map of an operand. An index 0 of a dimension of extent 1 is replaced by an otherwise unused
 /// loop with one iteration, if there is one: (0, d1) of a row and columns becomes (d0, d1), as for more rows.

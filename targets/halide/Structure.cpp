@@ -13,28 +13,16 @@ namespace kiln::halide {
 using namespace mlir;
 
 LogicalResult verifyKernel(func::FuncOp kernel) {
-  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
-    return kernel.emitError() << "kernel function: wrong body; expected one of one block";
-  unsigned indices = 0;
-  for (Type type : kernel.getArgumentTypes())
-    indices += type.isIndex();
-  auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
-  unsigned given = bounds ? bounds.size() / 2 : 0;
-  if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
-    return kernel.emitError() << "kernel function: wrong attributes; expected kiln.kernel and kiln.bounds with two "
-                                 "integers an index argument, got "
-                              << indices << " index arguments and bounds for " << given;
+  const KernelFunction view(kernel);
+  if (failed(view.verify()))
+    return failure();
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto tiled = type ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
     if (tiled && !tiled.isGenerated())
       return emitError(value.getLoc())
              << "target halide: unsupported layout of a weight; expected one without interleave, got " << tiled;
-    if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
-      return success();
-    return emitError(value.getLoc())
-           << "kernel function: unknown dimensions; expected tensors whose dimensions are stated over its " << indices
-           << " index arguments, got " << type;
+    return view.verifyExtents(value);
   };
   for (BlockArgument argument : kernel.getArguments())
     if (failed(check(argument)))
@@ -61,17 +49,12 @@ Type widestElement(func::FuncOp kernel) {
   return widest;
 }
 
-bool isBatchInvariant(Operation *inKernel) {
-  auto kernel = dyn_cast<func::FuncOp>(inKernel);
-  return (kernel ? kernel : inKernel->getParentOfType<func::FuncOp>())->hasAttr(mlir::kiln::batchInvariantAttrName);
-}
-
 int64_t bytesOf(Value tensor, int64_t elements) {
   return mlir::kiln::storedBytes(mlir::kiln::getStoredElement(cast<RankedTensorType>(tensor.getType())), elements);
 }
 
 int64_t largestValue(AffineExpr extent, Operation *inKernel) {
-  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(inKernel));
+  auto bounds = KernelFunction::of(inKernel).boundsOf(extent);
   return bounds ? bounds->max : std::numeric_limits<int32_t>::max();
 }
 
@@ -202,20 +185,10 @@ std::optional<Contraction> onlyContraction(func::FuncOp kernel) {
   return found;
 }
 
-/// Returns an operand type and the dimension of it whose extent is that of the loop.
-static std::pair<RankedTensorType, unsigned> loopDimension(linalg::GenericOp op, unsigned loop) {
-  for (OpOperand &operand : op->getOpOperands()) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
-    for (unsigned i = 0; i < map.getNumResults(); ++i)
-      if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(i)); dim && dim.getPosition() == loop)
-        return {cast<RankedTensorType>(operand.get().getType()), i};
-  }
-  return {};
-}
-
 int64_t staticExtent(linalg::GenericOp op, unsigned loop) {
-  auto [type, dimension] = loopDimension(op, loop);
-  return type ? type.getDimSize(dimension) : ShapedType::kDynamic;
+  AffineExpr extent = loopExtent(op, loop);
+  auto constant = extent ? dyn_cast<AffineConstantExpr>(extent) : AffineConstantExpr();
+  return constant ? constant.getValue() : ShapedType::kDynamic;
 }
 
 int64_t staticK(const Contraction &contraction) {
@@ -239,31 +212,21 @@ int64_t bytesOfStep(const Contraction &contraction, int64_t columns) {
 }
 
 int64_t largestExtent(linalg::GenericOp op, unsigned loop) {
-  auto [type, dimension] = loopDimension(op, loop);
-  if (!type)
-    return 1;
-  if (!type.isDynamicDim(dimension))
-    return type.getDimSize(dimension);
-  return largestValue(mlir::kiln::getExtents(type)[dimension], op);
+  AffineExpr extent = loopExtent(op, loop);
+  return extent ? largestValue(extent, op) : 1;
 }
 
 int64_t smallestExtent(linalg::GenericOp op, unsigned loop) {
-  auto [type, dimension] = loopDimension(op, loop);
-  if (!type)
-    return 0;
-  if (!type.isDynamicDim(dimension))
-    return type.getDimSize(dimension);
-  auto bounds =
-      mlir::kiln::getBounds(mlir::kiln::getExtents(type)[dimension], mlir::kiln::getSymbolBounds(op.getOperation()));
+  AffineExpr extent = loopExtent(op, loop);
+  auto bounds = extent ? KernelFunction::of(op).boundsOf(extent) : std::nullopt;
   return bounds ? bounds->min : 0;
 }
 
 std::optional<unsigned> symbolOfExtent(linalg::GenericOp op, unsigned loop) {
-  auto [type, dimension] = loopDimension(op, loop);
-  if (!type)
+  AffineExpr extent = loopExtent(op, loop);
+  if (!extent || !isa<AffineSymbolExpr>(extent))
     return std::nullopt;
-  auto symbol = dyn_cast<AffineSymbolExpr>(mlir::kiln::getExtents(type)[dimension]);
-  return symbol ? std::optional(symbol.getPosition()) : std::nullopt;
+  return cast<AffineSymbolExpr>(extent).getPosition();
 }
 
 SmallVector<linalg::GenericOp> genericUsers(Value value) {

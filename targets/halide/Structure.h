@@ -3,6 +3,7 @@
 // What strategies need to know of a kernel's linalg ops. This file is independent of Halide.
 #pragma once
 
+#include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
@@ -45,10 +46,6 @@ mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
 /// Returns the widest element type that the kernel's ops compute, including intermediate values.
 mlir::Type widestElement(mlir::func::FuncOp kernel);
-
-/// Whether the kernel is kiln.batch_invariant (batch-invariant): no parameter of a strategy may change the order of a
-/// sum.
-bool isBatchInvariant(mlir::Operation *inKernel);
 
 /// Returns the bytes of `elements` elements of a tensor in memory.
 int64_t bytesOf(mlir::Value tensor, int64_t elements);

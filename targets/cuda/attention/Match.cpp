@@ -234,7 +234,7 @@ bool Matcher::isOwnRow(Value tensor, AffineMap at) {
 /// overwritten with an output.
 bool Matcher::areStoresInner(const StageContext &last) {
   func::FuncOp kernel = context.kernel;
-  auto arguments = kernel.getArguments().drop_front(numSymbols(kernel));
+  auto arguments = KernelFunction(kernel).tensors();
   ArrayRef<KernelStage> all(placement.stages), inner = all.slice(context.number, found.numStages - 1);
   for (const KernelStage &stage : inner) {
     for (const Store &store : stage.stores)

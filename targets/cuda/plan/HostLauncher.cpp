@@ -10,6 +10,7 @@
 #include "targets/cuda/plan/HostLauncher.h"
 
 #include "compiler/dialect/AffineEval.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/object/BinaryInterface.h"
 #include "compiler/object/Object.h"
 #include "targets/target.h"
@@ -244,8 +245,8 @@ Expected<std::string> compileHostLauncher(const LaunchPlan &plan, mlir::func::Fu
                                           StringRef hostTriple, StringRef hostCpu) {
   LLVMContext context;
   Module module(symbol, context);
-  const unsigned symbols = count_if(kernel.getArgumentTypes(), [](mlir::Type type) { return type.isIndex(); });
-  HostLauncherBuilder(plan, module).build(symbol, symbols, kernel.getNumArguments() - symbols + kernel.getNumResults());
+  const KernelFunction view(kernel);
+  HostLauncherBuilder(plan, module).build(symbol, view.numSymbols(), view.tensors().size() + kernel.getNumResults());
   return compileToObject(module, {hostTriple.str(), hostCpu.str()});
 }
 

@@ -24,13 +24,11 @@ static constexpr int64_t cheap = 6;
 /// The alignment of scratch memory, in bytes: a warp's access.
 static constexpr int64_t alignment = 128;
 
-static ValueRange returned(func::FuncOp kernel) { return kernel.getBody().front().getTerminator()->getOperands(); }
-
-Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(numSymbols(kernel)) {
+Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(KernelFunction(kernel).numSymbols()) {
   arguments = kernel.getNumArguments() - symbols;
-  for (BlockArgument argument : kernel.getArguments().drop_front(symbols))
+  for (BlockArgument argument : KernelFunction(kernel).tensors())
     places[argument] = {Parameter::Tensor, int64_t(argument.getArgNumber() - symbols)};
-  for (auto [number, value] : llvm::enumerate(returned(kernel)))
+  for (auto [number, value] : llvm::enumerate(KernelFunction(kernel).results()))
     if (value.getDefiningOp<linalg::GenericOp>())
       places.try_emplace(value, Parameter{Parameter::Tensor, int64_t(arguments + number)});
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
@@ -47,8 +45,7 @@ std::optional<Parameter> Placement::find(Value value) const {
 }
 
 bool Placement::isInPlace(const Parameter &place) const {
-  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
-  return place.kind == Parameter::Tensor && inPlace && llvm::is_contained(inPlace.asArrayRef(), place.number);
+  return place.kind == Parameter::Tensor && llvm::is_contained(KernelFunction(kernel).inPlace(), place.number);
 }
 
 bool Placement::isRead(const KernelStage &stage, Value value) const {
@@ -225,7 +222,7 @@ static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) 
 void Placement::findWindows() {
   std::vector<KernelStage> kept;
   auto mayBeInPlace = [&](Value whole) {
-    return llvm::any_of(kernel.getArguments().drop_front(symbols), [&](BlockArgument argument) {
+    return llvm::any_of(KernelFunction(kernel).tensors(), [&](BlockArgument argument) {
       return argument.getType() == whole.getType() && isInPlace(places.lookup(argument));
     });
   };
@@ -248,7 +245,7 @@ void Placement::findWindows() {
 
 /// Copies values that are returned but not stored in the result: arguments, constants, values that are returned twice.
 void Placement::copyResults() {
-  for (auto [number, value] : llvm::enumerate(returned(kernel))) {
+  for (auto [number, value] : llvm::enumerate(KernelFunction(kernel).results())) {
     Parameter result{Parameter::Tensor, int64_t(arguments + number)};
     if (find(value) != result)
       stages.push_back({{}, {{value, result}}});

@@ -23,11 +23,10 @@ Value ElementEmitter::parameter(const Parameter &parameter) {
   auto known = llvm::find(parameters, parameter);
   if (known != parameters.end())
     return addresses[known - parameters.begin()];
-  const bool isArgument =
-      parameter.kind == Parameter::Tensor && parameter.number < int64_t(kernel.getNumArguments() - numSymbols(kernel));
+  const KernelFunction view(kernel);
+  const bool isArgument = parameter.kind == Parameter::Tensor && parameter.number < int64_t(view.tensors().size());
   tile::Access access = isArgument && !placement.isInPlace(parameter) ? tile::Access::Read : tile::Access::Any;
-  if (access == tile::Access::Read &&
-      kernel.getArgAttr(numSymbols(kernel) + unsigned(parameter.number), mlir::kiln::weightAttrName))
+  if (access == tile::Access::Read && view.isWeight(unsigned(parameter.number)))
     access = tile::Access::Weight;
   parameters.push_back(parameter);
   addresses.push_back(b.addParameter(parameter.kind == Parameter::Symbol ? b.getI32Type() : b.pointer(), access));

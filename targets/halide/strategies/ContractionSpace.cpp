@@ -129,7 +129,7 @@ public:
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
         kExtent(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
         isSingle(contractions.size() == 1), hasStaticK(isSingle && !ShapedType::isDynamic(kExtent)),
-        isBatchInvariant(halide::isBatchInvariant(shape.op) || shape.group) {}
+        isBatchInvariant(::kiln::isBatchInvariant(shape.op) || shape.group) {}
 
   SearchSpace get() &&;
 

@@ -27,7 +27,7 @@ namespace {
 class OneQuery : public Strategy {
 public:
   OneQuery(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), isBatchInvariant(halide::isBatchInvariant(found.scores.op)),
+      : found(std::move(match)), isBatchInvariant(::kiln::isBatchInvariant(found.scores.op)),
         lanes(vectorLanes(machine, found.scores.sumType())), keys(largestExtent(found.scores.op, found.scores.n)),
         queries(largestExtent(found.scores.op, *found.scores.m)),
         channels(staticExtent(found.products.op, found.products.n)) {}

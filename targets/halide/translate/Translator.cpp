@@ -37,7 +37,7 @@ Exprs reversed(Exprs exprs) {
 }
 
 Translator::Translator(func::FuncOp kernel, StringRef symbol)
-    : isBatchInvariant(halide::isBatchInvariant(kernel)), kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)),
+    : isBatchInvariant(::kiln::isBatchInvariant(kernel)), kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)),
       prefix(symbol) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
