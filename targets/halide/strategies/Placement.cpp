@@ -9,6 +9,7 @@ namespace kiln::halide {
 
 using namespace mlir;
 using Halide::Expr;
+using Halide::Func;
 using Halide::TailStrategy;
 using Halide::Var;
 
