@@ -109,7 +109,7 @@ bool isPermutation(linalg::GenericOp op, OpOperand &operand) {
 }
 
 /// Whether the op computes one element in each iteration, without a reduction.
-bool isElementwise(linalg::GenericOp op) {
+bool isElementPerIteration(linalg::GenericOp op) {
   return op.getNumReductionLoops() == 0 && op.getNumDpsInits() == 1 && isPermutation(op, *op.getDpsInitOperand(0));
 }
 
@@ -178,7 +178,7 @@ public:
   explicit MaskedShares(ArrayRef<int64_t> extents) : extents(extents) {}
 
   void visit(linalg::GenericOp op) {
-    if (double share = isElementwise(op) ? shareOfMask(op, extents) : 1; share < 1) {
+    if (double share = isElementPerIteration(op) ? shareOfMask(op, extents) : 1; share < 1) {
       leave(op, share);
       leaveProducers(op, share);
       masked[op.getResult(0)] = {share, false};
@@ -190,7 +190,7 @@ public:
       if (found == masked.end())
         continue;
       auto [share, isWeight] = found->second;
-      if (difference && difference[0] == input->getOperandNumber() && !isWeight && isElementwise(op) &&
+      if (difference && difference[0] == input->getOperandNumber() && !isWeight && isElementPerIteration(op) &&
           isPermutation(op, *input))
         masked[op.getResult(0)] = {share, true};
       else if (!accumulates(op, *input, isWeight))
@@ -216,7 +216,7 @@ private:
       if (!producer || producer.getNumResults() != 1 || !input->get().hasOneUse() || !isPermutation(op, *input))
         continue;
       leave(producer, share);
-      if (isElementwise(producer))
+      if (isElementPerIteration(producer))
         leaveProducers(producer, share);
     }
   }

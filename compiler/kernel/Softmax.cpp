@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/Softmax.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 namespace kiln {
@@ -9,32 +10,6 @@ using namespace mlir;
 
 /// An upper bound on excluded scores.
 static constexpr double lowScore = -1e38;
-
-std::optional<unsigned> inputAt(linalg::GenericOp op, Value value, AffineMap map) {
-  std::optional<unsigned> found;
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    if (input->get() != value)
-      continue;
-    if (found || op.getMatchingIndexingMap(input) != map)
-      return std::nullopt;
-    found = input->getOperandNumber();
-  }
-  return found;
-}
-
-Operation *rowCombiner(linalg::GenericOp op, Value value) {
-  if (op->getNumResults() != 1 || op.getNumReductionLoops() != 1 ||
-      op.getIteratorTypesArray().back() != utils::IteratorType::reduction)
-    return nullptr;
-  const unsigned loops = op.getNumLoops();
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(loops, op->getContext());
-  std::optional<unsigned> input = inputAt(op, value, identity);
-  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  const bool joins = input && combiner &&
-                     op.getMatchingIndexingMap(op.getDpsInitOperand(0)) == identity.dropResult(loops - 1) &&
-                     llvm::is_contained(combiner->getOperands(), op.getBlock()->getArgument(*input));
-  return joins ? combiner : nullptr;
-}
 
 SmallVector<Value> Mask::conditions() const {
   SmallVector<Value> parts, rest{condition};

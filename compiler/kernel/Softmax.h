@@ -4,19 +4,10 @@
 // needed.
 #pragma once
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
 
 namespace kiln {
-
-/// Returns the number of the only input that is `value`, if the op reads it through `map`.
-std::optional<unsigned> inputAt(mlir::linalg::GenericOp op, mlir::Value value, mlir::AffineMap map);
-
-/// Returns the op that combines all elements of `value` along its last dimension, ordered or not; null if the op does
-/// anything else.
-mlir::Operation *rowCombiner(mlir::linalg::GenericOp op, mlir::Value value);
 
 /// select(condition, score, very low): an excluded score has the weight 0 compared with any other.
 struct Mask {

@@ -5,8 +5,6 @@
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace kiln::halide {
 
@@ -58,99 +56,29 @@ int64_t largestValue(AffineExpr extent, Operation *inKernel) {
   return bounds ? bounds->max : std::numeric_limits<int32_t>::max();
 }
 
-/// Returns the number of the region argument that the value is, through conversions; -1 if it is none.
-static int regionArgument(Value value) {
-  while (auto *op = value.getDefiningOp()) {
-    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::SIToFPOp>(op))
-      return -1;
-    value = op->getOperand(0);
-  }
-  return cast<BlockArgument>(value).getArgNumber();
-}
-
-/// Returns the region argument that the value is, through conversions, and, for integers, the argument of the scale by
-/// which they are multiplied; -1 for none.
-static std::pair<int, int> scaledArgument(Value value) {
-  auto product = value.getDefiningOp<arith::MulFOp>();
-  if (!product)
-    return {regionArgument(value), -1};
-  int numbers = regionArgument(product.getLhs()), scale = regionArgument(product.getRhs());
-  return product.getLhs().getDefiningOp<arith::SIToFPOp>() ? std::pair(numbers, scale) : std::pair(-1, -1);
-}
-
-/// Returns the other operand of a binary op one of whose operands is `value`; null if none is.
-static Value otherOperand(Operation *op, Value value) {
-  if (op->getNumOperands() != 2)
-    return {};
-  return op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(1) == value ? op->getOperand(0) : Value();
-}
-
-Operation *reorderableCombiner(linalg::GenericOp op) {
-  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
-    return nullptr;
-  BlockArgument accumulator = op.getRegionOutputArgs()[0];
-  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  if (!combiner || !accumulator.hasOneUse() || !otherOperand(combiner, accumulator) ||
-      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp,
-           arith::MaxSIOp, arith::MinSIOp>(combiner))
-    return nullptr;
-  return combiner;
-}
-
-static bool isZeroFill(Value value) {
-  auto fill = value.getDefiningOp<linalg::FillOp>();
-  return fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero()));
-}
-
-Type Contraction::sumType() const { return getElementTypeOrSelf(op->getResult(0)); }
-
 std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
-  Operation *add = reorderableCombiner(op);
-  if (!add || !isa<arith::AddFOp, arith::AddIOp>(add) || !isZeroFill(op.getDpsInits()[0]))
+  std::optional<::kiln::Contraction> found = matchContraction(op);
+  if (!found || (found->scale && !mayScale))
     return std::nullopt;
-  Value product = otherOperand(add, op.getRegionOutputArgs()[0]);
-  auto *mul = product.getDefiningOp();
-  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(mul))
-    return std::nullopt;
-  int left = regionArgument(mul->getOperand(0));
-  auto [right, scale] = scaledArgument(mul->getOperand(1));
-  int inputs = op.getNumDpsInputs();
-  if (left < 0 || right < 0 || left == right || left >= inputs || right >= inputs || (scale >= 0 && !mayScale))
-    return std::nullopt;
-  // Other inputs may only determine extents.
-  for (int i = 0; i < inputs; ++i)
-    if (i != left && i != right && i != scale && !op.getBlock()->getArgument(i).use_empty())
-      return std::nullopt;
-
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!out.isProjectedPermutation() || out.getNumResults() == 0)
     return std::nullopt;
-  Contraction c;
-  c.op = op;
-  c.n = out.getDimPosition(out.getNumResults() - 1);
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  if (maps[left].isFunctionOfDim(c.n) == maps[right].isFunctionOfDim(c.n))
+  SmallVector<unsigned> parallel;
+  for (unsigned i = 0; i < out.getNumResults(); ++i)
+    parallel.push_back(out.getDimPosition(i));
+  Contraction c{*found};
+  c.n = parallel.back();
+  if (!c.sortLoops(parallel) || !c.dependsOn(c.b, c.n))
     return std::nullopt;
-  c.a = maps[left].isFunctionOfDim(c.n) ? right : left;
-  c.b = c.a == unsigned(left) ? right : left;
-  if (scale >= 0) {
-    if (c.b != unsigned(right) || scale >= inputs)
-      return std::nullopt;
-    c.scale = scale;
-  }
-  for (unsigned i = out.getNumResults() - 1; i-- > 0;) {
-    unsigned loop = out.getDimPosition(i);
-    if (!c.m && maps[c.a].isFunctionOfDim(loop) && !maps[c.b].isFunctionOfDim(loop))
+  for (unsigned loop : llvm::reverse(ArrayRef(parallel).drop_back())) {
+    if (!c.m && c.dependsOn(c.a, loop) && !c.dependsOn(c.b, loop))
       c.m = loop;
     else
-      c.batch.push_back(loop);
+      c.outer.push_back(loop);
   }
-  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
-    if (kind == utils::IteratorType::reduction)
-      c.reduction.push_back(loop);
   if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(
           cast<RankedTensorType>(op->getOperand(c.b).getType()).getEncoding())) {
-    auto along = dyn_cast<AffineDimExpr>(maps[c.b].getResult(tiled.getDim()));
+    auto along = dyn_cast<AffineDimExpr>(op.getIndexingMapsArray()[c.b].getResult(tiled.getDim()));
     if (!along || !isa<BlockArgument>(op->getOperand(c.b)))
       return std::nullopt;
     if (llvm::is_contained(c.reduction, along.getPosition()))
@@ -227,23 +155,6 @@ std::optional<unsigned> symbolOfExtent(linalg::GenericOp op, unsigned loop) {
   if (!extent || !isa<AffineSymbolExpr>(extent))
     return std::nullopt;
   return cast<AffineSymbolExpr>(extent).getPosition();
-}
-
-SmallVector<linalg::GenericOp> genericUsers(Value value) {
-  llvm::SetVector<Operation *> users;
-  for (Operation *user : value.getUsers()) {
-    // A tensor.extract inside a region is a use by the generic around it.
-    auto generic = dyn_cast<linalg::GenericOp>(user);
-    if (!generic)
-      generic = user->getParentOfType<linalg::GenericOp>();
-    if (generic)
-      users.insert(generic);
-  }
-  SmallVector<linalg::GenericOp> result;
-  for (Operation *user : users)
-    result.push_back(cast<linalg::GenericOp>(user));
-  llvm::sort(result, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
-  return result;
 }
 
 /// Whether the map is the identity, except that a dimension of one element may have the index 0.

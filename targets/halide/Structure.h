@@ -3,34 +3,29 @@
 // What strategies need to know of a kernel's linalg ops. This file is independent of Halide.
 #pragma once
 
+#include "compiler/kernel/Contraction.h"
 #include "compiler/kernel/KernelFunction.h"
+#include "compiler/kernel/RowReduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include <optional>
 
 namespace kiln::halide {
 
-/// out[batch, m, n] += a[batch, m, k] * b[batch, n, k] with n the innermost dimension of the output. The members are
-/// numbers of loops and operands.
-struct Contraction {
-  mlir::linalg::GenericOp op;
-  unsigned a = 0, b = 1;
+/// out[outer, m, n] += a[outer, m, k] * b[outer, n, k] with n the innermost dimension of the output, as schedules tile
+/// it. The members are numbers of loops.
+struct Contraction : ::kiln::Contraction {
   unsigned n = 0;
-  std::optional<unsigned> m;             // the innermost parallel loop that only a depends on
-  llvm::SmallVector<unsigned> batch;     // all other parallel loops
-  llvm::SmallVector<unsigned> reduction; // in loop order
-  std::optional<unsigned> scale;         // an operand that multiplies each element of b
-  int64_t tile = 0;                      // tile size of b's stored layout along n; 0: dense, or tiled along k
-  int64_t interleave = 0;                // for integers: elements along K that a word of b interleaves (VNNI); else 0
-  int64_t group = 0;                     // with words: elements along K that share a scale; 0: one scale for all
+  std::optional<unsigned> m = std::nullopt; // the innermost parallel loop that only a depends on
+  llvm::SmallVector<unsigned> outer = {};   // all other parallel loops, innermost first
+  int64_t tile = 0;                         // tile size of b's stored layout along n; 0: dense, or tiled along k
+  int64_t interleave = 0; // for integers: elements along K that a word of b interleaves (VNNI); else 0
+  int64_t group = 0;      // with words: elements along K that share a scale; 0: one scale for all
 
   /// Whether b has the interleaved (VNNI) layout, so that its accumulators are i32.
   bool isVnni() const { return interleave > 0; }
   /// Whether the sums stay i32 over all of K.
   bool hasIntegerSums() const { return isVnni() && group == 0; }
-
-  /// The element type of the sums.
-  mlir::Type sumType() const;
 };
 
 /// Returns the op as a contraction whose accumulators start from zero, if it is one. `mayScale`: b may be integers
@@ -102,11 +97,5 @@ bool hasOneResultShape(mlir::func::FuncOp kernel);
 /// Whether an operand's innermost index, or in a batch-invariant kernel the index of the operation's last axis, depends
 /// on a reduction loop.
 bool readsAlongReduction(mlir::linalg::GenericOp op);
-
-/// Returns the combining op of a reduction with one result if it is one that may be reordered; null otherwise.
-mlir::Operation *reorderableCombiner(mlir::linalg::GenericOp op);
-
-/// Returns the generic ops that use the value, in order.
-llvm::SmallVector<mlir::linalg::GenericOp> genericUsers(mlir::Value value);
 
 } // namespace kiln::halide

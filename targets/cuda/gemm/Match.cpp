@@ -3,7 +3,6 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "mlir/IR/Matchers.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -13,35 +12,11 @@ using tile::Values;
 
 //===- The op ------------------------------------------------------------===//
 
-/// Returns the number of the input that a factor is, as f32; -1 if it is something else.
-static int inputOf(linalg::GenericOp op, Value factor) {
-  if (auto wider = factor.getDefiningOp<arith::ExtFOp>())
-    factor = wider.getIn();
-  auto argument = dyn_cast<BlockArgument>(factor);
-  const bool isInput =
-      argument && argument.getOwner() == op.getBlock() && int64_t(argument.getArgNumber()) < op.getNumDpsInputs();
-  return isInput ? int(argument.getArgNumber()) : -1;
-}
-
-/// Matches y + a * b in f32, with y initially zero, without a required order. Returns the numbers of a and b.
-static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp op) {
-  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
-    return std::nullopt;
-  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
-    return std::nullopt;
-  Block *block = op.getBlock();
-  auto add = block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add || !add.getType().isF32() || add->hasAttr(mlir::kiln::strictAttrName))
-    return std::nullopt;
-  Value y = op.getRegionOutputArgs()[0];
-  auto mul = (add.getLhs() == y ? add.getRhs() : add.getLhs()).getDefiningOp<arith::MulFOp>();
-  if (!mul || (add.getLhs() != y && add.getRhs() != y) || mul->hasAttr(mlir::kiln::strictAttrName))
-    return std::nullopt;
-  const int left = inputOf(op, mul.getLhs()), right = inputOf(op, mul.getRhs());
-  if (left < 0 || right < 0 || left == right)
-    return std::nullopt;
-  return std::pair(unsigned(left), unsigned(right));
+/// Whether it sums products of floats in f32, without a required order.
+static bool isOfFloats(const ::kiln::Contraction &c) {
+  linalg::GenericOp op = c.op;
+  auto isFloat = [&](unsigned number) { return isa<FloatType>(getElementTypeOrSelf(op->getOperand(number))); };
+  return isa<arith::AddFOp>(c.add) && c.sumType().isF32() && !c.isStrict() && !c.scale && isFloat(c.a) && isFloat(c.b);
 }
 
 //===- The kernel stage --------------------------------------------------===//
@@ -84,22 +59,13 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stageLoops, const Pl
 
 /// Sorts the parallel loops, in the order of the first store's dimensions; returns whether the last one is a column.
 bool sortLoops(const StageContext &context, Contraction &c) {
-  AffineMap a = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.a)),
-            b = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.b));
   linalg::GenericOp stageOp = context.stage.op;
   const unsigned result = cast<OpResult>(context.stage.stores.front().value).getResultNumber();
   AffineMap stored = stageOp.getMatchingIndexingMap(stageOp.getDpsInitOperand(result));
-  unsigned last = 0;
-  for (unsigned i = 0; i < stored.getNumResults(); ++i) {
-    const unsigned loop = last = c.stageLoops[stored.getDimPosition(i)];
-    const bool ofA = a.isFunctionOfDim(loop), ofB = b.isFunctionOfDim(loop);
-    (ofA && ofB ? c.batch : ofB ? c.columns : c.rows).push_back(loop);
-  }
-  if (!c.rows.empty() && c.rows.back() == last) {
-    std::swap(c.rows, c.columns);
-    std::swap(c.a, c.b);
-  }
-  return !c.columns.empty() && c.columns.back() == last;
+  SmallVector<unsigned> parallel;
+  for (unsigned i = 0; i < stored.getNumResults(); ++i)
+    parallel.push_back(c.stageLoops[stored.getDimPosition(i)]);
+  return c.sortLoops(parallel);
 }
 
 } // namespace
@@ -110,16 +76,10 @@ std::optional<Contraction> findContraction(const StageContext &context) {
     return std::nullopt;
   Found found;
   findReduction(op, llvm::to_vector(llvm::seq(op.getNumLoops())), context.placement, found);
-  std::optional<std::pair<unsigned, unsigned>> factors = found.op && found.isOnly ? factorsOf(found.op) : std::nullopt;
-  if (!factors || llvm::is_contained(loopExtents(found.op), AffineExpr()))
+  std::optional<::kiln::Contraction> match = found.op && found.isOnly ? matchContraction(found.op) : std::nullopt;
+  if (!match || !isOfFloats(*match) || llvm::is_contained(loopExtents(found.op), AffineExpr()))
     return std::nullopt;
-  Contraction c;
-  c.op = found.op;
-  std::tie(c.a, c.b) = *factors;
-  c.stageLoops = found.stageLoops;
-  for (auto [loop, kind] : llvm::enumerate(c.op.getIteratorTypesArray()))
-    if (kind == utils::IteratorType::reduction)
-      c.reduction.push_back(loop);
+  Contraction c{*match, found.stageLoops};
   if (!sortLoops(context, c))
     return std::nullopt;
   // Row and column indices, including those just past the end, are i32; so are block indices.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/Contraction.h"
 #include "targets/cuda/plan/Strategy.h"
 #include "targets/cuda/ptx/ElementEmitter.h"
 
@@ -13,12 +14,8 @@ namespace kiln::cuda {
 using mlir::kiln::tf32AttrName;
 
 /// sum[batch, rows, columns] = a[batch, rows, reduction] * b[batch, columns, reduction], accumulated over `reduction`
-/// (K) in f32. Members are numbers of loops and inputs of the op. Several loops of a kind form one flattened dimension,
-/// the last loop innermost.
-struct Contraction {
-  mlir::linalg::GenericOp op;
-  unsigned a = 0, b = 0;
-  llvm::SmallVector<unsigned> batch, rows, columns, reduction;
+/// (K) in f32. Several loops of a kind form one flattened dimension, the last loop innermost.
+struct Contraction : ::kiln::Contraction {
   llvm::SmallVector<unsigned> stageLoops; // for each loop of the stage's op, the loop of `op`
 };
 

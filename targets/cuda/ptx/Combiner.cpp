@@ -2,6 +2,7 @@
 #include "targets/cuda/ptx/Combiner.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/RowReduction.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/cuda/ptx/ScalarOps.h"
 
@@ -27,10 +28,8 @@ static bool isKnown(Operation *op) {
 /// Returns the op that computes the accumulator's next value from the last one and an element, if the last one has no
 /// other use.
 static Operation *stepOf(Value next, BlockArgument sum) {
-  Operation *op = next.getDefiningOp();
-  const bool isStep = op && op->getBlock() == sum.getOwner() && isKnown(op) && next.hasOneUse() && sum.hasOneUse() &&
-                      llvm::is_contained(op->getOperands(), sum);
-  return isStep ? op : nullptr;
+  Operation *op = accumulatingOp(next, sum);
+  return op && op->getBlock() == sum.getOwner() && isKnown(op) && next.hasOneUse() ? op : nullptr;
 }
 
 static bool isComparison(Value value, CmpIPredicate predicate, Value x, Value y) {

@@ -9,6 +9,7 @@
 #include "targets/halide/strategies/AttentionMatch.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/RowReduction.h"
 #include "compiler/kernel/Softmax.h"
 
 namespace kiln::halide {
@@ -48,7 +49,7 @@ public:
 
 private:
   bool findContractions() {
-    SmallVector<Contraction> contractions;
+    std::vector<Contraction> contractions;
     for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
       if (auto contraction = asContraction(op, /*mayScale=*/true);
           contraction && contraction->tile == 0 && contraction->m)

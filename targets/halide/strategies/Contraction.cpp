@@ -32,7 +32,7 @@ namespace {
 
 class ContractionStrategy : public Strategy {
 public:
-  ContractionStrategy(SmallVector<Contraction> given, const MachineModel &machine)
+  ContractionStrategy(std::vector<Contraction> given, const MachineModel &machine)
       : contractions(std::move(given)), machine(machine), lanes(vectorLanes(machine, contractions.front().sumType())) {}
 
   llvm::StringRef name() const override { return "contraction"; }
@@ -52,7 +52,7 @@ private:
   void scheduleInterleaved(Tiled &tiled, Func store, Var batch, bool hasBatch);
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
-  SmallVector<Contraction> contractions;
+  std::vector<Contraction> contractions;
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
@@ -298,7 +298,7 @@ static bool haveSameTiles(const Contraction &a, const Contraction &b, const Mach
 }
 
 std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineModel &machine) {
-  SmallVector<Contraction> contractions;
+  std::vector<Contraction> contractions;
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
     std::optional<Contraction> contraction = asContraction(op);
     if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine, contraction->sumType())))

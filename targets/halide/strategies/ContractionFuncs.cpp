@@ -61,7 +61,7 @@ void ContractionBuilder::nameLoops() {
       tiled.rowDim = i;
   }
   AffineMap maps[2] = {op.getIndexingMapsArray()[shape.a], op.getIndexingMapsArray()[shape.b]};
-  for (unsigned loop : shape.batch) {
+  for (unsigned loop : shape.outer) {
     Var var(loops[loop].as<Halide::Internal::Variable>()->name);
     if (maps[0].isFunctionOfDim(loop))
       tiled.batchA.push_back(var);

@@ -228,7 +228,7 @@ void ContractionParameters::addRows() {
   const int64_t packedRows = hasRequests && !isInPlace ? defaults.packedRows : 0;
   const int64_t block = isUneven ? defaults.taskRows : hasBlocks ? defaults.blockRows : packedRows;
   space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, block));
-  if (shape.batch.empty()) {
+  if (shape.outer.empty()) {
     space.push_back(makeParameter("order", {0, 1}, 0));
     space.push_back(makeParameter("split", {0, 1, 2}, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
     space.push_back(makeParameter("task", {1, 2, 4}, 1));
@@ -249,7 +249,7 @@ SearchSpace ContractionParameters::get() && {
   rows = m.defaultValue;
   space = {m, n};
   hasRequests = isSingle && columns == shape.tile && asksAhead(shape, machine);
-  isUneven = !hasRequests && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
+  isUneven = !hasRequests && shape.m && shape.outer.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
   hasBlocks = mostRows > (hasRequests ? defaults.requestedRows : defaults.blockRows);
   if (hasStaticK)
     addKBlocks();
@@ -276,7 +276,7 @@ std::vector<ShapeVariant> contractionVariants(const Contraction &contraction, co
   linalg::GenericOp op = contraction.op;
   std::vector<ShapeVariant> variants = skinnyGemmVariants(op->getParentOfType<func::FuncOp>(), machine);
   std::optional<unsigned> symbol =
-      contraction.m && contraction.batch.empty() ? symbolOfExtent(op, *contraction.m) : std::nullopt;
+      contraction.m && contraction.outer.empty() ? symbolOfExtent(op, *contraction.m) : std::nullopt;
   if (!symbol || !asksAhead(contraction, machine))
     return variants;
   const ContractionDefaults &defaults = contractionDefaults(machine);

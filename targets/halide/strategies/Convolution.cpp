@@ -81,7 +81,7 @@ const Var within("within"), block("block");
 
 SearchSpace Convolution::searchSpace() const {
   const int64_t registers = vectorRegisters(machine, shape.sumType()), width = largestExtent(op(), *shape.m),
-                height = largestExtent(op(), shape.batch.front());
+                height = largestExtent(op(), shape.outer.front());
   std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);

@@ -18,7 +18,7 @@ struct ImageContraction {
   mlir::linalg::GenericOp op() const { return shape.op; }
   mlir::Value image() const { return op()->getOperand(shape.a); }
   unsigned columns() const { return *shape.m; }
-  unsigned rows() const { return shape.batch.front(); }
+  unsigned rows() const { return shape.outer.front(); }
   int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
 };
 

@@ -83,7 +83,7 @@ SearchSpace Winograd::searchSpace() const {
   // Either a block of the image's rows or the weight stays in the cache while a panel of outputs passes. The smaller
   // one is transformed as a whole.
   int64_t images = 1;
-  for (unsigned loop : llvm::drop_begin(match.shape.batch))
+  for (unsigned loop : llvm::drop_begin(match.shape.outer))
     images *= largestExtent(op, loop);
   const bool isWeightSmaller = images * width * height >= largestExtent(op, match.shape.n);
   const int64_t rowBytes =
@@ -316,7 +316,7 @@ std::unique_ptr<Strategy> matchWinograd(func::FuncOp kernel, const MachineModel 
   // over the channels. The numbers from which on it pays off were not measured.
   constexpr int64_t fewestChannels = 32, fewestTiles = 32;
   int64_t tiles = ((smallestExtent(op, found->columns()) + 1) / 2) * ((smallestExtent(op, found->rows()) + 1) / 2);
-  for (unsigned loop : llvm::drop_begin(found->shape.batch))
+  for (unsigned loop : llvm::drop_begin(found->shape.outer))
     tiles *= smallestExtent(op, loop);
   if (tiles < fewestTiles || found->channels() < fewestChannels || staticExtent(op, found->shape.n) < fewestChannels)
     return nullptr;
