@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/kernel/Softmax.h"
 
+#include "compiler/dialect/ExcludedScore.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 namespace kiln {
 
 using namespace mlir;
-
-/// An upper bound on excluded scores.
-static constexpr double lowScore = -1e38;
 
 SmallVector<Value> Mask::conditions() const {
   SmallVector<Value> parts, rest{condition};
@@ -27,7 +25,7 @@ std::optional<Mask> asMask(Value value) {
   auto select = value.getDefiningOp<arith::SelectOp>();
   APFloat excluded(0.0f);
   if (!select || !matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) ||
-      !(excluded.convertToDouble() <= lowScore))
+      !(excluded.convertToDouble() <= mlir::kiln::lowestMask))
     return std::nullopt;
   return Mask{select.getCondition(), select.getTrueValue()};
 }

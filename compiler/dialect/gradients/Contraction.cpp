@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Derivatives of matrix products and of attention.
+#include "compiler/dialect/ExcludedScore.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 
 namespace mlir::kiln {
@@ -125,7 +126,7 @@ KILN_GRADIENT(AttentionOp) {
 /// The score of an excluded key is a constant.
 KILN_GRADIENT(AttentionScoresOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
-  Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), -1e38));
+  Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), lowestMask));
   SmallVector<Value> result = heads.ofScores(*this, b.where(isOut, b.number(gradients[0], 0), gradients[0]));
   if (getLengths())
     result.push_back({});

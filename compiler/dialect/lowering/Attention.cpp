@@ -10,17 +10,13 @@
 //
 // attention_scores stores the products of queries and keys; scale and mask are applied where the products are read, so
 // that they are fused into the epilogue.
+#include "compiler/dialect/ExcludedScore.h"
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
-
-/// Far below any score, and finite: a row in which all keys are excluded becomes the mean of the values instead of NaN.
-static constexpr double excludedScore = -3.0e38;
-/// Masks are clamped to this, so that a key that is masked still ranks above an excluded one.
-static constexpr double lowestMask = -1.0e38;
 
 namespace {
 

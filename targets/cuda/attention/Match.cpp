@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The first stage is a matrix product whose result is read by a maximum and by weights; the weights are read by
-//    sums and by another matrix product. Nothing else reads these values. The stage of the second product is the last
-//    one; all stages in between are these ops, or are computed from the sums.
+// 1. The first stage is a matrix product, whose result is the scores of compiler/kernel/Attention.h, already masked.
+// The
+//    stage of the second product is the last one; all stages in between are the attention's ops, or are computed from
+//    the sums.
 // 2. The epilogue of an output reads the sums of its own row.
 // 3. Dimensions that neither keys nor values have are rows. So are the heads of a group, if keys and values divide the
 //    head index by the group size.
-// 4. Mask limits are select(key < limit and .., score, very low), as causal masks and lengths are written.
 #include "targets/cuda/attention/Match.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/kernel/RowReduction.h"
-#include "compiler/kernel/Softmax.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/cuda/ptx/Combiner.h"
@@ -51,12 +50,7 @@ private:
   bool sortDims();
   int64_t groupOf(unsigned dim) const;
   void findLimits();
-  bool addLimit(std::optional<UpperLimit> limit);
-  bool dependsOnKey(Value value);
   bool isSmallEnough() const;
-
-  AffineMap identity() const { return AffineMap::getMultiDimIdentityMap(rank, context.kernel->getContext()); }
-  AffineMap ofRow() const { return identity().dropResult(rank - 1); }
 
   const StageContext &context;
   const Placement &placement;
@@ -71,28 +65,8 @@ private:
 
 //===- The ops -----------------------------------------------------------===//
 
-bool isElementwise(linalg::GenericOp op) {
-  return op.getNumReductionLoops() == 0 && op->getNumResults() == 1 &&
-         op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity();
-}
-
-/// Whether one of `Combiners` reduces all elements of `value` along its last dimension, in any order, starting with
-/// `start`.
-template <typename... Combiners> bool isRowReduction(linalg::GenericOp op, Value value, double start) {
-  if (!op || !isa_and_nonnull<Combiners...>(rowCombiner(op, value)) || !Combiner::of(op))
-    return false;
-  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
-  APFloat initial(0.0f);
-  return fill && matchPattern(fill.getInputs().front(), m_ConstantFloat(&initial)) &&
-         initial.convertToDouble() == start;
-}
-
-SmallVector<linalg::GenericOp> usersOf(Value value) {
-  SmallVector<linalg::GenericOp> users;
-  for (Operation *user : value.getUsers())
-    users.push_back(dyn_cast<linalg::GenericOp>(user));
-  return users;
-}
+/// Whether threads can reduce parts of the elements, starting with `start`.
+bool isReducedInParts(linalg::GenericOp op, double start) { return Combiner::of(op) && startOf(op) == start; }
 
 bool Matcher::findScores() {
   if (context.stage.stores.size() != 1 || !context.stage.op || context.stage.op->getNumResults() != 1)
@@ -112,30 +86,15 @@ bool Matcher::findScores() {
   return true;
 }
 
-/// The weights are e^(score - maximum) to any base, and depend on nothing else.
+/// The weights depend on nothing but scores and maxima.
 bool Matcher::findSoftmax() {
-  SmallVector<linalg::GenericOp> users = usersOf(scores);
-  if (users.size() != 2 || !users[0] || !users[1])
+  std::optional<AttentionOps> ops = matchAttention(scoreOp);
+  if (!ops || ops->masked)
     return false;
-  const bool isFirst = users[0].getNumReductionLoops() != 0;
-  found.maxima = users[isFirst ? 0 : 1], found.weights = users[isFirst ? 1 : 0];
+  static_cast<AttentionOps &>(found) = *ops;
   const double lowest = -std::numeric_limits<double>::infinity();
-  if (!isRowReduction<arith::MaximumFOp, arith::MaxNumFOp>(found.maxima, scores, lowest) ||
-      !isElementwise(found.weights) || found.weights.getNumDpsInputs() != 2 || found.weights.hasIndexSemantics())
-    return false;
-  auto difference = found.weights->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::exponentialAttrName);
-  auto score = inputAt(found.weights, scores, identity());
-  auto maximum = inputAt(found.weights, found.maxima->getResult(0), ofRow());
-  if (!difference || !score || !maximum || difference.asArrayRef() != ArrayRef<int64_t>{*score, *maximum} ||
-      !found.maxima->hasOneUse())
-    return false;
-  users = usersOf(found.weights->getResult(0));
-  if (users.size() != 2)
-    return false;
-  for (linalg::GenericOp user : users)
-    if (isRowReduction<arith::AddFOp>(user, found.weights->getResult(0), 0))
-      found.sums = user;
-  return bool(found.sums);
+  return isReducedInParts(found.maxima, lowest) && isReducedInParts(found.sums, 0) &&
+         found.weights.getNumDpsInputs() == 2 && !found.weights.hasIndexSemantics();
 }
 
 //===- Kernel stages -----------------------------------------------------===//
@@ -150,7 +109,7 @@ bool Matcher::findStages() {
       continue;
     const StageContext last{context.kernel, placement, stage, number};
     std::optional<Contraction> contraction = findContraction(last);
-    if (contraction && llvm::is_contained(contraction->op->getOperands(), found.weights->getResult(0))) {
+    if (contraction && contraction->op == found.productOp) {
       found.outputs = std::move(*contraction);
       found.numStages = number - context.number + 1;
       return findOutputs(last) && areStoresInner(last);
@@ -316,45 +275,16 @@ bool Matcher::isSmallEnough() const {
 
 //===- Mask limits -------------------------------------------------------===//
 
+/// Keeps limits that do not depend on the key.
 void Matcher::findLimits() {
-  auto mask = asMask(scoreOp.getBlock()->getTerminator()->getOperand(0));
-  if (!mask)
-    return;
-  auto score = dyn_cast<BlockArgument>(mask->score);
-  found.isPlainWithin = score && score.getOwner() == scoreOp.getBlock() &&
-                        scoreOp->getOperand(score.getArgNumber()) == found.scores.op->getResult(0);
-  for (Value condition : mask->conditions())
-    found.isPlainWithin &= addLimit(asUpperLimit(condition));
-}
-
-/// Adds the limit if it is an upper limit of the key index that does not depend on the key. Returns whether it is.
-bool Matcher::addLimit(std::optional<UpperLimit> limit) {
-  const bool isOfKey = limit && found.scores.stageLoops[limit->index.getDim()] == found.scoreLoops.back();
-  if (!isOfKey || !limit->value.getType().isIndex() || dependsOnKey(limit->value))
-    return false;
-  found.limits.push_back({limit->value, limit->isInclusive});
-  return true;
-}
-
-bool Matcher::dependsOnKey(Value value) {
-  if (value.getParentBlock() != scoreOp.getBlock())
-    return false;
-  auto isKey = [&](unsigned loop) { return found.scores.stageLoops[loop] == found.scoreLoops.back(); };
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    OpOperand &operand = scoreOp->getOpOperand(argument.getArgNumber());
-    if (operand.get() == found.scores.op->getResult(0) || !placement.find(operand.get()))
-      return true; // conservatively assume that it does
-    AffineMap map = scoreOp.getMatchingIndexingMap(&operand);
-    for (unsigned loop = 0; loop < scoreOp.getNumLoops(); ++loop)
-      if (isKey(loop) && map.isFunctionOfDim(loop))
-        return true;
-    return false;
-  }
-  Operation *op = value.getDefiningOp();
-  if (auto index = dyn_cast<linalg::IndexOp>(op))
-    return isKey(index.getDim());
-  return !isa<arith::ArithDialect>(op->getDialect()) ||
-         llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnKey(operand); });
+  const AffineMap stored = scoreOp.getMatchingIndexingMap(scoreOp.getDpsInitOperand(0));
+  const Value product = found.scores.op->getResult(0);
+  auto isKnown = [&](OpOperand &operand) { return operand.get() != product && placement.find(operand.get()); };
+  KeyLimits mask = findKeyLimits(scoreOp, stored.getDimPosition(rank - 1), std::nullopt, Dependence::OnQuery, isKnown);
+  auto score = dyn_cast_if_present<BlockArgument>(mask.score);
+  found.isPlainWithin = mask.areAll && score && score.getOwner() == scoreOp.getBlock() &&
+                        scoreOp->getOperand(score.getArgNumber()) == product;
+  found.limits = std::move(mask.limits);
 }
 
 std::optional<Attention> Matcher::run() {

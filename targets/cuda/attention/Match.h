@@ -5,6 +5,7 @@
 // and keys.
 #pragma once
 
+#include "compiler/kernel/Attention.h"
 #include "targets/cuda/attention/MmaOperands.h"
 
 namespace kiln::cuda {
@@ -17,15 +18,9 @@ struct AttentionAxis {
   int64_t scale = 1;
 };
 
-/// A mask limit: a row sees only keys with an index below `value`, an SSA value in the region that masks scores.
-struct KeyLimit {
-  mlir::Value value;
-  bool isInclusive = false; // below or equal
-};
-
-struct Attention {
-  Contraction scores, outputs; // QK^T in the first stage, PV in the last one
-  mlir::linalg::GenericOp maxima, weights, sums;
+/// The first stage stores the masked scores.
+struct Attention : AttentionOps {
+  Contraction scores, outputs;             // QK^T in the first stage, PV in the last one
   unsigned query = 0, key = 0, value = 0;  // operand numbers: query and key in the scores' op, value in the outputs' op
   llvm::SmallVector<unsigned> scoreLoops;  // for each dimension of the scores, the loop of the scores' op
   llvm::SmallVector<unsigned> outputLoops; // the same in the outputs' op
@@ -34,7 +29,7 @@ struct Attention {
   llvm::SmallVector<AttentionAxis> batch;  // axes with separate keys and values
   llvm::SmallVector<AttentionAxis> rows;   // axes that share keys and values: queries, and heads of a group
   mlir::AffineExpr keys;                   // number of keys
-  llvm::SmallVector<KeyLimit> limits;      // in the first stage's op
+  llvm::SmallVector<KeyLimit> limits;      // of the first stage's op, the same for all keys
   bool isPlainWithin = false;              // within its limits a score is the unmodified dot product
   size_t numStages = 0;
   std::optional<AttentionMma> mma;         // nullopt: CUDA cores compute it

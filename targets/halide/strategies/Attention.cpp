@@ -71,7 +71,7 @@ public:
 
 private:
   bool hasQueryLimits() const {
-    return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
+    return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery(); });
   }
   bool hasManyQueries() const { return queries > 2 * lanes; }
   /// Returns the bytes of the keys and values of a head.

@@ -187,7 +187,7 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
   });
   Expr result = keyCount;
   for (auto [limit, value] : llvm::zip(match.limits, values)) {
-    if (!limit.growsWithQuery) // a sequence length that the model computes may have any value
+    if (!limit.growsWithQuery()) // a sequence length that the model computes may have any value
       value = Halide::clamp(value, limit.isInclusive ? -1 : 0, keyCount);
     result = Halide::min(result, limit.isInclusive ? value + 1 : value);
   }
