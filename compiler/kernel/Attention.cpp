@@ -2,8 +2,8 @@
 #include "compiler/kernel/Attention.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/Masks.h"
 #include "compiler/kernel/RowReduction.h"
-#include "compiler/kernel/Softmax.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace kiln {

@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes how much of a kernel's work masks exclude: a score that is replaced by a number so low that its weight is 0
-// need not be computed, nor its contribution to sums.
+// How kernels express that scores are masked: for targets that fuse attention, and for finding scores that are never
+// needed.
 #pragma once
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/DenseMap.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <optional>
 
 namespace kiln {
 
-/// Returns, for each op with masked iterations, the share of its iterations that masks do not exclude, between 0 and 1.
-/// Where a mask depends on integers in memory, such as sequence lengths, it assumes the middle of the values with which
-/// the kernel is measured.
-llvm::DenseMap<mlir::Operation *, double> findMaskedShares(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> extents);
+/// select(condition, score, very low): an excluded score has the weight 0 compared with any other.
+struct Mask {
+  mlir::Value condition, score;
+
+  /// Splits a condition `a and b and ..` of type i1.
+  llvm::SmallVector<mlir::Value> conditions() const;
+};
+
+/// Returns nullopt if the value is not masked.
+std::optional<Mask> asMask(mlir::Value value);
+
+/// index < value, or <= if it is inclusive.
+struct UpperLimit {
+  mlir::linalg::IndexOp index;
+  mlir::Value value;
+  bool isInclusive;
+};
+
+/// Returns nullopt for other conditions.
+std::optional<UpperLimit> asUpperLimit(mlir::Value condition);
 
 } // namespace kiln

@@ -5,7 +5,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/kernel/KernelFunction.h"
-#include "compiler/kernel/Masks.h"
+#include "compiler/kernel/MaskedShares.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
