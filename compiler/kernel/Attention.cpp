@@ -24,7 +24,7 @@ static SmallVector<linalg::GenericOp> twoUsers(Value value) {
   return users;
 }
 
-std::optional<AttentionOps> matchAttention(linalg::GenericOp scores) {
+std::optional<AttentionOps> attentionOf(linalg::GenericOp scores) {
   AttentionOps found;
   Value wide = scores->getResult(0);
   const unsigned rank = cast<RankedTensorType>(wide.getType()).getRank();
@@ -68,10 +68,10 @@ std::optional<AttentionOps> matchAttention(linalg::GenericOp scores) {
 
 namespace {
 
-class LimitFinder {
+class KeyLimitFinder {
 public:
-  LimitFinder(linalg::GenericOp op, unsigned keyLoop, std::optional<unsigned> queryLoop,
-              function_ref<bool(OpOperand &)> isKnown)
+  KeyLimitFinder(linalg::GenericOp op, unsigned keyLoop, std::optional<unsigned> queryLoop,
+                 function_ref<bool(OpOperand &)> isKnown)
       : op(op), keyLoop(keyLoop), queryLoop(queryLoop), isKnown(isKnown) {}
 
   /// Returns nullopt if the condition is no upper limit of the key's index.
@@ -127,7 +127,7 @@ KeyLimits findKeyLimits(linalg::GenericOp op, unsigned keyLoop, std::optional<un
     return found;
   found.score = mask->score;
   found.areAll = true;
-  LimitFinder finder(op, keyLoop, queryLoop, isKnown);
+  KeyLimitFinder finder(op, keyLoop, queryLoop, isKnown);
   for (Value condition : mask->conditions()) {
     std::optional<KeyLimit> limit = finder.find(condition);
     if (limit && limit->dependence <= most)

@@ -21,7 +21,7 @@ struct AttentionOps {
 };
 
 /// Returns the ops of the attention to which an op's only result, the scores, belongs; nullopt if there is none.
-std::optional<AttentionOps> matchAttention(mlir::linalg::GenericOp scores);
+std::optional<AttentionOps> attentionOf(mlir::linalg::GenericOp scores);
 
 /// How a value in the region of a mask depends on the indices of query and key, by ascending difficulty: a value that
 /// GrowsWithQuery does not decrease with the query's index; one that is OnKey may depend on anything.

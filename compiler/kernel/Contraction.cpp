@@ -58,7 +58,7 @@ bool Contraction::sortLoops(ArrayRef<unsigned> parallel) {
   return isLast(columns);
 }
 
-std::optional<Contraction> matchContraction(linalg::GenericOp op) {
+std::optional<Contraction> contractionOf(linalg::GenericOp op) {
   Operation *add = reorderableCombiner(op);
   if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add) || !isZeroFill(op.getDpsInits()[0]))
     return std::nullopt;

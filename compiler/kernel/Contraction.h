@@ -34,6 +34,6 @@ struct Contraction {
 
 /// Returns the op as a contraction whose loops are not sorted yet, if it is one: a and b are the factors in the order
 /// of the product. Sums and products are of floats or integers, to which elements are converted.
-std::optional<Contraction> matchContraction(mlir::linalg::GenericOp op);
+std::optional<Contraction> contractionOf(mlir::linalg::GenericOp op);
 
 } // namespace kiln

@@ -57,7 +57,7 @@ int64_t largestValue(AffineExpr extent, Operation *inKernel) {
 }
 
 std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
-  std::optional<::kiln::Contraction> found = matchContraction(op);
+  std::optional<::kiln::Contraction> found = contractionOf(op);
   if (!found || (found->scale && !mayScale))
     return std::nullopt;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -158,7 +158,7 @@ std::optional<unsigned> symbolOfExtent(linalg::GenericOp op, unsigned loop) {
 }
 
 /// Whether the map is the identity, except that a dimension of one element may have the index 0.
-static bool isElementwise(AffineMap map, RankedTensorType type) {
+static bool readsElementwise(AffineMap map, RankedTensorType type) {
   if (map.getNumResults() != map.getNumDims())
     return false;
   for (auto [i, index] : llvm::enumerate(map.getResults()))
@@ -174,8 +174,7 @@ static bool usesArePointwise(Value value) {
     if (isa<func::ReturnOp>(use.getOwner()))
       continue;
     auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!user || user.getNumReductionLoops() || !isElementwise(user.getMatchingIndexingMap(&use), type) ||
-        user.getNumDpsInits() != 1 || !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() ||
+    if (!user || !isElementwise(user) || !readsElementwise(user.getMatchingIndexingMap(&use), type) ||
         !usesArePointwise(user.getResult(0)))
       return false;
   }

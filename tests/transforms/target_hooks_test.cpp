@@ -4,7 +4,6 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/kernel/KernelKey.h"
 #include "compiler/pipeline/Pipeline.h"
-#include "compiler/transforms/Pipeline.h"
 #include "targets/passes/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

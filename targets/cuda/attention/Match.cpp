@@ -88,7 +88,7 @@ bool Matcher::findScores() {
 
 /// The weights depend on nothing but scores and maxima.
 bool Matcher::findSoftmax() {
-  std::optional<AttentionOps> ops = matchAttention(scoreOp);
+  std::optional<AttentionOps> ops = attentionOf(scoreOp);
   if (!ops || ops->masked)
     return false;
   static_cast<AttentionOps &>(found) = *ops;

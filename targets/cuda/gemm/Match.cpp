@@ -76,7 +76,7 @@ std::optional<Contraction> findContraction(const StageContext &context) {
     return std::nullopt;
   Found found;
   findReduction(op, llvm::to_vector(llvm::seq(op.getNumLoops())), context.placement, found);
-  std::optional<::kiln::Contraction> match = found.op && found.isOnly ? matchContraction(found.op) : std::nullopt;
+  std::optional<::kiln::Contraction> match = found.op && found.isOnly ? contractionOf(found.op) : std::nullopt;
   if (!match || !isOfFloats(*match) || llvm::is_contained(loopExtents(found.op), AffineExpr()))
     return std::nullopt;
   Contraction c{*match, found.stageLoops};

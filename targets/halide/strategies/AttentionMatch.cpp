@@ -45,7 +45,7 @@ private:
   }
 
   bool findOps() {
-    std::optional<AttentionOps> ops = matchAttention(found.scores.op);
+    std::optional<AttentionOps> ops = attentionOf(found.scores.op);
     if (!ops || ops->productOp != found.products.op)
       return false;
     static_cast<AttentionOps &>(found) = *ops;
