@@ -52,8 +52,8 @@ def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
   let summary = "The storage format of an f32 weight in fewer bits";
   let description = [{
     The weight has the dequantised values (dsl/SPEC.md, Stored weights), and is f32 for all ops that read it. f16 and bf16
-    are rounded; i8 has a scale for each index of dimension `dim`, the outputs. i4 has a scale for each index and each
-    `group` of elements along K, and with `zero` also a zero point.
+    are rounded; others have a scale for each index of dimension `dim`, the outputs, or, with a `group`, for each index and
+    each group of elements along K, and with `zero` also a zero point. Each is a row of dsl/include/kiln/formats.def.
     `#kiln.storage<i8, dim = 1>` `#kiln.storage<i4, group = 32, zero = true>`
   }];
   let parameters = (ins TypeParameter<"::mlir::Type", "the stored element type">:$element,
@@ -65,7 +65,7 @@ def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
   let assemblyFormat = "`<` $element (`,` struct($dim, $group, $zero)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    bool hasScales() const { return getElement().isInteger(); }
+    bool hasScales() const;
     /// Whether scales apply to groups of elements.
     bool isGrouped() const { return getGroup() != 0; }
   }];
@@ -78,17 +78,13 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
     its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` have equal bytes. The other dimensions are collapsed:
     `tensor<512x256x3x3xf32, #kiln.tiled<0, 64>>` is [8][2304][64].
 
-    With a `storage`, the quantised elements have this order. Scales, if any, follow: [ceil(extent / size)][size].
-    `#kiln.tiled<0, 48, storage = <i8>>`
-
-    i4 packs eight elements along K into an i32: [tiles][K / 8][size], k and k + 4 in the low and the high half of byte
-    k % 4. The scales (f16) and the zero points (i8) follow: [tiles][K / group][size] each.
+    With a `storage`, the quantised elements have this order. Scales and zero points, if any, follow as arrays of their
+    own, which dsl/include/kiln/formats.h defines. `#kiln.tiled<0, 48, storage = <i8>>`
 
     K is the product of the other extents. With `interleave`, that number of consecutive elements along K is adjacent:
     [tiles][ceil(K / interleave)][size][interleave], zero padded, for dot-product instructions (VNNI layout). For i8 the
-    interleave is 2 or 4 bytes. With 4, offsets follow the scales, [tiles][size] of i32: 128 times the sum of an output's
-    elements, which is subtracted from GEMMs whose instructions multiply x + 128 instead of x. Code generation supports no
-    other interleave: `kiln-verify-kernels`, kernel compilers and the placement of weights reject them.
+    interleave is 2 or 4 bytes. With 4, the sums that follow the scales are subtracted from GEMMs whose instructions multiply
+    x + 128 instead of x. Code generation supports no other interleave: `kiln-verify-kernels`, kernel compilers and the placement of weights reject them.
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
                         OptionalParameter<"::mlir::kiln::StorageAttr">:$storage);

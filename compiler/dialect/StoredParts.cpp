@@ -7,9 +7,24 @@
 
 namespace mlir::kiln {
 
-constexpr int64_t partAlignment = 64;
-
 static TiledAttr getLayout(RankedTensorType type) { return dyn_cast_if_present<TiledAttr>(type.getEncoding()); }
+
+const ::kiln::Format &getFormat(StorageAttr storage) {
+  const ::kiln::Format *format =
+      ::kiln::find_format(*toElementType(storage.getElement()), storage.getGroup(), storage.getZero());
+  assert(format && "the attribute's verifier looks it up");
+  return *format;
+}
+
+uint32_t getPlacementGroup(TiledAttr layout) {
+  return layout.isVnni() ? layout.getInterleave() : layout.getStorage().getGroup();
+}
+
+std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> getFormatArrays(TiledAttr layout) {
+  std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> arrays{};
+  kiln_format_arrays(&getFormat(layout.getStorage()), getPlacementGroup(layout), arrays.data());
+  return arrays;
+}
 
 bool hasOffsets(TiledAttr layout) { return layout.isVnni() && layout.getInterleave() == 4; }
 
@@ -29,7 +44,7 @@ static int64_t bytesOf(const StoredPart &part) {
 
 static void append(SmallVector<StoredPart, 3> &parts, ArrayRef<int64_t> shape, Type element) {
   const int64_t end = parts.empty() ? 0 : parts.back().offset + bytesOf(parts.back());
-  parts.push_back({RankedTensorType::get(shape, element), int64_t(llvm::alignTo(end, partAlignment))});
+  parts.push_back({RankedTensorType::get(shape, element), int64_t(llvm::alignTo(end, KILN_FORMAT_ALIGNMENT))});
 }
 
 SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
@@ -39,21 +54,25 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
   const SmallVector<int64_t, 3> shape = layout.getStoredShape(type.getShape());
   SmallVector<StoredPart, 3> parts;
   StorageAttr storage = layout.getStorage();
-  if (storage && storage.isGrouped()) {
-    MLIRContext *context = type.getContext();
-    const int64_t groups = shape[1] / storage.getGroup();
-    append(parts, {shape[0], shape[1] / elementsOfWord, shape[2]}, IntegerType::get(context, 32));
-    append(parts, {shape[0], groups, shape[2]}, Float16Type::get(context));
-    if (storage.getZero())
-      append(parts, {shape[0], groups, shape[2]}, IntegerType::get(context, 8));
+  if (!storage) {
+    append(parts, shape, type.getElementType());
     return parts;
   }
-  Builder builder(type.getContext());
-  append(parts, shape, layout.isVnni() ? builder.getIntegerType(8 * layout.getInterleave()) : getStoredElement(type));
-  if (storage && storage.hasScales())
-    append(parts, {shape.front(), shape.back()}, type.getElementType());
-  if (hasOffsets(layout))
-    append(parts, {shape.front(), shape.back()}, builder.getI32Type());
+  MLIRContext *context = type.getContext();
+  const ::kiln::Format &format = getFormat(storage);
+  for (auto [number, array] : llvm::enumerate(getFormatArrays(layout))) {
+    if (array.bytes == 0)
+      continue;
+    const bool isWhole = number == 0 && array.each == 1; // elements of the format's own type
+    Type element = isWhole       ? storage.getElement()
+                   : number == 1 ? fromElementType(static_cast<::kiln::ElementType>(format.scale), context)
+                                 : IntegerType::get(context, 8 * array.bytes);
+    const auto items = int64_t(kiln_format_items(&array, layout.kExtentOf(type.getShape())));
+    if (array.each)
+      append(parts, {shape.front(), items, shape.back()}, element);
+    else
+      append(parts, {shape.front(), shape.back()}, element);
+  }
   return parts;
 }
 

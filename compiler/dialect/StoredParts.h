@@ -4,7 +4,10 @@
 // for each; in entry-point code and packed weights they are stored consecutively.
 #pragma once
 
+#include <array>
+
 #include "compiler/dialect/KilnDialect.h"
+#include "kiln/storage.h"
 
 namespace mlir::kiln {
 
@@ -14,10 +17,15 @@ struct StoredPart {
   int64_t offset = 0; // bytes from the first part
 };
 
-/// The number of i4 elements that are packed in one i32.
-constexpr int64_t elementsOfWord = 8;
-/// Returns the lowest bit of i4 element k in its i32: elements k and k + 4 share byte k % 4.
-constexpr int64_t bitInWord(int64_t k) { return k % 4 * 8 + k / 4 % 2 * 4; }
+/// The number of 4-bit elements that are packed in one i32.
+constexpr int64_t elementsOfWord = KILN_WORD_ELEMENTS;
+
+/// Returns the row of formats.def of a storage format.
+const ::kiln::Format &getFormat(StorageAttr storage);
+/// Returns the arrays of the row in this layout, which has a storage format: kiln_format_arrays.
+std::array<kiln_format_array_t, KILN_FORMAT_ARRAYS> getFormatArrays(TiledAttr layout);
+/// Returns the `group` of kiln_placement_t: the size of the groups, or how many i8 are interleaved; else 0.
+uint32_t getPlacementGroup(TiledAttr layout);
 
 /// Whether an interleaved i8 layout has offsets after its scales.
 bool hasOffsets(TiledAttr layout);

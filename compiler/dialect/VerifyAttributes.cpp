@@ -4,6 +4,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/dialect/Training.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,17 +26,19 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 
 LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim,
                                   int64_t group, bool zero) {
-  const bool isGrouped = element.isSignlessInteger(4);
-  if (!isHalfFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
-    return emitError() << "storage: unsupported element type; expected f16, bf16, i8 or i4, got " << element;
+  const std::optional<::kiln::ElementType> known = toElementType(element);
+  if (!known || !::kiln::Storage(*known).has_fewer_bits() || !::kiln::is_format_element(*known))
+    return emitError() << "storage: unsupported element type; expected " << ::kiln::format_elements.data() << ", got "
+                       << element;
   if (dim < 0)
     return emitError() << "storage: negative dimension; expected at least 0, got " << dim;
-  if (isGrouped && group != 32 && group != 64 && group != 128)
-    return emitError() << "storage of i4: unsupported group size; expected 32, 64 or 128, got " << group;
-  if (!isGrouped && (group || zero))
-    return emitError() << "storage: groups of another type; expected i4, got " << element;
+  if (!::kiln::find_format(*known, group, zero))
+    return emitError() << "storage of " << element << ": unsupported groups; expected those of a storage format, got "
+                       << group << (zero ? " with zero points" : "");
   return success();
 }
+
+bool StorageAttr::hasScales() const { return getFormat(*this).scale_bits > 0; }
 
 LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size,
                                 int64_t interleave, StorageAttr storage) {
@@ -74,7 +77,8 @@ int64_t TiledAttr::kExtentOf(ArrayRef<int64_t> shape) const {
 }
 
 bool TiledAttr::isVnni() const {
-  return (getInterleave() == 2 || getInterleave() == 4) && getStorage() && getStorage().getElement().isInteger(8);
+  return isInterleaved() && getStorage() && !getStorage().isGrouped() &&
+         kiln_format_takes(&getFormat(getStorage()), getInterleave());
 }
 
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {

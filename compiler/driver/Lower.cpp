@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/Lower.h"
 
-#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/verify/PassVerifier.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
@@ -34,8 +34,7 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
     if (!storage)
       return WalkResult::advance();
     op.emitError() << "target " << target.name << ": unsupported storage of weights; expected f32, got "
-                   << name_of(Storage(*mlir::kiln::toElementType(storage.getElement()))) << " of "
-                   << op.getSources()[0];
+                   << mlir::kiln::getFormat(storage).name << " of " << op.getSources()[0];
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -100,8 +100,8 @@ private:
                               parameter.element)))
         return failure();
       if (!is_known(parameter.storage))
-        return report(parameter.scope, "parameter: unknown storage; expected f32, f16, bf16, int8 or int4",
-                      llvm::Twine(static_cast<int>(parameter.storage.element)));
+        return emit(parameter.scope) << "parameter: unknown storage; expected " << format_names.data() << ", got "
+                                     << static_cast<int>(parameter.storage.element);
       std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
       if (failed(checkShape(parameter.scope, shape)))
         return failure();

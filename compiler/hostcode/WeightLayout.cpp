@@ -39,8 +39,8 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
         place.scales = parts[1].offset;
       if (parts.size() > 2)
         place.zeros = parts[2].offset;
-      if (kd::StorageAttr storage = tiled.getStorage())
-        place.group = tiled.isVnni() ? tiled.getInterleave() : storage.getGroup();
+      if (tiled.getStorage())
+        place.group = kd::getPlacementGroup(tiled);
     }
     shift += tiled ? weight->shape[place.dim] : ShapedType::getNumElements(weight->shape);
     if (placed[index] && (places[index].offset != place.offset || places[index].shift != place.shift))

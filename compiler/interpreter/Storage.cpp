@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/interpreter/Storage.h"
 
+#include "kiln/storage.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +16,13 @@ static std::runtime_error refused(const std::string &problem) {
 /// arithmetic.
 static double toF32(double value) { return roundTo(ElementType::f32, value); }
 
+/// Throws if the format cannot store the number.
+static void check(double value, const Format &format) {
+  if (!(std::abs(value) <= double{format.limit}))
+    throw refused("number out of range; expected one within 2^" + std::to_string(std::ilogb(format.limit)) + ", got " +
+                  std::to_string(value));
+}
+
 static void roundToHalf(std::vector<double> &values, ElementType element) {
   for (double &value : values) {
     const double rounded = roundTo(element, value);
@@ -24,7 +33,8 @@ static void roundToHalf(std::vector<double> &values, ElementType element) {
   }
 }
 
-static void roundToScaled(std::vector<double> &values, const TensorShape &shape, std::size_t dim) {
+static void roundToScaled(std::vector<double> &values, const TensorShape &shape, std::size_t dim,
+                          const Format &format) {
   std::size_t inner = 1; // distance of elements with adjacent indices of the dimension
   for (std::size_t i = dim + 1; i < shape.size(); ++i)
     inner *= static_cast<std::size_t>(shape[i]);
@@ -33,8 +43,7 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 
   std::vector<double> scales(extent);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!(std::abs(values[i]) <= 0x1p127))
-      throw refused("number out of range; expected one within 2^127, got " + std::to_string(values[i]));
+    check(values[i], format);
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
   const double most = 127;
@@ -48,19 +57,19 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 }
 
 /// Rounds one group, whose numbers are at `places`.
-static void roundGroup(std::vector<double> &values, const std::vector<std::size_t> &places, bool zero) {
+static void roundGroup(std::vector<double> &values, const std::vector<std::size_t> &places, const Format &format) {
+  const bool zero = format.has_zeros;
   double least = 0, most = 0, largest = 0;
   for (std::size_t place : places) {
     const double value = values[place];
-    if (!(std::abs(value) <= 0x1p18))
-      throw refused("number out of range; expected one within 2^18, got " + std::to_string(value));
+    check(value, format);
     least = std::min(least, value);
     most = std::max(most, value);
     if (std::abs(value) > std::abs(largest))
       largest = value;
   }
   const double exact = zero ? toF32(toF32(most - least) / 15) : toF32(largest / -8);
-  const double scale = roundTo(ElementType::f16, exact);
+  const double scale = roundTo(static_cast<ElementType>(format.scale), exact);
   const double none = !zero ? 8 : scale == 0 ? 0 : std::clamp(std::nearbyint(toF32(-least / scale)), 0.0, 15.0);
   for (std::size_t place : places) {
     const double whole = scale == 0 ? none : std::nearbyint(toF32(values[place] / scale)) + none;
@@ -68,14 +77,15 @@ static void roundGroup(std::vector<double> &values, const std::vector<std::size_
   }
 }
 
-static void roundToGrouped(std::vector<double> &values, const TensorShape &shape, const Storage &storage) {
+static void roundToGrouped(std::vector<double> &values, const TensorShape &shape, const Storage &storage,
+                           const Format &format) {
   const auto dim = static_cast<std::size_t>(storage.dim), group = static_cast<std::size_t>(storage.group);
   std::size_t inner = 1;
   for (std::size_t i = dim + 1; i < shape.size(); ++i)
     inner *= static_cast<std::size_t>(shape[i]);
   const auto extent = static_cast<std::size_t>(shape[dim]);
   const std::size_t kExtent = extent ? values.size() / extent : 0;
-  if (group == 0 || kExtent % group)
+  if (kExtent % group)
     throw refused("K is not divisible by the group; expected a multiple of " + std::to_string(group) + ", got " +
                   std::to_string(kExtent));
   for (std::size_t n = 0; n < extent; ++n)
@@ -83,7 +93,7 @@ static void roundToGrouped(std::vector<double> &values, const TensorShape &shape
       std::vector<std::size_t> places;
       for (std::size_t k = first; k < first + group; ++k)
         places.push_back((k / inner * extent + n) * inner + k % inner);
-      roundGroup(values, places, storage.zero);
+      roundGroup(values, places, format);
     }
 }
 
@@ -93,15 +103,19 @@ void roundToStored(std::vector<double> &values, const TensorShape &shape, const 
     throw refused("wrong number of values; expected one for each element");
   if (half_float(element))
     return roundToHalf(values, element);
-  if (element != ElementType::i8 && element != ElementType::i4)
-    throw refused(std::string("unsupported element type; expected f16, bf16, i8 or i4, got ") + name_of(element));
+  if (!is_format_element(element) || element == ElementType::f32)
+    throw refused(std::string("unsupported element type; expected ") + format_elements.data() + ", got " +
+                  name_of(element));
+  const Format *format = find_format(element, static_cast<int>(storage.group), storage.zero);
+  if (!format)
+    throw refused("unsupported groups; expected those of a storage format, got " + std::to_string(storage.group));
   if (storage.dim < 0 || storage.dim >= static_cast<std::int64_t>(shape.size()))
     throw refused("dimension of the scales out of range; expected one of the weight, got " +
                   std::to_string(storage.dim) + " of " + describe(shape));
-  if (element == ElementType::i8)
-    roundToScaled(values, shape, static_cast<std::size_t>(storage.dim));
+  if (format->group == 0)
+    roundToScaled(values, shape, static_cast<std::size_t>(storage.dim), *format);
   else
-    roundToGrouped(values, shape, storage);
+    roundToGrouped(values, shape, storage, *format);
 }
 
 } // namespace kiln::interpreter

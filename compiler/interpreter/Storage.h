@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised f32 weights (dsl/SPEC.md, Stored weights): the numbers that the quantised ones represent. Implemented from
-// the specification, independently of the quantisation in the runtime library when it binds weights.
+// Quantised f32 weights (dsl/SPEC.md, Quantised weights): the numbers that the quantised ones represent. The formats
+// are those of formats.def; the rounding is implemented from the specification, independently of the runtime library's
+// when it binds weights.
 #pragma once
 
 #include <vector>
@@ -14,8 +15,8 @@ namespace kiln::interpreter {
 struct Storage {
   ElementType element = ElementType::f16;
   std::int64_t dim = 0;   // the output dimension
-  std::int64_t group = 0; // for i4: the number of other elements, in row-major order, that share a scale
-  bool zero = false;      // for i4: whether there is a zero point
+  std::int64_t group = 0; // the number of other elements, in row-major order, that share a scale; 0: all of them
+  bool zero = false;      // whether each group has a zero point
 };
 
 /// Replaces each number of a row-major f32 tensor by the one as which it is stored.

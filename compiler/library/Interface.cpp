@@ -382,11 +382,17 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
   int64_t elements = 1;
   for (int64_t extent : weight.shape)
     elements *= extent;
-  const int64_t bytes = stored_bytes(place.element, elements);
-  if (place.element == ElementType::i4)
-    return bytes + elements / place.group * (place.zeros ? 3 : 2);
-  const int64_t outputs = place.scales ? weight.shape[place.dim] : 0;
-  return bytes + outputs * (sizeof(float) + (place.zeros ? sizeof(int32_t) : 0));
+  uint64_t bytes = stored_bytes(place.element, elements);
+  const bool isGrouped = place.group >= KILN_LEAST_GROUP;
+  const Format *format = find_format(place.element, isGrouped ? int(place.group) : 0, isGrouped && place.zeros);
+  if (!format || !place.scales)
+    return bytes;
+  const uint64_t outputs = weight.shape[place.dim];
+  kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
+  kiln_format_arrays(format, place.group, arrays);
+  for (const kiln_format_array_t &array : llvm::drop_begin(arrays))
+    bytes += outputs * kiln_format_items(&array, elements / outputs) * array.bytes;
+  return bytes;
 }
 
 std::vector<int64_t> StateInterface::ownShape() const {

@@ -168,8 +168,8 @@ struct WeightPlacement {
   uint64_t shift = 0;
   ElementType element = ElementType::f32; // as it is stored
   uint64_t scales = 0;                    // offset in bytes from the first element; 0: none
-  uint32_t group = 0;                     // elements along K that share a scale; 0: all of them
-  uint64_t zeros = 0;                     // zero points: an offset as for scales
+  uint32_t group = 0;                     // as in kiln_format_arrays
+  uint64_t zeros = 0;                     // zero points or sums: an offset as for scales
 };
 
 /// Returns the bytes of one copy of a weight in its place, without padding: its elements, and the scales of its

@@ -23,7 +23,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
   llvm::SplitString(text, words, " ,");
   StorageChoices choices;
   if (words.empty()) {
-    error = "no type; expected f32, f16, bf16, int8 or int4, got nothing";
+    error = fmt::format("no type; expected {}, got nothing", format_names.data());
     return std::nullopt;
   }
   if (words.size() == 2 || (words.size() > 2 && words[1] != "except")) {
@@ -36,9 +36,9 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     auto [pattern, type] = number == 0 ? std::pair(StringRef(), word) : word.rsplit('=');
     const Storage storage = find_storage(type);
     if (!storage.is_stated || (number > 0 && pattern.empty())) {
-      error = fmt::format("{} f32, f16, bf16, int8 or int4, got \"{}\"",
+      error = fmt::format("{} {}, got \"{}\"",
                           number == 0 ? "unknown type; expected" : "wrong exception; expected PATTERN=TYPE with a type",
-                          word);
+                          format_names.data(), word);
       return std::nullopt;
     }
     if (number == 0)
@@ -135,8 +135,8 @@ static llvm::StringMap<Storage> statedStorages(ModuleOp module) {
   return stated;
 }
 
-/// Whether the weight has int4 in groups along K, or int8 with a scale for each output, and K is small enough for the
-/// sums of products to fit in 32 bits.
+/// Whether the weight is stored as integers in groups along K or with a scale for each output, and K is small enough
+/// for the sums of products to fit in 32 bits.
 static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
   constexpr int64_t mostInputs = 1 << 17; // inputs times 127 * 127
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
@@ -153,8 +153,8 @@ static LogicalResult quantizeRows(ModuleOp module) {
       linears.push_back(linear);
   });
   if (linears.empty())
-    return module.emitError()
-           << "activations of int8: no quantised weights; expected some of int8 or int4 that linear reads, got none";
+    return module.emitError() << "activations of int8: no quantised weights; expected some of "
+                              << integer_format_names.data() << " that linear reads, got none";
   for (mlir::kiln::LinearOp linear : linears) {
     OpBuilder builder(linear);
     Value x = linear.getX(), scales = mlir::kiln::RowScalesOp::create(builder, linear.getLoc(), x);

@@ -188,7 +188,7 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
       std::pair<int64_t, int64_t> range{0, 1};
       if (cast<RankedTensorType>(type).getElementType().isInteger(32))
         range = integerRange(kernel, extents.size() + i, extents);
-      else if (memory->inputs.back().element.isInteger(32)) // interleaved i8 or packed i4
+      else if (memory->inputs.back().element.isInteger(32)) // interleaved or packed elements
         range = {std::numeric_limits<int32_t>::min(), int64_t(1) << 31};
       memory->inputs.back().fill(random, range);
     }

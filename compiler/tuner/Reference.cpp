@@ -6,7 +6,9 @@
 #include "compiler/verify/ModuleInterpreter.h"
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/Outcome.h"
+#include "runtime/src/weights/format.h"
 
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,20 +54,6 @@ std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::v
 /// Returns the data of a tensor's part.
 using Parts = llvm::function_ref<const char *(size_t part)>;
 
-/// Reads a packed i4 element at `k` along K. `placeOf(n)` is its index in a part with one element per `n` along K.
-static double readGrouped(RankedTensorType type, Parts parts, llvm::function_ref<int64_t(int64_t each)> placeOf,
-                          int64_t k) {
-  const auto stored = mlir::kiln::getStoredParts(type);
-  const mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
-  auto read = [&](size_t part, int64_t each) {
-    return readElement(stored[part].type.getElementType(), parts(part), placeOf(each));
-  };
-  const auto word = uint32_t(int64_t(read(0, mlir::kiln::elementsOfWord)));
-  const int element = int(word >> mlir::kiln::bitInWord(k) & 15), value = element < 8 ? element : element - 16;
-  const double zero = storage.getZero() ? read(2, storage.getGroup()) : 0;
-  return (value - zero) * read(1, storage.getGroup());
-}
-
 /// Reads an element of a tiled tensor; `flat`: its linear index in row-major order.
 static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Parts parts, int64_t flat) {
   int64_t inner = 1, others = 1;
@@ -75,15 +63,14 @@ static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Par
   }
   const int64_t extent = type.getDimSize(layout.getDim()), at = flat / inner % extent, size = layout.getSize();
   const int64_t other = flat / inner / extent * inner + flat % inner;
-  mlir::kiln::StorageAttr storage = layout.getStorage();
-  if (storage && storage.isGrouped())
-    return readGrouped(
-        type, parts, [&](int64_t each) { return (at / size * (others / each) + other / each) * size + at % size; },
-        other);
-  const int64_t word = layout.getInterleave(), steps = (others + word - 1) / word;
-  const double stored = readElement(mlir::kiln::getStoredElement(type), parts(0),
-                                    ((at / size * steps + other / word) * size + at % size) * word + other % word);
-  return storage && storage.hasScales() ? float(stored * readElement(type.getElementType(), parts(1), at)) : stored;
+  if (!layout.getStorage())
+    return readElement(type.getElementType(), parts(0), (at / size * others + other) * size + at % size);
+  const auto arrays = mlir::kiln::getFormatArrays(layout);
+  std::array<const char *, KILN_FORMAT_ARRAYS> items{};
+  for (auto [number, array] : llvm::enumerate(arrays))
+    if (array.bytes)
+      items[number] = parts(number) + kiln_format_item(&array, size, others, at, other) * array.bytes;
+  return kiln_format_decode(&mlir::kiln::getFormat(layout.getStorage()), items.data(), other % arrays[0].each);
 }
 
 static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, Parts parts) {

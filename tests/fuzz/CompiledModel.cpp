@@ -187,7 +187,7 @@ CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
     weight = interpreter::Tensor::of(weight.element, weight.shape, std::move(weight.values));
     // A kernel may multiply by the scale after the sum. Then the dequantised weight is not rounded, but the result is
     // rounded once more.
-    if (!floating(storage.element))
+    if (find_format(storage.element, int(storage.group), storage.zero)->scale_bits)
       for (size_t i = 0; i < weight.values.size(); ++i)
         weight.errors[i] += std::abs(weight.values[i]) * 0x1p-23;
   }

@@ -18,12 +18,8 @@ kiln_weight_t matrixWeight(const char *name, int64_t rows, int64_t columns) {
   return {name, KILN_F32, 2, {rows, columns}, 1, 0};
 }
 
-/// Returns an int4 placement: elements, scales and zero points one after the other.
 kiln_placement_t int4Placement(int64_t rows, int64_t columns, uint32_t tile, uint32_t dim, uint32_t group, bool zeros) {
-  const uint64_t outputs = (dim == 0 ? rows : columns),
-                 elements = (outputs + tile - 1) / tile * tile * static_cast<uint64_t>(dim == 0 ? columns : rows);
-  const uint64_t scales = (elements / 2 + 63) / 64 * 64, zero = scales + (elements / group * 2 + 63) / 64 * 64;
-  return makePlacement(0, 0, tile, dim, 0, KILN_I4, scales, group, zeros ? zero : 0);
+  return makeStoredPlacement(KILN_I4, dim == 0 ? rows : columns, dim == 0 ? columns : rows, tile, dim, 0, group, zeros);
 }
 
 kiln_status_t bindGguf(BoundModel &model, const std::string &image, const std::vector<kiln_rename_t> &renames = {}) {

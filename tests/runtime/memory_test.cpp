@@ -2,6 +2,7 @@
 // The peak memory of a process while it binds a file: the packed copy plus a tenth, or plus 8 MB, whatever the file's
 // size and element type. The system's count includes pages of mapped files.
 #include "support.h"
+#include "weights/pack.h"
 
 #include <algorithm>
 #include <fstream>
@@ -49,8 +50,11 @@ Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim,
 
 /// Int4 in groups of 32.
 Case makeGroupsCase(const char *name, uint32_t dim) {
-  const uint64_t words = Rows * Columns / 2, scales = Rows * Columns / 32 * 2;
-  return {name, "F32", makePlacement(0, words + scales, 16, dim, 0, KILN_I4, words, 32)};
+  const kiln_weight_t weight = {"w", KILN_F32, 2, {Rows, Columns}, 1, 0};
+  kiln_placement_t place =
+      makeStoredPlacement(KILN_I4, dim == 0 ? Rows : Columns, dim == 0 ? Columns : Rows, 16, dim, 0, 32);
+  place.stride = kiln_pack_bytes(&weight, &place);
+  return {name, "F32", place};
 }
 
 TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {

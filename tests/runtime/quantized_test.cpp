@@ -16,9 +16,7 @@ namespace {
 using namespace kiln_test;
 
 kiln_placement_t groupPlacement(int64_t outputs, int64_t inputs, uint32_t tile, uint32_t group, bool hasZeros) {
-  const uint64_t elements = (outputs + tile - 1) / tile * tile * static_cast<uint64_t>(inputs);
-  const uint64_t scales = (elements / 2 + 63) / 64 * 64, zeros = scales + (elements / group * 2 + 63) / 64 * 64;
-  return makePlacement(0, 0, tile, 0, 0, KILN_I4, scales, group, hasZeros ? zeros : 0);
+  return makeStoredPlacement(KILN_I4, outputs, inputs, tile, 0, 0, group, hasZeros);
 }
 
 kiln_status_t bindImage(BoundModel &model, const std::string &image, kiln_quantization_t quantization,

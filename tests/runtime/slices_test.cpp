@@ -44,20 +44,13 @@ struct Stored {
   uint32_t Word = 0;
 };
 
-/// Returns a layout of a matrix or, with tile 0, of any tensor; scales and zero points follow the elements at the next
-/// multiple of 64 bytes.
+/// Returns a layout of a matrix or, with tile 0, of any tensor.
 kiln_placement_t placementOf(const kiln_weight_t &weight, const Stored &stored, uint32_t tile, uint32_t dim,
                              uint64_t shift) {
-  kiln_placement_t place = makePlacement(0, 0, tile, dim, shift, stored.As);
-  if (stored.As == stored.Weight || (stored.As != KILN_I8 && stored.As != KILN_I4))
-    return place;
-  const uint64_t outputs = (static_cast<uint64_t>(weight.shape[dim]) + shift + tile - 1) / tile * tile;
-  const uint64_t kExtent = (kiln_elements_except(&weight, dim) + 3) / 4 * 4, end = (outputs * kExtent + 63) / 64 * 64;
-  place.scales = end;
-  place.group = stored.Word;
-  if (stored.Word == 4 || stored.As == KILN_I4)
-    place.zeros = end + outputs * 4;
-  return place;
+  if (stored.As == stored.Weight)
+    return makePlacement(0, 0, tile, dim, shift, stored.As);
+  return makeStoredPlacement(stored.As, static_cast<uint64_t>(weight.shape[dim]), kiln_elements_except(&weight, dim),
+                             tile, dim, shift, stored.Word, /*hasZeros=*/true);
 }
 
 struct Case {
@@ -178,9 +171,7 @@ TEST(Slices, OfOneTensorJoinedAndOfLayers) {
 
 /// Returns an int4 placement with zero points.
 kiln_placement_t int4Placement(int64_t rows, int64_t columns, uint32_t group) {
-  const uint64_t elements = static_cast<uint64_t>((rows + 15) / 16 * 16 * columns);
-  const uint64_t scales = elements / 2, zeros = (scales + elements / group * 2 + 3) / 4 * 4;
-  return makePlacement(0, 0, 16, 0, 0, KILN_I4, scales, group, zeros);
+  return makeStoredPlacement(KILN_I4, rows, columns, 16, 0, 0, group, /*hasZeros=*/true);
 }
 
 /// Slices a tensor of blocks of 32 elements and `blockBytes` bytes.
@@ -205,11 +196,9 @@ TEST(Slices, OfQuantisedCheckpoints) {
       for (int form = 0; form < 4; ++form) {
         const Sections shard = equalParts(dim, Ranks, static_cast<uint64_t>(slice[dim]));
         const kiln_weight_t weight = weightOf("w", KILN_F32, slice);
-        kiln_placement_t place = makePlacement(0, 0, form == 0 ? 0 : 16, form == 3, 0, form < 2 ? KILN_F32 : KILN_I4);
-        if (form >= 2) {
-          place.scales = 64 * 96 / 2;
-          place.group = 32;
-        }
+        const kiln_placement_t place =
+            form < 2 ? makePlacement(0, 0, form == 0 ? 0 : 16, 0, 0)
+                     : makeStoredPlacement(KILN_I4, slice[form == 3], slice[form != 3], 16, form == 3, 0, 32);
         const uint64_t bytes = kiln_pack_bytes(&weight, &place);
         const std::vector<int64_t> whole = wholeShape(slice, shard);
         const Numbers numbers = drawGguf(type.Type, whole[0], whole[1], 11 + dim);

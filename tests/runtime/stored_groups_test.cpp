@@ -15,13 +15,10 @@ struct Form {
 };
 const Form AllForms[] = {{32, false}, {64, true}, {128, false}, {32, true}};
 
-/// Returns a placement with elements, scales and zero points one after the other, aligned as the compiler aligns them.
 kiln_placement_t groupedPlacement(Form form, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                   uint64_t shift) {
-  const uint64_t kExtent = dim == 0 ? columns : rows, outputs = shift + (dim == 0 ? rows : columns);
-  const uint64_t elements = (outputs + tile - 1) / tile * tile * kExtent;
-  const uint64_t scales = (elements / 2 + 63) / 64 * 64, zeros = scales + (elements / form.Group * 2 + 63) / 64 * 64;
-  return makePlacement(0, 0, tile, dim, shift, KILN_I4, scales, form.Group, form.HasZeros ? zeros : 0);
+  return makeStoredPlacement(KILN_I4, dim == 0 ? rows : columns, dim == 0 ? columns : rows, tile, dim, shift,
+                             form.Group, form.HasZeros);
 }
 
 /// One quantisation group: the f16 scale, the zero point, and the elements.

@@ -14,16 +14,10 @@ using namespace kiln_test;
 
 const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {KILN_F32, KILN_F16, KILN_BF16};
 
-/// Returns a placement with the scales after all tiles; for I8, optionally interleaved by `word` elements (VNNI
-/// layout).
+/// Returns a placement; for I8, optionally interleaved by `word` elements (VNNI layout). outputs: including the shift.
 kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
                                  uint64_t shift, uint64_t outputs, uint32_t word = 1) {
-  const uint64_t kExtent = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
-  const uint64_t elements = whole * ((kExtent + word - 1) / word * word), scales = (elements + 63) / 64 * 64;
-  kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? scales : 0);
-  placement.group = word > 1 ? word : 0;
-  placement.zeros = word == 4 ? scales + (whole * 4 + 63) / 64 * 64 : 0;
-  return placement;
+  return makeStoredPlacement(stored, outputs - shift, dim == 0 ? columns : rows, tile, dim, shift, word > 1 ? word : 0);
 }
 
 /// Writes the quantised matrix of a placement into the packed copy, and returns the dequantised values.

@@ -5,6 +5,7 @@
 #define KILN_TESTS_RUNTIME_SUPPORT_H
 
 #include "core/instance.h"
+#include "weights/format.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -117,6 +118,23 @@ constexpr kiln_placement_t makePlacement(uint64_t offset, uint64_t stride, uint3
                                          kiln_dtype_t dtype = KILN_F32, uint64_t scales = 0, uint32_t group = 0,
                                          uint64_t zeros = 0) {
   return {offset, stride, tile, dim, shift, scales, dtype, group, zeros};
+}
+
+/// Returns a placement whose arrays follow one another as the compiler places them, for this many outputs after the
+/// shift. group: as in kiln_placement_t.
+inline kiln_placement_t makeStoredPlacement(kiln_dtype_t dtype, uint64_t outputs, uint64_t kExtent, uint32_t tile,
+                                            uint32_t dim = 0, uint64_t shift = 0, uint32_t group = 0,
+                                            bool hasZeros = false) {
+  const uint64_t whole = (shift + outputs + tile - 1) / tile * tile;
+  kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
+  kiln_format_arrays(kiln_format_find(dtype, hasZeros), group, arrays);
+  uint64_t offsets[KILN_FORMAT_ARRAYS] = {}, end = 0;
+  for (int i = 0; i < KILN_FORMAT_ARRAYS; ++i)
+    if (arrays[i].bytes) {
+      offsets[i] = (end + KILN_FORMAT_ALIGNMENT - 1) / KILN_FORMAT_ALIGNMENT * KILN_FORMAT_ALIGNMENT;
+      end = offsets[i] + whole * kiln_format_items(&arrays[i], kExtent) * arrays[i].bytes;
+    }
+  return makePlacement(0, 0, tile, dim, shift, dtype, offsets[1], group, offsets[2]);
 }
 
 /// Returns a variant for CPUs.

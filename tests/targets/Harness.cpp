@@ -320,8 +320,8 @@ std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTe
           result[2].second.at({t, g, n}) = zero = -least / scale - 8;
         for (int64_t k = first; k < first + storage.getGroup() && scale != 0; ++k) {
           const auto element = uint32_t(int32_t(stored.at({t, k, n}) / scale + zero)) & 15;
-          double &word = words.at({t, k / 8, n});
-          word = int32_t(uint32_t(int64_t(word)) | element << mlir::kiln::bitInWord(k));
+          double &word = words.at({t, k / mlir::kiln::elementsOfWord, n});
+          word = int32_t(uint32_t(int64_t(word)) | element << KILN_FORMAT_BIT(k));
         }
       }
   return result;

@@ -79,8 +79,10 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
            choices->quantizesRows = options.weights.quantizesRows;
            options.weights = *choices;
          },
-         "storage format of weight matrices: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; tune "
-         "and compile with the same setting")
+         fmt::format(
+             "storage format of weight matrices: {}, as \"int8 except PATTERN=TYPE ...\"; tune and compile with "
+             "the same setting",
+             format_names.data()))
       ->type_name("TEXT");
   app.add_option_function<std::string>(
          "--activations",
@@ -91,8 +93,9 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
              throw CLI::ValidationError("--activations", error);
            options.weights.quantizesRows = *quantizesRows;
          },
-         "type of the activations that linear multiplies int8 and int4 weights by: f32, or int8 with a scale per row; "
-         "tune and compile with the same setting")
+         fmt::format("type of the activations that linear multiplies weights of {} by: f32, or int8 with a scale per "
+                     "row; tune and compile with the same setting",
+                     integer_format_names.data()))
       ->type_name("TEXT");
   app.add_option(
          "--ranks", options.ranks.ranks,

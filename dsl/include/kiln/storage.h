@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The type of a weight as a spec states it: the element type of its tensor, or, for an f32 tensor, the narrower format
-// in which the library stores it.
+// in which the library stores it, a row of formats.def.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "kiln/element.h"
+#include "kiln/formats.h"
 
 namespace kiln {
 
-/// The storage format of an f32 weight (dsl/SPEC.md, Stored weights). A weight without a stated format has that of the
-/// build. The members are single bytes: in a template argument with padding, clang 22 reads the doubles after it as 0,
-/// or crashes.
+/// A row of formats.def.
+using Format = kiln_format_t;
+
+/// The storage format of an f32 weight (dsl/SPEC.md, Quantised weights). A weight without a stated format has that of
+/// the build. The members are single bytes: in a template argument with padding, clang 22 reads the doubles after it as
+/// 0, or crashes.
 struct Storage {
-  ElementType element = ElementType::f32; // type of the stored numbers; i8 has one scale per output
-  std::uint8_t group = 0; // i4: group size, the number of consecutive values of an output that share a scale
-  bool has_zero = false;  // i4: whether each group has a zero point
+  ElementType element = ElementType::f32; // type of the stored numbers
+  std::uint8_t group = 0; // group size, the number of consecutive values of an output that share a scale; 0: all
+  bool has_zero = false;  // whether each group has a zero point
   bool is_stated = false;
 
   constexpr Storage() = default;
@@ -27,41 +32,125 @@ struct Storage {
 };
 
 namespace detail {
-struct StorageName {
+/// A row, and the names of its formats with groups of 1, 2 and 4 times the least size.
+struct FormatRow {
+  Format format;
   const char *name;
-  Storage storage;
+  const char *sized[3];
 };
-inline constexpr StorageName storage_names[] = {{"f32", Storage(ElementType::f32)},
-                                                {"f16", Storage(ElementType::f16)},
-                                                {"bf16", Storage(ElementType::bf16)},
-                                                {"int8", Storage(ElementType::i8)},
-                                                {"int4<32>", Storage(ElementType::i4, 32)},
-                                                {"int4<64>", Storage(ElementType::i4, 64)},
-                                                {"int4<128>", Storage(ElementType::i4, 128)},
-                                                {"int4_zero<32>", Storage(ElementType::i4, 32, true)},
-                                                {"int4_zero<64>", Storage(ElementType::i4, 64, true)},
-                                                {"int4_zero<128>", Storage(ElementType::i4, 128, true)},
-                                                {"int4", Storage(ElementType::i4, 32)},
-                                                {"int4_zero", Storage(ElementType::i4, 32, true)}};
+inline constexpr FormatRow format_rows[] = {
+#define KILN_FORMAT(name, ...) {KILN_FORMAT_ROW(name, __VA_ARGS__) #name, {#name "<32>", #name "<64>", #name "<128>"}},
+#include "kiln/formats.def"
+};
+
+/// Whether groups of the row have one of several sizes, which is then part of the name.
+constexpr bool has_sizes(const FormatRow &row) {
+  return row.format.group && row.format.group < row.format.largest_group;
+}
+constexpr int sized_group(int size) { return KILN_LEAST_GROUP << size; }
+constexpr bool takes_group(const Format &format, int group) {
+  return format.group == 0 ? group == 0 : kiln_format_takes(&format, static_cast<std::uint32_t>(group));
+}
+constexpr ElementType element_of(const Format &format) { return static_cast<ElementType>(format.element); }
+
+constexpr bool are_well_formed() {
+  for (const FormatRow &row : format_rows) {
+    const Format &format = row.format;
+    if (format.bits != info(element_of(format)).bits || std::string_view(format.name) != row.name)
+      return false;
+    if (format.group && (format.group != KILN_LEAST_GROUP || format.largest_group > sized_group(2)))
+      return false;
+    if ((format.group || format.has_zeros) && !format.scale_bits)
+      return false;
+  }
+  return true;
+}
+static_assert(are_well_formed(), "formats.def: wrong row; expected sizes of groups that names and code have");
 } // namespace detail
+
+/// Returns the row of a storage format; null if there is none.
+constexpr const Format *find_format(ElementType element, int group, bool has_zero) {
+  for (const detail::FormatRow &row : detail::format_rows)
+    if (detail::element_of(row.format) == element && row.format.has_zeros == has_zero &&
+        detail::takes_group(row.format, group))
+      return &row.format;
+  return nullptr;
+}
+/// Whether a format stores such numbers.
+constexpr bool is_format_element(ElementType element) {
+  for (const detail::FormatRow &row : detail::format_rows)
+    if (detail::element_of(row.format) == element)
+      return true;
+  return false;
+}
+constexpr const Format *find_format(const Storage &storage) {
+  return find_format(storage.element, storage.group, storage.has_zero);
+}
 
 /// Returns "int8", "none" for an unstated format, or "unknown" for a hand-written one.
 constexpr const char *name_of(const Storage &storage) {
-  for (const detail::StorageName &row : detail::storage_names)
-    if (row.storage == storage)
+  for (const detail::FormatRow &row : detail::format_rows)
+    if (storage.is_stated && find_format(storage) == &row.format) {
+      for (int size = 0; detail::has_sizes(row) && size < 3; ++size)
+        if (storage.group == detail::sized_group(size))
+          return row.sized[size];
       return row.name;
+    }
   return storage.is_stated ? "unknown" : "none";
 }
 /// Returns the storage format of this name, or an unstated one if there is none.
 constexpr Storage find_storage(std::string_view name) {
-  for (const detail::StorageName &row : detail::storage_names)
+  for (const detail::FormatRow &row : detail::format_rows) {
+    const Format &format = row.format;
     if (row.name == name)
-      return row.storage;
+      return Storage(detail::element_of(format), format.group, format.has_zeros);
+    for (int size = 0; detail::has_sizes(row) && size < 3; ++size)
+      if (row.sized[size] == name && detail::takes_group(format, detail::sized_group(size)))
+        return Storage(detail::element_of(format), detail::sized_group(size), format.has_zeros);
+  }
   return {};
 }
 constexpr bool is_known(const Storage &storage) {
-  return storage == Storage() || find_storage(name_of(storage)) == storage;
+  return storage == Storage() || (storage.is_stated && find_format(storage));
 }
+
+namespace detail {
+/// Returns "f32, f16 or bf16": the names of the rows that the predicate accepts.
+template <class Predicate, class NameOf>
+constexpr std::array<char, 128> list_formats(Predicate is_listed, NameOf name_of_row) {
+  std::array<char, 128> text{};
+  std::size_t end = 0, count = 0, listed = 0;
+  for (const FormatRow &row : format_rows)
+    count += is_listed(row);
+  for (const FormatRow &row : format_rows) {
+    if (!is_listed(row))
+      continue;
+    for (const std::string_view part : {std::string_view(listed == 0           ? ""
+                                                         : listed + 1 == count ? " or "
+                                                                               : ", "),
+                                        std::string_view(name_of_row(row))})
+      for (const char letter : part)
+        text[end++] = letter;
+    ++listed;
+  }
+  return text;
+}
+} // namespace detail
+
+/// The formats as messages list them, "f32, f16 or int8"; those with zero points are variants of others.
+inline constexpr auto format_names =
+    detail::list_formats([](const detail::FormatRow &row) { return !row.format.has_zeros; },
+                         [](const detail::FormatRow &row) { return row.name; });
+/// Those whose numbers are integers: "int8 or int4".
+inline constexpr auto integer_format_names = detail::list_formats(
+    [](const detail::FormatRow &row) {
+      return !row.format.has_zeros && info(detail::element_of(row.format)).kind == ElementKind::integer;
+    },
+    [](const detail::FormatRow &row) { return row.name; });
+/// The element types of formats with fewer bits than f32: "f16 or i8".
+inline constexpr auto format_elements =
+    detail::list_formats([](const detail::FormatRow &row) { return !row.format.has_zeros && row.format.bits < 32; },
+                         [](const detail::FormatRow &row) { return name_of(detail::element_of(row.format)); });
 
 namespace detail {
 template <ElementType E> constexpr Storage storage_as() {
@@ -71,7 +160,7 @@ template <ElementType E> constexpr Storage storage_as() {
   return Storage(E);
 }
 template <int Group, bool HasZero> constexpr Storage storage_in_groups() {
-  static_assert(Group == 32 || Group == 64 || Group == 128,
+  static_assert(takes_group(*find_format(find_storage(HasZero ? "int4_zero" : "int4")), Group),
                 "kiln: int4: unsupported size of the groups; expected 32, 64 or 128 [storage_c2]");
   return Storage(ElementType::i4, Group, HasZero);
 }

@@ -8,6 +8,7 @@
  *   5. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
  * No recursion, O(n log n). The header has a fixed nesting depth, so deeper nesting is an error. */
 #include "core/instance.h"
+#include "kiln/formats.h"
 #include "readers/json.h"
 #include "weights/bind.h"
 
@@ -20,13 +21,8 @@
 /* The format's own limit. */
 #define HEADER_LIMIT 100000000u
 enum { LENGTH_BYTES = 8 };
-/* The rows of the list are numbered like kiln_dtype_t. */
-enum {
-#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) ROW_##NAME,
-#include "kiln/element_types.def"
-};
 #define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir)                                          \
-  _Static_assert((int)ROW_##NAME == (int)KILN_##NAME, "kiln_dtype_t has the rows of element_types.def");
+  _Static_assert((int)KILN_ROW_##NAME == (int)KILN_##NAME, "kiln_dtype_t has the rows of element_types.def");
 #include "kiln/element_types.def"
 /* The name in messages. */
 #define DOCUMENT "safetensors header"

@@ -5,6 +5,7 @@
 #include "core/instance.h"
 #include "parallel/sharding.h"
 #include "weights/convert.h"
+#include "weights/format.h"
 #include "weights/pack.h"
 
 #include <string.h>
@@ -98,22 +99,22 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   const kiln_placement_t *placement = packing->placement;
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
   int64_t indices[KILN_MAX_RANK];
-  const uint32_t stored = placement->dtype;
   float value = 0;
   uint64_t count = 1;
   for (uint32_t i = 0; i < weight->rank; ++i)
     count *= (uint64_t)weight->shape[i];
   const kiln_rounding_t callers = kiln_rounding_begin();
-  uint64_t at = kiln_quantize_find(tensor, count, kiln_pack_groups_fit(placement, tensor) ? KILN_F32 : stored, &value);
+  uint64_t at =
+      kiln_quantize_find(tensor, count, kiln_pack_groups_fit(placement, tensor) ? KILN_F32 : placement->dtype, &value);
   kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   if (packing->shard && packing->shard->section_count > 0)
     indices[packing->shard->dim] = index_in_file(packing, indices[packing->shard->dim]);
-  return kiln_error_set(
-      error, KILN_WEIGHT_VALUE, "tensor \"%s\": value does not fit; expected one of %s, got %.9g at %s",
-      kiln_name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
-      (double)value, kiln_shape_text(place, weight->rank, indices));
+  return kiln_error_set(error, KILN_WEIGHT_VALUE,
+                        "tensor \"%s\": value does not fit; expected one of %s, got %.9g at %s",
+                        kiln_name_text(packing->name, text), kiln_format_find(placement->dtype, false)->text,
+                        (double)value, kiln_shape_text(place, weight->rank, indices));
 }
 
 kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {

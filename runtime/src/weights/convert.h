@@ -4,6 +4,7 @@
 #define KILN_CONVERT_H
 
 #include "core/tensors.h"
+#include "kiln/formats.h"
 
 #if !defined(__SSE__)
 #include <fenv.h>
@@ -60,10 +61,8 @@ uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_
 
 /* quantize_groups.c */
 
-/* int4 elements in a 32-bit word; the maximum number of columns that are quantised together. */
-enum { KILN_WORD_ELEMENTS = 8, KILN_GROUP_COLUMNS = 32 };
-/* The lowest bit of an element in its word: k and k + 4 are the nibbles of byte k % 4. */
-static inline unsigned kiln_bit_in_word(uint64_t k) { return (unsigned)(k % 4 * 8 + k / 4 % 2 * 4); }
+/* The maximum number of columns that are quantised together. */
+enum { KILN_GROUP_COLUMNS = 32 };
 /* Quantises whole groups of a matrix [k_extent][columns] to int4: words [k_extent / 8][columns], f16 scales and zeros
  * [k_extent / group][columns]; null zeros mean a zero point of 8. Elements and zeros are stored minus 8. Must be called
  * between kiln_rounding_begin and _end; returns false like kiln_quantize. */

@@ -254,16 +254,21 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
         kiln_pack_matrix(&part, (const char *)piece, high, wide);
-      } else if (is_turned) {
-        transpose_words((char *)other, (const char *)piece, high, wide, wide);
-        part.dim = 1;
-        if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
-          return false;
-        pack_numbers(part, (const signed char *)piece, (char *)other, wide, high, row);
       } else {
-        if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
+        float *from = piece, *to = other;
+        size_t k_extent = high, outputs = wide, first = column;
+        if (is_turned) {
+          transpose_words((char *)other, (const char *)piece, high, wide, wide);
+          part.dim = 1;
+          from = other;
+          to = piece;
+          k_extent = wide;
+          outputs = high;
+          first = row;
+        }
+        if (!kiln_quantize((char *)to, tiling->dtype, from, k_extent, outputs, scales ? scales + first : NULL))
           return false;
-        pack_numbers(part, (const signed char *)other, (char *)piece, high, wide, column);
+        pack_numbers(part, (const signed char *)to, (char *)from, k_extent, outputs, first);
       }
       if (high == 1)
         pass_elements(tiling, tensor, row * columns + column + wide);
@@ -276,21 +281,15 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
 /* reader: see kiln_tiling_t. */
 static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reader, const kiln_weight_t *weight,
                  const kiln_placement_t *placement) {
-  const kiln_tiling_t tiling = {.packed = packed,
-                                .tile = placement->tile,
-                                .dim = placement->dim,
-                                .shift = (size_t)placement->shift,
-                                .k_extent = (size_t)kiln_elements_except(weight, placement->dim),
-                                .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
-                                .dtype = placement->dtype,
-                                .scales = placement->scales && placement->dtype == KILN_I8
-                                              ? (float *)(void *)(packed + placement->scales) + placement->shift
-                                              : NULL,
-                                .factor = (size_t)kiln_interleave_of(placement),
-                                .sums = placement->zeros && placement->dtype == KILN_I8
-                                            ? (int32_t *)(void *)(packed + placement->zeros) + placement->shift
-                                            : NULL,
-                                .reader = reader};
+  kiln_tiling_t tiling = {.packed = packed,
+                          .tile = placement->tile,
+                          .dim = placement->dim,
+                          .shift = (size_t)placement->shift,
+                          .k_extent = (size_t)kiln_elements_except(weight, placement->dim),
+                          .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
+                          .dtype = placement->dtype,
+                          .factor = 1,
+                          .reader = reader};
   size_t rows = 1, columns = (size_t)kiln_elements_except(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
@@ -298,14 +297,23 @@ static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reade
     rows = tiling.dim == 0 ? extent : tiling.k_extent;
     columns = tiling.dim == 0 ? tiling.k_extent : extent;
   }
-  if (tiling.sums)
-    memset(tiling.sums, 0, (size_t)weight->shape[tiling.dim] * sizeof *tiling.sums);
   if (tensor->dtype == weight->dtype && !tensor->form && !kiln_is_stored(weight, placement)) {
     kiln_pack_matrix(&tiling, tensor->data, rows, columns);
   } else {
     const kiln_rounding_t callers = kiln_rounding_begin();
-    is_packed = placement->dtype == KILN_I4 ? kiln_pack_groups(&tiling, placement, tensor, rows, columns)
-                                            : pack_pieces(&tiling, tensor, rows, columns);
+    if (placement->group >= KILN_LEAST_GROUP) {
+      is_packed = kiln_pack_groups(&tiling, placement, tensor, rows, columns);
+    } else {
+      if (placement->group)
+        tiling.factor = placement->group;
+      if (placement->scales)
+        tiling.scales = (float *)(void *)(packed + placement->scales) + tiling.shift;
+      if (placement->zeros) {
+        tiling.sums = (int32_t *)(void *)(packed + placement->zeros) + tiling.shift;
+        memset(tiling.sums, 0, (size_t)weight->shape[tiling.dim] * sizeof *tiling.sums);
+      }
+      is_packed = pack_pieces(&tiling, tensor, rows, columns);
+    }
     kiln_rounding_end(callers);
   }
   finish_stream();

@@ -27,12 +27,6 @@ kiln_status_t kiln_write_elements(kiln_model_t *model, uint32_t index, uint32_t 
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
 /* Returns the number of elements per index of a dimension; all elements for a dimension that the weight lacks. */
 uint64_t kiln_elements_except(const kiln_weight_t *weight, uint32_t dim);
-/* Returns how many elements along K are interleaved (VNNI layout). */
-uint64_t kiln_interleave_of(const kiln_placement_t *placement);
-/* Returns the position of an element, in elements from the placement's offset for its copy. The weight is a matrix
- * whose columns are all dimensions except the first. */
-uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
-                         uint64_t column);
 
 /* pack.c */
 
@@ -68,17 +62,11 @@ void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows
 
 /* pack_groups.c */
 
-/* kiln_pack_weight for int4; rows, columns: those of the weight as a matrix. */
+/* kiln_pack_weight for formats with groups; rows, columns: those of the weight as a matrix. */
 bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const kiln_tensor_t *tensor,
                       size_t rows, size_t columns);
 /* Whether the placement can store the int4 values of a tensor unchanged. */
 bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t *tensor);
-/* Returns the bytes from the placement's offset to the end of an int4 weight, in whole tiles; 0 if the placement is
- * invalid. */
-uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t k_extent);
-/* Dequantises element k of output n. */
-float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t k_extent, uint64_t n,
-                             uint64_t k);
 
 #ifdef __cplusplus
 }

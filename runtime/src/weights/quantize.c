@@ -4,6 +4,7 @@
  * bf16 are rounded; an i8 is round(w / s), where s = max |w| / 127 of its row or column. The loops are written to
  * vectorise, and compare magnitudes as integers. */
 #include "weights/convert.h"
+#include "weights/format.h"
 
 #include <string.h>
 #if defined(__SSE__)
@@ -42,22 +43,8 @@ static inline int32_t bits_of(const float *value) {
 /* The bits of |value|, which are ordered like the values. */
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
-/* The largest magnitude that can be stored: f32, f16 and bf16 the largest that rounds to a finite number; int8
- * 2^127, since 127 times the scale of a larger one may not be finite; int4 2^18, since scales are f16. */
-static int32_t limit_of(uint32_t stored) {
-  switch (stored) {
-  case KILN_F32:
-    return 0x7F7FFFFF;
-  case KILN_F16:
-    return 0x477FEFFF;
-  case KILN_BF16:
-    return 0x7F7F7FFF;
-  case KILN_I8:
-    return 0x7F000000;
-  default:
-    return 0x48800000;
-  }
-}
+/* The largest magnitude that can be stored. */
+static int32_t limit_of(uint32_t stored) { return bits_of(&kiln_format_find(stored, false)->limit); }
 
 /* Whether any magnitude exceeds the limit. */
 static bool exceeds(const float *line, size_t count, int32_t limit) {
@@ -109,7 +96,7 @@ void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t firs
 }
 
 bool kiln_quantize_scales(float *most, size_t count) {
-  if (exceeds(most, count, limit_of(KILN_I8)))
+  if (!kiln_quantize_fits(most, count, KILN_I8))
     return false;
   for (size_t i = 0; i < count; ++i)
     most[i] /= 127;

@@ -61,7 +61,7 @@ bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, con
       for (size_t n = 0; n < columns; ++n) {
         const float divisor = exact[n] == 0 ? 1 : exact[n];
         const uint32_t whole = whole_of(from[k * columns + n] / divisor) + (zero ? (uint32_t)zero[n] : 0);
-        word[n] |= (uint32_t)(clamp((int32_t)whole, -8, 7) & 15) << kiln_bit_in_word(k);
+        word[n] |= (uint32_t)(clamp((int32_t)whole, -8, 7) & 15) << KILN_FORMAT_BIT(k);
       }
     }
   }

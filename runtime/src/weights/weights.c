@@ -4,6 +4,7 @@
 #include "parallel/sharding.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
+#include "weights/format.h"
 #include "weights/pack.h"
 
 #include <string.h>
@@ -15,38 +16,31 @@ typedef struct elements_t {
   const char *from;
 } elements_t;
 
-/* Dequantises an element of a quantised weight: n along the tiles, k along K, `element` from kiln_pack_place. */
-static float decode(const char *packed, const kiln_placement_t *placement, uint64_t k_extent, uint64_t n, uint64_t k,
-                    uint64_t element) {
-  float value;
-  if (placement->dtype == KILN_I4)
-    return kiln_pack_groups_value(packed, placement, k_extent, n, k);
-  if (placement->dtype != KILN_I8) {
-    kiln_convert_widen(&value, packed + element * 2, 1, placement->dtype);
-    return value;
-  }
-  memcpy(&value, packed + placement->scales + (placement->shift + n) * sizeof value, sizeof value);
-  return (float)*(const signed char *)(packed + element) * value;
-}
-
 /* Copies elements of a tiled weight. */
 static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement,
                        const elements_t *elements) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
   const bool is_stored = kiln_is_stored(weight, placement), by_row = placement->dim == 0;
-  const uint64_t rows = (uint64_t)weight->shape[0], columns = kiln_elements_except(weight, 0);
+  const uint64_t columns = kiln_elements_except(weight, 0), k_extent = by_row ? columns : (uint64_t)weight->shape[0];
+  kiln_format_array_t arrays[KILN_FORMAT_ARRAYS];
+  const kiln_format_t *const format = kiln_format_of(placement, arrays);
+  if (!is_stored)
+    arrays[0] = (kiln_format_array_t){0, (uint32_t)bytes, 1};
   const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t row = elements->first / columns, column = elements->first % columns;
   for (uint64_t at = 0; at < elements->count * bytes; at += bytes) {
-    const uint64_t element = kiln_pack_place(placement, rows, columns, row, column);
+    const uint64_t n = placement->shift + (by_row ? row : column), k = by_row ? column : row;
+    char *items[KILN_FORMAT_ARRAYS];
+    for (int i = 0; i < KILN_FORMAT_ARRAYS; ++i)
+      items[i] =
+          packed + arrays[i].offset + kiln_format_item(&arrays[i], placement->tile, k_extent, n, k) * arrays[i].bytes;
     if (is_stored) {
-      const float value =
-          decode(packed, placement, by_row ? columns : rows, by_row ? row : column, by_row ? column : row, element);
+      const float value = kiln_format_decode(format, (const char *const *)items, k % arrays[0].each);
       memcpy(elements->to + at, &value, sizeof value);
     } else if (elements->from) {
-      memcpy(packed + element * bytes, elements->from + at, bytes);
+      memcpy(items[0], elements->from + at, bytes);
     } else {
-      memcpy(elements->to + at, packed + element * bytes, bytes);
+      memcpy(elements->to + at, items[0], bytes);
     }
     if (++column == columns) {
       column = 0;

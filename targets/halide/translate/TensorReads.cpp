@@ -37,7 +37,7 @@ Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
   auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
   usesVectorFunctions |= vectorFunctions.hasAvx512;
   if (vectorFunctions.hasAvx512)
-    return floatOfI4(word >> bits(k % 4 * 8 + k / 4 % 2 * 4));
+    return floatOfI4(word >> bits(KILN_FORMAT_BIT(k)));
   Expr half = (word ^ bits(Expr(0x88888888u))) >> bits(k / 2 % 2 * 16), bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
   Expr exponent = (bits(127 + 23) - bit) << 23;
   Expr large = Halide::reinterpret<float>((half & (bits(15) << bit)) | exponent);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* Finds the format of a quantised weight, and dequantises a number of it. */
+#include "weights/format.h"
+#include "weights/convert.h"
+
+#include <string.h>
+
+static const kiln_format_t formats[] = {
+#define KILN_FORMAT KILN_FORMAT_ROW
+#include "kiln/formats.def"
+};
+
+const kiln_format_t *kiln_format_find(uint32_t dtype, bool has_zeros) {
+  const kiln_format_t *format = formats + sizeof formats / sizeof *formats - 1;
+  while (format > formats && (format->element != dtype || (format->group && format->has_zeros != has_zeros)))
+    --format;
+  return format;
+}
+
+const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]) {
+  const kiln_format_t *const format = kiln_format_find(placement->dtype, placement->zeros != 0);
+  kiln_format_arrays(format, placement->group, arrays);
+  arrays[0].offset = 0;
+  arrays[1].offset = placement->scales;
+  arrays[2].offset = placement->zeros;
+  return format;
+}
+
+float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k) {
+  float value, scale;
+  int32_t number;
+  if (!format->scale_bits) {
+    kiln_convert_widen(&value, items[0], 1, format->element);
+    return value;
+  }
+  if (format->bits == 8) {
+    number = ((const signed char *)items[0])[k];
+  } else {
+    uint32_t word;
+    memcpy(&word, items[0], sizeof word);
+    number = (int32_t)((word >> KILN_FORMAT_BIT(k) & 15) ^ 8) - 8;
+  }
+  if (format->has_zeros)
+    number -= *(const signed char *)items[2];
+  kiln_convert_widen(&scale, items[1], 1, format->scale);
+  return (float)number * scale;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* The storage formats of quantised weights, rows of kiln/formats.def, and the value of a stored number. quantize.c and
+ * quantize_groups.c are the other direction. */
+#ifndef KILN_FORMAT_H
+#define KILN_FORMAT_H
+
+#include "core/model.h"
+#include "kiln/formats.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Returns the first row with this element type and, if it has groups, with or without zero points; the row of f32 if
+ * there is none. */
+const kiln_format_t *kiln_format_find(uint32_t dtype, bool has_zeros);
+/* Returns the format of a placement, and fills its arrays. */
+const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]);
+/* Dequantises a number from the items of the format's arrays that it shares; k: along K, in an item of the first. */
+float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_FORMAT_H */
