@@ -15,10 +15,10 @@
 
 #include "benchmarks/specs/gpt2_prefill.h"
 #include "benchmarks/specs/swin_block.h"
-#include "bert/bert.h"
+#include "models/bert/bert.h"
 #include "models/specs/vgg.h"
+#include "models/vit/vit.h"
 #include "transformer/transformer.h"
-#include "vit/vit.h"
 
 #include <cstring>
 #include <map>

@@ -33,7 +33,7 @@ unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt
 embedded=$(git ls-files -- 'runtime/*.c' 'runtime/*.h' 'runtime/*.def' | xargs grep -L 'WITH LLVM-exception')
 [ -z "$embedded" ] || fail "part of each library, and without the licence's exception: $embedded"
 
-for path in $(grep -oE '`(dsl|compiler|runtime|targets|tools|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
+for path in $(grep -oE '`(dsl|compiler|runtime|targets|tools|examples|models|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
   [ -e "$path" ] || fail "README.md names $path, which is not there"
 done
 # Blocks that quote a file (tests/docs/check.sh) may be as long as the file's lines. Counts characters, not bytes: drops

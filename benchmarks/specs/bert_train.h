@@ -3,7 +3,7 @@
 // BERT-base for training: the loss is the mean square of its hidden states, so the gradients pass through all of it.
 #pragma once
 
-#include "bert/bert.h"
+#include "models/bert/bert.h"
 
 namespace specs {
 

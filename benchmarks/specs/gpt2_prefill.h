@@ -4,7 +4,7 @@
 // positions.
 #pragma once
 
-#include "gpt2/gpt2.h"
+#include "models/gpt2/gpt2.h"
 
 namespace specs {
 

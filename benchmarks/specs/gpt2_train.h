@@ -3,7 +3,7 @@
 // GPT-2 small for training: a step on windows of text.
 #pragma once
 
-#include "gpt2/gpt2.h"
+#include "models/gpt2/gpt2.h"
 
 namespace specs {
 

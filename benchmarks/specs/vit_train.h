@@ -3,7 +3,7 @@
 // ViT-B/16 for training: a step on four images.
 #pragma once
 
-#include "vit/vit.h"
+#include "models/vit/vit.h"
 
 namespace specs {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bert.h"
+#include "models/bert/bert.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(bert_large, specs::BertLarge)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BERT with its masked-word head, small enough to run immediately.
-#include "bert.h"
+#include "models/bert/bert.h"
 #include <kiln/generator.h>
 
 static_assert(kiln::parameters<specs::BertForMaskedWords<specs::bert_base>>() == 109'514'298);

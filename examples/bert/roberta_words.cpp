@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoBERTa with its masked-word head, small enough to run immediately.
-#include "bert.h"
+#include "models/bert/bert.h"
 #include <kiln/generator.h>
 
 static_assert(kiln::parameters<specs::RobertaForMaskedWords<specs::roberta_base>>() == 124'697'433);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensor names of released GPT-2 checkpoints in terms of gpt2.h: some have a prefix, the causal masks and the tied
-// output.
+// The tensor names of released GPT-2 checkpoints in terms of models/gpt2/gpt2.h: some have a prefix, the causal masks
+// and the tied output.
 #pragma once
 
 #include "support/checkpoint.h"

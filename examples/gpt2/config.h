@@ -3,7 +3,7 @@
 // Checks that a checkpoint's config.json has the shape that a library was built for.
 #pragma once
 
-#include "shapes.h"
+#include "models/gpt2/shapes.h"
 #include "support/config.h"
 
 namespace specs {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpt2.h"
+#include "models/gpt2/gpt2.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(gpt2_medium, specs::Gpt2Medium)

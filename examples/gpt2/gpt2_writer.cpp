@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GPT-2 for text generation. GPT2_SHAPE is one of shapes.h, which the build may select.
-#include "gpt2.h"
+// GPT-2 for text generation. GPT2_SHAPE is one of models/gpt2/shapes.h, which the build may select.
+#include "models/gpt2/gpt2.h"
 #include <kiln/generator.h>
 
 #ifndef GPT2_SHAPE

@@ -3,7 +3,7 @@
 // Checks that a checkpoint's config.json, or the metadata of its GGUF file, has the shape that a library was built for.
 #pragma once
 
-#include "shapes.h"
+#include "models/llama/shapes.h"
 #include "support/config.h"
 
 namespace llama {

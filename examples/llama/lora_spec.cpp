@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A decoder for fine-tuning: low-rank adapters on frozen weights, a training step for them, and entries that generate
-// text with them. LLAMA_SHAPE is one of shapes.h, which the build may select.
-#include "llama.h"
+// text with them. LLAMA_SHAPE is one of models/llama/shapes.h, which the build may select.
+#include "models/llama/llama.h"
 #include <kiln/generator.h>
 
 #ifndef LLAMA_SHAPE

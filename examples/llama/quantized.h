@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quantised checkpoints of Llama: maps the tensor names of GGUF, GPTQ and AWQ files to those of llama.h, for the run
-// time's readers.
+// Quantised checkpoints of Llama: maps the tensor names of GGUF, GPTQ and AWQ files to those of models/llama/llama.h,
+// for the run time's readers.
 #pragma once
 
 #include "checkpoint.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "llama.h"
+#include "models/llama/llama.h"
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 4}, T{"tokens", 1, 256};

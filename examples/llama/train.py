@@ -10,7 +10,7 @@ To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy),
 
 1. text     Each chapter twice: as it is, between <s> and </s>; as a conversation whose sides say verses in turn, after
             <s>: "<|im_start|>user\nverse<|im_end|>\n<|im_start|>assistant\nnext verse<|im_end|>\n".
-2. model    The shape `king_james` of shapes.h: 4 layers, width 128, 4 heads, 2 of keys and values.
+2. model    The shape `king_james` of models/llama/shapes.h: 4 layers, width 128, 4 heads, 2 of keys and values.
 3. training AdamW on random windows of 256 tokens, no dropout. The last 5 % of the chapters are held out.
 """
 import json

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder for text generation. LLAMA_SHAPE is one of shapes.h, which the build may select.
-#include "llama.h"
+// A decoder for text generation. LLAMA_SHAPE is one of models/llama/shapes.h, which the build may select.
+#include "models/llama/llama.h"
 #include <kiln/generator.h>
 
 #ifndef LLAMA_SHAPE

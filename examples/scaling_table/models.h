@@ -3,8 +3,8 @@
 // The models of the table, by their layers, width and heads.
 #pragma once
 
-#include "bert/bert.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 #include "transformer/transformer.h"
 
 namespace scaling {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vit.h"
+#include "models/vit/vit.h"
 #include <kiln/generator.h>
 
 static_assert(kiln::parameters<specs::VitBase>() == 86'567'656);

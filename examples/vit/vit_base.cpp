@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "vit.h"
+#include "models/vit/vit.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(vit_base, specs::VitBase)

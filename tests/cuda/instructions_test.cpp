@@ -4,8 +4,8 @@
 // table instructions.txt: each kernel's strategy, and how many instructions of some kinds each of its functions has. A
 // kernel that falls back to a slower strategy, or loses its cp.async copies or its 16-byte accesses, differs from its
 // row. KILN_WRITE_COUNTS=1 rewrites the table: review the changes, and give the reason in the last column.
-#include "bert/bert.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 
 #include "compiler/tuner/LoweredModel.h"
 #include "targets/cuda/Compile.h"

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "compiler/dialect/KilnDialect.h"
-#include "gpt2/gpt2.h"
 #include "mlir/IR/MLIRContext.h"
+#include "models/gpt2/gpt2.h"
 
 namespace kiln {
 namespace {

@@ -3,9 +3,9 @@
 // Op interface methods, compared with the DSL's results for the same operations.
 #include "compiler/dialect/Extents.h"
 #include "compiler/pipeline/ImportModel.h"
-#include "gpt2/gpt2.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "models/gpt2/gpt2.h"
 #include <gtest/gtest.h>
 
 namespace kiln {

@@ -3,12 +3,12 @@
 // print-spec NAME [-g]: imports a spec and prints the module, with -g its locations as well.
 #include <cstring>
 
-#include "bert/bert.h"
 #include "compiler/frontend/Import.h"
-#include "gpt2/gpt2.h"
 #include "lstm.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 #include "transformer/transformer.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -24,7 +24,7 @@ body() { awk 'begun || !/^((\/\/|#( |$)).*)?$/ { begun = 1; print }' "$1"; }
 
 for document in "$@"; do
   name=${document#"$root"/}
-  for path in $(grep -oE '`(dsl|compiler|targets|tools|runtime|cmake|examples|tests|benchmarks|docs)/[A-Za-z0-9_./-]*`' "$document" | tr -d '`' | sort -u); do
+  for path in $(grep -oE '`(dsl|compiler|targets|tools|runtime|cmake|examples|models|tests|benchmarks|docs)/[A-Za-z0-9_./-]*`' "$document" | tr -d '`' | sort -u); do
     [ -e "$root/$path" ] || fail "$name names $path, which is not there"
   done
   for link in $(sed '/^```/,/^```/d; s/`[^`]*`//g' "$document" | grep -oE '\]\([^)#]+' | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u); do

@@ -11,7 +11,7 @@ for compiler in $found; do
   start=$(date +%s%N)
   for file in "$root/tests/dsl/figures_test.cpp" "$root"/tests/dsl/specs/*.cpp; do
     "$compiler" -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -I "$root/dsl/include" \
-      -I "$root/compiler/include" -I "$root/tests/models/specs" -I "$root/examples" "$file"
+      -I "$root" -I "$root/compiler/include" -I "$root/tests/models/specs" -I "$root/examples" "$file"
   done
   end=$(date +%s%N)
   echo "$compiler: $(((end - start) / 1000000)) ms"

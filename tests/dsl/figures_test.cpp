@@ -4,9 +4,9 @@
 // in constant expressions.
 #include <gtest/gtest.h>
 
-#include "bert/bert.h"
 #include "char_gpt.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 #include "transformer/transformer.h"
 #include "vgg.h"
 

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "bert/bert.h"
 #include "char_gpt.h"
 #include "digest.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 #include "transformer/transformer.h"
 
 namespace {

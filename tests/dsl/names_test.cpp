@@ -3,8 +3,8 @@
 // Names of parameters: the call path, the layers' children, and one parameter for tied weights.
 #include <gtest/gtest.h>
 
-#include "bert/bert.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 // ops around them are constant. Group norms are three kernels.
 #include "compiler/frontend/Import.h"
 #include "compiler/pipeline/Pipeline.h"
-#include "gpt2/gpt2.h"
 #include "kiln/model.h"
+#include "models/gpt2/gpt2.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

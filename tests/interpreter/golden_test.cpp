@@ -4,7 +4,7 @@
 
 #include "kiln/dsl.h"
 #include "kiln/generator.h"
-#include "llama/llama.h"
+#include "models/llama/llama.h"
 #include "specs/cnn.h"
 #include "swin/swin.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tiny GPT-2 for tests of checkpoints.
-#include "gpt2/gpt2.h"
+#include "models/gpt2/gpt2.h"
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"tokens", 1, 32};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoding GPT-2 that is small enough for the PTX interpreter.
-#include "gpt2/gpt2.h"
+#include "models/gpt2/gpt2.h"
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"tokens", 1, 16}, Context{"context", T, 48};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tiny ViT for tests of checkpoints.
-#include "vit/vit.h"
+#include "models/vit/vit.h"
 #include <kiln/generator.h>
 
 using Tiny = specs::Vit<specs::VitShape{2, 48, 4, 32, 8, 10}>;

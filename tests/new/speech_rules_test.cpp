@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the Whisper program begins a text, by the files of a checkpoint.
-#include "tools/new/headers/speech.h"
+#include "models/whisper/speech.h"
 
 #include <cstdlib>
 #include <fstream>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the Whisper program reads a sound: a WAV file's samples, and log-mel frames compared with PyTorch's in f64.
-#include "tools/new/headers/log_mel.h"
-#include "tools/new/headers/wave_file.h"
+#include "models/whisper/log_mel.h"
+#include "models/whisper/wave_file.h"
 
 #include <fstream>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // Command lines and texts of the programs of encoder-only models.
 #include "kiln/runtime.h"
 
-#include "tools/new/headers/texts.h"
+#include "models/support/texts.h"
 
 #include <gtest/gtest.h>
 

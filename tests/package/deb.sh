@@ -35,7 +35,7 @@ library=$(cd "$prefix" && find lib* -name libkiln_compiler.so)
 folder=$(dirname "$library")
 for file in bin/kiln bin/kiln-diagnose include/kiln/dsl.h include/kiln/ops.def include/kiln/generator.h include/kiln/runtime.h \
   "$folder/cmake/Kiln/KilnConfig.cmake" "$folder/cmake/Kiln/KilnAddLibrary.cmake" "$folder/pkgconfig/kiln.pc" \
-  share/doc/kiln/copyright share/kiln/tools/new/templates/CMakeLists.txt.in share/kiln/examples/llama/llama.h; do
+  share/doc/kiln/copyright share/kiln/tools/new/templates/CMakeLists.txt.in share/kiln/models/llama/llama.h; do
   [ -s "$prefix/$file" ] || fail "the package must have usr/$file"
 done
 stray=$(cd "$work/root" && find . -type f | grep -vE "^\./usr/(bin/kiln(-diagnose)?|include/kiln/.*|share/doc/kiln/.*|share/kiln/.*|$folder/(libkiln_compiler\.so|(cmake/Kiln|pkgconfig)/.*))$") &&

@@ -2,14 +2,14 @@
 //
 // The memory plans of whole models: at most 1.1 times the lower bound, every tensor is placed, and no call overwrites a
 // value that is read later.
-#include "bert/bert.h"
 #include "char_gpt.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/transforms/PlanMemory.h"
 #include "compiler/transforms/VerifyMemoryPlan.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
 #include "transformer/transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.h"
 
-#include "gpt2/gpt2.h"
+#include "models/gpt2/gpt2.h"
+#include "models/vit/vit.h"
 #include "specs/cnn.h"
 #include "swin/swin.h"
-#include "vit/vit.h"
 
 namespace detr_spec {
 #include "detr/spec.cpp"

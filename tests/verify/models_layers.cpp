@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.h"
 
-#include "llama/llama.h"
+#include "models/llama/llama.h"
 #include "names/names.h"
 #include "names/recurrent.h"
 #include "names/transformer.h"

@@ -3,10 +3,10 @@
 // Small variants of well-known models.
 #include "models.h"
 
-#include "bert/bert.h"
-#include "gpt2/gpt2.h"
+#include "models/bert/bert.h"
+#include "models/gpt2/gpt2.h"
+#include "models/vit/vit.h"
 #include "transformer/transformer.h"
-#include "vit/vit.h"
 
 namespace specs {
 inline constexpr BertShape small_bert{30522, 2, 48, 4};

@@ -168,7 +168,8 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(prefix + "embeddings.position_embeddings.weight", {rows, width});
 
   Model model;
-  model.headers = "examples/bert/encoder.h examples/bert/bert.h";
+  model.family = "bert";
+  model.header = "encoder.h";
   model.shapeType = "specs::BertShape";
   model.shape = {{"vocabulary", std::to_string(vocabulary)},
                  {"layers", std::to_string(layers)},

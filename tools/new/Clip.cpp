@@ -64,7 +64,8 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require("vision_model.embeddings.patch_embedding.weight", {vision.width, 3, patch, patch});
 
   Model model;
-  model.headers = "tools/new/headers/clip.h";
+  model.family = "clip";
+  model.header = "clip.h";
   model.shapeType = "clip::Shape";
   model.shape = {{"text", text.members},
                  {"vision", vision.members},

@@ -32,11 +32,12 @@ struct Renaming {
 
 /// The model that a config.json describes, as Project.h writes it.
 struct Model {
-  std::string headers;   // paths in Kiln's source, separated by spaces, the spec's own first
+  std::string family;    // folder of models/ with the header and the program, unless they are in models/support
+  std::string header;    // of the layers, which the spec includes
   std::string shapeType; // "llama::Shape"
   std::vector<std::pair<std::string, std::string>> shape; // members of the shape, in order
   std::string type;                                       // "llama::Writer<shape>"
-  std::string program;                                    // the template of main.cpp
+  std::string program;                                    // main.cpp; its template is this name with .in
   std::vector<std::pair<std::string, std::string>> words; // values for the template's placeholders
   std::vector<Renaming> renamings;
   std::vector<std::string> notes; // notes for the user: limitations compared with the checkpoint

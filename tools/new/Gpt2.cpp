@@ -28,7 +28,8 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(prefix + "h." + std::to_string(layers - 1) + ".mlp.c_fc.weight", {width, hidden});
 
   Model model;
-  model.headers = "examples/gpt2/gpt2.h examples/gpt2/shapes.h";
+  model.family = "gpt2";
+  model.header = "gpt2.h";
   model.shapeType = "specs::Gpt2Shape";
   model.shape = {{"layers", std::to_string(layers)},
                  {"width", std::to_string(width)},

@@ -83,7 +83,8 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
     tensors.require("lm_head.weight", {sizes.vocabulary, sizes.width});
 
   Model model = writerOf("llama", sizes);
-  model.headers = "examples/llama/llama.h examples/llama/shapes.h";
+  model.family = "llama";
+  model.header = "llama.h";
   const std::int64_t context = chooseContext(model, fields, sizes, longest, options);
   if (slides)
     fields.mayExceed("sliding_window", context);

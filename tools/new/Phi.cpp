@@ -23,7 +23,8 @@ Model readPhi(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(fmt::format("model.layers.{}.mlp.fc1.weight", sizes.layers - 1), {sizes.hidden, sizes.width});
 
   Model model = writerOf("phi", sizes);
-  model.headers = "tools/new/headers/phi.h";
+  model.family = "phi";
+  model.header = "phi.h";
   const std::int64_t context = chooseContext(model, fields, sizes, positions.longest, options);
   model.shape.insert(model.shape.end(), {{"turned", std::to_string(positions.turned)},
                                          {"context", std::to_string(context)},

@@ -40,10 +40,16 @@ std::vector<std::string> includesOf(const std::string &text) {
   return found;
 }
 
+/// Returns the path of a family's file, or of the file of this name that families share.
+fs::path fileOf(const Options &options, const std::string &family, const std::string &name) {
+  const fs::path own = options.source / "models" / family / name;
+  return fs::exists(own) ? own : options.source / "models/support" / name;
+}
+
 /// Copies the files of Kiln that a text of the project includes, recursively.
 class Copier {
 public:
-  explicit Copier(const Options &options) : options(options) {}
+  Copier(const Options &options, const std::string &family) : options(options), family(family) {}
 
   void follow(const std::string &text, const std::string &folder = "") {
     for (const std::string &name : includesOf(text)) {
@@ -65,11 +71,12 @@ private:
   /// Returns an empty path for files that do not come from these folders.
   fs::path find(const std::string &path) const {
     const fs::path from =
-        path.starts_with("support/") ? options.source / "examples" / path : options.source / "tools/new/headers" / path;
+        path.starts_with("support/") ? options.source / "examples" / path : fileOf(options, family, path);
     return fs::exists(from) ? from : fs::path();
   }
 
   const Options &options;
+  const std::string &family;
   std::set<std::string> known;
 };
 
@@ -84,11 +91,10 @@ std::string filled(std::string text, const std::vector<std::pair<std::string, st
 }
 
 std::string specOf(const Model &model, const Options &options) {
-  const std::string header = fs::path(model.headers.substr(0, model.headers.find(' '))).filename().string();
   std::string text = fmt::format("// SPDX-License-Identifier: Apache-2.0\n//\n"
                                  "// The model of \"{}\", by its config.json.\n#include \"{}\"\n"
                                  "#include <kiln/generator.h>\n\n",
-                                 options.folder.filename().string(), header);
+                                 options.folder.filename().string(), model.header);
   for (const std::string &note : model.notes)
     text += "// Note: " + note + ".\n";
   text += fmt::format("inline constexpr {} shape{{\n", model.shapeType);
@@ -135,18 +141,16 @@ void writeProject(const Model &model, const Fields &fields, const Options &optio
   std::string upper = options.name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
   words.insert(words.end(), {{"name", options.name}, {"NAME", upper}, {"prefix", options.prefix}});
-  const fs::path templates = options.source / "tools/new/templates";
-  const std::string program = filled(readText(templates / (model.program + ".in")), words);
-  writeText(options.out / "CMakeLists.txt", filled(readText(templates / "CMakeLists.txt.in"), words));
+  const std::string program = filled(readText(fileOf(options, model.family, model.program + ".in")), words),
+                    build = filled(readText(options.source / "tools/new/templates/CMakeLists.txt.in"), words);
+  writeText(options.out / "CMakeLists.txt", build);
   writeText(options.out / "spec.cpp", specOf(model, options));
   writeText(options.out / "main.cpp", program);
   writeText(options.out / "checkpoint.h", checkpointOf(model));
   writeText(options.out / "config.h", configOf(fields));
 
-  Copier copier(options);
-  std::istringstream headers(model.headers);
-  for (std::string header; headers >> header;)
-    copier.copy(fs::path(header).filename().string(), options.source / header);
+  Copier copier(options, model.family);
+  copier.copy(model.header, fileOf(options, model.family, model.header));
   copier.follow(program + checkpointOf(model) + configOf(fields));
   const fs::path support = options.source / "examples/support";
   copier.copy("support/CMakeLists.txt", support / "CMakeLists.txt");

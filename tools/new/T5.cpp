@@ -49,7 +49,8 @@ Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(fmt::format("decoder.block.{}.layer.2.DenseReluDense.wo.weight", decoderLayers - 1), {width, hidden});
 
   Model model;
-  model.headers = "tools/new/headers/t5.h";
+  model.family = "t5";
+  model.header = "t5.h";
   model.shapeType = "t5::Shape";
   const std::int64_t longest = std::min<std::int64_t>(options.context, 512);
   std::size_t encoderCount = 0, decoderCount = 0;

@@ -37,7 +37,8 @@ Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
                   {width, channels, patch, patch});
 
   Model model;
-  model.headers = "examples/vit/vit.h";
+  model.family = "vit";
+  model.header = "vit.h";
   model.shapeType = "specs::VitShape";
   model.shape = {{"layers", std::to_string(layers)},
                  {"width", std::to_string(width)},

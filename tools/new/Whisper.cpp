@@ -57,7 +57,8 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
   tensors.require(fmt::format("model.decoder.layers.{}.encoder_attn.k_proj.weight", layers - 1), {width, width});
 
   Model model;
-  model.headers = "tools/new/headers/whisper.h";
+  model.family = "whisper";
+  model.header = "whisper.h";
   model.shapeType = "whisper::Shape";
   model.shape = {{"vocabulary", std::to_string(vocabulary)},
                  {"width", std::to_string(width)},

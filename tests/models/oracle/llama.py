@@ -11,7 +11,7 @@ from golden import DTYPES, Golden, Weights, causal
 
 
 def llama():
-    """The shape `small` of examples/llama: 4 layers, width 128, 8 heads, 2 key and value heads, hidden 352."""
+    """The shape `small` of models/llama: 4 layers, width 128, 8 heads, 2 key and value heads, hidden 352."""
     vocabulary, layers, width, heads, shared, hidden, base, eps = 512, 4, 128, 8, 2, 352, 500000.0, 1e-5
     cases = [(1, 1), (3, 7), (2, 64), (1, 129), (1, 256)]
     depth = width // heads
