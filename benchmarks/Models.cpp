@@ -16,8 +16,8 @@
 #include "benchmarks/specs/gpt2_prefill.h"
 #include "benchmarks/specs/swin_block.h"
 #include "models/bert/bert.h"
-#include "models/specs/vgg.h"
 #include "models/vit/vit.h"
+#include "tests/models/specs/vgg.h"
 #include "transformer/transformer.h"
 
 #include <cstring>

@@ -10,7 +10,7 @@
 #include "amplifier.hpp"
 #include "lstm.hpp"
 
-#include "models/specs/lstm.h"
+#include "tests/models/specs/lstm.h"
 
 #include <cmath>
 

@@ -6,8 +6,8 @@
 
 #include "benchmarks/cuda/Compare.h"
 #include "benchmarks/support/Threads.h"
-#include "models/half_floats.h"
-#include "models/weights.h"
+#include "tests/models/half_floats.h"
+#include "tests/models/weights.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/specs/lstm.h"
+#include "tests/models/specs/lstm.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(lstm, specs::Lstm256)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/specs/vgg.h"
+#include "tests/models/specs/vgg.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(vgg_features, specs::Vgg13Features)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "benchmarks/support/Compare.h"
-#include "models/weights.h"
+#include "tests/models/weights.h"
 
 #include <cstdio>
 #include <cstring>

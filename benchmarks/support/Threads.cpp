@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/Threads.h"
 
-#include "models/counter.h"
 #include "runtime/src/core/model.h" // for the pool; a generated library has it under its own prefix
+#include "tests/models/counter.h"
 
 #include <cstdio>
 

@@ -3,10 +3,10 @@
 // Training steps of compiled libraries compared with the optimisers' equations in f64, with gradients from the
 // interpreter.
 #include "differentiated.h"
-#include "models/counter.h"
-#include "models/golden.h"
 #include "optimizer.h"
 #include "tests/fuzz/CompiledModel.h"
+#include "tests/models/counter.h"
+#include "tests/models/golden.h"
 #include "tests/targets/RunnableTargets.h"
 #include "training.h"
 

@@ -8,9 +8,9 @@
 #include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/ModuleInterpreter.h"
-#include "models/counter.h"
-#include "models/golden.h"
 #include "support.h"
+#include "tests/models/counter.h"
+#include "tests/models/golden.h"
 
 #include "mlir/Pass/PassManager.h"
 #include <gtest/gtest.h>
