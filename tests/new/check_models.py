@@ -6,6 +6,7 @@ Installs Kiln from its build tree, makes a checkpoint of each case, runs `kiln n
 once, and compares the programs' output with golden.txt, which PyTorch computed. A case that is a path is a trained
 checkpoint with its tokenizer, and with texts that PyTorch generated in expected.json.
 """
+import glob
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models")
 TOLERANCE = 1e-5  # relative to the largest number of a result
 
 
@@ -76,7 +77,8 @@ def main():
             name = os.path.basename(case)
             checkpoints[name] = case if "/" in case else os.path.join(work, case)
             if "/" not in case:
-                shutil.copytree(os.path.join(HERE, "cases", case), checkpoints[name])
+                (folder,) = glob.glob(os.path.join(MODELS, "*/cases", case))
+                shutil.copytree(folder, checkpoints[name])
                 files = (os.path.join(checkpoints[name], file) for file in ("tensors.txt", "model.safetensors"))
                 run(writer, *files)
             run(os.path.join(prefix, "bin/kiln"), "new", checkpoints[name], "-o", os.path.join(projects, name))

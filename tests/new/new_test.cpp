@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `kiln new`: the projects that it writes for the checkpoints of cases/, and the errors for unsupported checkpoints.
+// `kiln new`: the projects that it writes for the cases in models/, and the errors for unsupported checkpoints.
 #include "tools/new/New.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 namespace kiln::newproject {
@@ -31,6 +32,21 @@ std::string tensorFile(const json &header) {
   return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text;
 }
 
+/// Returns the folders of all families' cases by the cases' names.
+const std::map<std::string, fs::path> &cases() {
+  static const std::map<std::string, fs::path> all = [] {
+    std::map<std::string, fs::path> found;
+    for (const fs::directory_entry &family : fs::directory_iterator(fs::path(KILN_SOURCE) / "models")) {
+      if (!fs::is_directory(family.path() / "cases"))
+        continue;
+      for (const fs::directory_entry &entry : fs::directory_iterator(family.path() / "cases"))
+        EXPECT_TRUE(found.emplace(entry.path().filename().string(), entry.path()).second) << entry.path();
+    }
+    return found;
+  }();
+  return all;
+}
+
 /// A modifiable copy of a case's checkpoint, and a folder for its project.
 class Checkpoint {
 public:
@@ -41,7 +57,7 @@ public:
     options.folder = root / name;
     options.out = root / "project";
     options.source = KILN_SOURCE;
-    fs::copy(fs::path(CASES) / name, options.folder);
+    fs::copy(cases().at(name), options.folder);
     config = json::parse(readText(options.folder / "config.json"));
     std::ifstream lines(options.folder / "tensors.txt");
     for (std::string line; std::getline(lines, line);) {
@@ -121,9 +137,7 @@ KILN_MODEL(qwen3, Model)
 // All placeholders of a template are replaced, and every header that a file includes in quotes exists, except for the
 // library's own.
 TEST(New, WritesAllThatAProjectNeeds) {
-  std::size_t count = 0;
-  for (const fs::directory_entry &entry : fs::directory_iterator(CASES)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto &[name, folder] : cases()) {
     SCOPED_TRACE(name);
     Checkpoint checkpoint(name);
     EXPECT_EQ(checkpoint.create(), "");
@@ -143,9 +157,8 @@ TEST(New, WritesAllThatAProjectNeeds) {
         }
       }
     }
-    ++count;
   }
-  EXPECT_GE(count, 13u);
+  EXPECT_GE(cases().size(), 13u);
 }
 
 TEST(New, ChoosesANameAndAContext) {

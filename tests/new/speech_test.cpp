@@ -9,7 +9,7 @@
 
 namespace {
 
-const std::string folder = CASES "/whisper/";
+const std::string folder = KILN_SOURCE "/models/whisper/cases/whisper/";
 
 std::string wave_of(const std::string &change = "", std::size_t at = 0) {
   std::ifstream stream(folder + "speech.wav", std::ios::binary);

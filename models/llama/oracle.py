@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders that generate text: GPT-2, Llama-like models, Phi."""
+"""Llama and similar decoders: Mistral, Qwen, Gemma."""
 import math
 
 import torch
 import torch.nn.functional as F
-from common import IDS, Weights, attend, case
+from cases import IDS, Weights, attend, case, turn
 
 
 def llama3_scaled(frequencies, factor=8, low=1, high=4, original=64):
@@ -27,77 +27,6 @@ def yarn_scaled(frequencies, base=100, factor=4, fast=4, slow=1, original=64):
     first, last = math.floor(pair(fast)), math.ceil(pair(slow))
     stays = ((last - torch.arange(len(frequencies)).double()) / (last - first)).clamp(0, 1)
     return stays * frequencies + (1 - stays) * frequencies / factor
-
-
-def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies, amplitude=1):
-    """Rotary positions: in the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
-    x = x.reshape(x.shape[0], heads, -1)
-    turned = turned or x.shape[-1]
-    half = turned // 2
-    angles = torch.arange(x.shape[0]).double()[:, None] * scaled(base ** (-torch.arange(half).double() / half))
-    cos, sin = amplitude * angles.cos()[:, None], amplitude * angles.sin()[:, None]
-    a, b = x[..., :half], x[..., half:turned]
-    return torch.cat((a * cos - b * sin, b * cos + a * sin, x[..., turned:]), -1).flatten(1)
-
-
-def gpt2_logits(w, ids, layers=2, width=32, heads=4, hidden=128, epsilon=1e-5, approximate="tanh"):
-    tokens = torch.tensor(ids)
-    table = w("wte.weight", 67, width)
-    x = table[tokens] + w("wpe.weight", 48, width)[: len(ids)]
-
-    def conv1d(x, name, inputs, out):
-        return x @ w(name + ".weight", inputs, out) + w(name + ".bias", out)
-
-    for i in range(layers):
-        h = f"h.{i}."
-        y = F.layer_norm(x, (width,), *w.norm(h + "ln_1", width), epsilon)
-        q, k, v = conv1d(y, h + "attn.c_attn", width, 3 * width).split(width, -1)
-        x = x + conv1d(attend(q, k, v, heads, causal=True), h + "attn.c_proj", width, width)
-        y = F.layer_norm(x, (width,), *w.norm(h + "ln_2", width), epsilon)
-        y = F.gelu(conv1d(y, h + "mlp.c_fc", width, hidden), approximate=approximate)
-        x = x + conv1d(y, h + "mlp.c_proj", hidden, width)
-    return F.layer_norm(x, (width,), *w.norm("ln_f", width), epsilon)[-1] @ table.T
-
-
-GPT2 = {
-    "activation_function": "gelu_new",
-    "architectures": ["GPT2LMHeadModel"],
-    "attn_pdrop": 0.1,
-    "bos_token_id": 66,
-    "embd_pdrop": 0.1,
-    "eos_token_id": 66,
-    "initializer_range": 0.02,
-    "layer_norm_epsilon": 1e-05,
-    "model_type": "gpt2",
-    "n_ctx": 48,
-    "n_embd": 32,
-    "n_head": 4,
-    "n_layer": 2,
-    "n_positions": 48,
-    "resid_pdrop": 0.1,
-    "summary_activation": None,
-    "summary_first_dropout": 0.1,
-    "summary_proj_to_labels": True,
-    "summary_type": "cls_index",
-    "summary_use_proj": True,
-    "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
-    "vocab_size": 67,
-}
-case("gpt2", GPT2, Weights(), IDS, gpt2_logits)
-case(
-    "gpt2_gelu",
-    {**GPT2, "activation_function": "gelu"},
-    Weights(),
-    IDS,
-    lambda w, ids: gpt2_logits(w, ids, approximate="none"),
-)
-case(
-    "gpt2_narrow",
-    {**GPT2, "n_inner": 72, "layer_norm_epsilon": 0.001},
-    Weights("transformer."),
-    IDS,
-    lambda w, ids: gpt2_logits(w, ids, hidden=72, epsilon=1e-3),
-)
 
 
 def llama_logits(w, ids, heads=4, shared=2, head=8, base=1e4, epsilon=1e-5, kind="llama", tied=False, **positions):
@@ -259,58 +188,4 @@ case(
     Weights(),
     IDS,
     lambda w, ids: llama_logits(w, ids, shared=1, head=16, epsilon=1e-6, kind="gemma", tied=True),
-)
-
-
-def phi_logits(w, ids):
-    width, heads, hidden, turned, epsilon = 32, 4, 128, 4, 1e-5
-    x = w("model.embed_tokens.weight", 67, width)[torch.tensor(ids)]
-
-    def project(x, name, out):
-        return F.linear(x, *w.linear(name, out, x.shape[-1]))
-
-    for i in range(2):
-        layer = f"model.layers.{i}."
-        own = layer + "self_attn."
-        y = F.layer_norm(x, (width,), *w.norm(layer + "input_layernorm", width), epsilon)
-        q, k, v = (project(y, own + name, width) for name in ("q_proj", "k_proj", "v_proj"))
-        attended = attend(turn(q, heads, 1e4, turned), turn(k, heads, 1e4, turned), v, heads, causal=True)
-        inner = F.gelu(project(y, layer + "mlp.fc1", hidden), approximate="tanh")
-        x = x + project(attended, own + "dense", width) + project(inner, layer + "mlp.fc2", width)
-    x = F.layer_norm(x, (width,), *w.norm("model.final_layernorm", width), epsilon)
-    return project(x[-1], "lm_head", 67)
-
-
-case(
-    "phi",
-    {
-        "architectures": ["PhiForCausalLM"],
-        "attention_dropout": 0.0,
-        "bos_token_id": 66,
-        "embd_pdrop": 0.0,
-        "eos_token_id": 66,
-        "hidden_act": "gelu_new",
-        "hidden_size": 32,
-        "initializer_range": 0.02,
-        "intermediate_size": 128,
-        "layer_norm_eps": 1e-05,
-        "max_position_embeddings": 64,
-        "model_type": "phi",
-        "num_attention_heads": 4,
-        "num_hidden_layers": 2,
-        "num_key_value_heads": 4,
-        "partial_rotary_factor": 0.5,
-        "qk_layernorm": False,
-        "resid_pdrop": 0.1,
-        "rope_scaling": None,
-        "rope_theta": 10000.0,
-        "tie_word_embeddings": False,
-        "torch_dtype": "float16",
-        "transformers_version": "4.37.0",
-        "use_cache": True,
-        "vocab_size": 67,
-    },
-    Weights(),
-    IDS,
-    phi_logits,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the cases: their weights by name, their output files, attention."""
+"""Shared by the oracles of the families: weights by name, files of cases, attention, positions, a picture."""
 import json
 import math
 import os
@@ -8,7 +8,7 @@ import sys
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "../../models/oracle"))
+sys.path.append(os.path.join(HERE, "../../tests/models/oracle"))
 import counter  # noqa: E402
 
 IDS = ([5], [3, 17, 60, 2, 41, 9, 33], [(7 * i + 11) % 67 for i in range(19)])
@@ -39,8 +39,7 @@ class Weights:
 def case(name, config, weights, inputs, run, files=()):
     """Registers a case; `run(weights, input)` returns the result for an input."""
 
-    def write():
-        folder = os.path.join(HERE, "../cases", name)
+    def write(folder):
         os.makedirs(folder, exist_ok=True)
         lines = []
         for each in inputs:
@@ -69,3 +68,38 @@ def attend(q, k, v, heads, shared=None, causal=False):
     if causal:
         scores = scores.masked_fill(torch.ones(tokens, tokens).triu(1).bool(), -math.inf)
     return (scores.softmax(-1) @ v).transpose(0, 1).reshape(tokens, -1)
+
+
+def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies, amplitude=1):
+    """Rotary positions: in the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
+    x = x.reshape(x.shape[0], heads, -1)
+    turned = turned or x.shape[-1]
+    half = turned // 2
+    angles = torch.arange(x.shape[0]).double()[:, None] * scaled(base ** (-torch.arange(half).double() / half))
+    cos, sin = amplitude * angles.cos()[:, None], amplitude * angles.sin()[:, None]
+    a, b = x[..., :half], x[..., half:turned]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin, x[..., turned:]), -1).flatten(1)
+
+
+SIDE, PATCH = 16, 4
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+LEVELS = torch.tensor(counter.tokens("levels", (SIDE, SIDE, 3), 256))
+PICTURE = b"P6\n16 16\n255\n" + bytes(LEVELS.flatten().tolist())
+
+
+def pixels(mean, deviation):
+    """Returns the image as normalised [channels, rows, columns]."""
+    levels = LEVELS.double() / 255
+    return ((levels - torch.tensor(mean).double()) / torch.tensor(deviation).double()).permute(2, 0, 1)
+
+
+PREPROCESSOR = {
+    "do_normalize": True,
+    "do_rescale": True,
+    "do_resize": True,
+    "image_mean": MEAN,
+    "image_std": DEVIATION,
+    "size": {"height": SIDE, "width": SIDE},
+}
+PICTURES = (("picture.ppm", PICTURE),)
+PREPROCESSORS = (("preprocessor_config.json", json.dumps(PREPROCESSOR, indent=2) + "\n"),)

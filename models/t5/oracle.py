@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from common import Weights, case
+from cases import Weights, case
 
 
 def t5_bias(w, name, queries, keys, is_decoder, buckets=32, farthest=128):

@@ -4,7 +4,7 @@ import json
 
 import torch
 import torch.nn.functional as F
-from common import IDS, Weights, attend, case
+from cases import IDS, Weights, attend, case
 
 BERT_NAMES = {
     "layer": "encoder.layer.{}.",

@@ -6,7 +6,7 @@ import struct
 
 import torch
 import torch.nn.functional as F
-from common import Weights, case, counter
+from cases import Weights, case, counter
 
 RATE, BINS, ROWS, LONGEST = 16000, 80, 8, 12
 WAVE_SAMPLES = 2 * 160 * ROWS + 900  # a window, and a part of one
