@@ -33,8 +33,8 @@ const char *{0}_target(const {0}_t *model);
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
 /* Binds a file whose tensors have other names: `count` renames map them to the names of the weight table, and each must
- * match a tensor. Files must not change until these functions return. If another program may truncate a file meanwhile,
- * create the model with KILN_COPY_FILES. */
+ * match a tensor unless it is KILN_RENAME_OPTIONAL. Files must not change until these functions return. If another
+ * program may truncate a file meanwhile, create the model with KILN_COPY_FILES. */
 kiln_status_t {0}_bind_weights_renamed({0}_t *model, const char *path, const kiln_rename_t *renames, size_t count,
                                        kiln_error_t *error);
 

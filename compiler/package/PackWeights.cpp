@@ -73,11 +73,9 @@ namespace {
 struct Rename {
   std::string from, to;
   uint32_t heads = 0;
-  bool isZeros = false;
+  uint32_t flags = 0;
 
-  kiln_rename_t described() const {
-    return {from.c_str(), to.empty() ? nullptr : to.c_str(), heads, isZeros ? uint32_t{KILN_RENAME_ZEROS} : 0};
-  }
+  kiln_rename_t described() const { return {from.c_str(), to.empty() ? nullptr : to.c_str(), heads, flags}; }
 };
 
 } // namespace
@@ -109,9 +107,14 @@ static llvm::Expected<std::vector<Rename>> readRenames(const Checkpoint &checkpo
     if (!(words >> rename.from))
       continue;
     words >> rename.to;
-    rename.isZeros = rename.to == "=0";
-    if (rename.isZeros)
+    if (rename.from.front() == '?') {
+      rename.flags |= KILN_RENAME_OPTIONAL;
+      rename.from.erase(0, 1);
+    }
+    if (rename.to == "=0") {
+      rename.flags |= KILN_RENAME_ZEROS;
       rename.to.clear();
+    }
     std::string heads, more;
     if (words >> heads && (rename.to.empty() || llvm::StringRef(heads).getAsInteger(10, rename.heads) || words >> more))
       return llvm::createStringError(

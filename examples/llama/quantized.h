@@ -16,7 +16,7 @@ inline std::vector<kiln_rename_t> gguf_renames(const Shape &shape) {
              shared = static_cast<std::uint32_t>(shape.key_value_heads);
   return {{.from = "token_embd.weight", .to = "model.embed_tokens.weight"},
           {.from = "output_norm.weight", .to = "model.norm.weight"},
-          {.from = "output.weight", .to = "lm_head.weight"},
+          {.from = "output.weight", .to = "lm_head.weight", .flags = KILN_RENAME_OPTIONAL}, // not if it is tied
           {.from = "blk.*.attn_norm.weight", .to = "model.layers.*.input_layernorm.weight"},
           {.from = "blk.*.ffn_norm.weight", .to = "model.layers.*.post_attention_layernorm.weight"},
           {.from = "blk.*.attn_q.weight", .to = "model.layers.*.self_attn.q_proj.weight", .rotary_heads = heads},
@@ -28,9 +28,10 @@ inline std::vector<kiln_rename_t> gguf_renames(const Shape &shape) {
           {.from = "blk.*.ffn_down.weight", .to = "model.layers.*.mlp.down_proj.weight"}};
 }
 
-/// Additional tensors of GPTQ and AWQ: frequencies of positions, and biases that are zero.
-inline const std::vector<kiln_rename_t> quantized_renames{{.from = "*.rotary_emb.inv_freq"},
-                                                          {.from = "*_proj.bias", .flags = KILN_RENAME_ZEROS}};
+/// Additional tensors of some GPTQ and AWQ files: frequencies of positions, and biases that are zero.
+inline const std::vector<kiln_rename_t> quantized_renames{
+    {.from = "*.rotary_emb.inv_freq", .flags = KILN_RENAME_OPTIONAL},
+    {.from = "*_proj.bias", .flags = KILN_RENAME_ZEROS | KILN_RENAME_OPTIONAL}};
 
 /// Returns the quantisation format of a config.json that was checked.
 inline kiln_quantization_t quantization_of(const support::Config &how) {

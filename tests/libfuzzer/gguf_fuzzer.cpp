@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A byte that selects the model, then a GGUF file, some of whose tensors are renamed, permuted or ignored.
+// A byte that selects the model and whether a rename must match, then a GGUF file, some of whose tensors are renamed,
+// permuted or ignored.
 #include "weight_files.h"
 
+#include <algorithm>
 #include <iterator>
 
 using namespace kiln_fuzz;
 
-static const kiln_rename_t renames[] = {{"left.*", nullptr, 0, 0},
-                                        {"zero.*", nullptr, 0, KILN_RENAME_ZEROS},
-                                        {"q.*", "*", 2, 0},
-                                        {"in.*.x", "h.*.w", 0, 0}};
+static const kiln_rename_t each[] = {{"left.*", nullptr, 0, KILN_RENAME_OPTIONAL},
+                                     {"zero.*", nullptr, 0, KILN_RENAME_ZEROS | KILN_RENAME_OPTIONAL},
+                                     {"q.*", "*", 2, KILN_RENAME_OPTIONAL},
+                                     {"in.*.x", "h.*.w", 0, KILN_RENAME_OPTIONAL}};
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0)
     return 0;
   Model model(data[0]);
+  kiln_rename_t renames[std::size(each)];
+  std::copy(std::begin(each), std::end(each), renames);
+  if (data[0] & 0x80) // one must match
+    renames[0].flags = 0;
   files["w"].assign(reinterpret_cast<const char *>(data) + 1, size - 1);
   model.check(kiln_bind_gguf(model.handle, "w", renames, std::size(renames), &model.error));
 

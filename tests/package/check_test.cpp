@@ -101,9 +101,20 @@ TEST(Check, APrefixIsARename) {
   }
   const Result unmatched = run(pairProgram + " check " + path + " --rename 'modell.*=*'");
   EXPECT_EQ(unmatched.status, 1);
-  EXPECT_NE(unmatched.text.find("rename 0: fits no tensor; expected a name of the weight file, got \"modell.*\""),
+  EXPECT_NE(unmatched.text.find("rename 0: fits no tensor; expected a name of the weight file, got \"modell.*\"; "
+                                "nearest: model.down.bias, model.down.weight, model.up.bias"),
             std::string::npos)
       << unmatched.text;
+  // In a file of renames a question mark allows that a line matches nothing, in files of all kinds.
+  std::ofstream(renames) << "model.* *\n?modell.* *\n?left.*\n?zeros =0\n";
+  for (const std::string &kind : {"", " --quantized awq"})
+    EXPECT_EQ(run(pairProgram + " check " + path + " --renames " + renames + kind).status, 0) << kind;
+  std::ofstream(renames) << "model.* *\nmodell.* *\n";
+  for (const std::string &kind : {"", " --quantized awq"}) {
+    const Result refused = run(pairProgram + " check " + path + " --renames " + renames + kind);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_NE(refused.text.find("rename 1: fits no tensor"), std::string::npos) << kind << "\n" << refused.text;
+  }
 }
 
 TEST(Check, FilesOfOtherKinds) {

@@ -201,7 +201,8 @@ TEST(Renamed, MistakesAreRefused) {
   BoundModel model = makeModel();
   EXPECT_EQ(bindRenamed(model, makeTensors("model."), {{"model.*", "*", 0, 0}, {"modell.*", "*", 0, 0}}),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message, "rename 1: fits no tensor; expected a name of the weight file, got \"modell.*\"");
+  EXPECT_STREQ(model.Error.message, "rename 1: fits no tensor; expected a name of the weight file, got \"modell.*\"; "
+                                    "nearest: model.h.0.w, model.h.1.w, model.norm.bias");
   EXPECT_EQ(bindRenamed(model, makeTensors(), {{"h.*.w", "h.0.w", 0, 0}}), KILN_FILE_MALFORMED);
   EXPECT_STREQ(model.Error.message, "renamed weight file: repeated name; expected distinct ones, got \"h.0.w\"");
   EXPECT_EQ(bindRenamed(model, makeTensors(), {{"h.*", "h.*", 4, 0}}), KILN_INVALID_ARGUMENT);
@@ -214,6 +215,44 @@ TEST(Renamed, MistakesAreRefused) {
   EXPECT_EQ(kiln_bind_weights_renamed(model.Model, nullptr, nullptr, 0, &model.Error), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "bind_weights_renamed: null given; expected a path");
   EXPECT_EQ(model.Model->packed, nullptr);
+}
+
+TEST(Renamed, OptionalOnesNeedNotMatch) {
+  BoundModel model = makeModel();
+  EXPECT_EQ(bindRenamed(model, makeTensors("model."),
+                        {{"modell.*", "*", 0, KILN_RENAME_OPTIONAL},
+                         {"left.*", nullptr, 0, KILN_RENAME_ZEROS | KILN_RENAME_OPTIONAL},
+                         {"model.*", "*", 0, KILN_RENAME_OPTIONAL}}),
+            KILN_OK)
+      << model.Error.message;
+}
+
+/// Returns the names that are listed for a rename that matches none of them.
+std::string namesNear(const std::string &from, const std::vector<std::string> &names) {
+  BoundModel model = makeModel();
+  std::vector<Tensor> tensors;
+  for (const std::string &name : names)
+    tensors.push_back(vectorOf(name, 3));
+  EXPECT_EQ(bindRenamed(model, tensors, {{from.c_str(), "*", 0, 0}}), KILN_INVALID_ARGUMENT) << model.Error.message;
+  const std::string words = model.Error.message, begin = "rename 0: fits no tensor; expected a name of the weight "
+                                                         "file, got \"" +
+                                                         from.substr(0, KILN_NAME_SHOWN) + "\"";
+  EXPECT_EQ(words.substr(0, begin.size()), begin);
+  return words.substr(begin.size());
+}
+
+TEST(Renamed, TheNearestNamesAreListed) {
+  const std::vector<std::string> names = {"h.0.attn.weight", "h.0.mlp.weight", "h.1.attn.weight", "wte"};
+  EXPECT_EQ(namesNear("h.*.atn.weight", names), "; nearest: h.0.attn.weight, h.1.attn.weight, h.0.mlp.weight");
+  EXPECT_EQ(namesNear("wpe", names), "; nearest: wte, h.0.mlp.weight, h.0.attn.weight");
+  EXPECT_EQ(namesNear("x.*", {"h", "w"}), "; nearest: h, w");
+  EXPECT_EQ(namesNear("x*", {}), "");
+  // Long names: as many as there is room for, and of each what messages show.
+  const std::string longest(300, 'n');
+  EXPECT_EQ(namesNear("x*", {longest, longest + "m"}), "; nearest: " + longest.substr(0, KILN_NAME_SHOWN));
+  const std::string some(30, 's');
+  EXPECT_EQ(namesNear("x*", {some + "1", some + "2", some + "3"}), "; nearest: " + some + "1, " + some + "2");
+  EXPECT_EQ(namesNear(longest + "*", {"h"}), "; nearest: h");
 }
 
 } // namespace

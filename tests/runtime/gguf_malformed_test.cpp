@@ -14,7 +14,8 @@ using namespace kiln_test;
 /// Opens an image that ends at a guard page, and reads all elements of all tensors; sets `count` to the number of
 /// tensors.
 kiln_status_t openGguf(std::string_view image, kiln_error_t &error, size_t *count = nullptr) {
-  static const kiln_rename_t renames[] = {{"left.*", nullptr, 0, 0}, {"turned.*", "t.*", 2, 0}};
+  static const kiln_rename_t renames[] = {{"left.*", nullptr, 0, KILN_RENAME_OPTIONAL},
+                                          {"turned.*", "t.*", 2, KILN_RENAME_OPTIONAL}};
   const kiln_renames_t names = {renames, 2};
   GuardedMemory memory(image);
   CountingAllocator allocator;

@@ -167,6 +167,25 @@ TEST(Gguf, RenamesAndPlainTensors) {
   EXPECT_EQ(wordsOf(model.Error), "GGUF file: repeated name; expected distinct ones, got \"h\"");
 }
 
+// A rename that matches none of the file's names is refused, unless it is optional.
+TEST(Gguf, RenamesThatMatchNothing) {
+  BoundModel model({{"w", KILN_F32, 1, {2}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 8);
+  const std::string image = makeGguf({{"blk.0.attn_q", {2}, GgufF32, std::string(8, 'q')},
+                                      {"blk.10.ffn_gate.weight", {32, 2}, Q8_0, drawGguf(Q8_0, 2, 32, 1).Bytes},
+                                      {"rope", {3, 1}, 999, "abcdefghijkl"}});
+  std::vector<kiln_rename_t> renames = {{"rope", nullptr, 0, 0},
+                                        {"blk.*.attn_q", "w", 0, 0},
+                                        {"blk.*.fn_gate.weight", nullptr, 0, 0},
+                                        {"blk.*.ffn_gate.weight", nullptr, 0, 0}};
+  EXPECT_EQ(bindGguf(model, image, renames), KILN_INVALID_ARGUMENT);
+  EXPECT_EQ(wordsOf(model.Error), "rename 2: fits no tensor; expected a name of the weight file, got "
+                                  "\"blk.*.fn_gate.weight\"; nearest: blk.10.ffn_gate.weight, blk.0.attn_q, rope");
+  EXPECT_EQ(model.Model->packed, nullptr);
+  EXPECT_EQ(model.Counter.Alive, 1) << "the model";
+  renames[2].flags = KILN_RENAME_OPTIONAL;
+  EXPECT_EQ(bindGguf(model, image, renames), KILN_OK) << model.Error.message;
+}
+
 TEST(Gguf, APatternsStarStandsForAnyCharacters) {
   const struct {
     const char *From, *To, *Name, *Wanted; // null if the pattern does not match

@@ -166,6 +166,31 @@ TEST(Quantized, RenamesBiasesAndPlainTensors) {
       << model.Error.message;
 }
 
+// A rename that matches none of the file's names is refused, unless it is optional. Those of a weight's parts are none.
+TEST(Quantized, RenamesThatMatchNothing) {
+  const Int4Matrix matrix(8, 32, 32, 1);
+  BoundModel model({{"q", KILN_F32, 2, {8, 32}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 1024);
+  std::vector<Tensor> tensors = matrix.gptq("layers.0.q_proj");
+  tensors.push_back({"norm.weight", "F16", {4}, std::string(8, '\0')});
+  for (const char *from : {"layers.*.q_proj.qweight", "layers.*.q_proj.scales", "layers.*.q_proj.qzeros"}) {
+    EXPECT_EQ(bindImage(model, makeImage(tensors), KILN_GPTQ, {{"norm.weight", nullptr, 0, 0}, {from, "q", 0, 0}}),
+              KILN_INVALID_ARGUMENT);
+    const std::string words = model.Error.message;
+    EXPECT_NE(words.find("rename 1: fits no tensor; expected a name of the weight file, got \"" + std::string(from) +
+                         "\"; nearest: layers.0.q_proj.weight, norm.weight"),
+              std::string::npos)
+        << words;
+  }
+  EXPECT_EQ(model.Model->packed, nullptr);
+  EXPECT_EQ(model.Counter.Alive, 1) << "the model";
+  EXPECT_EQ(bindImage(model, makeImage(tensors), KILN_GPTQ,
+                      {{"norm.*", nullptr, 0, 0},
+                       {"*.inv_freq", nullptr, 0, KILN_RENAME_OPTIONAL},
+                       {"layers.*.q_proj.weight", "q", 0, 0}}),
+            KILN_OK)
+      << model.Error.message;
+}
+
 // The tensors of a weight may be in different files.
 TEST(Quantized, OfSeveralFiles) {
   const Int4Matrix matrix(16, 64, 32, 9);

@@ -18,8 +18,10 @@ void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization,
                  "format of 4-bit weights in safetensors files: gptq, gptq_v2 or awq")
       ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
-  app.add_option("--renames", checkpoint.renames,
-                 "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's");
+  app.add_option(
+      "--renames", checkpoint.renames,
+      "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's; ?FROM "
+      "need not match");
   app.add_option(
          "--rename", checkpoint.renameTexts,
          "FROM=TO: maps a name of the checkpoint to the model's; one * matches any characters; FROM= ignores a tensor")

@@ -100,11 +100,14 @@ typedef struct kiln_rename_t {
   const char *to KILN_NULL;        /* the name in the model, where * stands for the same characters; null: ignore it */
   uint32_t rotary_heads KILN_NULL; /* number of heads whose rows are interleaved in pairs, one row of each half of a
                                       head, as llama.cpp writes Llama's queries and keys; 0: the model's order */
-  uint32_t flags KILN_NULL;        /* KILN_RENAME_ZEROS or 0 */
+  uint32_t flags KILN_NULL;        /* 0, or a sum of the following */
 } kiln_rename_t;
-/* A tensor that is ignored must be zero, as biases that GPTQ writers add are; otherwise it is
- * KILN_WEIGHT_UNEXPECTED. */
-enum { KILN_RENAME_ZEROS = 1 };
+enum {
+  KILN_RENAME_ZEROS = 1,   /* a tensor that is ignored must be zero, as biases that GPTQ writers add are; otherwise it
+                              is KILN_WEIGHT_UNEXPECTED */
+  KILN_RENAME_OPTIONAL = 2 /* need not match a tensor, as in a table that serves many files; otherwise a rename that
+                              matches none is KILN_INVALID_ARGUMENT */
+};
 /* Formats of 4-bit weights in safetensors files. */
 typedef enum kiln_quantization_t {
   KILN_GPTQ = 1,    /* AutoGPTQ's: qzeros store the zero point minus 1 */

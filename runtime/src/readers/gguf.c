@@ -37,6 +37,7 @@ typedef struct walk_t {
   const char *image;              /* the file's bytes */
   uint64_t bytes;                 /* size of image */
   bool is_cut;                    /* the walked part ends within the header */
+  const char *tensors;            /* where they begin */
   const char *data;               /* null in the first pass */
   uint64_t alignment, count;
   const kiln_renames_t *renames;
@@ -305,6 +306,25 @@ static kiln_status_t read_tensors(walk_t *walk) {
   return status;
 }
 
+/* The next name of the walked tensors, which are valid. */
+static bool next_name(const void *file, size_t *at, kiln_tensor_t *tensor) {
+  const walk_t *const walk = file;
+  const char *from = walk->tensors + *at;
+  uint64_t length;
+  uint32_t rank;
+  if (from == walk->next)
+    return false;
+  memcpy(&length, from, sizeof length);
+  tensor->name = from + sizeof length;
+  tensor->name_length = (size_t)length;
+  from = tensor->name + length;
+  memcpy(&rank, from, sizeof rank);
+  /* Behind the rank: the shape, the type and the offset. */
+  from += sizeof rank + rank * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t);
+  *at = (size_t)(from - walk->tensors);
+  return true;
+}
+
 static kiln_status_t check_overlaps(kiln_tensors_t *table, kiln_error_t *error) {
   kiln_tensors_sort(table, kiln_tensors_order_by_offset);
   for (size_t i = 1; i < table->count; ++i) {
@@ -324,8 +344,8 @@ static kiln_status_t open_walk(walk_t *walk, const kiln_allocator_t *allocator, 
   kiln_status_t status = read_header(walk);
   if (status)
     return status;
-  const char *const tensors = walk->next;
-  if ((status = read_tensors(walk)))
+  walk->tensors = walk->next;
+  if ((status = read_tensors(walk)) || (status = kiln_renames_check_fit(walk->renames, next_name, walk, walk->error)))
     return status;
   const size_t count = walk->table.count;
   if (count == 0)
@@ -336,7 +356,7 @@ static kiln_status_t open_walk(walk_t *walk, const kiln_allocator_t *allocator, 
     return status;
   const uint64_t read = (uint64_t)(walk->next - walk->begin), data = read + (-read & (walk->alignment - 1));
   walk->data = walk->image + (data < walk->bytes ? data : walk->bytes);
-  walk->next = tensors;
+  walk->next = walk->tensors;
   walk->table = (kiln_tensors_t){memory, 0};
   walk->matrices = (kiln_gguf_matrix_t *)(void *)(walk->table.tensors + count);
   walk->names = (char *)(walk->matrices + count);
@@ -425,10 +445,7 @@ kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_r
   const kiln_renames_t names = {renames, count};
   kiln_file_t file;
   kiln_status_t status;
-  if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_gguf: null given; expected %s",
-                          model ? "a path" : "a model");
-  if ((status = kiln_renames_check(&names, "bind_gguf", error)) ||
+  if ((status = kiln_renames_check(model, path, &names, true, "bind_gguf", error)) ||
       (status = kiln_source_open(model, path, &file, error)))
     return status;
   status = bind_file(model, &file, &names, error);

@@ -16,10 +16,18 @@ typedef struct kiln_renames_t {
   const kiln_rename_t *renames;
   size_t count;
 } kiln_renames_t;
-/* `reader` is for the message. */
-kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *reader, kiln_error_t *error);
-/* Checks that no rename has rotary heads, which only llama.cpp's row order needs. */
-kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char *reader, kiln_error_t *error);
+/* Checks the arguments of the function `reader`: that none is null, and that no rename has rotary heads, which only
+ * llama.cpp's row order needs, unless has_heads. */
+kiln_status_t kiln_renames_check(const kiln_model_t *model, const char *path, const kiln_renames_t *renames,
+                                 bool has_heads, const char *reader, kiln_error_t *error);
+/* Sets the name of *tensor to the next one of a file to which renames apply; *at is 0 at first, and grows. False: there
+ * are no more. */
+typedef bool (*kiln_next_name_t)(const void *file, size_t *at, kiln_tensor_t *tensor);
+/* That of a file's kiln_tensors_t. */
+bool kiln_renames_next(const void *stored, size_t *at, kiln_tensor_t *tensor);
+/* Checks that each rename matches a name of the file, unless it is optional; the message lists the nearest names. */
+kiln_status_t kiln_renames_check_fit(const kiln_renames_t *renames, kiln_next_name_t next, const void *file,
+                                     kiln_error_t *error);
 /* Returns the length of a tensor's new name, and writes it to `to` unless that is null. *rename is the match; null:
  * the name is unchanged. */
 size_t kiln_rename(const kiln_renames_t *renames, const char *name, size_t length, const kiln_rename_t **rename,
@@ -32,8 +40,7 @@ uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row);
 
 /* renamed.c */
 
-/* Creates a table of tensors under the model's names, the only allocation. A rename without a match is
- * KILN_INVALID_ARGUMENT. */
+/* Creates a table of tensors under the model's names, the only allocation. */
 kiln_status_t kiln_renamed(const kiln_tensors_t *stored, const kiln_renames_t *renames,
                            const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error);
 

@@ -157,6 +157,30 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
 
+/* Gives *tensor, a tensor of the file, the name of the weight whose words it is; *length: that of the name's part
+ * before the dot. Returns whether it is one. */
+static bool name_joined(const join_t *join, kiln_tensor_t *tensor, size_t *length) {
+  if (!ends_with(tensor, ".qweight", length))
+    return false;
+  memcpy(join->scratch, tensor->name, *length + 1);
+  memcpy(join->scratch + *length + 1, "weight", 6);
+  tensor->name = join->scratch;
+  tensor->name_length = *length + 7;
+  return true;
+}
+
+/* The names of weights, and of tensors that are no part of one. */
+static bool next_name(const void *file, size_t *at, kiln_tensor_t *tensor) {
+  const join_t *const join = file;
+  size_t length;
+  while (kiln_renames_next(join->stored, at, tensor))
+    if (!is_part(join, tensor)) {
+      name_joined(join, tensor, &length);
+      return true;
+    }
+  return false;
+}
+
 /* Adds a tensor of the file, or the weight whose words it is, to the table under its new name. */
 static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   const kiln_rename_t *rename;
@@ -164,15 +188,9 @@ static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   kiln_int4_t matrix;
   size_t length;
   kiln_status_t status;
-  const bool is_joined = ends_with(stored, ".qweight", &length);
-  if (!is_joined && is_part(join, stored))
+  if (is_part(join, stored))
     return KILN_OK;
-  if (is_joined) {
-    memcpy(join->scratch, stored->name, length + 1);
-    memcpy(join->scratch + length + 1, "weight", 6);
-    tensor.name = join->scratch;
-    tensor.name_length = length + 7;
-  }
+  const bool is_joined = name_joined(join, &tensor, &length);
   const kiln_tensor_t called = tensor;
   tensor.name_length = kiln_rename(&join->how->renames, called.name, called.name_length, &rename, join->names);
   const bool is_left_out = rename && !rename->to;
@@ -207,7 +225,8 @@ static kiln_status_t take_tensors(join_t *join) {
 static kiln_status_t make_table(join_t *join, const kiln_allocator_t *allocator, kiln_tensors_t *table) {
   void *memory;
   kiln_status_t status = kiln_source_check(join->stored, join->error);
-  if (status || (status = take_tensors(join)))
+  if (status || (status = kiln_renames_check_fit(&join->how->renames, next_name, join, join->error)) ||
+      (status = take_tensors(join)))
     return status;
   const size_t count = join->table.count, matrix_bytes = join->matrix_count * sizeof(kiln_int4_t);
   if ((status = kiln_memory_allocate(allocator, count * sizeof(kiln_tensor_t) + matrix_bytes + join->name_bytes,
@@ -256,18 +275,13 @@ static kiln_status_t bind_joined(kiln_model_t *model, kiln_tensors_t *stored, co
 kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_quantization_t quantization,
                                   const kiln_rename_t *renames, size_t count, kiln_error_t *error) {
   const kiln_quantized_t how = {quantization, {renames, count}};
-  kiln_status_t status;
-  if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_quantized: null given; expected %s",
-                          model ? "a path" : "a model");
-  if ((status = kiln_renames_check(&how.renames, "bind_quantized", error)))
+  kiln_status_t status = kiln_renames_check(model, path, &how.renames, false, "bind_quantized", error);
+  if (status)
     return status;
   if (quantization != KILN_GPTQ && quantization != KILN_GPTQ_V2 && quantization != KILN_AWQ)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
                           "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d",
                           (int)quantization);
-  if ((status = kiln_renames_check_rows(&how.renames, "bind_quantized", error)))
-    return status;
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
     return status;

@@ -5,22 +5,24 @@
 
 #include <string.h>
 
-kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *reader, kiln_error_t *error) {
-  if (renames->count > 0 && !renames->renames)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected renames", reader);
-  for (size_t i = 0; i < renames->count; ++i)
-    if (!renames->renames[i].from)
+kiln_status_t kiln_renames_check(const kiln_model_t *model, const char *path, const kiln_renames_t *renames,
+                                 bool has_heads, const char *reader, kiln_error_t *error) {
+  const char *const missing = !model                                ? "a model"
+                              : !path                               ? "a path"
+                              : renames->count && !renames->renames ? "renames"
+                                                                    : NULL;
+  if (missing)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s", reader, missing);
+  for (size_t i = 0; i < renames->count; ++i) {
+    const kiln_rename_t *rename = &renames->renames[i];
+    if (!rename->from)
       return kiln_error_set(error, KILN_NULL_ARGUMENT,
                             "%s: null given; expected a name that rename " KILN_SIZE " is from", reader, i);
-  return KILN_OK;
-}
-
-kiln_status_t kiln_renames_check_rows(const kiln_renames_t *renames, const char *reader, kiln_error_t *error) {
-  for (size_t i = 0; i < renames->count; ++i)
-    if (renames->renames[i].rotary_heads)
+    if (rename->rotary_heads && !has_heads)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
                             "%s: rename with rotary heads; expected none, got %u of \"%.*s\"", reader,
-                            renames->renames[i].rotary_heads, KILN_NAME_SHOWN, renames->renames[i].from);
+                            rename->rotary_heads, KILN_NAME_SHOWN, rename->from);
+  }
   return KILN_OK;
 }
 
@@ -35,6 +37,81 @@ static bool fits(const char *pattern, const char *name, size_t length, size_t *s
   *rest = all - *star - 1;
   return *star + *rest <= length && memcmp(pattern, name, *star) == 0 &&
          memcmp(hole + 1, name + length - *rest, *rest) == 0;
+}
+
+/* A message lists the nearest names until there are NEAREST, or NEAREST_BYTES are used. Of longer names only the
+ * beginning is compared. */
+enum { NEAREST = 3, NEAREST_BYTES = 60, COMPARED = 255 };
+
+/* The least number of characters to insert, remove or replace in a pattern so that it matches a name. */
+static uint32_t distance(const char *pattern, const char *name, size_t length) {
+  const char *const hole = strchr(pattern, '*');
+  uint32_t row[COMPARED + 1]; /* for the pattern so far, and each beginning of the name */
+  length = length < COMPARED ? length : COMPARED;
+  for (size_t i = 0; i <= length; ++i)
+    row[i] = (uint32_t)i;
+  for (const char *at = pattern; *at; ++at) {
+    const uint32_t step = at != hole; /* to remove a character, or to insert one */
+    uint32_t before = row[0];
+    row[0] += step;
+    for (size_t i = 1; i <= length; ++i) {
+      uint32_t least = before + (*at != name[i - 1]);
+      before = row[i];
+      least = row[i] + step < least ? row[i] + step : least;
+      row[i] = row[i - 1] + step < least ? row[i - 1] + step : least;
+    }
+  }
+  return row[length];
+}
+
+bool kiln_renames_next(const void *stored, size_t *at, kiln_tensor_t *tensor) {
+  const kiln_tensors_t *const table = stored;
+  if (*at == table->count)
+    return false;
+  *tensor = table->tensors[(*at)++];
+  return true;
+}
+
+/* Reports a rename that matches none of the names, with the nearest ones. */
+static kiln_status_t refuse(const char *pattern, size_t number, kiln_next_name_t next, const void *file,
+                            kiln_error_t *error) {
+  char list[NEAREST_BYTES + KILN_NAME_SHOWN + 2] = "";
+  kiln_tensor_t tensor;
+  size_t bytes = 0;
+  uint64_t last = 0;
+  for (int i = 0; i < NEAREST && bytes < NEAREST_BYTES; ++i) {
+    uint64_t least = UINT64_MAX;
+    size_t at = 0, added = 0;
+    while (next(file, &at, &tensor)) {
+      /* Of equally near names the first. */
+      const uint64_t key = (uint64_t)distance(pattern, tensor.name, tensor.name_length) << 32 | (uint32_t)at;
+      if (key <= last || key >= least)
+        continue;
+      least = key;
+      added = kiln_text_print(list + bytes, sizeof list - bytes, i ? ", %.*s" : "; nearest: %.*s",
+                              kiln_shown(tensor.name_length), tensor.name);
+    }
+    last = least;
+    bytes += added;
+  }
+  return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                        "rename " KILN_SIZE ": fits no tensor; expected a name of the weight file, got \"%.*s\"%s",
+                        number, KILN_NAME_SHOWN, pattern, list);
+}
+
+kiln_status_t kiln_renames_check_fit(const kiln_renames_t *renames, kiln_next_name_t next, const void *file,
+                                     kiln_error_t *error) {
+  for (size_t i = 0; i < renames->count; ++i) {
+    const kiln_renames_t one = {&renames->renames[i], 1};
+    const kiln_rename_t *found = one.renames->flags & KILN_RENAME_OPTIONAL ? one.renames : NULL;
+    kiln_tensor_t tensor;
+    size_t at = 0;
+    while (!found && next(file, &at, &tensor))
+      kiln_rename(&one, tensor.name, tensor.name_length, &found, NULL);
+    if (!found)
+      return refuse(one.renames->from, i, next, file, error);
+  }
+  return KILN_OK;
 }
 
 /* Appends if `to` is not null; returns the new length. */

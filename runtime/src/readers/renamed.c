@@ -7,21 +7,6 @@
 
 #include <string.h>
 
-/* Checks that each rename matches a tensor of the file. */
-static kiln_status_t check_fits(const kiln_renames_t *renames, const kiln_tensors_t *stored, kiln_error_t *error) {
-  for (size_t i = 0; i < renames->count; ++i) {
-    const kiln_renames_t one = {&renames->renames[i], 1};
-    const kiln_rename_t *found = NULL;
-    for (size_t at = 0; !found && at < stored->count; ++at)
-      kiln_rename(&one, stored->tensors[at].name, stored->tensors[at].name_length, &found, NULL);
-    if (!found)
-      return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "rename " KILN_SIZE ": fits no tensor; expected a name of the weight file, got \"%.*s\"", i,
-                            KILN_NAME_SHOWN, renames->renames[i].from);
-  }
-  return KILN_OK;
-}
-
 /* Checks a tensor that is ignored. */
 static kiln_status_t check_zeros(const kiln_tensor_t *tensor, kiln_error_t *error) {
   if (!kiln_convert_is_float(tensor->dtype))
@@ -41,7 +26,7 @@ kiln_status_t kiln_renamed(const kiln_tensors_t *stored, const kiln_renames_t *r
   memset(table, 0, sizeof *table);
   for (size_t i = 0; i < stored->count; ++i)
     name_bytes += kiln_rename(renames, stored->tensors[i].name, stored->tensors[i].name_length, &rename, NULL);
-  if ((status = check_fits(renames, stored, error)) ||
+  if ((status = kiln_renames_check_fit(renames, kiln_renames_next, stored, error)) ||
       (status = kiln_memory_allocate(allocator, stored->count * sizeof(kiln_tensor_t) + name_bytes,
                                      "an index of the weights", &memory, error)))
     return status;
@@ -78,14 +63,7 @@ static kiln_status_t bind_renamed(kiln_model_t *model, kiln_tensors_t *stored, c
 
 kiln_status_t kiln_bind_weights_renamed(kiln_model_t *model, const char *path, const kiln_rename_t *renames,
                                         size_t count, kiln_error_t *error) {
-  static const char function[] = "bind_weights_renamed";
   const kiln_renames_t names = {renames, count};
-  kiln_status_t status;
-  if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s: null given; expected %s", function,
-                          model ? "a path" : "a model");
-  if ((status = kiln_renames_check(&names, function, error)) ||
-      (status = kiln_renames_check_rows(&names, function, error)))
-    return status;
-  return kiln_checkpoint_take(model, path, bind_renamed, &names, error);
+  const kiln_status_t status = kiln_renames_check(model, path, &names, false, "bind_weights_renamed", error);
+  return status ? status : kiln_checkpoint_take(model, path, bind_renamed, &names, error);
 }
