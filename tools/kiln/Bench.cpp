@@ -72,16 +72,16 @@ void print(const EntryTimes &times) {
   };
   fmt::print("{} ({}): {}, {:.1f} GFLOP/s\n", times.name, times.extents, describeTime(times.seconds),
              perSecond(flops, times.seconds));
-  // Medians do not add up: the kernels' sum may exceed the call's time.
-  const double whole = std::max(times.seconds, inKernels);
+  const double whole = std::max(times.seconds, inKernels); // which differ by rounding at most
   fmt::print("  {:>7} {:>10} {:>6} {:>9} {:>8}  kernel: layers\n", "share", "time", "calls", "GFLOP/s", "GB/s");
   for (const auto &[name, kernel] : order)
     fmt::print("  {:5.1f} % {:>10} {:6} {:9.1f} {:8.1f}  {}: {}\n", kernel->seconds / whole * 100,
                describeTime(kernel->seconds), kernel->calls, perSecond(kernel->flops, kernel->seconds),
                perSecond(kernel->bytes, kernel->seconds), name, fmt::join(kernel->layers, " "));
   fmt::print("  {:5.1f} % {:>10} between kernels\n", (1 - inKernels / whole) * 100, describeTime(whole - inKernels));
-  fmt::print("  medians, without the overhead of tracing: {} kernels, {:.3g} ns each (a traced call: {})\n", calls,
-             times.costOfANote * 1e9, describeTime(times.tracedSeconds));
+  fmt::print("  medians, without the overhead of tracing: {} kernels, {:.3g} ns each (a traced call: {}){}\n", calls,
+             times.costOfANote * 1e9, describeTime(times.tracedSeconds),
+             times.scale < 1 ? fmt::format("; times of kernels are multiplied by {:.3f} to add up", times.scale) : "");
 }
 
 llvm::json::Object toJson(const EntryTimes &times) {

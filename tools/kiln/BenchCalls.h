@@ -92,6 +92,7 @@ struct EntryTimes {
   std::string name, extents;
   double seconds = 0;                        // median of the calls
   double tracedSeconds = 0, costOfANote = 0; // median of the traced calls; overhead of tracing per kernel
+  double scale = 1; // by which the kernels' times are multiplied, so that they add up to at most `seconds`
   std::map<std::string, KernelTime> kernels;
 };
 
