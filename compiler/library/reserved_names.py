@@ -17,7 +17,7 @@ import tempfile
 
 TABLE = pathlib.Path(__file__).with_name("ReservedNames.inc")
 C_MODES = ["c11", "gnu11", "c17", "gnu17", "c2x", "gnu2x"]
-CXX_MODES = ["c++11", "gnu++11", "c++17", "gnu++17", "c++20", "gnu++20", "c++23", "gnu++23"]
+CXX_MODES = ["c++11", "gnu++11", "c++14", "gnu++14", "c++17", "gnu++17", "c++20", "gnu++20", "c++23", "gnu++23"]
 
 # Keywords of C23 and C++26, with the alternative spellings of operators. No header lists them.
 KEYWORDS = """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t

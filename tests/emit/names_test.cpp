@@ -3,6 +3,7 @@
 #include "compiler/library/Names.h"
 
 #include "compiler/package/SharedObject.h"
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace kiln {
@@ -26,6 +27,39 @@ TEST(Names, OfFunctionsThatTheCompilerWritesAreTaken) {
             "entry \"forward_arena_bytes\": its name is taken; expected another, since net_forward_arena_bytes "
             "returns the arena size of entry \"forward\"");
   EXPECT_EQ(wrongWith({"forward", "other_arena_bytes"}), "");
+}
+
+/// Returns the parameters of an entry "forward" of model "m" with these tensors and dimensions.
+std::string parametersOf(std::initializer_list<const char *> arguments, std::initializer_list<const char *> extents) {
+  ModelInterface model;
+  model.name = "m";
+  EntryInterface &entry = model.entries.emplace_back();
+  entry.name = "forward";
+  for (const char *name : extents) {
+    Dim dim("n", 1, 8);
+    std::fill(std::begin(dim.symbols[0].name), std::end(dim.symbols[0].name), '\0');
+    std::string(name).copy(dim.symbols[0].name, Symbol::capacity - 1);
+    entry.symbols.push_back(dim.symbols[0]);
+  }
+  for (const char *name : arguments)
+    entry.arguments.push_back({name, ElementType::f32, {Dim(1)}, false, {}});
+  const ParameterNames names(model, entry);
+  std::string text;
+  for (const Symbol &symbol : entry.symbols)
+    text += names.extent(symbol) + " ";
+  for (size_t i = 0; i < entry.arguments.size(); ++i)
+    text += names.argument(i) + (i + 1 < entry.arguments.size() ? " " : "");
+  return text;
+}
+
+// Names that conflict only with others of the model or of the entry.
+TEST(Names, OfParametersDiffer) {
+  EXPECT_EQ(parametersOf({"x", "n_extent"}, {"n"}), "n x n_extent");
+  EXPECT_EQ(parametersOf({"n", "y"}, {"n"}), "n_extent n y");
+  EXPECT_EQ(parametersOf({"n", "n_extent"}, {"n"}), "n_extent_ n n_extent");
+  EXPECT_EQ(parametersOf({"n", "n_extent", "n_extent_"}, {"n"}), "n_extent__ n n_extent n_extent_");
+  EXPECT_EQ(parametersOf({"m_forward", "m_t", "M_WEIGHTS", "m"}, {"n"}), "n the_m_forward the_m_t the_M_WEIGHTS m");
+  EXPECT_EQ(parametersOf({"m_forward", "the_m_forward"}, {"m_n"}), "the_m_n the_m_forward the_m_forward_");
 }
 
 TEST(SharedObject, ExportsWhatTheHeaderDeclares) {

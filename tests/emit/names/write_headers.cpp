@@ -105,6 +105,32 @@ int writeWide(const std::string &folder) {
   return write(model, folder).empty() ? 0 : 1;
 }
 
+/// Writes a model whose names conflict only with others of the model: tensors that are named as its functions, types
+/// and macros, and as the parameters of extents; with few tensors, and with a struct of many.
+std::string writeConflicts(const std::string &folder) {
+  ModelInterface model;
+  model.name = "mine";
+  const std::vector<std::string> names = {"n",           "n_extent",  "mine_forward", "mine_t",       "mine_create",
+                                          "mine_cross",  "m_extent",  "mine_weights", "MINE_WEIGHTS", "mine_many_with",
+                                          "mine_handle", "the_mine_t"};
+  EntryInterface forward, cross, many;
+  forward.name = "forward"; // output n_extent and input mine_forward next to dimension n
+  forward.symbols = {dimOf("n").symbols[0]};
+  addArgument(forward, "mine_forward", dimOf("n"), false);
+  addArgument(forward, "n_extent", dimOf("n"), true);
+  cross.name = "cross"; // also input n
+  cross.symbols = {dimOf("n").symbols[0], dimOf("m").symbols[0]};
+  addArgument(cross, "n", dimOf("n"), false);
+  addArgument(cross, "m", dimOf("m"), false);
+  addArgument(cross, "n_extent", dimOf("m"), true);
+  many.name = "many";
+  many.symbols = cross.symbols;
+  for (size_t i = 0; i < names.size(); ++i)
+    addArgument(many, names[i], dimOf(i % 3 ? "n" : "m"), i % 2 == 1);
+  model.entries = {forward, cross, many};
+  return write(model, folder);
+}
+
 int run(const std::string &file, const std::string &folder) {
   std::vector<std::string> names;
   std::ifstream lines(file);
@@ -112,6 +138,10 @@ int run(const std::string &file, const std::string &folder) {
     names.push_back(line);
   ModelInterface parameters;
   parameters.name = "every_parameter";
+  if (std::string wrong = writeConflicts(folder); !wrong.empty()) {
+    fmt::print("refused conflicts all: {}\n", wrong);
+    return 1;
+  }
   std::vector<std::vector<std::string>> chunks;
   for (size_t i = 0; i < names.size(); i += 23)
     chunks.emplace_back(names.begin() + i, names.begin() + std::min(i + 23, names.size()));
