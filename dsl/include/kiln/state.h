@@ -75,7 +75,9 @@ private:
   }
   template <Dim Rows> static constexpr void check_room(Tracer &tracer) {
     tracer.declare(Shape<1>{{Rows}});
-    if constexpr (Rows.max() > detail::first(shape).offset)
+    if constexpr (!detail::first(shape).fixed())
+      tracer.fail(rules::tensor_c5, detail::first(shape));
+    else if constexpr (Rows.max() > detail::first(shape).offset)
       tracer.fail(rules::append_c3, Rows, detail::first(shape));
   }
 
