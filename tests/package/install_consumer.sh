@@ -20,6 +20,28 @@ cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_P
 cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 
+step "the first line of a compile error"
+sed 's/kiln::Linear<10, 6> down/kiln::Linear<9, 6> down/' "$source/tests/package/pair.cpp" >"$work/mistake.cpp"
+cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/mistake" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$work/mistake.cpp" >/dev/null
+line=$(grep -n "down(kiln::tanh" "$work/mistake.cpp" | cut -d: -f1)
+wanted="$work/mistake.cpp:$line: error: down: linear: wrong input width; expected 9, got 10 [linear_c1]"
+for verbose in "" 1; do
+  if VERBOSE=$verbose cmake --build "$work/mistake" --target pair_generator >"$work/log" 2>&1; then
+    echo "a spec with a mistake was compiled" >&2
+    exit 1
+  fi
+  # What the command prints follows the line "FAILED: ..." and the command.
+  sed -n '/^FAILED: /,/^ninja: /p' "$work/log" | sed '1,2d;$d' >"$work/said"
+  test "$(head -1 "$work/said")" = "$wanted" || { echo "the first line is not: $wanted"; cat "$work/log"; exit 1; }
+  if test -n "$verbose"; then
+    grep -q "static assertion failed" "$work/said" || { echo "no text of the compiler"; cat "$work/log"; exit 1; }
+  else
+    sed -n 2p "$work/said" | grep -q "^note: .*VERBOSE=1" || { echo "no note"; cat "$work/log"; exit 1; }
+    test "$(wc -l <"$work/said")" = 2 || { echo "not two lines"; cat "$work/log"; exit 1; }
+  fi
+done
+
 step "measured schedules are required"
 digest() { sed -n 's/#define PAIR_TUNING_DIGEST "\(.*\)"/\1/p' "$work/${1:-tuned}/pair_kiln/pair.h"; }
 cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/tuned" -DCMAKE_PREFIX_PATH="$prefix" \
