@@ -21,6 +21,32 @@ struct SingularPoints : kiln::Model {
   static constexpr auto ones(const kiln::tensor auto &a) { return kiln::constant<f32, 4>(a, {1, 1, 1, 1}); }
   static constexpr auto zeros(const kiln::tensor auto &a) { return kiln::constant<f32, 4>(a, {0, 0, 0, 0}); }
 
+  kiln::BatchNorm1d<4> batch_norm{"batch_norm"};
+
+  static constexpr auto targets(const Rows &a) {
+    return kiln::constant<f32, 3, 4>(a, {0.5, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0});
+  }
+  static constexpr auto image(const Rows &a) { return kiln::reshape<3, 1, 4>(a); }
+  static constexpr auto pooled(const Rows &a) {
+    constexpr kiln::Pool2dOptions options{.stride = 1, .padding = 1};
+    return kiln::reshape<3, 4>(kiln::max_pool2d<3, options>(kiln::reshape<3, 4, 1>(a)));
+  }
+  /// Query 1 may attend to no key.
+  static constexpr auto mask(const Rows &a) {
+    constexpr double no = -3e38;
+    return kiln::constant<f32, 3, 3>(a, {0, no, 0, no, no, no, no, no, 0});
+  }
+  static constexpr auto weighted(const Rows &a) {
+    return kiln::matmul(kiln::reshape<3, 3>(kiln::attention_weights<1>(a, a, kiln::mask(mask(a)))), a);
+  }
+  /// Three sequences of two rows, of which 2, 0 and 1 count. The empty one has no result.
+  static constexpr auto of_lengths(const Rows &a) {
+    auto sequences = kiln::reshape<3, 2, 2>(a);
+    auto lengths = kiln::constant<i32, 3>(a, {2, 0, 1});
+    auto y = kiln::attention<1>(sequences, sequences, sequences, kiln::lengths(lengths));
+    return kiln::reshape<3, 4>(kiln::where(kiln::less(0, kiln::reshape<3, 1, 1>(lengths)), y, 0));
+  }
+
 #define SINGULAR_UNARY(name, y)                                                                                        \
   constexpr auto at_##name(Points dy) const {                                                                          \
     auto a = x(dy, #name "_a");                                                                                        \
@@ -75,7 +101,15 @@ struct SingularPoints : kiln::Model {
   SINGULAR_ROWS(cross_entropy, kiln::cross_entropy(a, kiln::constant<i32, 3>(a, {1, 3, 0})))                           \
   SINGULAR_ROWS(max, (kiln::expand<3, 4>(kiln::reshape<3, 1>(kiln::max(a)))))                                          \
   SINGULAR_ROWS(layer_norm, kiln::layer_norm(a, ones(a), zeros(a), 1e-5))                                              \
-  SINGULAR_ROWS(rms_norm, kiln::rms_norm(a, ones(a), 1e-5))
+  SINGULAR_ROWS(rms_norm, kiln::rms_norm(a, ones(a), 1e-5))                                                            \
+  SINGULAR_ROWS(binary_cross_entropy, kiln::binary_cross_entropy(a, targets(a)))                                       \
+  SINGULAR_ROWS(group_norm, (kiln::reshape<3, 4>(kiln::group_norm<2>(image(a), ones(a), zeros(a), 0x1p-7))))           \
+  SINGULAR_ROWS(instance_norm, (kiln::reshape<3, 4>(kiln::instance_norm(image(a), ones(a), zeros(a), 0x1p-7))))        \
+  SINGULAR_ROWS(batch_norm, batch_norm(a))                                                                             \
+  SINGULAR_ROWS(max_pool2d, pooled(a))                                                                                 \
+  SINGULAR_ROWS(attention, kiln::attention<2>(a, a, a, kiln::mask(mask(a))))                                           \
+  SINGULAR_ROWS(attention_weights, weighted(a))                                                                        \
+  SINGULAR_ROWS(attention_of_lengths, of_lengths(a))
   SINGULAR_OPERATIONS
 #undef SINGULAR_UNARY
 #undef SINGULAR_BINARY
@@ -120,6 +154,21 @@ struct LookedUp : kiln::Model {
     return std::tuple{kiln::gradients("small", &LookedUp::small, {"i", "dy"}, {"loss"}),
                       kiln::gradients("large", &LookedUp::large, {"i", "dy"}, {"loss"}),
                       kiln::gradients("columns", &LookedUp::columns, {"i", "dy"}, {"loss"})};
+  }
+};
+
+/// The distance of normalised rows of a table, one of which is zeros, from given rows.
+struct NormalizedLookUp : kiln::Model {
+  kiln::Embedding<5, 4> table{"table"};
+
+  constexpr auto loss(kiln::Tensor<i32, 3> i, kiln::Tensor<f32, 3, 4> t) const {
+    return kiln::mse(kiln::l2_normalize(table(i)), t);
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{
+        kiln::gradients("gradients", &NormalizedLookUp::loss, {"i", "t"}, {"loss"}),
+        kiln::train("train", &NormalizedLookUp::loss, {"i", "t"}, {"loss"}, kiln::AdamW{.weight_decay = 0.01})};
   }
 };
 

@@ -63,6 +63,61 @@ def cross_entropy(x):
     return F.cross_entropy(x, torch.tensor([1, 3, 0])).expand(3, 4)
 
 
+def binary_cross_entropy(x):
+    y = torch.tensor([[0.5, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0]], dtype=x.dtype)
+    return F.binary_cross_entropy_with_logits(x, y).expand(3, 4)
+
+
+EPSILON = 2.0**-7
+
+
+def channels_first(x):
+    """An image of three pixels and four channels."""
+    return x.t()[None]
+
+
+def group_norm(x):
+    return F.group_norm(channels_first(x), 2, eps=EPSILON)[0].t()
+
+
+def instance_norm(x):
+    return F.instance_norm(channels_first(x), eps=EPSILON)[0].t()
+
+
+def batch_norm(x):
+    return F.batch_norm(x, None, None, training=True, eps=1e-5)
+
+
+def max_pool2d(x):
+    return F.max_pool2d(x[None, None], 3, 1, 1)[0, 0]
+
+
+# Query 1 may attend to no key. Its weights are equal, since adding -3e38 to scores gives -3e38.
+MASK = torch.tensor([[0.0, -3e38, 0.0], [-3e38] * 3, [-3e38, -3e38, 0.0]], dtype=torch.float64)
+
+
+def scores(x, heads):
+    x = x.view(3, heads, 4 // heads).transpose(0, 1)
+    return x @ x.transpose(1, 2) / (4 // heads) ** 0.5
+
+
+def attention(x):
+    weights = (scores(x, 2) + MASK).softmax(-1)
+    return (weights @ x.view(3, 2, 2).transpose(0, 1)).transpose(0, 1).reshape(3, 4)
+
+
+def attention_weights(x):
+    """The score of a masked key is a constant (dsl/SPEC.md, attention_scores)."""
+    return scores(x, 1)[0].masked_fill(MASK < 0, -3e38).softmax(-1) @ x
+
+
+def attention_of_lengths(x):
+    """Three sequences of two rows, of which 2, 0 and 1 count. The empty one has no result, and so no gradient."""
+    x = x.view(3, 2, 2)
+    both = (x[0] @ x[0].t() / 2**0.5).softmax(-1) @ x[0]
+    return torch.stack([both, torch.zeros(2, 2, dtype=x.dtype), x[2, :1].expand(2, 2)]).view(3, 4)
+
+
 DY = [[1.0, 0.5, -2.0, 0.25], [0.5, 0.0, 3.0, -1.0], [-1.0, 2.0, 0.0, 1.5]]
 ROWS = {
     "l2_normalize": (F.normalize, [[0.0] * 4, [3.0, 4.0, 0.0, 0.0], [1e-14, 0.0, 0.0, -1e-14]]),
@@ -72,6 +127,15 @@ ROWS = {
     "max": (lambda x: x.amax(-1, keepdim=True).expand(3, 4), [[1.0] * 4, [0.0, 2.0, 2.0, -inf], [-1.0, 3.0, inf, inf]]),
     "layer_norm": (layer_norm, [[1.0] * 4, [0.0] * 4, [1.0, -1.0, 1.0, -1.0]]),
     "rms_norm": (rms_norm, [[0.0] * 4, [1e-3] * 4, [1.0, 2.0, 0.0, -1.0]]),
+    "binary_cross_entropy": (binary_cross_entropy, [[0.0, inf, -inf, inf], [-inf, 300.0, -300.0, nan], [-200.0, 1.0, 0.0, 1e-30]]),
+    # Equal elements in a group, a channel, and a column.
+    "group_norm": (group_norm, [[1.0, 1.0, 0.0, 2.0], [1.0, 1.0, 3.0, -1.0], [1.0, 1.0, 0.0, 5.0]]),
+    "instance_norm": (instance_norm, [[0.0, 2.0, 1.0, -3.0], [0.0, 2.0, -1.0, -3.0], [0.0, 2.0, 0.5, 1.0]]),
+    "batch_norm": (batch_norm, [[0.0, 2.0, 1.0, -3.0], [0.0, 2.0, -1.0, -3.0], [0.0, 2.0, 0.5, 1.0]]),
+    "max_pool2d": (max_pool2d, [[1.0, 1.0, 1.0, 1.0], [0.0, 2.0, 2.0, -inf], [-1.0, 2.0, 2.0, -inf]]),
+    "attention": (attention, [[1.0, 0.5, -1.0, 2.0], [0.0, 0.0, 0.25, -0.5], [-1.0, 0.5, 1.0, 0.0]]),
+    "attention_weights": (attention_weights, [[1.0, 0.5, -1.0, 2.0], [0.0, 0.0, 0.25, -0.5], [-1.0, 0.5, 1.0, 0.0]]),
+    "attention_of_lengths": (attention_of_lengths, [[1.0, 0.5, -1.0, 2.0], [0.0, 0.0, 0.25, -0.5], [-1.0, 0.5, 1.0, 0.0]]),
 }
 
 
@@ -86,6 +150,28 @@ def gradients(f, dy, *operands):
     y = f(*given)
     y.backward(torch.tensor(dy, dtype=torch.float64).expand(y.shape))
     return [x.grad for x in given]
+
+
+def normalized_look_up():
+    """Returns a table whose row 2 is zeros, as that of a padding token; the gradients of its elements; and the table after
+    three steps of AdamW."""
+    table = torch.nn.Embedding(5, 4).double()
+    with torch.no_grad():
+        table.weight.copy_(torch.arange(20.0).view(5, 4) / 8 - 1.3125)
+        table.weight[2] = 0
+    optimizer = torch.optim.AdamW(table.parameters(), lr=1e-3, weight_decay=0.01)
+    values = [table.weight.detach().clone()]
+    for step in range(3):
+        optimizer.zero_grad()
+        F.mse_loss(F.normalize(table(torch.tensor([1, 2, 4]))), torch.full((3, 4), 0.5, dtype=torch.float64)).backward()
+        if step == 0:
+            values.append(table.weight.grad.clone())
+        optimizer.step()
+    return values + [table.weight.detach()]
+
+
+def row(values):
+    return "{" + ", ".join(text(value) for value in values) + "}"
 
 
 print("// SPDX-License-Identifier: Apache-2.0")
@@ -103,5 +189,7 @@ for name, (f, points) in BINARY.items():
             print(f"KILN_BINARY({name}, {text(a)}, {text(b)}, {dy}, {text(da.item())}, {text(db.item())})")
 for name, (f, x) in ROWS.items():
     dx = gradients(f, DY, x)[0]
-    rows = ", ".join("{" + ", ".join(text(value) for value in row) + "}" for row in (sum(x, []), sum(DY, []), dx.flatten().tolist()))
+    rows = ", ".join(row(values) for values in (sum(x, []), sum(DY, []), dx.flatten().tolist()))
     print(f"KILN_ROWS({name}, {rows})")
+print("// A table, the gradients of its elements, and the table after three steps.")
+print(f"KILN_LOOK_UP({', '.join(row(values.flatten().tolist()) for values in normalized_look_up())})")

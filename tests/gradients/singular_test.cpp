@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients at poles, kinks and ties of functions compared with PyTorch's (singular_points.py); NaN in embedding
-// lookups; and training steps that must not change a weight.
+// Gradients at poles, kinks and ties of functions compared with PyTorch's (singular_points.py); zeros and NaN in
+// embedding lookups; and training steps that must not change a weight.
 #include "differentiated.h"
 #include "singular.h"
 #include "tests/fuzz/CompiledModel.h"
@@ -45,10 +45,12 @@ const std::vector<Case> &allCases() {
 #define KILN_UNARY(name, a, dy, da) add(#name, false, {a, 0, dy, da, 0});
 #define KILN_BINARY(name, a, b, dy, da, db) add(#name, true, {a, b, dy, da, db});
 #define KILN_ROWS(name, ...) addRows(#name, __VA_ARGS__);
+#define KILN_LOOK_UP(...)
 #include "singular_points.inc"
 #undef KILN_UNARY
 #undef KILN_BINARY
 #undef KILN_ROWS
+#undef KILN_LOOK_UP
     return all;
   }();
   return cases;
@@ -75,6 +77,18 @@ void setWeights(Differentiated &model) {
     if (each.isBinary)
       model.weights.at(each.name + "_b") = tensorOf(each, &Point::b);
   }
+  model.weights.at("batch_norm.weight").values.assign(4, 1);
+  model.weights.at("batch_norm.bias").values.assign(4, 0);
+}
+
+/// Returns the number of the result of an operation's entry that is the gradient of its operand a or b.
+unsigned gradientOf(Differentiated &model, const Case &given, const char *operand) {
+  const Entry &entry = entryOf(model.graph, "at_" + given.name);
+  auto function = model.module->lookupSymbol<mlir::func::FuncOp>(entry.name);
+  for (unsigned result = 1; result < function.getNumResults(); ++result)
+    if (model.resultName(entry, result) == gradient_name(given.name + "_" + operand))
+      return result;
+  throw std::runtime_error("no gradient of " + given.name + "_" + operand);
 }
 
 /// The tolerance is 1e-6, since constants of a spec, such as 1e-5, are rounded to f32, while PyTorch has them in f64.
@@ -91,16 +105,19 @@ TEST(SingularPoints, AreThoseOfPyTorch) {
   for (const Case &each : allCases()) {
     const Entry &entry = entryOf(model.graph, "at_" + each.name);
     const auto results = model.run(entry, {}, {tensorOf(each, &Point::dy)});
-    ASSERT_EQ(results.size(), each.isBinary ? 3u : 2u);
+    const std::vector<double> &da = results[gradientOf(model, each, "a")]->values;
     for (std::size_t i = 0; i < each.points.size(); ++i) {
       const Point &point = each.points[i];
-      EXPECT_TRUE(isAlike(results[1]->values[i], point.da, 1e-6))
-          << each.name << " at " << point.a << ", " << point.b << " with dy " << point.dy << ": expected " << point.da
-          << ", got " << results[1]->values[i];
-      if (each.isBinary)
-        EXPECT_TRUE(isAlike(results[2]->values[i], point.db, 1e-6))
-            << each.name << " of " << point.a << " at " << point.b << " with dy " << point.dy << ": expected "
-            << point.db << ", got " << results[2]->values[i];
+      EXPECT_TRUE(isAlike(da[i], point.da, 1e-6)) << each.name << " at " << point.a << ", " << point.b << " with dy "
+                                                  << point.dy << ": expected " << point.da << ", got " << da[i];
+    }
+    if (!each.isBinary)
+      continue;
+    const std::vector<double> &db = results[gradientOf(model, each, "b")]->values;
+    for (std::size_t i = 0; i < each.points.size(); ++i) {
+      const Point &point = each.points[i];
+      EXPECT_TRUE(isAlike(db[i], point.db, 1e-6)) << each.name << " of " << point.a << " at " << point.b << " with dy "
+                                                  << point.dy << ": expected " << point.db << ", got " << db[i];
     }
   }
 }
@@ -125,7 +142,7 @@ TEST(SingularPoints, AreNumbersWhereCompiled) {
     llvm::Expected<CompiledModel::Buffers> results =
         session.call(placeOf(model.graph, "at_" + each.name), {}, {fuzz::toBytes(tensorOf(each, &Point::dy))});
     ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
-    const std::vector<float> da = floatsOf(results->at(1));
+    const std::vector<float> da = floatsOf(results->at(gradientOf(model, each, "a")));
     for (std::size_t i = 0; i < each.points.size(); ++i) {
       const Point &point = each.points[i];
       if (!std::isnan(point.da) && std::isfinite(point.a))
@@ -203,6 +220,65 @@ TEST(LookUps, AddRowsUpInOrder) {
                 << i << ": expected " << at(i) << ", got " << got[i];
         }
       }
+  }
+}
+
+/// A table whose row of zeros is normalised; the gradients of its elements; and the table after three steps of AdamW.
+const std::vector<std::vector<double>> &normalizedLookUp() {
+#define KILN_UNARY(...)
+#define KILN_BINARY(...)
+#define KILN_ROWS(...)
+#define KILN_LOOK_UP(...)                                                                                              \
+  {                                                                                                                    \
+    __VA_ARGS__                                                                                                        \
+  }
+  static const std::vector<std::vector<double>> all
+#include "singular_points.inc"
+      ;
+#undef KILN_UNARY
+#undef KILN_BINARY
+#undef KILN_ROWS
+#undef KILN_LOOK_UP
+  return all;
+}
+
+/// The zeros have large gradients, all others have those of their own rows, and steps without clipping leave numbers.
+TEST(LookUps, OfZerosLeaveNumbers) {
+  const std::vector<double> &before = normalizedLookUp()[0], &gradients = normalizedLookUp()[1],
+                            &after = normalizedLookUp()[2];
+  const Tensor places = integers({3}, {1, 2, 4});
+  const Tensor target = Tensor::of(ElementType::f32, {3, 4}, std::vector<double>(12, 0.5));
+  Differentiated model(trace<specs::NormalizedLookUp>(), 1);
+  model.weights.at("table.weight") = Tensor::of(ElementType::f32, {5, 4}, before);
+  const auto evaluated = model.run(entryOf(model.graph, "gradients"), {}, {places, target});
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    EXPECT_TRUE(isAlike(evaluated[1]->values[i], gradients[i], 1e-6)) << i << ": " << evaluated[1]->values[i];
+  for (const std::string &cpu : runnableTargets()) {
+    SCOPED_TRACE(cpu);
+    llvm::Expected<CompiledModel> compiled = CompiledModel::compile(model.graph, cpu);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    llvm::Error unbound = compiled->bind(model.weights);
+    ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+    CompiledModel::Session session(*compiled, {});
+    llvm::Error notBegun = session.beginTraining();
+    ASSERT_FALSE(notBegun) << llvm::toString(std::move(notBegun));
+    CompiledModel::Buffers bytes{fuzz::toBytes(places), fuzz::toBytes(target)};
+    llvm::Expected<CompiledModel::Buffers> results = session.call(placeOf(model.graph, "gradients"), {}, bytes);
+    ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+    const std::vector<float> got = floatsOf(results->at(1));
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      EXPECT_TRUE(isAlike(got[i], gradients[i], 1e-5)) << i << ": expected " << gradients[i] << ", got " << got[i];
+    for (int step = 1; step <= 3; ++step) {
+      bytes.resize(2);
+      bytes.push_back(fuzz::toBytes(Tensor::of(ElementType::f32, {}, {1e-3})));
+      bytes.push_back(fuzz::toBytes(integers({}, {static_cast<double>(step)})));
+      llvm::Expected<CompiledModel::Buffers> loss = session.call(placeOf(model.graph, "train"), {}, bytes);
+      ASSERT_TRUE(static_cast<bool>(loss)) << llvm::toString(loss.takeError());
+    }
+    llvm::Expected<Tensor> weights = compiled->read("table.weight", {5, 4});
+    ASSERT_TRUE(static_cast<bool>(weights)) << llvm::toString(weights.takeError());
+    for (std::size_t i = 0; i < after.size(); ++i)
+      EXPECT_NEAR(weights->values[i], after[i], 1e-6) << i;
   }
 }
 
