@@ -115,21 +115,25 @@ struct SingularPoints : kiln::Model {
 #undef SINGULAR_BINARY
 #undef SINGULAR_ROWS
 
-  /// The two largest elements of each row, times dy.
-  constexpr auto ties(kiln::Tensor<f32, 3, 2> dy) const {
-    auto a = kiln::parameter<f32, 3, 4>(dy, "ties_a");
-    return kiln::sum(kiln::sum(kiln::topk<2>(a).first * dy));
-  }
-
   static constexpr auto entries() {
 #define SINGULAR_UNARY(name, y) kiln::gradients("at_" #name, &SingularPoints::at_##name, {"dy"}, {"loss"}),
 #define SINGULAR_BINARY SINGULAR_UNARY
 #define SINGULAR_ROWS SINGULAR_UNARY
-    return std::tuple{SINGULAR_OPERATIONS kiln::gradients("ties", &SingularPoints::ties, {"dy"}, {"loss"})};
+    return std::tuple{SINGULAR_OPERATIONS};
 #undef SINGULAR_UNARY
 #undef SINGULAR_BINARY
 #undef SINGULAR_ROWS
   }
+};
+
+/// The two largest elements of each row, times dy.
+struct Ties : kiln::Model {
+  constexpr auto loss(kiln::Tensor<f32, 3, 2> dy) const {
+    auto a = kiln::parameter<f32, 3, 4>(dy, "a");
+    return kiln::sum(kiln::sum(kiln::topk<2>(a).first * dy));
+  }
+
+  static constexpr auto entries() { return std::tuple{kiln::gradients("topk", &Ties::loss, {"dy"}, {"loss"})}; }
 };
 
 /// Embedding lookups times dy: the gradient of table row v is the sum of the rows of dy with index v.

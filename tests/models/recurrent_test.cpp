@@ -5,6 +5,13 @@
 #include "session.h"
 #include "support.h"
 
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace kiln::testing {
 namespace {
 
@@ -79,6 +86,39 @@ TEST(Recurrent, LastStateOfOneSequence) {
   Output<float> last(4 * hidden);
   session().run(recurrent_last, 33, x, last);
   EXPECT_LE(relativeError(last.values(), golden().floats("lstm.T33B1.h")), modelTolerance);
+}
+
+// A length is between 0 and the steps of the call.
+TEST(Recurrent, RefusesLengthsOutOfRange) {
+  constexpr std::int64_t steps = 7, batch = 3;
+  Input<float> x = given("x", steps * batch * width), h = given("h", 4 * batch * hidden);
+  Output<float> y(steps * batch * 2 * hidden), lastH(4 * batch * hidden), lastC(4 * batch * hidden);
+  Conversation<recurrent_t> conversation(
+      session(), 1, 0,
+      std::max({RECURRENT_RNN_PADDED_ARENA_BYTES(1), RECURRENT_RELU_PADDED_ARENA_BYTES(1),
+                RECURRENT_LSTM_PADDED_ARENA_BYTES(1), RECURRENT_GRU_PADDED_ARENA_BYTES(1)}));
+  using Lengths = std::vector<std::int32_t>;
+  const std::pair<Lengths, std::string> cases[] = {
+      {{7, 0, 1}, ""},
+      {{7, -1, 1}, "expected [0, 7], got -1 at element 1"},
+      {{7, 0, 8}, "expected [0, 7], got 8 at element 2"},
+      {{INT32_MIN, 0, 1}, "expected [0, 7], got -2147483648 at element 0"},
+  };
+  for (const auto &[numbers, message] : cases) {
+    SCOPED_TRACE(message);
+    Input<std::int32_t> lengths(numbers);
+    auto expect = [&](const char *name, kiln_status_t status) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(status, message.empty() ? KILN_OK : KILN_INDEX_OUT_OF_RANGE) << conversation.error.message;
+      EXPECT_NE(std::string(conversation.error.message).find(message), std::string::npos) << conversation.error.message;
+      // Outputs are poisoned with NaN before each call.
+      EXPECT_EQ(std::isnan(lastH.values()[0]), !message.empty());
+    };
+    expect("rnn", conversation.call(recurrent_rnn_padded, steps, batch, x, lengths, h, y, lastH));
+    expect("relu", conversation.call(recurrent_relu_padded, steps, batch, x, lengths, h, y, lastH));
+    expect("lstm", conversation.call(recurrent_lstm_padded, steps, batch, x, lengths, h, h, y, lastH, lastC));
+    expect("gru", conversation.call(recurrent_gru_padded, steps, batch, x, lengths, h, y, lastH));
+  }
 }
 
 } // namespace
