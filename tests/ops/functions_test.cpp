@@ -265,6 +265,33 @@ double angleError(const std::vector<std::int32_t> &positions, std::span<const fl
   return worst[0];
 }
 
+/// Rotates rows of numbers in [-1, 1]: two products with errors of angles, and three roundings.
+void expectRotations(const std::vector<std::int32_t> &positions) {
+  constexpr std::size_t heads = 2, depth = 32, half = depth / 2;
+  const std::size_t n = positions.size();
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> rows(n * heads * depth);
+  for (float &value : rows)
+    value = uniform(generator());
+  Input<std::int32_t> at(positions);
+  Input<float> x(rows);
+  Output<float> y(rows.size());
+  session().runWith({1}, ENTRY(rotated), static_cast<std::int64_t>(n), at, x, y);
+  double worst = 0;
+  for (std::size_t t = 0; t < n; ++t)
+    for (std::size_t i = 0; i < half; ++i) {
+      const double angle = positions[t] / std::pow(5e5, static_cast<double>(i) / half);
+      const double sine = std::sin(angle), cosine = std::cos(angle);
+      for (std::size_t head = 0; head < heads; ++head) {
+        const std::size_t first = (t * heads + head) * depth + i, second = first + half;
+        const double a = rows[first], b = rows[second];
+        for (double error : {y.values()[first] - (a * cosine - b * sine), y.values()[second] - (b * cosine + a * sine)})
+          worst = std::fabs(error) <= worst ? worst : std::fabs(error); // NaN propagates
+      }
+    }
+  EXPECT_LE(worst, 7e-7) << "from position " << positions[0];
+}
+
 void expectAngles(const std::vector<std::int32_t> &positions) {
   const std::size_t n = positions.size();
   Input<std::int32_t> at(positions);
@@ -273,6 +300,7 @@ void expectAngles(const std::vector<std::int32_t> &positions) {
   EXPECT_LE(angleError(positions, usual.values(), 64, 1e4), 2.4e-7) << "from position " << positions[0];
   EXPECT_LE(angleError(positions, large.values(), 128, 5e5), 2.4e-7) << "from position " << positions[0];
   EXPECT_LE(angleError(positions, small.values(), 6, 1.5), 2.4e-7) << "from position " << positions[0];
+  expectRotations(positions);
 }
 
 // Up to 2^24, and around each power of two: an earlier range reduction with three short parts was valid up to 40,000

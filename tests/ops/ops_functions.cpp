@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unary functions, powers, and sines of large positions: tests of the error bounds in dsl/SPEC.md.
+// Unary functions, powers, and sines and rotations of large positions: tests of the error bounds in dsl/SPEC.md.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim N{"numbers", 1, 1 << 20}, P{"positions", 1, 4096};
@@ -16,6 +16,9 @@ struct Functions : kiln::Model {
   }
   constexpr auto angles(kiln::Tensor<kiln::i32, P> at) const {
     return kiln::outputs(kiln::sinusoidal<64>(at), kiln::sinusoidal<128>(at, 500000.0), kiln::sinusoidal<6>(at, 1.5));
+  }
+  constexpr auto rotated(kiln::Tensor<kiln::i32, P> at, kiln::Tensor<kiln::f32, P, 64> x) const {
+    return kiln::rotary<2>(x, kiln::sinusoidal<32>(at, 500000.0));
   }
   /// Scores beyond the range of f16.
   constexpr auto weights(kiln::Tensor<kiln::f16, 3, 32> q, kiln::Tensor<kiln::f16, 5, 32> k,
@@ -40,9 +43,11 @@ struct Functions : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("unary", &Functions::unary),   kiln::entry("powers", &Functions::powers),
-                      kiln::entry("angles", &Functions::angles), kiln::entry("weights", &Functions::weights),
-                      kiln::entry("norms", &Functions::norms),   kiln::entry("images", &Functions::images)};
+    return std::tuple{
+        kiln::entry("unary", &Functions::unary),     kiln::entry("powers", &Functions::powers),
+        kiln::entry("angles", &Functions::angles),   kiln::entry("rotated", &Functions::rotated),
+        kiln::entry("weights", &Functions::weights), kiln::entry("bfloat_weights", &Functions::bfloat_weights),
+        kiln::entry("norms", &Functions::norms),     kiln::entry("images", &Functions::images)};
   }
 };
 
