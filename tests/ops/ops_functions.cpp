@@ -28,6 +28,13 @@ struct Functions : kiln::Model {
                          kiln::attention<1>(q, k, k, kiln::scale(0.00390625)),
                          kiln::softmax(kiln::attention_scores<1>(q, k, kiln::scale(0.00390625))));
   }
+  /// Scores that bf16 cannot tell apart.
+  constexpr auto bfloat_weights(kiln::Tensor<kiln::bf16, 3, 32> q, kiln::Tensor<kiln::bf16, 5, 32> k,
+                                kiln::Tensor<kiln::bf16, 3, 5> mask) const {
+    return kiln::outputs(kiln::attention_weights<1>(q, k, kiln::scale(0.00390625)),
+                         kiln::attention_weights<1>(q, k, kiln::scale(0.00390625) | kiln::mask(mask)),
+                         kiln::attention<1>(q, k, k, kiln::scale(0.00390625)));
+  }
   /// Means over rows and over columns, of an odd number of elements.
   constexpr auto norms(kiln::Tensor<kiln::f32, 64, 769> x, kiln::Tensor<kiln::f32, 769, 64> columns,
                        kiln::Tensor<kiln::f32, 769> weight, kiln::Tensor<kiln::f32, 769> bias) const {
