@@ -19,6 +19,8 @@
 #                    [SHARD_OPTIMIZER]                   ZeRO-1: replicas shard optimiser states and updates
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  storage format of weight matrices: f32, f16, bf16, int8
 #                    [EMBED file]                        a checkpoint to embed in the archive: NAME_bind_embedded
+#                    [RENAME from=to ...] [RENAMES file]  with EMBED: names of the checkpoint that differ from the
+#                                                        model's; "module.*=*" removes a prefix, "from=" ignores one
 #                    [ACTIVATIONS int8]                  activations of int8 weights are quantised to int8, too
 #                    [SELFTEST]                          NAME_selftest detects a miscompiled or damaged library
 #                    [SHARED]                            a shared object that exports only the declarations of NAME.h
@@ -36,8 +38,8 @@
 # on this machine and writes the tuning file, NAME.tuning next to the spec unless TUNING names another; nothing else
 # measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;TF32;BATCH_INVARIANT;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;REDUCTION_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
-    "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS" ${ARGN})
+  cmake_parse_arguments(arg "NO_TUNING;REQUIRE_TUNED;TF32;BATCH_INVARIANT;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST;SHARED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;REDUCTION_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES;RENAMES"
+    "TARGETS;INCLUDES;EXCEPT;LINKER;BINDINGS;RENAME" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -127,6 +129,16 @@ function(kiln_add_library name)
     get_filename_component(checkpoint "${arg_EMBED}" ABSOLUTE)
     list(APPEND options --embed "${checkpoint}")
     list(APPEND depends "${checkpoint}")
+    foreach(rename ${arg_RENAME})
+      list(APPEND options --rename "${rename}")
+    endforeach()
+    if(arg_RENAMES)
+      get_filename_component(renames "${arg_RENAMES}" ABSOLUTE)
+      list(APPEND options --renames "${renames}")
+      list(APPEND depends "${renames}")
+    endif()
+  elseif(arg_RENAME OR arg_RENAMES)
+    message(FATAL_ERROR "kiln_add_library(${name}): renames without EMBED; expected EMBED and a checkpoint")
   endif()
   # The folder in which the generator looks for NAME.tuning, and to which it writes it.
   set(spec_folder "")

@@ -64,6 +64,12 @@ class _Call(_c.Structure):
     ]
 
 
+class _Rename(_c.Structure):
+    _fields_ = [
+        ("of_file", _c.c_char_p), ("of_model", _c.c_char_p), ("rotary_heads", _c.c_uint32), ("flags", _c.c_uint32),
+    ]
+
+
 class _Sequence(_c.Structure):
     _fields_ = [("states", _c.c_void_p), ("extents", _c.POINTER(_c.c_int64))]
 
@@ -120,9 +126,19 @@ class Model:
         if status != 0:
             raise Error(status, message.message.decode())
 
-    def bind(self, path):
-        """Binds the weights of a safetensors file, or of the index of several."""
-        self.call("bind_weights", self._handle, _os.fsencode(path))
+    def bind(self, path, renames=None):
+        """Binds the weights of a safetensors file, or of the index of several.
+
+        renames: the names of the file that differ, with the model's; None instead of a name drops the tensor. One *
+        matches any characters: {"module.*": "*", "extra": None}. The first that matches a tensor applies.
+        """
+        if not renames:
+            self.call("bind_weights", self._handle, _os.fsencode(path))
+            return self
+        table = (_Rename * len(renames))()
+        for row, (name, own) in zip(table, renames.items()):
+            row.of_file, row.of_model = name.encode(), None if own is None else own.encode()
+        self.call("bind_weights_renamed", self._handle, _os.fsencode(path), table, _c.c_size_t(len(renames)))
         return self
 
     def bind_packed(self, path):

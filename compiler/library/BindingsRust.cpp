@@ -71,6 +71,14 @@ struct Call {
 }
 
 #[repr(C)]
+struct Rename {
+    from: *const c_char,
+    to: *const c_char,
+    rotary_heads: u32,
+    flags: u32,
+}
+
+#[repr(C)]
 struct Sequence {
     states: *mut c_void,
     extents: *const i64,
@@ -82,6 +90,7 @@ mod raw {
         pub fn {name}_create(allocator: *const c_void, model: *mut *mut c_void, error: *mut Message) -> c_int;
         pub fn {name}_destroy(model: *mut c_void);
         pub fn {name}_bind_weights(model: *mut c_void, path: *const c_char, error: *mut Message) -> c_int;
+        pub fn {name}_bind_weights_renamed(model: *mut c_void, path: *const c_char, renames: *const Rename, count: usize, error: *mut Message) -> c_int;
         pub fn {name}_bind_weights_from_memory(model: *mut c_void, image: *const c_void, bytes: usize, error: *mut Message) -> c_int;
         pub fn {name}_bind_packed(model: *mut c_void, path: *const c_char, error: *mut Message) -> c_int;
         pub fn {name}_allocate_memory(model: *const c_void, bytes: usize, memory: *mut *mut c_void, error: *mut Message) -> c_int;
@@ -126,6 +135,10 @@ fn path_text(path: impl AsRef<std::path::Path>) -> Result<CString, Error> {
     CString::new(path.as_ref().to_string_lossy().as_bytes()).map_err(|_| wrong("path: has a zero byte".to_string()))
 }
 
+fn name_text(name: &str) -> Result<CString, Error> {
+    CString::new(name).map_err(|_| wrong("rename: has a zero byte".to_string()))
+}
+
 /// A model. Several threads may share it, with a session each.
 pub struct Model {
     handle: *mut c_void,
@@ -161,6 +174,27 @@ impl Model {
     pub fn bind(&mut self, path: impl AsRef<std::path::Path>) -> Result<(), Error> {
         let (path, mut message) = (path_text(path)?, empty());
         result(unsafe { raw::{name}_bind_weights(self.handle, path.as_ptr(), &mut message) }, &message)
+    }
+
+    /// Binds a file some of whose names differ: pairs of a name of the file and of the model's; None drops the tensor.
+    /// One * matches any characters: ("module.*", Some("*")). The first that matches a tensor applies.
+    pub fn bind_renamed(&mut self, path: impl AsRef<std::path::Path>, renames: &[(&str, Option<&str>)]) -> Result<(), Error> {
+        let (path, mut message) = (path_text(path)?, empty());
+        let mut names = Vec::new();
+        for (from, to) in renames {
+            names.push((name_text(from)?, to.map(name_text).transpose()?));
+        }
+        let table: Vec<Rename> = names
+            .iter()
+            .map(|(from, to)| {
+                let to = to.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+                Rename { from: from.as_ptr(), to, rotary_heads: 0, flags: 0 }
+            })
+            .collect();
+        let status = unsafe {
+            raw::{name}_bind_weights_renamed(self.handle, path.as_ptr(), table.as_ptr(), table.len(), &mut message)
+        };
+        result(status, &message)
     }
 
     /// Binds the weights of a safetensors file that is in memory.

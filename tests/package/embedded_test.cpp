@@ -4,6 +4,7 @@
 #include "command.h"
 #include "pair.hpp"
 #include "scaled.h"
+#include "scaled_renamed.h"
 #include "support.h"
 #include "two_models.h"
 
@@ -73,6 +74,20 @@ TEST(EmbeddedWeights, HaveWhatFollowsFromThem) {
       EXPECT_NEAR(results[r * 10 + c], expected, tolerance);
       EXPECT_NEAR(ofArchive[r * 10 + c], expected, tolerance);
     }
+}
+
+// kiln_add_library(... EMBED file RENAME extra= RENAMES file)
+TEST(EmbeddedWeights, OfAFileWithOtherNames) {
+  kiln_error_t error{};
+  Session<scaled_t> scaled(scaledLibrary());
+  Session<scaled_renamed_t> renamed(KILN_TEST_LIBRARY(scaled_renamed, SCALED_RENAMED_WEIGHTS));
+  ASSERT_EQ(scaled_bind_embedded(scaled.get(), &error), KILN_OK) << error.message;
+  ASSERT_EQ(scaled_renamed_bind_embedded(renamed.get(), &error), KILN_OK) << error.message;
+  Input<float> x(std::vector<float>(3 * 6, 0.5f));
+  Output<float> expected(3 * 10), y(3 * 10);
+  scaled.run(scaled_forward, x, expected);
+  renamed.run(scaled_renamed_forward, x, y);
+  EXPECT_TRUE(std::ranges::equal(y.values(), expected.values()));
 }
 
 // Counts the model's allocations.

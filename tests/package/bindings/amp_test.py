@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""amp_test.py WEIGHTS: tests amp.py, which `kiln compile --bindings python` wrote for a model with a state and a
+"""amp_test.py WEIGHTS RENAMED: tests amp.py, which `kiln compile --bindings python` wrote for a model with a state and a
 batched entry."""
 
 import array
@@ -34,6 +34,11 @@ assert any(abs(sample) > 0.1 for sample in expected)
 
 session = model.session()  # the state persists between calls
 assert flat(session.play(whole[:100])) + flat(session.play(whole[100:])) == expected
+
+renames = {"extra": None, "module.*": "*"}
+assert flat(Model().bind(sys.argv[2], renames).session().play(whole)) == expected
+refuses(Error, lambda: Model().bind(sys.argv[2], {"module.*": "*"}), '"extra"')
+refuses(Error, lambda: Model().bind(sys.argv[1], renames), "rename 0", '"extra"')
 
 threaded = Model(threads=2).bind(sys.argv[1])
 assert flat(threaded.session().play(whole)) == expected

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// amp_test WEIGHTS: checks amp.rs, which `kiln compile --bindings rust` wrote for a model with a state and a batched
-// entry.
+// amp_test WEIGHTS RENAMED: checks amp.rs, which `kiln compile --bindings rust` wrote for a model with a state and a
+// batched entry.
 mod amp;
 
 fn close(got: &[f32], expected: &[f32]) -> bool {
@@ -20,6 +20,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     session.play(100, &whole[..100], &mut got[..100])?;
     session.play(156, &whole[100..], &mut got[100..])?;
     assert_eq!(got, expected);
+
+    let renamed = std::env::args().nth(2).ok_or("requires the file with other names")?;
+    let renames = [("extra", None), ("module.*", Some("*"))];
+    let mut other = amp::Model::new()?;
+    other.bind_renamed(&renamed, &renames)?;
+    other.session()?.play(256, &whole, &mut got)?;
+    assert_eq!(got, expected);
+    let refused = other.bind_renamed(&renamed, &renames[1..]).unwrap_err();
+    assert!(refused.message.contains("\"extra\""), "{refused}");
+    let refused = other.bind_renamed(&weights, &renames).unwrap_err();
+    assert!(refused.message.contains("rename 0") && refused.message.contains("\"extra\""), "{refused}");
 
     let mut threaded = amp::Model::with_threads(2)?;
     threaded.bind(&weights)?;
