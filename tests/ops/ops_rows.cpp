@@ -9,6 +9,8 @@ struct Rows : kiln::Model {
   kiln::LayerNorm<1> norm1{"norm1"};
   kiln::RmsNorm<37> rms37{"rms37"};
   kiln::RmsNorm<130> rms130{"rms130", 1e-2};
+  kiln::BatchNorm1d<37> batch37{"batch37"};
+  kiln::BatchNorm1d<1> batch1{"batch1", 1e-2};
 
   constexpr auto softmax(X x) const {
     return kiln::outputs(kiln::softmax<0>(x), kiln::softmax<1>(x), kiln::softmax<2>(x));
@@ -40,6 +42,10 @@ struct Rows : kiln::Model {
   constexpr auto rms_norm(kiln::Tensor<kiln::f32, B, T, 37> a, kiln::Tensor<kiln::f32, T, 130> b) const {
     return kiln::outputs(rms37(a), rms130(b));
   }
+  constexpr auto batch_norm(kiln::Tensor<kiln::f32, B, T, 37> a, kiln::Tensor<kiln::f32, T, 37> b,
+                            kiln::Tensor<kiln::f32, T, 1> c) const {
+    return kiln::outputs(batch37(a), batch37(b), batch1(c));
+  }
   /// A residual before a norm and a product after it, which are fused with it.
   constexpr auto fused(kiln::Tensor<kiln::f32, T, 37> a, kiln::Tensor<kiln::f32, T, 37> b) const {
     auto x = a + b;
@@ -52,7 +58,8 @@ struct Rows : kiln::Model {
                       kiln::entry("sum", &Rows::sum),           kiln::entry("argmax", &Rows::argmax),
                       kiln::entry("gumbel", &Rows::gumbel),     kiln::entry("vector", &Rows::vector),
                       kiln::entry("integers", &Rows::integers), kiln::entry("layer_norm", &Rows::layer_norm),
-                      kiln::entry("rms_norm", &Rows::rms_norm), kiln::entry("fused", &Rows::fused)};
+                      kiln::entry("rms_norm", &Rows::rms_norm), kiln::entry("batch_norm", &Rows::batch_norm),
+                      kiln::entry("fused", &Rows::fused)};
   }
 };
 

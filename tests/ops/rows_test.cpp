@@ -176,6 +176,24 @@ TEST(Rows, RmsNorm) {
   }
 }
 
+/// BatchNorm1d outside of training: the running mean and variance, of each channel.
+Array batchNorm(const Array &x, const std::string &layer, double epsilon) {
+  auto deviation = [=](double variance) { return std::sqrt(variance + epsilon); };
+  const Array away = minus(x, weight(layer + ".running_mean"));
+  return plus(times(over(away, map(weight(layer + ".running_var"), deviation)), weight(layer + ".weight")),
+              weight(layer + ".bias"));
+}
+
+TEST(Rows, BatchNorm) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array a = random({e.batch, e.rows, 37}), b = random({e.rows, 37}), c = random({e.rows, 1});
+    Expected x(batchNorm(a, "batch37", 1e-5), pointwiseTolerance, 1),
+        y(batchNorm(b, "batch37", 1e-5), pointwiseTolerance, 1), z(batchNorm(c, "batch1", 1e-2), pointwiseTolerance, 1);
+    runAndCompare(session(), ENTRY(batch_norm), e.batch, e.rows, Given(a), Given(b), Given(c), x, y, z);
+  }
+}
+
 TEST(Rows, Fused) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
