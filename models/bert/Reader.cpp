@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fstream>
 
-namespace kiln::newproject {
+namespace kiln::newproject::bert {
 
 namespace {
 
@@ -138,8 +138,6 @@ void chooseHead(Model &model, Fields &fields, const Kind &kind, const Options &o
   }
 }
 
-} // namespace
-
 Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
   const std::string type = fields.raw("model_type").get<std::string>();
   const Kind &kind = type == "bert" ? bert : type == "roberta" ? roberta : distilbert;
@@ -168,7 +166,6 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(prefix + "embeddings.position_embeddings.weight", {rows, width});
 
   Model model;
-  model.family = "bert";
   model.header = "encoder.h";
   model.shapeType = "specs::BertShape";
   model.shape = {{"vocabulary", std::to_string(vocabulary)},
@@ -187,4 +184,8 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"bert", "distilbert", "roberta"}, .read = readBert}; }
+
+} // namespace kiln::newproject::bert

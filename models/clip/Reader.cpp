@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::clip {
 
 namespace {
 
@@ -34,8 +34,6 @@ Tower readTower(Fields &fields, const Usual &usual) {
                       heads, hidden, isQuick)};
 }
 
-} // namespace
-
 Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   if (architecture(fields, "CLIPModel") != "CLIPModel")
     fields.refuse("architectures", "CLIPModel");
@@ -64,7 +62,6 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require("vision_model.embeddings.patch_embedding.weight", {vision.width, 3, patch, patch});
 
   Model model;
-  model.family = "clip";
   model.header = "clip.h";
   model.shapeType = "clip::Shape";
   model.shape = {{"text", text.members},
@@ -83,4 +80,8 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"clip"}, .read = readClip}; }
+
+} // namespace kiln::newproject::clip

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/new/Family.h"
 
-namespace kiln::newproject {
+namespace kiln::newproject::gpt2 {
+
+namespace {
 
 Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   const std::string kind = architecture(fields, "GPT2LMHeadModel");
@@ -28,7 +30,6 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(prefix + "h." + std::to_string(layers - 1) + ".mlp.c_fc.weight", {width, hidden});
 
   Model model;
-  model.family = "gpt2";
   model.header = "gpt2.h";
   model.shapeType = "specs::Gpt2Shape";
   model.shape = {{"layers", std::to_string(layers)},
@@ -48,4 +49,8 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"gpt2"}, .read = readGpt2}; }
+
+} // namespace kiln::newproject::gpt2

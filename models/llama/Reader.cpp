@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::llama {
 
 namespace {
 
@@ -40,8 +40,6 @@ void requireFullAttention(Fields &fields) {
     if (type != "full_attention")
       fields.refuse("layer_types", "\"full_attention\" of every layer");
 }
-
-} // namespace
 
 Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) {
   const std::string kind = fields.raw("model_type").get<std::string>();
@@ -83,7 +81,6 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
     tensors.require("lm_head.weight", {sizes.vocabulary, sizes.width});
 
   Model model = writerOf("llama", sizes);
-  model.family = "llama";
   model.header = "llama.h";
   const std::int64_t context = chooseContext(model, fields, sizes, longest, options);
   if (slides)
@@ -113,4 +110,8 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"gemma", "llama", "mistral", "qwen2", "qwen3"}, .read = readLlama}; }
+
+} // namespace kiln::newproject::llama

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::phi {
+
+namespace {
 
 Model readPhi(Fields &fields, const Tensors &tensors, const Options &options) {
   if (architecture(fields, "PhiForCausalLM") != "PhiForCausalLM")
@@ -23,7 +25,6 @@ Model readPhi(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(fmt::format("model.layers.{}.mlp.fc1.weight", sizes.layers - 1), {sizes.hidden, sizes.width});
 
   Model model = writerOf("phi", sizes);
-  model.family = "phi";
   model.header = "phi.h";
   const std::int64_t context = chooseContext(model, fields, sizes, positions.longest, options);
   model.shape.insert(model.shape.end(), {{"turned", std::to_string(positions.turned)},
@@ -33,4 +34,8 @@ Model readPhi(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"phi"}, .read = readPhi}; }
+
+} // namespace kiln::newproject::phi

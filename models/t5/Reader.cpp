@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::t5 {
 
 namespace {
 
@@ -23,8 +23,6 @@ std::string distancesOf(std::int64_t count, std::int64_t farthest, std::size_t &
   size = begins.size();
   return fmt::format("{{{}}}", fmt::join(begins, ", "));
 }
-
-} // namespace
 
 Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   const std::string name = architecture(fields, "T5ForConditionalGeneration");
@@ -49,7 +47,6 @@ Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   tensors.require(fmt::format("decoder.block.{}.layer.2.DenseReluDense.wo.weight", decoderLayers - 1), {width, hidden});
 
   Model model;
-  model.family = "t5";
   model.header = "t5.h";
   model.shapeType = "t5::Shape";
   const std::int64_t longest = std::min<std::int64_t>(options.context, 512);
@@ -87,4 +84,8 @@ Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"t5"}, .read = readT5, .isEncoderDecoder = true}; }
+
+} // namespace kiln::newproject::t5

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::vit {
+
+namespace {
 
 Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
   const bool isDeit = fields.raw("model_type") == "deit";
@@ -37,7 +39,6 @@ Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
                   {width, channels, patch, patch});
 
   Model model;
-  model.family = "vit";
   model.header = "vit.h";
   model.shapeType = "specs::VitShape";
   model.shape = {{"layers", std::to_string(layers)},
@@ -68,4 +69,8 @@ Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"deit", "vit"}, .read = readVit}; }
+
+} // namespace kiln::newproject::vit

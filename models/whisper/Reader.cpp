@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace kiln::newproject {
+namespace kiln::newproject::whisper {
 
 namespace {
 
@@ -27,8 +27,6 @@ void checkFrames(const Options &options, std::int64_t bins) {
   fields.only("n_fft", 400);
   fields.only("sampling_rate", 16000);
 }
-
-} // namespace
 
 Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options) {
   if (architecture(fields, "WhisperForConditionalGeneration") != "WhisperForConditionalGeneration")
@@ -57,7 +55,6 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
   tensors.require(fmt::format("model.decoder.layers.{}.encoder_attn.k_proj.weight", layers - 1), {width, width});
 
   Model model;
-  model.family = "whisper";
   model.header = "whisper.h";
   model.shapeType = "whisper::Shape";
   model.shape = {{"vocabulary", std::to_string(vocabulary)},
@@ -78,4 +75,8 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
   return model;
 }
 
-} // namespace kiln::newproject
+} // namespace
+
+Family family() { return {.types = {"whisper"}, .read = readWhisper, .isEncoderDecoder = true}; }
+
+} // namespace kiln::newproject::whisper

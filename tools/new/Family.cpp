@@ -8,7 +8,7 @@ namespace kiln::newproject {
 
 using Json = nlohmann::json;
 
-void ignoreCommon(Fields &fields) {
+void ignoreCommon(Fields &fields, bool isEncoderDecoder) {
   fields.ignore({"_attn_implementation_autoset",
                  "_commit_hash",
                  "_name_or_path",
@@ -82,8 +82,7 @@ void ignoreCommon(Fields &fields) {
                  "xla_device"});
   fields.only("add_cross_attention", false);
   fields.only("is_decoder", false);
-  const Json &type = fields.raw("model_type");
-  fields.only("is_encoder_decoder", type == "t5" || type == "whisper");
+  fields.only("is_encoder_decoder", isEncoderDecoder);
   fields.only("pruned_heads", Json::object());
   fields.only("quantization_config", nullptr);
   fields.only("tie_encoder_decoder", false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Families of published models. Each family reads the fields of a config.json and determines the headers and numbers of
-// a spec; Project.h writes the spec.
+// Families of published models. Each family reads the fields of a config.json and determines the header and the numbers
+// of a spec; Project.h writes the spec. models/CMakeLists.txt finds the families.
 #pragma once
 
 #include "tools/new/Fields.h"
@@ -32,7 +32,7 @@ struct Renaming {
 
 /// The model that a config.json describes, as Project.h writes it.
 struct Model {
-  std::string family;    // folder of models/ with the header and the program, unless they are in models/support
+  std::string family;    // the folder of models/ with the header and the program; createProject() sets it
   std::string header;    // of the layers, which the spec includes
   std::string shapeType; // "llama::Shape"
   std::vector<std::pair<std::string, std::string>> shape; // members of the shape, in order
@@ -43,17 +43,15 @@ struct Model {
   std::vector<std::string> notes; // notes for the user: limitations compared with the checkpoint
 };
 
-Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options);
-/// Reads llama, mistral, qwen2, qwen3 and gemma.
-Model readLlama(Fields &fields, const Tensors &tensors, const Options &options);
-Model readPhi(Fields &fields, const Tensors &tensors, const Options &options);
-/// Reads bert, roberta and distilbert.
-Model readBert(Fields &fields, const Tensors &tensors, const Options &options);
-/// Reads vit and deit.
-Model readVit(Fields &fields, const Tensors &tensors, const Options &options);
-Model readT5(Fields &fields, const Tensors &tensors, const Options &options);
-Model readClip(Fields &fields, const Tensors &tensors, const Options &options);
-Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options);
+using Reader = Model (*)(Fields &fields, const Tensors &tensors, const Options &options);
+
+/// A family of models. The Reader.cpp of a folder of models/ defines `Family family()` in a namespace of this one that
+/// has the folder's name.
+struct Family {
+  std::vector<std::string> types; // values of "model_type"
+  Reader read;
+  bool isEncoderDecoder = false; // the only value of "is_encoder_decoder"
+};
 
 // Functions that the families share.
 
@@ -61,7 +59,7 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
 inline constexpr std::int64_t mostRows = 1 << 24, mostWidth = 1 << 20, mostLayers = 1 << 12;
 
 /// Ignores keys of all families that do not change a trained model's results.
-void ignoreCommon(Fields &fields);
+void ignoreCommon(Fields &fields, bool isEncoderDecoder = false);
 /// Returns the single one of `architectures`, or `otherwise` without that key.
 std::string architecture(Fields &fields, const std::string &otherwise);
 /// Returns the name of an activation in the DSL, "kiln::Activation::gelu".

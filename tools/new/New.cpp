@@ -11,23 +11,41 @@ namespace kiln::newproject {
 
 namespace fs = std::filesystem;
 
+// CMake writes families.inc, with a line for each family.
+#define KILN_MODEL_FAMILY(folder)                                                                                      \
+  namespace folder {                                                                                                   \
+  Family family();                                                                                                     \
+  }
+#include "models/families.inc"
+#undef KILN_MODEL_FAMILY
+
 namespace {
 
-using Reader = Model (*)(Fields &, const Tensors &, const Options &);
+/// A family with its folder of models/.
+struct Entry {
+  std::string folder;
+  Family family;
+};
 
-/// Returns the readers by the "model_type" of config.json.
-const std::map<std::string, Reader> &families() {
-  static const std::map<std::string, Reader> all{
-      {"bert", readBert},   {"clip", readClip},   {"deit", readVit},       {"distilbert", readBert},
-      {"gemma", readLlama}, {"gpt2", readGpt2},   {"llama", readLlama},    {"mistral", readLlama},
-      {"phi", readPhi},     {"qwen2", readLlama}, {"qwen3", readLlama},    {"roberta", readBert},
-      {"t5", readT5},       {"vit", readVit},     {"whisper", readWhisper}};
+/// Returns the families by the "model_type" of config.json.
+const std::map<std::string, Entry> &families() {
+  static const std::map<std::string, Entry> all = [] {
+    std::map<std::string, Entry> found;
+    auto add = [&](const std::string &folder, const Family &family) {
+      for (const std::string &type : family.types)
+        found.insert({type, {folder, family}});
+    };
+#define KILN_MODEL_FAMILY(folder) add(#folder, folder::family());
+#include "models/families.inc"
+#undef KILN_MODEL_FAMILY
+    return found;
+  }();
   return all;
 }
 
-Reader findFamily(Fields &fields) {
+const Entry &findFamily(Fields &fields) {
   std::vector<std::string> names;
-  for (const auto &[name, reader] : families())
+  for (const auto &[name, entry] : families())
     names.push_back(name);
   const nlohmann::json &type = fields.raw("model_type");
   const std::string name = type.is_string() ? type.get<std::string>() : "";
@@ -71,15 +89,16 @@ std::vector<std::string> createProject(Options &options) {
     options.out = options.name;
 
   Fields fields = Fields::read((options.folder / "config.json").string());
-  const Reader read = findFamily(fields);
+  const auto &[folder, family] = findFamily(fields);
   const Tensors tensors = Tensors::read(options.folder.string());
   const std::vector<std::string> keys = fields.keys();
   for (const std::string &key : options.ignored)
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       throw Refusal(fmt::format("--ignore {}: config.json has no such key{}", key, near(key, keys)));
   fields.ignore(options.ignored);
-  ignoreCommon(fields);
-  const Model model = read(fields, tensors, options);
+  ignoreCommon(fields, family.isEncoderDecoder);
+  Model model = family.read(fields, tensors, options);
+  model.family = folder;
   fields.finish();
   writeProject(model, fields, options);
   return model.notes;
