@@ -85,7 +85,7 @@ TEST_F(Options, StandAnywhere) {
 
 TEST_F(Options, HelpAndVersionAreEverywhere) {
   const std::string version = "kiln " KILN_TEST_VERSION "\n";
-  for (const char *subcommand : {"", "compile", "inspect", "scale", "pack", "bench", "tune", "tune coverage",
+  for (const char *subcommand : {"", "compile", "inspect", "check", "scale", "pack", "bench", "tune", "tune coverage",
                                  "tune verify", "tune merge", "new"}) {
     SCOPED_TRACE(subcommand);
     const Result help = runHere(kiln + " " + subcommand + " --help");
@@ -98,6 +98,15 @@ TEST_F(Options, HelpAndVersionAreEverywhere) {
     }
   }
   EXPECT_NE(runHere(kiln + " compile --help").text.find("--max-arena-bytes"), std::string::npos);
+  // The program that kiln_add_library calls is installed, too.
+  const std::string diagnose = KILN_DIAGNOSE_PROGRAM;
+  const Result help = run(diagnose + " --help");
+  EXPECT_EQ(help.status, 0) << help.text;
+  EXPECT_NE(help.text.find("-h,--help"), std::string::npos) << help.text;
+  const Result said = run(diagnose + " --version");
+  EXPECT_EQ(said.status, 0);
+  EXPECT_EQ(said.text, version);
+  EXPECT_EQ(run(diagnose).status, 2) << "no spec";
   EXPECT_EQ(calls(), 0u) << "a help needs no generator";
 }
 

@@ -28,10 +28,24 @@ bool callsGenerator(const std::string &object) {
   return bytes.find("_ZN4kiln12runGenerator") != std::string::npos;
 }
 
+constexpr const char *usage = "usage: kiln-diagnose [--verbose] SPEC -- COMPILER WORD...\n";
+
 } // namespace
 
 int main(int argc, char **argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 1 && (words.front() == "-h" || words.front() == "--help")) {
+    std::printf(
+        "%s\nRuns the compiler on a spec, and prints the first mistake in one line before its output, which it\n"
+        "prints with --verbose, or with VERBOSE=1 in the environment. kiln_add_library calls it.\n\n"
+        "  -h,--help  print this help\n  --version  print the version\n",
+        usage);
+    return 0;
+  }
+  if (words.size() == 1 && words.front() == "--version") {
+    std::printf("kiln %s\n", KILN_VERSION);
+    return 0;
+  }
   const char *asked = std::getenv("VERBOSE"); // `cmake --build . --verbose` sets it for make
   bool isVerbose = asked && *asked;
   if (!words.empty() && words.front() == "--verbose") {
@@ -39,7 +53,7 @@ int main(int argc, char **argv) {
     words.erase(words.begin());
   }
   if (words.size() < 3 || words[1] != "--") {
-    std::fprintf(stderr, "usage: kiln-diagnose [--verbose] SPEC -- COMPILER WORD...\n");
+    std::fprintf(stderr, "%s", usage);
     return 2;
   }
   const std::string spec = words.front();
