@@ -3,6 +3,7 @@
 // all commands have the same list of targets; if measurements are missing, one line names the command that makes them.
 #include "command.h"
 
+#include <algorithm>
 #include <regex>
 #include <sstream>
 #include <vector>
@@ -45,6 +46,51 @@ std::vector<Kernel> kernelsOf(const std::string &manifest) {
   return found;
 }
 
+/// A measurement of a tuning file.
+struct Recorded {
+  std::string schedule;
+  double microseconds;
+  bool isDefault;
+};
+
+/// Returns the measurements of each kernel, by strategy, structure, shape and bounds.
+std::map<std::string, std::vector<Recorded>> recordedIn(const std::string &path) {
+  std::map<std::string, std::vector<Recorded>> found;
+  const std::regex form(R"((\S+ \S+ \S+ \S+) at=\S+ \S+ threads=1 \| (.*) \| ([0-9.e-]+)us n=[0-9]+(.*))");
+  std::istringstream file(readFile(path));
+  std::smatch parts;
+  for (std::string line; std::getline(file, line);)
+    if (std::regex_match(line, parts, form))
+      found[parts[1]].push_back({parts[2], std::stod(parts[3]), parts[4].str().ends_with(" default")});
+  return found;
+}
+
+/// Checks that each kernel has the schedule with the least time that the search measured, and the gain over its default
+/// that follows from the recorded times, whatever they are.
+void expectTheFastest(const std::vector<Kernel> &kernels, const std::string &path) {
+  const std::map<std::string, std::vector<Recorded>> recorded = recordedIn(path);
+  std::size_t searched = 0;
+  for (const Kernel &kernel : kernels) {
+    const auto &of = kernel.members;
+    SCOPED_TRACE(of.at("symbol"));
+    const auto found =
+        recorded.find(of.at("strategy") + " " + of.at("structure") + " " + of.at("shape") + " " + of.at("bounds"));
+    ASSERT_NE(found, recorded.end());
+    double least = found->second.front().microseconds, chosen = 0, byDefault = 0;
+    for (const Recorded &each : found->second) {
+      least = std::min(least, each.microseconds);
+      chosen = each.schedule == of.at("schedule") ? each.microseconds : chosen;
+      byDefault = each.isDefault ? each.microseconds : byDefault;
+    }
+    EXPECT_EQ(chosen, least) << of.at("schedule");
+    ASSERT_GT(byDefault, 0) << "the default is measured, too";
+    EXPECT_NEAR(std::stod(of.at("gain")), byDefault / least, 1e-3); // the manifest has three decimals
+    EXPECT_GE(std::stod(of.at("gain")), 1);
+    searched += found->second.size() > 1;
+  }
+  EXPECT_GE(searched, 1u) << "no kernel was measured with another schedule than its default";
+}
+
 TEST_F(TunedBuild, TakesWhatTheTunerFound) {
   const std::string file = path("specs/pair.tuning");
   const Result untuned = runHere(kiln + " compile specs/net.cpp -o untuned" + only);
@@ -58,8 +104,8 @@ TEST_F(TunedBuild, TakesWhatTheTunerFound) {
   const Result looked = runHere(kiln + " inspect untuned/libpair.a --flops 1e11 --bandwidth 1e10");
   EXPECT_NE(looked.text.find("schedules: none measured"), std::string::npos) << looked.text;
 
-  // The suggested command, except for the program's path and the time budget.
-  const Result tuned = runHere(kiln + advice[1].str().substr(4) + " --budget 10s --threads 1");
+  // The suggested command, except for the program's path and the time budget. At one extent, so that times compare.
+  const Result tuned = runHere(kiln + advice[1].str().substr(4) + " --budget 10s --threads 1 --extent rows=20");
   ASSERT_EQ(tuned.status, 0) << tuned.text;
   EXPECT_TRUE(fs::exists(file));
   EXPECT_FALSE(fs::exists(path("pair.tuning"))) << "it was written to the current folder";
@@ -70,8 +116,10 @@ TEST_F(TunedBuild, TakesWhatTheTunerFound) {
                                 std::regex("schedules: all [0-9]+ kernels are measured in \"specs/pair.tuning\"\n")))
       << built.text;
   EXPECT_EQ(readFile(path("tuned/pair.h")).find("#define PAIR_TUNING_DIGEST \"none\""), std::string::npos);
-  for (const Kernel &kernel : kernelsOf(readFile(path("tuned/pair.manifest.json"))))
+  const std::vector<Kernel> kernels = kernelsOf(readFile(path("tuned/pair.manifest.json")));
+  for (const Kernel &kernel : kernels)
     EXPECT_EQ(kernel.members.at("provenance"), "exact") << kernel.members.at("symbol");
+  expectTheFastest(kernels, file);
   const Result bench = runHere(kiln + " bench specs/net.cpp --seconds 0.02 --threads 1" + only);
   EXPECT_NE(bench.text.find("kernels are measured in \"specs/pair.tuning\""), std::string::npos) << bench.text;
   const Result ignored = runHere(kiln + " compile specs/net.cpp -o ignored --no-tuning" + only);
