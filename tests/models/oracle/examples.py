@@ -6,7 +6,7 @@ import sys
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples")
 sys.path.append(os.path.join(EXAMPLES, "support"))
-from layers import AdditiveAttention, Mlp, MultiHeadAttention  # noqa: E402, F401
+from layers import AdditiveAttention, EncoderBlock, Mlp, MultiHeadAttention  # noqa: E402, F401
 
 
 def trained(name):
