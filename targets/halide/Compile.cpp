@@ -85,7 +85,7 @@ public:
     Halide::Pipeline pipeline(outputs);
     for (const StreamPrefetch &prefetch : translator.prefetches)
       pipeline.add_custom_lowering_pass(new PrefetchStream(prefetch));
-    auto *scratch = new ScratchBound(translator.symbols, mlir::kiln::getSymbolBounds(kernel));
+    auto *scratch = new ScratchBound(translator.symbols, KernelFunction(kernel).bounds());
     pipeline.add_custom_lowering_pass(scratch);
     pipeline.add_custom_lowering_pass(new BoundStridedLoads);
     translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;

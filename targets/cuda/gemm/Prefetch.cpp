@@ -15,7 +15,7 @@ static constexpr int64_t lineBytes = 128, mostPrefetched = 25 << 20, smallBytes 
 bool isWeight(Value tensor) {
   auto argument = dyn_cast<BlockArgument>(tensor);
   auto kernel = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  return kernel && kernel.getArgAttr(argument.getArgNumber(), mlir::kiln::weightAttrName);
+  return kernel && KernelFunction(kernel).isWeight(argument.getArgNumber() - KernelFunction(kernel).numSymbols());
 }
 
 static bool isPlainWeight(const Contraction &contraction, const ContractionInput &input) {

@@ -8,6 +8,7 @@
 #include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "targets/halide/translate/Translator.h"
 #include <fmt/format.h>
 
@@ -118,7 +119,7 @@ MemoryCheck checkKernelMemory(const Halide::Internal::Stmt &stmt, func::FuncOp k
 }
 
 std::vector<MemoryCase> usualMemoryCases(func::FuncOp kernel) {
-  SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
+  SmallVector<mlir::kiln::Interval> bounds = KernelFunction(kernel).bounds();
   // Distances from the least value within the bounds: an odd extent, one past a tile, the middle and the largest value.
   // All index arguments grow together, which preserves the order between them.
   std::vector<MemoryCase> cases;

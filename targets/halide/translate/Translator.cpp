@@ -87,7 +87,7 @@ static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs 
 }
 
 LogicalResult Translator::translateArguments() {
-  SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
+  SmallVector<mlir::kiln::Interval> bounds = KernelFunction(kernel).bounds();
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex()) {
       mlir::kiln::Interval range = bounds[symbols.size()];
