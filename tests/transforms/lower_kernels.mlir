@@ -226,6 +226,29 @@ func.func private @conv2d(%x: tensor<7x9x5xf32>, %w: tensor<8x5x3x3xf32, #kiln.t
 
 // -----
 
+// A convolution with one result row is a matrix-vector product over channels and window, in the weight's order; one with
+// several rows at 16 at most has a loop over them. Batch-invariant kernels keep the order of the general form.
+// CHECK-DAG: #[[PLACE:.*]] = affine_map<(d0, d1) -> (0, d1 mod 3, d1 floordiv 3)>
+// CHECK-DAG: #[[WEIGHT:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 3, 0, d1 mod 3)>
+// CHECK-LABEL: @conv_of_one_row
+// CHECK: linalg.generic {indexing_maps = [#[[PLACE]], #[[WEIGHT]], {{.*}}iterator_types = ["parallel", "reduction"]}
+// CHECK-LABEL: @conv_of_five_rows
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]}
+func.func private @conv_of_one_row(%x: tensor<1x3x8xf32>, %w: tensor<4x8x1x3xf32>) -> tensor<1x1x4xf32>
+    attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<1x3x8xf32>, tensor<4x8x1x3xf32>) -> tensor<1x1x4xf32>
+  return %0 : tensor<1x1x4xf32>
+}
+func.func private @conv_of_five_rows(%x: tensor<1x7x8xf32>, %w: tensor<4x8x1x3xf32>) -> tensor<1x5x4xf32>
+    attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<1x7x8xf32>, tensor<4x8x1x3xf32>) -> tensor<1x5x4xf32>
+  return %0 : tensor<1x5x4xf32>
+}
+
+// -----
+
 // A pool becomes one reduction over the window, without a padded copy, on integers in the order of floats and NaN.
 // CHECK: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0 * 2 + d3, d1 * 2 + d4, d2)>
 // CHECK-LABEL: @max_pool2d

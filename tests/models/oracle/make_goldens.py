@@ -21,13 +21,14 @@ import images
 import llama
 import recurrent
 import sequences
+import spotter
 import transformers
 
 MODELS = (
     transformers.gpt2, transformers.bert_base, transformers.masked_words, transformers.transformer_base,
     transformers.transformer_blocks, transformers.vit_base, transformers.deit_tiny,
     attention.worked_attention, attention.attention_layers, llama.llama, images.small_cnn,
-    images.swin, images.detr, images.mvit, forecaster.forecaster, gradients.gradients, recurrent.recurrent, sequences.names, sequences.captions, sequences.char_lstm,
+    images.swin, images.detr, images.mvit, forecaster.forecaster, gradients.gradients, recurrent.recurrent, sequences.names, sequences.captions, sequences.char_lstm, spotter.spotter,
 )  # fmt: skip
 
 
