@@ -134,6 +134,19 @@ KILN_MODEL(qwen3, Model)
   EXPECT_NE(renames.find("    {\"lm_head.weight\", {}},\n"), renames.npos) << renames;
 }
 
+// The files that docs/adding-a-model-family.md lists.
+TEST(New, FindsTheFilesOfAFamily) {
+  for (const fs::directory_entry &family : fs::directory_iterator(fs::path(KILN_SOURCE) / "models")) {
+    if (!fs::exists(family.path() / "CMakeLists.txt"))
+      continue; // files that families share
+    for (const char *file : {"Reader.cpp", "cases", "oracle.py", "refusals.json"})
+      EXPECT_TRUE(fs::exists(family.path() / file)) << family.path() / file;
+  }
+  for (const auto &[name, folder] : cases())
+    for (const char *file : {"config.json", "golden.txt", "tensors.txt"})
+      EXPECT_TRUE(fs::exists(folder / file)) << folder / file;
+}
+
 // All placeholders of a template are replaced, and every header that a file includes in quotes exists, except for the
 // library's own.
 TEST(New, WritesAllThatAProjectNeeds) {
