@@ -27,5 +27,5 @@ END
 cmake -G Ninja -S "$work" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 cmake --build "$work/build" >"$work/log" || { cat "$work/log"; exit 1; }
 name=$(basename "$family")
-grep -x "KILN_MODEL_FAMILY($name)" "$work/build/models/families.inc"
+grep -qx "KILN_MODEL_FAMILY($name)" "$work/build/models/families.inc" || { echo "CMake did not find $name"; exit 1; }
 "$work/build/family_tests" --gtest_filter=New.FindsTheFilesOfAFamily:New.WritesAllThatAProjectNeeds:New.SaysWhatItCannotBuild
