@@ -10,7 +10,7 @@ using Halide::Var;
 
 std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
-  if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
+  if (!found || !found->m || found->outer.empty() || found->reduction.size() < 2 || found->tile == 0 ||
       found->tile % vectorLanes(machine, found->sumType()))
     return std::nullopt;
   // The row and batch loops must index only the image, not the weight, and the channels, the first reduction, must be a
@@ -19,7 +19,7 @@ std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, const 
   AffineMap image = op.getIndexingMapsArray()[found->a], weight = op.getIndexingMapsArray()[found->b],
             out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   std::optional<unsigned> channels = image.getResultPosition(getAffineDimExpr(found->reduction[0], op->getContext()));
-  bool isImage = llvm::none_of(found->batch, [&](unsigned loop) { return weight.isFunctionOfDim(loop); }) &&
+  bool isImage = llvm::none_of(found->outer, [&](unsigned loop) { return weight.isFunctionOfDim(loop); }) &&
                  out.getDimPosition(out.getNumResults() - 2) == *found->m;
   if (!isImage || !channels || ShapedType::isDynamic(staticExtent(op, found->reduction[0])))
     return std::nullopt;

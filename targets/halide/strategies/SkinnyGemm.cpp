@@ -349,7 +349,7 @@ constexpr int64_t leastWeightElements = 512;
 /// weight of some size in tiles of whole vectors.
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
-  if (!found || found->tile == 0 || found->tile % vectorLanes(machine, found->sumType()) || !found->batch.empty() ||
+  if (!found || found->tile == 0 || found->tile % vectorLanes(machine, found->sumType()) || !found->outer.empty() ||
       ShapedType::isDynamic(staticK(*found)) ||
       staticExtent(found->op, found->n) * staticK(*found) < leastWeightElements)
     return std::nullopt;
