@@ -27,10 +27,13 @@ std::optional<ElementType> toElementType(Type type) {
   return std::nullopt;
 }
 
-bool isElement(Type type) { return toElementType(type).has_value(); }
+bool isElement(Type type) {
+  auto element = toElementType(type);
+  return element && info(*element).kind != ElementKind::small_float;
+}
 bool isNumber(Type type) {
   auto element = toElementType(type);
-  return element && info(*element).kind != ElementKind::boolean;
+  return element && isElement(type) && info(*element).kind != ElementKind::boolean;
 }
 bool isFloatingNumber(Type type) {
   auto element = toElementType(type);

@@ -63,7 +63,8 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
   for (auto [number, array] : llvm::enumerate(getFormatArrays(layout))) {
     if (array.bytes == 0)
       continue;
-    const bool isWhole = number == 0 && array.each == 1; // elements of the format's own type
+    // Code that reads packed numbers and small floats takes their bits from integers.
+    const bool isWhole = number == 0 && array.each == 1 && isElement(storage.getElement());
     Type element = isWhole       ? storage.getElement()
                    : number == 1 ? fromElementType(static_cast<::kiln::ElementType>(format.scale), context)
                                  : IntegerType::get(context, 8 * array.bytes);

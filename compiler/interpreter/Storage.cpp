@@ -23,6 +23,16 @@ static void check(double value, const Format &format) {
                   std::to_string(value));
 }
 
+/// Rounds a quotient of a number and its scale to a number of the format.
+static double nearest(double quotient, const Format &format) {
+  const ElementInfo &type = info(static_cast<ElementType>(format.element));
+  const double most = format.divisor;
+  const double unit = type.kind == ElementKind::integer || quotient == 0
+                          ? 1
+                          : std::ldexp(1.0, std::max(std::ilogb(quotient), type.least_exponent()) - (type.digits - 1));
+  return std::clamp(std::nearbyint(quotient / unit) * unit, -most, most);
+}
+
 static void roundToHalf(std::vector<double> &values, ElementType element) {
   for (double &value : values) {
     const double rounded = roundTo(element, value);
@@ -46,13 +56,11 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
     check(values[i], format);
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
-  const double most = 127;
   for (double &scale : scales)
-    scale = toF32(scale / most);
+    scale = toF32(scale / double{format.divisor});
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double scale = scales[indexOf(i)];
-    const double whole = scale == 0 ? 0 : std::clamp(std::nearbyint(toF32(values[i] / scale)), -most, most);
-    values[i] = toF32(whole * scale);
+    values[i] = scale == 0 ? 0 : toF32(nearest(toF32(values[i] / scale), format) * scale);
   }
 }
 

@@ -24,6 +24,7 @@ struct Storage {
 /// - f16, bf16: the nearest number, ties to even; subnormal numbers are kept.
 /// - i8: q * s in f32. For each index of dimension `dim`, s = m / 127 in f32, where m is the largest magnitude there; q
 ///   = w / s in f32, rounded to the nearest integer in [-127, 127], ties to even. 0 where s is 0.
+/// - f8e4m3: the same with s = m / 448, and w / s rounded to the nearest e4m3.
 /// - i4: (q - z) * s for each group of each index, where s is an f16. Without zero points z = 8 and s = m / -8, where m
 ///   is the first of the numbers with the largest magnitude. With zero points s = (h - l) / 15, where l and h are the
 ///   minimum and maximum of the numbers and 0, and z = -l / s rounded to the nearest integer in [0, 15]. q = w / s,

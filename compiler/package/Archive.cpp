@@ -18,6 +18,18 @@ llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
   return readArchive(*archive);
 }
 
+/// The quantisation of weights to small floats, and what takes its place.
+constexpr llvm::StringRef smallFloatsMember = "small_floats.c.o", noSmallFloatsMember = "small_floats_none.c.o";
+
+/// Whether weights are stored as small floats.
+static bool hasSmallFloats(llvm::ArrayRef<Variant> variants) {
+  return llvm::any_of(variants, [](const Variant &variant) {
+    return llvm::any_of(variant.placements, [](const WeightPlacement &place) {
+      return info(place.element).kind == ElementKind::small_float;
+    });
+  });
+}
+
 /// Whether the model can use this runtime member. The others are left out: they may refer to symbols that the archive
 /// does not define.
 static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
@@ -25,6 +37,8 @@ static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm
     return model.embedsWeights;
   if (member.name == selfTestMember)
     return model.hasSelfTest;
+  if (member.name == smallFloatsMember || member.name == noSmallFloatsMember)
+    return hasSmallFloats(variants) == (member.name == smallFloatsMember);
   const llvm::StringRef folder = runtimeFolder(member.name);
   if (folder == "parallel")
     return model.isForSeveral();

@@ -209,6 +209,8 @@ const Case cases[] = {
      "h.{}: parameter: unknown element type; expected one of the language, got 77"},
     {"ElementBelowAByte", [](Graph &g) { g.nodes[0].element = ElementType::i4; },
      "forward: tensor: unsupported element type; expected one of at least a byte, got i4"},
+    {"ElementOfStoredWeights", [](Graph &g) { g.nodes[0].element = ElementType::f8e4m3; },
+     "forward: tensor: unsupported element type; expected one that not only stored weights have, got f8e4m3"},
     {"ElementOfAParameterBelowAByte", [](Graph &g) { g.parameters[0].element = ElementType::i4; },
      "h.{}: tensor: unsupported element type; expected one of at least a byte, got i4"},
     {"ScopeUnknown", [](Graph &g) { g.nodes[4].scope = 5; },

@@ -177,7 +177,8 @@ std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightSh
 
 bool CompiledModel::takesInt8(const std::string &name, int dim) const {
   const auto found = storages.find(name);
-  return hasInt8Rows && found != storages.end() && !floating(found->second.element) && found->second.dim == dim;
+  return hasInt8Rows && found != storages.end() && info(found->second.element).kind == ElementKind::integer &&
+         found->second.dim == dim;
 }
 
 CompiledModel::Weights CompiledModel::asStored(Weights weights) const {

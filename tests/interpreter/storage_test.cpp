@@ -170,12 +170,20 @@ TEST(StoredHalfFloats, ValuesAreTheNearestAndStay) {
     }
 }
 
+TEST(StoredSmallFloats, TheLargestMagnitudeIs448) {
+  // The scale is 1: ties go to even numbers, and subnormal ones are multiples of 2^-9.
+  EXPECT_EQ(stored(ElementType::f8e4m3, {448, 17, 19, -0x1.1p-9, 0x1.8p-9, 0x1p-10, 432}, {1, 7}),
+            (Values{448, 16, 20, -0x1p-9, 0x1p-8, 0, 448}));
+  EXPECT_EQ(stored(ElementType::f8e4m3, {-896, 1}, {1, 2}), (Values{-896, 1}));
+  EXPECT_EQ(stored(ElementType::f8e4m3, {0, 0}, {1, 2}), (Values{0, 0}));
+}
+
 TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
   for (ElementType element : {f16, bf16, i8})
     for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
   EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}),
-            "stored weight: unsupported element type; expected f16, bf16, i8 or i4, got i32");
+            "stored weight: unsupported element type; expected f16, bf16, i8, i4 or f8e4m3, got i32");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
             "stored weight: dimension of the scales out of range; expected one of the weight, got 2 of [1, 2]");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "stored weight: wrong number of values; expected one for each element");

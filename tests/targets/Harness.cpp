@@ -349,8 +349,20 @@ std::vector<std::pair<Type, Tensor>> wordParts(const Tensor &numbers, const Tens
   return result;
 }
 
+/// Returns the e4m3 with this value as an i8.
+double f8Code(double value) {
+  for (int code = 0; code < 0x7F; ++code) {
+    const int exponent = code >> 3, fraction = code & 7;
+    const double size = std::ldexp(exponent ? 8 + fraction : fraction, std::max(exponent, 1) - 10);
+    if (size == std::abs(value))
+      return value < 0 ? code - 128 : code;
+  }
+  ADD_FAILURE() << "no e4m3: " << value;
+  return 0;
+}
+
 /// Returns a call's tensor in its storage format (compiler/dialect/StoredParts.h): numbers that the format represents,
-/// or numbers quantised with a scale that maps the largest magnitude to 127.
+/// or numbers quantised with a scale that maps the largest magnitude to that of the format.
 std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTensorType type) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   Type element = mlir::kiln::getStoredElement(type);
@@ -361,18 +373,21 @@ std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTen
     return {{element, stored}};
   if (layout.getStorage().isGrouped())
     return groupedParts(stored, type);
+  const Format &format = mlir::kiln::getFormat(layout.getStorage());
   Tensor scales = Tensor::zeros({stored.shape[0], stored.shape[2]});
   for (int64_t t = 0; t < stored.shape[0]; ++t)
     for (int64_t n = 0; n < stored.shape[2]; ++n) {
       double &scale = scales.at({t, n});
       for (int64_t k = 0; k < stored.shape[1]; ++k)
-        scale = std::max(scale, std::abs(stored.at({t, k, n})) / 127);
-      for (int64_t k = 0; k < stored.shape[1]; ++k)
-        stored.at({t, k, n}) = scale > 0 ? std::round(stored.at({t, k, n}) / scale) : 0;
+        scale = std::max(scale, std::abs(stored.at({t, k, n})) / format.divisor);
+      for (int64_t k = 0; k < stored.shape[1]; ++k) {
+        const double quotient = scale > 0 ? stored.at({t, k, n}) / scale : 0;
+        stored.at({t, k, n}) = format.element == KILN_ROW_F8E4M3 ? f8Code(quotient) : std::round(quotient);
+      }
     }
   if (layout.isVnni())
     return wordParts(stored, scales, type);
-  return {{element, stored}, {type.getElementType(), scales}};
+  return {{mlir::kiln::getStoredParts(type)[0].type.getElementType(), stored}, {type.getElementType(), scales}};
 }
 
 /// Calls fn(worker, scalars.., buffers..) with any number of integer arguments: pointers and int32 are both passed in

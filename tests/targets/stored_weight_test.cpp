@@ -34,6 +34,19 @@ Tensor groupedNumbers(const std::string &storage, int64_t n, int64_t k) {
 Tensor storedNumbers(const std::string &element, int64_t n, int64_t k) {
   if (element.starts_with("i4"))
     return groupedNumbers(element, n, k);
+  if (element == "f8E4M3FN") {
+    Tensor w = randomIntegers({n, k}, -15, 16), exponents = randomIntegers({n, k}, -9, 6),
+           scales = randomIntegers({n, k}, -12, 3);
+    for (int64_t row = 0; row < n; ++row)
+      for (int64_t column = 0; column < k; ++column) {
+        double &value = w.at({row, column});
+        // Subnormal numbers are up to 7 times 2^-9.
+        const double size = std::min(std::abs(value), exponents.at({row, column}) == -9 ? 7.0 : 15.0);
+        value = column == row % k ? 448 : std::copysign(std::ldexp(size, int(exponents.at({row, column}))), value);
+        value = std::ldexp(column == (row + 1) % k ? -value : value, int(scales.at({row, 0})));
+      }
+    return w;
+  }
   Tensor w = randomIntegers({n, k}, -127, 128), exponents = randomIntegers({n, k}, -12, 3);
   for (int64_t row = 0; row < n; ++row) {
     if (element == "i8")
@@ -140,8 +153,8 @@ TEST_P(StoredWeights, StayWithinTheirMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, StoredWeights,
                          ::testing::Combine(::testing::ValuesIn(runnableTargets()),
-                                            ::testing::Values("f16", "bf16", "i8", "i4, group = 32", "i4, group = 64",
-                                                              "i4, group = 128, zero = true")),
+                                            ::testing::Values("f16", "bf16", "i8", "f8E4M3FN", "i4, group = 32",
+                                                              "i4, group = 64", "i4, group = 128, zero = true")),
                          [](const auto &tested) {
                            std::string name = std::get<0>(tested.param) + "_" + std::get<1>(tested.param);
                            std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');

@@ -13,7 +13,8 @@ enum class ElementType : std::uint8_t {
 #include "kiln/element_types.def"
 };
 
-enum class ElementKind : std::uint8_t { floating, integer, boolean };
+/// small_float: floats of less than 16 bits, which only weights are stored as.
+enum class ElementKind : std::uint8_t { floating, integer, boolean, small_float };
 
 struct ElementInfo {
   const char *name;

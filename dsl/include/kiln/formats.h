@@ -40,27 +40,29 @@ typedef struct kiln_format_array_t {
 /* A row of formats.def. */
 typedef struct kiln_format_t {
   char name[12];
-  char text[5];           /* the element type in messages of the runtime: "I4" */
+  char text[8];           /* the element type in messages of the runtime: "I4" */
   uint8_t element, scale; /* KILN_ROW_ values */
   uint8_t bits, scale_bits;
-  uint8_t word, word_bytes; /* numbers along K in an item of the first array, and its bytes */
   uint8_t group, largest_group;
   bool has_zeros;
-  float limit;
+  float divisor, limit;
+  kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]; /* without offsets; bytes are 0 for those that the format lacks */
 } kiln_format_t;
-#define KILN_FORMAT_ROW(name, element, scale, group, largest_group, has_zeros, limit)                                  \
+#define KILN_FORMAT_ROW(name, element, scale, group, largest_group, has_zeros, divisor, limit)                         \
   {#name,                                                                                                              \
    #element,                                                                                                           \
    KILN_ROW_##element,                                                                                                 \
    KILN_ROW_##scale,                                                                                                   \
    KILN_BITS_##element,                                                                                                \
    KILN_BITS_##scale,                                                                                                  \
-   KILN_BITS_##element < 8 ? KILN_WORD_ELEMENTS : 1,                                                                   \
-   KILN_BITS_##element < 8 ? 4 : KILN_BITS_##element / 8,                                                              \
    group,                                                                                                              \
    largest_group,                                                                                                      \
    has_zeros,                                                                                                          \
-   limit},
+   divisor,                                                                                                            \
+   limit,                                                                                                              \
+   {{0, KILN_BITS_##element < 8 ? 4 : KILN_BITS_##element / 8, KILN_BITS_##element < 8 ? KILN_WORD_ELEMENTS : 1},      \
+    {0, KILN_BITS_##scale / 8, group},                                                                                 \
+    {0, has_zeros, group}}},
 
 #ifdef __cplusplus
 #define KILN_FORMAT_FUNCTION constexpr
@@ -82,12 +84,11 @@ KILN_FORMAT_FUNCTION bool kiln_format_takes(const kiln_format_t *format, uint32_
  */
 KILN_FORMAT_FUNCTION void kiln_format_arrays(const kiln_format_t *format, uint32_t group,
                                              kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]) {
-  arrays[0].bytes = format->word_bytes;
-  arrays[0].each = format->word;
-  arrays[1].bytes = format->scale_bits / 8;
-  arrays[1].each = arrays[2].each = format->group ? group : 0;
-  arrays[2].bytes = format->has_zeros;
-  if (!format->group && group) {
+  for (int i = 0; i < KILN_FORMAT_ARRAYS; ++i)
+    arrays[i] = format->arrays[i];
+  if (group >= KILN_LEAST_GROUP) {
+    arrays[1].each = arrays[2].each = group;
+  } else if (group) {
     arrays[0].bytes = arrays[0].each = group;
     arrays[2].bytes = group & 4;
   }

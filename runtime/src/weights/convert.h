@@ -49,15 +49,20 @@ void kiln_rounding_end(kiln_rounding_t callers);
  * element `first`. They are initially zero. */
 void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t first, size_t rows, size_t columns,
                          bool of_rows);
-/* Converts the largest magnitudes to scales, for a matrix that is quantised to i8. */
-bool kiln_quantize_scales(float *most, size_t count);
-/* Quantises a matrix to the type `stored`; for i8, `scales` are those of its columns. */
+/* Converts the largest magnitudes to the scales of a matrix that is quantised to the type `stored`. */
+bool kiln_quantize_scales(float *most, size_t count, uint32_t stored);
+/* Quantises a matrix to the type `stored`; `scales`: those of its columns, or null. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
 /* Whether all elements can be stored in this type. */
 bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored);
 /* Returns the first element that cannot be stored, and its value; `count`: there is none. F32 can store finite
  * values. */
 uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value);
+
+/* small_floats.c; small_floats_none.c takes its place in libraries without such weights. */
+
+/* kiln_quantize to e4m3. */
+void kiln_quantize_to_f8(char *to, const float *from, size_t rows, size_t columns, const float *scales);
 
 /* quantize_groups.c */
 

@@ -191,7 +191,7 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
   }
   if (tiling->reader)
     tiling->reader->kept = tensor->data; /* it is read a second time */
-  return kiln_quantize_scales(tiling->scales, columns);
+  return kiln_quantize_scales(tiling->scales, columns, tiling->dtype);
 }
 
 /* Interleaves `factor` rows (VNNI layout), zero-padded. Inlined for each interleaving factor. */
@@ -241,7 +241,7 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
     if (scales && is_turned) {
       memset(scales + row, 0, high * sizeof *scales);
       kiln_quantize_raise(scales + row, tensor, row * columns, high, columns, true);
-      if (!kiln_quantize_scales(scales + row, high))
+      if (!kiln_quantize_scales(scales + row, high, tiling->dtype))
         return false;
     }
     for (size_t column = 0; column < columns; column += width) {

@@ -95,11 +95,11 @@ void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t firs
     }
 }
 
-bool kiln_quantize_scales(float *most, size_t count) {
-  if (!kiln_quantize_fits(most, count, KILN_I8))
+bool kiln_quantize_scales(float *most, size_t count, uint32_t stored) {
+  if (!kiln_quantize_fits(most, count, stored))
     return false;
   for (size_t i = 0; i < count; ++i)
-    most[i] /= 127;
+    most[i] /= kiln_format_find(stored, false)->divisor;
   return true;
 }
 
@@ -126,8 +126,11 @@ bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, si
     kiln_convert_narrow(to, from, rows * columns, stored);
     return kiln_quantize_fits(from, rows * columns, stored);
   }
-  for (size_t row = 0; row < rows; ++row)
-    quantize_line(to + row * columns, from + row * columns, scales, columns);
+  if (stored != KILN_I8)
+    kiln_quantize_to_f8(to, from, rows, columns, scales);
+  else
+    for (size_t row = 0; row < rows; ++row)
+      quantize_line(to + row * columns, from + row * columns, scales, columns);
   return true;
 }
 

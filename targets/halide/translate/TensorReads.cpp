@@ -44,9 +44,25 @@ Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
   return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
 }
 
+/// Returns an e4m3, given its bits (i8), divided by smallFloatFactor: an f16 with the same exponent bits and fraction,
+/// whose bias is larger. Processors with f16 convert it, also subnormal numbers, whatever the caller's modes are.
+Expr Translator::widenSmallFloat(const Expr &code) {
+  Expr bits = Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(code));
+  Expr half = ((bits & uint16_t(0x80)) << uint16_t(8)) | ((bits & uint16_t(0x7F)) << uint16_t(7));
+  return widen(mlir::Float16Type::get(kernel.getContext()), half);
+}
+/// 2 to the difference of the biases. Scales are multiplied by it, which is exact.
+constexpr float smallFloatFactor = 256;
+
+static bool isSmallFloat(mlir::kiln::StorageAttr storage) {
+  return isa<FloatType>(storage.getElement()) && !mlir::kiln::isHalfFloat(storage.getElement());
+}
+
 Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
-  if (!storage.isGrouped())
-    return source.scales(place.inTile, place.tile);
+  if (!storage.isGrouped()) {
+    Expr scale = source.scales(place.inTile, place.tile);
+    return isSmallFloat(storage) ? scale * smallFloatFactor : scale;
+  }
   return widen(mlir::Float16Type::get(kernel.getContext()),
                source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
 }
@@ -68,6 +84,7 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
     value = source.func(place.inTile, place.kIndex, place.tile);
     if (storage)
       value = mlir::kiln::isHalfFloat(storage.getElement()) ? widen(storage.getElement(), value)
+              : isSmallFloat(storage)                       ? widenSmallFloat(value)
                                                             : Halide::cast<float>(value);
   }
   return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
