@@ -135,7 +135,8 @@ static std::vector<kiln_rename_t> describeRenames(const std::vector<Rename> &ren
 static bool isGguf(const Checkpoint &checkpoint) { return llvm::StringRef(checkpoint.path).ends_with(".gguf"); }
 
 static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
-  return checkpoint.quantization == "awq" ? KILN_AWQ : checkpoint.quantization == "gptq" ? KILN_GPTQ : KILN_GPTQ_V2;
+  const std::string &name = checkpoint.quantization;
+  return name == "awq" ? KILN_AWQ : name == "fp8" ? KILN_FP8 : name == "gptq" ? KILN_GPTQ : KILN_GPTQ_V2;
 }
 
 static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &checkpoint,

@@ -6,8 +6,10 @@
 #include "weights/pack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -122,6 +124,66 @@ TEST(Quantized, ActOrder) {
   BoundModel model = modelOf(matrix, makePlacement(0, 0, 0, 0, 0));
   ASSERT_EQ(bindImage(model, makeImage(matrix.gptq("m")), KILN_GPTQ), KILN_OK);
   EXPECT_EQ(bytesOf(model.read("m.weight", 0, 48, 256)), bytesOf(matrix.values()));
+}
+
+/// Binds an fp8 matrix [rows, columns] whose numbers are all codes of e4m3 in turn, except NaN, and expects each number
+/// times the scale that `scaleAt` returns.
+void expectF8(int64_t rows, int64_t columns, const Tensor &scales,
+              const std::function<double(int64_t row, int64_t column)> &scaleAt) {
+  std::string codes;
+  std::vector<float> expected;
+  for (int64_t i = 0; i < rows * columns; ++i) {
+    const int code = static_cast<int>(i % 127), exponent = code >> 3, fraction = code & 7;
+    const double size = std::ldexp(exponent ? 8 + fraction : fraction, std::max(exponent, 1) - 10);
+    codes.push_back(static_cast<char>(i % 3 ? code : code | 0x80));
+    expected.push_back(static_cast<float>((i % 3 ? size : -size) * scaleAt(i / columns, i % columns)));
+  }
+  BoundModel model({{"m.weight", KILN_F32, 2, {rows, columns}, 1, 0}}, {makePlacement(0, 0, 16, 0, 0)},
+                   static_cast<size_t>((rows + 15) / 16 * 16 * columns * 4));
+  const std::vector<Tensor> tensors = {{"m.weight", "F8_E4M3", {rows, columns}, codes},
+                                       {"m.input_scale", "F32", {}, bytesOf(std::vector<float>{3})},
+                                       scales};
+  ASSERT_EQ(bindImage(model, makeImage(tensors), KILN_FP8), KILN_OK) << model.Error.message;
+  EXPECT_EQ(bytesOf(model.read("m.weight", 0, rows, columns)), bytesOf(expected)) << scales.shape.size();
+}
+
+TEST(Quantized, Fp8) {
+  auto tensor = [](const char *name, std::vector<int64_t> shape) {
+    std::vector<float> scales;
+    int64_t count = 1;
+    for (int64_t extent : shape)
+      count *= extent;
+    for (int64_t i = 0; i < count; ++i)
+      scales.push_back(static_cast<float>(i + 1) * 0.375f);
+    return Tensor{name, "F32", std::move(shape), bytesOf(scales)};
+  };
+  expectF8(3, 50, tensor("m.weight_scale", {}), [](int64_t, int64_t) { return 0.375; });
+  expectF8(3, 50, tensor("m.weight_scale", {1}), [](int64_t, int64_t) { return 0.375; });
+  auto ofRow = [](int64_t row, int64_t) { return static_cast<double>(row + 1) * 0.375; };
+  expectF8(130, 5, tensor("m.weight_scale", {130}), ofRow);
+  expectF8(130, 5, tensor("m.weight_scale", {130, 1}), ofRow);
+  expectF8(130, 300, tensor("m.weight_scale_inv", {2, 3}),
+           [](int64_t row, int64_t column) { return static_cast<double>(row / 128 * 3 + column / 128 + 1) * 0.375; });
+}
+
+TEST(Quantized, WhatIsNoFp8IsSaid) {
+  auto wordsOf = [](const std::vector<Tensor> &more, char code = 1) {
+    BoundModel model({{"m.weight", KILN_F32, 2, {2, 130}, 1, 0}}, {makeStoredPlacement(KILN_F16, 2, 130, 16)},
+                     16 * 130 * 2);
+    std::vector<Tensor> tensors = more;
+    tensors.push_back({"m.weight", "F8_E4M3", {2, 130}, std::string(260, code)});
+    EXPECT_NE(bindImage(model, makeImage(tensors), KILN_FP8), KILN_OK);
+    return std::string(model.Error.message);
+  };
+  const std::string one = bytesOf(std::vector<float>{1}), two = bytesOf(std::vector<float>{1, 1});
+  auto expect = [](const std::string &words, const std::string &part) {
+    EXPECT_NE(words.find(part), std::string::npos) << words;
+  };
+  expect(wordsOf({}), "tensor \"m.weight\": part missing; expected weight_scale or weight_scale_inv, got neither");
+  expect(wordsOf({{"m.weight_scale", "I32", {1}, one}}), "wrong type; expected F32, F16 or BF16, got I32");
+  expect(wordsOf({{"m.weight_scale", "F32", {1, 1, 2}, two}}), "wrong shape; expected one scale, one for each row");
+  expect(wordsOf({{"m.weight_scale", "F32", {2, 2}, two + two}}), "got [2, 2]");
+  expect(wordsOf({{"m.weight_scale", "F32", {1}, one}}, 0x7F), "value does not fit; expected one of F16, got nan");
 }
 
 TEST(Quantized, ScalesOfOtherTypes) {
@@ -303,7 +365,7 @@ TEST(Quantized, CallsThatMakeNoSense) {
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", static_cast<kiln_quantization_t>(0), nullptr, 0, &model.Error),
             KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message,
-               "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got 0");
+               "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ or KILN_FP8, got 0");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, &turned, 1, &model.Error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "bind_quantized: rename with rotary heads; expected none, got 4 of \"m.*\"");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "/nonexistent", KILN_AWQ, nullptr, 0, &model.Error), KILN_FILE_ERROR);

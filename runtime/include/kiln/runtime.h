@@ -109,11 +109,12 @@ enum {
   KILN_RENAME_OPTIONAL = 2 /* need not match a tensor, as in a table that serves many files; otherwise a rename that
                               matches none is KILN_INVALID_ARGUMENT */
 };
-/* Formats of 4-bit weights in safetensors files. */
+/* Formats of quantised weights in safetensors files. */
 typedef enum kiln_quantization_t {
   KILN_GPTQ = 1,    /* AutoGPTQ's: qzeros store the zero point minus 1 */
   KILN_GPTQ_V2 = 2, /* the same, but qzeros store the zero point itself */
-  KILN_AWQ = 3      /* AutoAWQ's GEMM format */
+  KILN_AWQ = 3,     /* AutoAWQ's GEMM format */
+  KILN_FP8 = 4      /* e4m3 with NAME.weight_scale or NAME.weight_scale_inv */
 } kiln_quantization_t;
 
 /* The kind of device that runs a model. */

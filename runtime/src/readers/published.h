@@ -89,6 +89,21 @@ typedef struct kiln_int4_t {
 } kiln_int4_t;
 extern const kiln_form_t kiln_int4_form;
 
+/* f8_numbers.c */
+
+/* The parts of a matrix of e4m3 numbers with a scale for each block of rows and columns. */
+typedef struct kiln_f8_t {
+  const char *numbers, *scales;
+  uint64_t columns, block_rows, block_columns, scale_columns;
+  uint32_t scale_dtype;
+} kiln_f8_t;
+extern const kiln_form_t kiln_f8_form;
+
+typedef union kiln_matrix_t {
+  kiln_int4_t int4;
+  kiln_f8_t f8;
+} kiln_matrix_t;
+
 /* quantized.c */
 
 typedef struct kiln_quantized_t {

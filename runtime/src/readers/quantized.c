@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
- * form one tensor NAME.weight; other tensors are unchanged. Everything is validated before use: types, matching
- * shapes, valid group indices. */
+ * form one tensor NAME.weight; and fp8 files: NAME.weight and NAME.weight_scale. Other tensors are unchanged.
+ * Everything is validated before use: types, matching shapes, valid group indices. */
 #include "core/instance.h"
 #include "readers/published.h"
 #include "weights/bind.h"
@@ -17,7 +17,7 @@ typedef struct join_t {
   /* Only counted in the first pass, in which the pointers are null. */
   kiln_tensors_t table;
   size_t matrix_count, name_bytes;
-  kiln_int4_t *matrices;
+  kiln_matrix_t *matrices;
   char *names; /* place of the next name */
 } join_t;
 
@@ -114,6 +114,41 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
   return KILN_OK;
 }
 
+/* Whether it is the part of a weight that has its numbers; *length is the length of NAME. */
+static bool has_numbers(const join_t *join, const kiln_tensor_t *tensor, size_t *length) {
+  return join->how->quantization == KILN_FP8 ? tensor->dtype == KILN_F8E4M3 && ends_with(tensor, ".weight", length)
+                                             : ends_with(tensor, ".qweight", length);
+}
+
+/* join_parts for an fp8 weight: scales for the whole matrix, each row or each block. */
+static kiln_status_t join_f8(const join_t *join, const kiln_tensor_t *numbers, size_t length, kiln_tensor_t *tensor,
+                             kiln_f8_t *matrix) {
+  enum { BLOCK = 128 };
+  const kiln_tensor_t *scales = find(join, numbers->name, length, "weight_scale");
+  kiln_status_t status;
+  if (!scales && !(scales = find(join, numbers->name, length, "weight_scale_inv")))
+    return refuse(join, numbers, KILN_WEIGHT_MISSING, "part missing", "weight_scale or weight_scale_inv", "neither");
+  if ((status = check_type(join, scales, kiln_convert_is_float(scales->dtype), "F32, F16 or BF16")))
+    return status;
+  if (numbers->rank != 2 || numbers->shape[0] == 0 || numbers->shape[1] == 0)
+    return refuse_shape(join, numbers, "a matrix");
+  const uint64_t rows = (uint64_t)numbers->shape[0], columns = (uint64_t)numbers->shape[1],
+                 scale_rows = scales->rank > 0 ? (uint64_t)scales->shape[0] : 1,
+                 scale_columns = scales->rank > 1 ? (uint64_t)scales->shape[1] : 1;
+  *matrix = (kiln_f8_t){numbers->data, scales->data, columns, rows, columns, scale_columns, scales->dtype};
+  if (scale_rows == rows && scale_columns == 1)
+    matrix->block_rows = 1;
+  else if (scale_rows != 1 || scale_columns != 1)
+    matrix->block_rows = matrix->block_columns = BLOCK;
+  if (scales->rank > 2 || scale_rows != (rows + matrix->block_rows - 1) / matrix->block_rows ||
+      scale_columns != (columns + matrix->block_columns - 1) / matrix->block_columns)
+    return refuse_shape(join, scales, "one scale, one for each row or one for each block of 128 rows and columns");
+  tensor->dtype = KILN_F32;
+  tensor->form = &kiln_f8_form;
+  tensor->parts = matrix;
+  return KILN_OK;
+}
+
 /* Turns *tensor, a copy of NAME.qweight with the new name, into the weight with all of its parts; length: that of
  * NAME and the dot. */
 static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, size_t length, kiln_tensor_t *tensor,
@@ -139,12 +174,17 @@ static kiln_status_t join_parts(const join_t *join, const kiln_tensor_t *words, 
 
 /* Whether it is a part of a weight whose NAME.qweight exists. */
 static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
-  static const char *const endings[] = {".qzeros", ".scales", ".g_idx"};
+  static const char *const int4_endings[] = {".qzeros", ".scales", ".g_idx"}, *const f8_endings[] = {
+                                                                                  ".weight_scale", ".weight_scale_inv",
+                                                                                  ".input_scale"};
+  const bool is_f8 = join->how->quantization == KILN_FP8;
   const size_t count = join->how->quantization == KILN_AWQ ? 2 : 3;
-  size_t length;
+  size_t length, ignored;
   for (size_t i = 0; i < count; ++i)
-    if (ends_with(tensor, endings[i], &length) && find(join, tensor->name, length, ".qweight"))
-      return true;
+    if (ends_with(tensor, (is_f8 ? f8_endings : int4_endings)[i], &length)) {
+      const kiln_tensor_t *numbers = find(join, tensor->name, length, is_f8 ? ".weight" : ".qweight");
+      return numbers && has_numbers(join, numbers, &ignored);
+    }
   return false;
 }
 
@@ -160,7 +200,7 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
 /* Gives *tensor, a tensor of the file, the name of the weight whose words it is; *length: that of the name's part
  * before the dot. Returns whether it is one. */
 static bool name_joined(const join_t *join, kiln_tensor_t *tensor, size_t *length) {
-  if (!ends_with(tensor, ".qweight", length))
+  if (!has_numbers(join, tensor, length))
     return false;
   memcpy(join->scratch, tensor->name, *length + 1);
   memcpy(join->scratch + *length + 1, "weight", 6);
@@ -185,7 +225,7 @@ static bool next_name(const void *file, size_t *at, kiln_tensor_t *tensor) {
 static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   const kiln_rename_t *rename;
   kiln_tensor_t tensor = *stored;
-  kiln_int4_t matrix;
+  kiln_matrix_t matrix;
   size_t length;
   kiln_status_t status;
   if (is_part(join, stored))
@@ -196,7 +236,9 @@ static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   const bool is_left_out = rename && !rename->to;
   if (is_left_out && !(rename->flags & KILN_RENAME_ZEROS))
     return KILN_OK;
-  if (is_joined && (status = join_parts(join, stored, length + 1, &tensor, &matrix)))
+  if (is_joined &&
+      (status = join->how->quantization == KILN_FP8 ? join_f8(join, stored, length + 1, &tensor, &matrix.f8)
+                                                    : join_parts(join, stored, length + 1, &tensor, &matrix.int4)))
     return status;
   if (is_left_out)
     return check_zeros(join, &tensor, &called);
@@ -228,12 +270,12 @@ static kiln_status_t make_table(join_t *join, const kiln_allocator_t *allocator,
   if (status || (status = kiln_renames_check_fit(&join->how->renames, next_name, join, join->error)) ||
       (status = take_tensors(join)))
     return status;
-  const size_t count = join->table.count, matrix_bytes = join->matrix_count * sizeof(kiln_int4_t);
+  const size_t count = join->table.count, matrix_bytes = join->matrix_count * sizeof(kiln_matrix_t);
   if ((status = kiln_memory_allocate(allocator, count * sizeof(kiln_tensor_t) + matrix_bytes + join->name_bytes,
                                      "an index of the weights", &memory, join->error)))
     return status;
   join->table = (kiln_tensors_t){memory, 0};
-  join->matrices = (kiln_int4_t *)(void *)(join->table.tensors + count);
+  join->matrices = (kiln_matrix_t *)(void *)(join->table.tensors + count);
   join->matrix_count = 0;
   join->names = (char *)join->matrices + matrix_bytes;
   if (!(status = kiln_source_check(join->stored, join->error)))
@@ -278,10 +320,11 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   kiln_status_t status = kiln_renames_check(model, path, &how.renames, false, "bind_quantized", error);
   if (status)
     return status;
-  if (quantization != KILN_GPTQ && quantization != KILN_GPTQ_V2 && quantization != KILN_AWQ)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2 or KILN_AWQ, got %d",
-                          (int)quantization);
+  if (quantization < KILN_GPTQ || quantization > KILN_FP8)
+    return kiln_error_set(
+        error, KILN_INVALID_ARGUMENT,
+        "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ or KILN_FP8, got %d",
+        (int)quantization);
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
     return status;

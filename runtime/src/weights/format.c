@@ -26,8 +26,8 @@ const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_form
   return format;
 }
 
-/* Widens an e4m3 as an f16, which has the same fraction and a bias that is 8 larger. */
-static float widen_f8(char code) {
+/* Widens it as an f16, which has the same bits of exponent and fraction, and a bias that is 8 larger. */
+float kiln_widen_f8(char code) {
   const uint16_t half = (uint16_t)((code & 0x80) << 8 | (code & 0x7F) << 7);
   float value;
   kiln_convert_widen(&value, (const char *)&half, 1, KILN_F16);
@@ -43,7 +43,7 @@ float kiln_format_decode(const kiln_format_t *format, const char *const items[KI
   }
   kiln_convert_widen(&scale, items[1], 1, format->scale);
   if (format->element == KILN_F8E4M3)
-    return widen_f8(*items[0]) * scale;
+    return kiln_widen_f8(*items[0]) * scale;
   if (format->bits == 8) {
     number = ((const signed char *)items[0])[k];
   } else {

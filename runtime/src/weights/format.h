@@ -18,6 +18,8 @@ const kiln_format_t *kiln_format_find(uint32_t dtype, bool has_zeros);
 const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]);
 /* Dequantises a number from the items of the format's arrays that it shares; k: along K, in an item of the first. */
 float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k);
+/* The value of an e4m3 that is not NaN. */
+float kiln_widen_f8(char code);
 
 #ifdef __cplusplus
 }
