@@ -64,10 +64,11 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
     if (array.bytes == 0)
       continue;
     // Code that reads packed numbers and small floats takes their bits from integers.
-    const bool isWhole = number == 0 && array.each == 1 && isElement(storage.getElement());
-    Type element = isWhole       ? storage.getElement()
-                   : number == 1 ? fromElementType(static_cast<::kiln::ElementType>(format.scale), context)
-                                 : IntegerType::get(context, 8 * array.bytes);
+    const bool isWhole = number == 1 || (number == 0 && array.each == 1);
+    Type element =
+        number == 1 ? fromElementType(static_cast<::kiln::ElementType>(format.scale), context) : storage.getElement();
+    if (!isWhole || !isElement(element))
+      element = IntegerType::get(context, 8 * array.bytes);
     const auto items = int64_t(kiln_format_items(&array, layout.kExtentOf(type.getShape())));
     if (array.each)
       append(parts, {shape.front(), items, shape.back()}, element);

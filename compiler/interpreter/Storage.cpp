@@ -23,10 +23,16 @@ static void check(double value, const Format &format) {
                   std::to_string(value));
 }
 
+/// Returns the largest number of a format with scales: by what the largest magnitude is divided, or, if scales are
+/// powers of two, the largest number of its type.
+static double largestOf(const Format &format) {
+  return static_cast<ElementType>(format.element) == ElementType::f4e2m1 ? 6 : double{format.divisor};
+}
+
 /// Rounds a quotient of a number and its scale to a number of the format.
 static double nearest(double quotient, const Format &format) {
   const ElementInfo &type = info(static_cast<ElementType>(format.element));
-  const double most = format.divisor;
+  const double most = largestOf(format);
   const double unit = type.kind == ElementKind::integer || quotient == 0
                           ? 1
                           : std::ldexp(1.0, std::max(std::ilogb(quotient), type.least_exponent()) - (type.digits - 1));
@@ -62,6 +68,20 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
     const double scale = scales[indexOf(i)];
     values[i] = scale == 0 ? 0 : toF32(nearest(toF32(values[i] / scale), format) * scale);
   }
+}
+
+/// Rounds one group, whose scale is a power of two: that of the largest number over that of the largest of the format.
+static void roundGroupOfFloats(std::vector<double> &values, const std::vector<std::size_t> &places,
+                               const Format &format) {
+  double largest = 0;
+  for (std::size_t place : places) {
+    check(values[place], format);
+    largest = std::max(largest, std::abs(values[place]));
+  }
+  const int least = -127;
+  const int exponent = largest == 0 ? least : std::max(std::ilogb(largest) - std::ilogb(format.divisor), least);
+  for (std::size_t place : places)
+    values[place] = std::ldexp(nearest(std::ldexp(values[place], -exponent), format), exponent);
 }
 
 /// Rounds one group, whose numbers are at `places`.
@@ -101,7 +121,10 @@ static void roundToGrouped(std::vector<double> &values, const TensorShape &shape
       std::vector<std::size_t> places;
       for (std::size_t k = first; k < first + group; ++k)
         places.push_back((k / inner * extent + n) * inner + k % inner);
-      roundGroup(values, places, format);
+      if (info(storage.element).kind == ElementKind::small_float)
+        roundGroupOfFloats(values, places, format);
+      else
+        roundGroup(values, places, format);
     }
 }
 

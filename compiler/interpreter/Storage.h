@@ -25,6 +25,8 @@ struct Storage {
 /// - i8: q * s in f32. For each index of dimension `dim`, s = m / 127 in f32, where m is the largest magnitude there; q
 ///   = w / s in f32, rounded to the nearest integer in [-127, 127], ties to even. 0 where s is 0.
 /// - f8e4m3: the same with s = m / 448, and w / s rounded to the nearest e4m3.
+/// - f4e2m1: q * s for each group of each index, where s is 2 to the power of floor(log2 m) - 2, at least 2^-127, and q
+///   is w / s rounded to the nearest e2m1, at most 6.
 /// - i4: (q - z) * s for each group of each index, where s is an f16. Without zero points z = 8 and s = m / -8, where m
 ///   is the first of the numbers with the largest magnitude. With zero points s = (h - l) / 15, where l and h are the
 ///   minimum and maximum of the numbers and 0, and z = -l / s rounded to the nearest integer in [0, 15]. q = w / s,

@@ -142,8 +142,15 @@ struct KernelData::Memory {
 };
 
 /// Establishes the invariants of interleaved i8 layouts: zeros after K, and offsets of 128 times the sums of outputs.
+/// Scales that are exponents become those of numbers around 1, like the random numbers of other types.
 void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> parts) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  if (layout && layout.getStorage() && mlir::kiln::getFormat(layout.getStorage()).scale == KILN_ROW_F8E8M0) {
+    char *exponents = parts[1].copies[0].get();
+    for (int64_t i = 0; i < parts[1].bytes; ++i)
+      exponents[i] = char(120 + (exponents[i] & 7));
+    parts[1].share();
+  }
   if (!layout || !layout.isVnni())
     return;
   const int64_t interleave = layout.getInterleave(), kExtent = layout.kExtentOf(type.getShape()),

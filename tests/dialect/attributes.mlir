@@ -36,7 +36,7 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 #interleave = #kiln.tiled<0, 8, interleave = 0>
 
 // -----
-// expected-error@+1 {{storage: unsupported element type; expected f16, bf16, i8, i4 or f8e4m3, got 'i32'}}
+// expected-error@+1 {{storage: unsupported element type; expected f16, bf16, i8, i4, f8e4m3 or f4e2m1, got 'i32'}}
 #element = #kiln.storage<i32>
 
 // -----

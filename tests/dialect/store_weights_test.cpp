@@ -26,7 +26,7 @@ std::string mistakeIn(const std::string &text) {
 }
 
 TEST(StorageChoices, AreWhatTheTextSays) {
-  for (const std::string text : {"f32", "f16", "bf16", "int8", "fp8", "int4<128>", "int4_zero<64>",
+  for (const std::string text : {"f32", "f16", "bf16", "int8", "fp8", "mxfp4", "int4<128>", "int4_zero<64>",
                                  "int8 except a.*=f16", "f32 except *=int8 b=f32"})
     EXPECT_EQ(toString(parsed(text)), text);
   EXPECT_EQ(toString(parsed("int8 except a=f16,b=bf16")), "int8 except a=f16 b=bf16");
@@ -35,15 +35,17 @@ TEST(StorageChoices, AreWhatTheTextSays) {
 }
 
 TEST(StorageChoices, MistakesAreSaid) {
-  EXPECT_EQ(mistakeIn(""), "no type; expected f32, f16, bf16, int8, int4 or fp8, got nothing");
-  EXPECT_EQ(mistakeIn("int4<48>"), "unknown type; expected f32, f16, bf16, int8, int4 or fp8, got \"int4<48>\"");
-  EXPECT_EQ(mistakeIn("int9"), "unknown type; expected f32, f16, bf16, int8, int4 or fp8, got \"int9\"");
+  EXPECT_EQ(mistakeIn(""), "no type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got nothing");
+  EXPECT_EQ(mistakeIn("int4<48>"), "unknown type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"int4<48>\"");
+  EXPECT_EQ(mistakeIn("int9"), "unknown type; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"int9\"");
   EXPECT_EQ(mistakeIn("int8 a=f16"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
   EXPECT_EQ(mistakeIn("int8 except"), "wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
-  EXPECT_EQ(mistakeIn("int8 except =f16"),
-            "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4 or fp8, got \"=f16\"");
-  EXPECT_EQ(mistakeIn("int8 except a=i4"),
-            "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4 or fp8, got \"a=i4\"");
+  EXPECT_EQ(
+      mistakeIn("int8 except =f16"),
+      "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"=f16\"");
+  EXPECT_EQ(
+      mistakeIn("int8 except a=i4"),
+      "wrong exception; expected PATTERN=TYPE with a type f32, f16, bf16, int8, int4, fp8 or mxfp4, got \"a=i4\"");
 }
 
 /// Weights of each kind: tied, a matrix of either order, an addend, one that may be written, and no matrix.
@@ -182,7 +184,7 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   EXPECT_EQ(refusal("bias", "f32", stored<f32>), "");
   EXPECT_EQ(refusal("bias", "int8 except b*=f32"), "");
   EXPECT_EQ(refusal("tied", "f32", Storage(i32)),
-            "forward: parameter: unknown storage; expected f32, f16, bf16, int8, int4 or fp8, got 3");
+            "forward: parameter: unknown storage; expected f32, f16, bf16, int8, int4, fp8 or mxfp4, got 3");
 }
 
 /// Two GEMMs with one activation, one with another, and a weight that no linear uses.

@@ -178,12 +178,28 @@ TEST(StoredSmallFloats, TheLargestMagnitudeIs448) {
   EXPECT_EQ(stored(ElementType::f8e4m3, {0, 0}, {1, 2}), (Values{0, 0}));
 }
 
+TEST(StoredSmallFloats, ScalesOfGroupsArePowersOfTwo) {
+  auto ofGroup = [](Values values) {
+    values.resize(32);
+    return values;
+  };
+  auto grouped = [](Values values) {
+    roundToStored(values, {1, 32}, {ElementType::f4e2m1, 0, 32});
+    return values;
+  };
+  // The scale is 1 for 4 to 8: 5 and 2.5 are ties, and 7 is more than the largest number.
+  EXPECT_EQ(grouped(ofGroup({7, 5, 2.5, 0.25, 0.75, -3.5, 0.26})), ofGroup({6, 4, 2, 0, 1, -4, 0.5}));
+  EXPECT_EQ(grouped(ofGroup({-1, 0.3125})), ofGroup({-1, 0.25}));
+  EXPECT_EQ(grouped(ofGroup({0x1p-127, 0x1p-129})), ofGroup({0x1p-127, 0}));
+  EXPECT_THROW(grouped(ofGroup({0x1.8p115})), std::runtime_error);
+}
+
 TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
   for (ElementType element : {f16, bf16, i8})
     for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
   EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}),
-            "stored weight: unsupported element type; expected f16, bf16, i8, i4 or f8e4m3, got i32");
+            "stored weight: unsupported element type; expected f16, bf16, i8, i4, f8e4m3 or f4e2m1, got i32");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
             "stored weight: dimension of the scales out of range; expected one of the weight, got 2 of [1, 2]");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "stored weight: wrong number of values; expected one for each element");

@@ -22,7 +22,7 @@ cuda_roots="cuda_backend cuda_launch cuda_launch_tma cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
 # Prints the size of the code that is linked for these root symbols, without small_floats.c: libraries without such
 # weights have small_floats_none.c in its place.
-no_small_floats="--defsym kiln_quantize_to_f8=0"
+no_small_floats="--defsym kiln_quantize_to_f8=0 --defsym kiln_quantize_to_f4=0"
 linked_bytes() {
   # shellcheck disable=SC2046,SC2086 # a word a root or an option
   ld -shared --gc-sections $no_small_floats $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"

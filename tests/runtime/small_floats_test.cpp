@@ -87,6 +87,89 @@ TEST(SmallFloats, LieWhereTheDefinitionSaysAndAreReadAsTheirValues) {
           }
 }
 
+const double F4Values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+
+/// Returns the nearest e2m1 to a number, ties to even codes; 6 for larger ones.
+uint32_t nearestF4(double value) {
+  uint32_t code = 0;
+  for (uint32_t other = 1; other < 8; ++other) {
+    const double now = std::fabs(std::fabs(value) - F4Values[code]),
+                 then = std::fabs(std::fabs(value) - F4Values[other]);
+    if (then < now || (then == now && other % 2 == 0))
+      code = other;
+  }
+  return (std::signbit(value) ? 8 : 0) | code;
+}
+
+/// storeF8Naively for e2m1 in groups of 32 with e8m0 scales.
+std::vector<float> storeF4Naively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
+  const bool isByRow = place.dim == 0;
+  const int64_t kExtent = isByRow ? matrix.Columns : matrix.Rows, outputs = isByRow ? matrix.Rows : matrix.Columns;
+  auto indexOf = [&](int64_t n, int64_t k) { return isByRow ? n * kExtent + k : k * outputs + n; };
+  std::vector<float> decoded(matrix.Values.size());
+  for (int64_t n = 0; n < outputs; ++n)
+    for (int64_t first = 0; first < kExtent; first += 32) {
+      double most = 0;
+      for (int64_t k = first; k < first + 32; ++k)
+        most = std::max(most, std::fabs(static_cast<double>(matrix.Values[indexOf(n, k)])));
+      const int exponent = most == 0 ? -127 : std::max(std::ilogb(most) - 2, -127);
+      const uint64_t at = place.shift + n, tile = at / place.tile, lane = at % place.tile;
+      packed[place.scales + (tile * (kExtent / 32) + first / 32) * place.tile + lane] =
+          static_cast<char>(exponent + 127);
+      for (int64_t i = first; i < first + 32; i += 8) {
+        uint32_t word = 0;
+        for (int64_t k = i; k < i + 8; ++k) {
+          const uint32_t code = nearestF4(std::ldexp(static_cast<double>(matrix.Values[indexOf(n, k)]), -exponent));
+          word |= code << (k % 4 * 8 + k % 8 / 4 * 4);
+          const double size = std::ldexp(F4Values[code & 7], exponent);
+          decoded[indexOf(n, k)] = static_cast<float>(code & 8 ? -size : size);
+        }
+        packed.replace(((tile * (kExtent / 8) + i / 8) * place.tile + lane) * 4, 4,
+                       reinterpret_cast<const char *>(&word), 4);
+      }
+    }
+  return decoded;
+}
+
+TEST(SmallFloats, InGroupsLieWhereTheDefinitionSaysAndAreReadAsTheirValues) {
+  for (kiln_dtype_t source : {KILN_F32, KILN_F16, KILN_BF16})
+    for (int64_t outputs : {1, 33, 150})
+      for (int64_t kExtent : {32, 160})
+        for (uint32_t tile : {1u, 16u, 48u})
+          for (uint32_t dim : {0u, 1u})
+            for (uint64_t shift : {0u, 61u}) {
+              const int64_t rows = dim == 0 ? outputs : kExtent, columns = dim == 0 ? kExtent : outputs;
+              const Matrix matrix(source, rows, columns);
+              const kiln_weight_t weight = {"w", KILN_F32, 2, {rows, columns}, 1, 0};
+              const kiln_placement_t place = makeStoredPlacement(KILN_F4E2M1, outputs, kExtent, tile, dim, shift, 32);
+              GuardedMemory packed(kiln_pack_bytes(&weight, &place));
+              ASSERT_GT(packed.size(), 0u);
+              std::memset(packed.data(), 0x7E, packed.size());
+              std::string expected(packed.data(), packed.size());
+              const std::vector<float> decoded = storeF4Naively(expected, matrix, place);
+              ASSERT_TRUE(kiln_pack_weight(packed.data(), matrix.Bytes.data(), source, &weight, &place));
+              ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
+                  << "[" << rows << ", " << columns << "] tile " << tile << " dim " << dim << " shift " << shift;
+              if (source != KILN_F32 || shift > 0)
+                continue;
+              BoundModel model({weight}, {place}, packed.size());
+              ASSERT_EQ(model.bind({{"w", "F32", {rows, columns}, matrix.Bytes}}), KILN_OK);
+              EXPECT_EQ(model.read("w", 0, rows, columns), decoded);
+            }
+}
+
+TEST(SmallFloats, InGroupsThatAreTooLarge) {
+  for (auto [value, status] :
+       {std::pair(0x1p115f, KILN_OK), {0x1.8p115f, KILN_WEIGHT_VALUE}, {NAN, KILN_WEIGHT_VALUE}}) {
+    const kiln_weight_t weight = {"w", KILN_F32, 2, {2, 32}, 1, 0};
+    const kiln_placement_t place = makeStoredPlacement(KILN_F4E2M1, 2, 32, 16, 0, 0, 32);
+    std::vector<float> values(64, 1);
+    values[33] = value;
+    BoundModel model({weight}, {place}, kiln_pack_bytes(&weight, &place));
+    EXPECT_EQ(model.bind({{"w", "F32", {2, 32}, bytesOf(values)}}), status);
+  }
+}
+
 TEST(SmallFloats, KnownNumbers) {
   const std::vector<float> values = {448, -448, 17, 19, 0x1p-9f, 0x1p-10f, 0x1.8p-9f, 0x1p-6f, 432, -0.0f};
   const kiln_weight_t weight = {"w", KILN_F32, 2, {1, 10}, 1, 0};

@@ -294,6 +294,14 @@ Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
   return stored;
 }
 
+/// Returns the e2m1 with this value.
+uint32_t f4Code(double value) {
+  const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  const auto *found = std::find(std::begin(values), std::end(values), std::abs(value));
+  EXPECT_NE(found, std::end(values)) << "no e2m1: " << value;
+  return (found - values) | (value < 0 ? 8 : 0);
+}
+
 /// Returns the parts of 4-bit group-quantised tiles: packed words, scales and zero points. The zero point is as far
 /// from -8 as the smallest number is from 0; without zero points, -8 represents the largest magnitude.
 std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTensorType type) {
@@ -303,6 +311,7 @@ std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTe
   for (const mlir::kiln::StoredPart &part : parts)
     result.emplace_back(part.type.getElementType(), Tensor::zeros(part.type.getShape().vec()));
   Tensor &words = result[0].second, &scales = result[1].second;
+  const bool isOfFloats = mlir::kiln::getFormat(storage).element == KILN_ROW_F4E2M1;
   for (int64_t t = 0; t < stored.shape[0]; ++t)
     for (int64_t n = 0; n < stored.shape[2]; ++n)
       for (int64_t g = 0; g < scales.shape[1]; ++g) {
@@ -315,6 +324,16 @@ std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTe
           most = std::abs(value) > std::abs(most) ? value : most;
         }
         double &scale = scales.at({t, g, n}), zero = 0;
+        if (isOfFloats) { // an e8m0
+          const int exponent = most == 0 ? -127 : std::ilogb(most) - 2;
+          scale = static_cast<int8_t>(exponent + 127);
+          for (int64_t k = first; k < first + storage.getGroup(); ++k) {
+            double &word = words.at({t, k / mlir::kiln::elementsOfWord, n});
+            const uint32_t code = f4Code(std::ldexp(stored.at({t, k, n}), -exponent));
+            word = int32_t(uint32_t(int64_t(word)) | code << KILN_FORMAT_BIT(k));
+          }
+          continue;
+        }
         scale = storage.getZero() ? (largest - least) / 15 : most / -8;
         if (storage.getZero() && scale != 0)
           result[2].second.at({t, g, n}) = zero = -least / scale - 8;

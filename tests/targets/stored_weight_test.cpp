@@ -34,6 +34,17 @@ Tensor groupedNumbers(const std::string &storage, int64_t n, int64_t k) {
 Tensor storedNumbers(const std::string &element, int64_t n, int64_t k) {
   if (element.starts_with("i4"))
     return groupedNumbers(element, n, k);
+  if (element.starts_with("f4E2M1FN")) {
+    const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    Tensor w = randomIntegers({n, k}, -7, 8), exponents = randomIntegers({n, k}, -12, 3);
+    for (int64_t row = 0; row < n; ++row)
+      for (int64_t column = 0; column < k; ++column) {
+        double &value = w.at({row, column});
+        const int64_t code = column % 32 == row % 32 ? 6 + row % 2 : int64_t(std::abs(value)); // 4 or 6
+        value = std::ldexp(value < 0 ? -values[code] : values[code], int(exponents.at({row, column / 32 * 32})));
+      }
+    return w;
+  }
   if (element == "f8E4M3FN") {
     Tensor w = randomIntegers({n, k}, -15, 16), exponents = randomIntegers({n, k}, -9, 6),
            scales = randomIntegers({n, k}, -12, 3);
@@ -76,7 +87,7 @@ protected:
 };
 
 TEST_P(StoredWeights, SkinnyGemm) {
-  const int64_t deep = element().starts_with("i4") ? 3 * groupOf(element()) : 16;
+  const int64_t deep = element().find("group") != std::string::npos ? 3 * groupOf(element()) : 16;
   Kernel one(linearKernel(113, deep, layout(), 1), target()), few(linearKernel(49, 128, layout(), 9), target());
   EXPECT_EQ(one.object().strategy, "skinny_gemm");
   check(one, 1, 113, deep);
@@ -153,8 +164,9 @@ TEST_P(StoredWeights, StayWithinTheirMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, StoredWeights,
                          ::testing::Combine(::testing::ValuesIn(runnableTargets()),
-                                            ::testing::Values("f16", "bf16", "i8", "f8E4M3FN", "i4, group = 32",
-                                                              "i4, group = 64", "i4, group = 128, zero = true")),
+                                            ::testing::Values("f16", "bf16", "i8", "f8E4M3FN", "f4E2M1FN, group = 32",
+                                                              "i4, group = 32", "i4, group = 64",
+                                                              "i4, group = 128, zero = true")),
                          [](const auto &tested) {
                            std::string name = std::get<0>(tested.param) + "_" + std::get<1>(tested.param);
                            std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');

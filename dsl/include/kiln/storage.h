@@ -172,6 +172,8 @@ template <ElementType E> inline constexpr Storage stored = detail::storage_as<E>
 inline constexpr Storage int8 = Storage(ElementType::i8);
 /// An f32 weight that is quantised to 8-bit floats (e4m3) with one scale per output.
 inline constexpr Storage fp8 = Storage(ElementType::f8e4m3);
+/// An f32 weight that is quantised to 4-bit floats (e2m1) with a power of two as the scale per 32 numbers of an output.
+inline constexpr Storage mxfp4 = Storage(ElementType::f4e2m1, 32);
 /// An f32 weight that is quantised to 4-bit integers with one scale per group of each output.
 template <int Group = 32> inline constexpr Storage int4 = detail::storage_in_groups<Group, false>();
 /// An f32 weight that is quantised to 4-bit integers with one scale and one zero point per group of each output.

@@ -66,9 +66,11 @@ typedef enum kiln_dtype_t {
   KILN_BF16 = 2,
   KILN_I32 = 3,
   KILN_I8 = 4,
-  KILN_BOOL = 5,  /* one byte */
-  KILN_I4 = 6,    /* two in a byte; only weights */
-  KILN_F8E4M3 = 7 /* only weights */
+  KILN_BOOL = 5,   /* one byte */
+  KILN_I4 = 6,     /* two in a byte; only weights */
+  KILN_F8E4M3 = 7, /* only weights, as the next two */
+  KILN_F4E2M1 = 8, /* two in a byte */
+  KILN_F8E8M0 = 9  /* only scales of weights */
 } kiln_dtype_t;
 
 /* The progress of a training, which save_training stores in addition to weights and states. */

@@ -35,7 +35,7 @@ static const struct {
 #define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) {file, bits},
 #include "kiln/element_types.def"
     {"F64", 64}, {"I64", 64}, {"U64", 64}, {"U32", 32},    {"I16", 16},
-    {"U16", 16}, {"U8", 8},   {"C64", 64}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
+    {"U16", 16}, {"U8", 8},   {"C64", 64}, {"F8_E5M2", 8},
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 

@@ -100,9 +100,7 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
   int64_t indices[KILN_MAX_RANK];
   float value = 0;
-  uint64_t count = 1;
-  for (uint32_t i = 0; i < weight->rank; ++i)
-    count *= (uint64_t)weight->shape[i];
+  const uint64_t count = kiln_elements_except(weight, weight->rank);
   const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t at =
       kiln_quantize_find(tensor, count, kiln_pack_groups_fit(placement, tensor) ? KILN_F32 : placement->dtype, &value);

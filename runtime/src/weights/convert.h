@@ -64,6 +64,10 @@ uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_
 /* kiln_quantize to e4m3. */
 void kiln_quantize_to_f8(char *to, const float *from, size_t rows, size_t columns, const float *scales);
 
+/* kiln_quantize_groups to e2m1; scales are e8m0, and zeros are not used. */
+bool kiln_quantize_to_f4(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t k_extent,
+                         size_t columns, size_t group);
+
 /* quantize_groups.c */
 
 /* The maximum number of columns that are quantised together. */

@@ -20,7 +20,6 @@ const kiln_format_t *kiln_format_find(uint32_t dtype, bool has_zeros) {
 const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_format_array_t arrays[KILN_FORMAT_ARRAYS]) {
   const kiln_format_t *const format = kiln_format_find(placement->dtype, placement->zeros != 0);
   kiln_format_arrays(format, placement->group, arrays);
-  arrays[0].offset = 0;
   arrays[1].offset = placement->scales;
   arrays[2].offset = placement->zeros;
   return format;
@@ -34,12 +33,31 @@ float kiln_widen_f8(char code) {
   return value * 256;
 }
 
+float kiln_widen_f4(uint32_t code) {
+  const uint16_t half = (uint16_t)((code & 8) << 12 | (code & 7) << 9);
+  float value;
+  kiln_convert_widen(&value, (const char *)&half, 1, KILN_F16);
+  return value * 0x1p14f;
+}
+
+float kiln_widen_e8m0(char code) {
+  const uint32_t exponent = (unsigned char)code, bits = exponent ? exponent << 23 : 0x00400000;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k) {
   float value, scale;
   int32_t number;
   if (!format->scale_bits) {
     kiln_convert_widen(&value, items[0], 1, format->element);
     return value;
+  }
+  if (format->element == KILN_F4E2M1) {
+    uint32_t word;
+    memcpy(&word, items[0], sizeof word);
+    return kiln_widen_f4(word >> KILN_FORMAT_BIT(k)) * kiln_widen_e8m0(*items[1]);
   }
   kiln_convert_widen(&scale, items[1], 1, format->scale);
   if (format->element == KILN_F8E4M3)

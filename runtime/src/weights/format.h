@@ -20,6 +20,10 @@ const kiln_format_t *kiln_format_of(const kiln_placement_t *placement, kiln_form
 float kiln_format_decode(const kiln_format_t *format, const char *const items[KILN_FORMAT_ARRAYS], uint64_t k);
 /* The value of an e4m3 that is not NaN. */
 float kiln_widen_f8(char code);
+/* The value of the e2m1 in the lowest four bits. */
+float kiln_widen_f4(uint32_t code);
+/* 2^(code - 127); infinity for 255, which is NaN. */
+float kiln_widen_e8m0(char code);
 
 #ifdef __cplusplus
 }

@@ -56,8 +56,8 @@ bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *place
           kiln_convert_read(tensor, piece + i * wide, (row + i) * columns + column, wide);
         if (by_row)
           turn(turned, piece, high, wide);
-        if (!kiln_quantize_groups(words, scales, placement->zeros ? zeros : NULL, by_row ? turned : piece, k_extent,
-                                  outputs, group))
+        if (!(placement->dtype == KILN_I4 ? kiln_quantize_groups : kiln_quantize_to_f4)(
+                words, scales, placement->zeros ? zeros : NULL, by_row ? turned : piece, k_extent, outputs, group))
           return false;
       }
       for (int i = 0; i < KILN_FORMAT_ARRAYS && arrays[i].bytes; ++i) {

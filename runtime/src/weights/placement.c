@@ -27,8 +27,7 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
     return placement->scales ? 0 : kiln_safetensors_stored_bytes(placement->dtype, outputs * k_extent);
   if (weight->dtype != KILN_F32 || tile == 0 || format->element != placement->dtype ||
       !kiln_format_takes(format, group) || (group >= KILN_LEAST_GROUP && k_extent % group) ||
-      (format->scale_bits &&
-       (placement->scales | placement->zeros | placement->offset | placement->stride) % sizeof(float)))
+      (placement->scales | placement->zeros | placement->offset | placement->stride) % sizeof(float))
     return 0;
   /* Kernels read the scales and sums of whole tiles. */
   for (int i = 0; i < KILN_FORMAT_ARRAYS; ++i) {

@@ -44,15 +44,18 @@ Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
   return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
 }
 
-/// Returns an e4m3, given its bits (i8), divided by smallFloatFactor: an f16 with the same exponent bits and fraction,
-/// whose bias is larger. Processors with f16 convert it, also subnormal numbers, whatever the caller's modes are.
-Expr Translator::widenSmallFloat(const Expr &code) {
-  Expr bits = Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(code));
-  Expr half = ((bits & uint16_t(0x80)) << uint16_t(8)) | ((bits & uint16_t(0x7F)) << uint16_t(7));
+/// Returns a small float of `width` bits (u16), of which `fraction` are its fraction, divided by 2 to the power of
+/// biasOf(storage): an f16 with the same exponent bits and fraction, whose bias is larger. Processors with f16 convert
+/// it, also subnormal numbers, whatever the caller's modes are.
+Expr Translator::widenSmallFloat(const Expr &bits, int width, int fraction) {
+  const int sign = 1 << (width - 1);
+  Expr half =
+      ((bits & uint16_t(sign)) << uint16_t(16 - width)) | ((bits & uint16_t(sign - 1)) << uint16_t(10 - fraction));
   return widen(mlir::Float16Type::get(kernel.getContext()), half);
 }
-/// 2 to the difference of the biases. Scales are multiplied by it, which is exact.
-constexpr float smallFloatFactor = 256;
+
+/// Returns by how much the bias of f16 is larger. Scales are multiplied by 2 to this power, which is exact.
+static int biasOf(mlir::kiln::StorageAttr storage) { return storage.isGrouped() ? 14 : 8; }
 
 static bool isSmallFloat(mlir::kiln::StorageAttr storage) {
   return isa<FloatType>(storage.getElement()) && !mlir::kiln::isHalfFloat(storage.getElement());
@@ -61,7 +64,12 @@ static bool isSmallFloat(mlir::kiln::StorageAttr storage) {
 Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
   if (!storage.isGrouped()) {
     Expr scale = source.scales(place.inTile, place.tile);
-    return isSmallFloat(storage) ? scale * smallFloatFactor : scale;
+    return isSmallFloat(storage) ? scale * float(1 << biasOf(storage)) : scale;
+  }
+  if (isSmallFloat(storage)) { // the exponent of a power of two, as in an f32
+    Expr exponent = source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile);
+    Expr bits = Halide::cast<uint32_t>(Halide::reinterpret<uint8_t>(exponent));
+    return Halide::reinterpret<float>((bits + biasOf(storage)) << 23);
   }
   return widen(mlir::Float16Type::get(kernel.getContext()),
                source.scales(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
@@ -72,7 +80,11 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
   Expr value;
   if (storage && storage.isGrouped()) {
     Expr word = source.func(place.inTile, place.kIndex / int(mlir::kiln::elementsOfWord), place.tile);
-    value = floatOfWord(word, place.kIndex);
+    if (isSmallFloat(storage))
+      value = widenSmallFloat(
+          Halide::cast<uint16_t>(word >> Halide::cast<uint32_t>(KILN_FORMAT_BIT(place.kIndex)) & 15), 4, 1);
+    else
+      value = floatOfWord(word, place.kIndex);
     if (source.zeros.defined())
       value -= Halide::cast<float>(source.zeros(place.inTile, place.kIndex / int(storage.getGroup()), place.tile));
   } else if (layout.isVnni()) {
@@ -84,8 +96,9 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
     value = source.func(place.inTile, place.kIndex, place.tile);
     if (storage)
       value = mlir::kiln::isHalfFloat(storage.getElement()) ? widen(storage.getElement(), value)
-              : isSmallFloat(storage)                       ? widenSmallFloat(value)
-                                                            : Halide::cast<float>(value);
+              : isSmallFloat(storage)
+                  ? widenSmallFloat(Halide::cast<uint16_t>(Halide::reinterpret<uint8_t>(value)), 8, 3)
+                  : Halide::cast<float>(value);
   }
   return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
 }

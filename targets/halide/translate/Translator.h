@@ -157,7 +157,7 @@ private:
   mlir::LogicalResult translateTensor(mlir::BlockArgument argument);
   Halide::Expr readStored(mlir::Value tensor, const Exprs &indices, bool isScaled);
   Halide::Expr readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled);
-  Halide::Expr widenSmallFloat(const Halide::Expr &code);
+  Halide::Expr widenSmallFloat(const Halide::Expr &bits, int width, int fraction);
   Halide::Expr scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
   Halide::Expr widen(mlir::Type type, const Halide::Expr &bits);
   Halide::Expr narrow(mlir::Type type, const Halide::Expr &number);
