@@ -41,8 +41,9 @@ kiln_status_t {0}_bind_weights_renamed({0}_t *model, const char *path, const kil
 /* Both functions bind a quantised checkpoint, with renames as above. bind_gguf reads a GGUF file of F32, F16, BF16,
  * Q8_0, Q4_0, Q4_K and Q6_K. bind_quantized reads a safetensors file of 4-bit weights, or the index of several, in
  * which NAME.qweight, NAME.qzeros, NAME.scales and optionally NAME.g_idx represent NAME.weight; or, for KILN_FP8, one
- * whose NAME.weight of F8_E4M3 has scales in NAME.weight_scale or NAME.weight_scale_inv. Weights that the library
- * stores as int4 with the file's group size keep the file's bits; all others are converted from dequantised values. */
+ * whose NAME.weight of F8_E4M3 has scales in NAME.weight_scale or NAME.weight_scale_inv; or, for KILN_MXFP4, one in
+ * which NAME_blocks and NAME_scales represent NAME. Weights that the library stores as int4 with the file's group size
+ * keep the file's bits; all others are converted from dequantised values. */
 kiln_status_t {0}_bind_gguf({0}_t *model, const char *path, const kiln_rename_t *renames, size_t count,
                             kiln_error_t *error);
 kiln_status_t {0}_bind_quantized({0}_t *model, const char *path, kiln_quantization_t quantization,

@@ -136,7 +136,11 @@ static bool isGguf(const Checkpoint &checkpoint) { return llvm::StringRef(checkp
 
 static kiln_quantization_t quantizationOf(const Checkpoint &checkpoint) {
   const std::string &name = checkpoint.quantization;
-  return name == "awq" ? KILN_AWQ : name == "fp8" ? KILN_FP8 : name == "gptq" ? KILN_GPTQ : KILN_GPTQ_V2;
+  return name == "awq"     ? KILN_AWQ
+         : name == "fp8"   ? KILN_FP8
+         : name == "mxfp4" ? KILN_MXFP4
+         : name == "gptq"  ? KILN_GPTQ
+                           : KILN_GPTQ_V2;
 }
 
 static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &checkpoint,

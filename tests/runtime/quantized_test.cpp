@@ -166,6 +166,45 @@ TEST(Quantized, Fp8) {
            [](int64_t row, int64_t column) { return static_cast<double>(row / 128 * 3 + column / 128 + 1) * 0.375; });
 }
 
+// The values have other exponents in a model of mxfp4 where no number of a group is 4 or 6, but they stay the same.
+TEST(Quantized, Mxfp4) {
+  const int64_t rows = 40, columns = 96;
+  const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  std::string blocks, scales;
+  std::vector<float> expected;
+  for (int64_t group = 0; group < rows * columns / 32; ++group) {
+    const int exponent = static_cast<int>(group % 40) - 20, most = static_cast<int>(group % 7) + 2;
+    scales.push_back(static_cast<char>(exponent + 127));
+    for (int i = 0; i < 16; ++i) {
+      const int low = ((i * 5 + static_cast<int>(group)) % most) | (i % 3 ? 8 : 0), high = i % most;
+      blocks.push_back(static_cast<char>(low | high << 4));
+      for (int code : {low, high})
+        expected.push_back(static_cast<float>(std::ldexp(code & 8 ? -values[code & 7] : values[code & 7], exponent)));
+    }
+  }
+  const std::vector<Tensor> tensors = {{"m.weight_blocks", "U8", {rows, columns / 32, 16}, blocks},
+                                       {"m.weight_scales", "U8", {rows, columns / 32}, scales}};
+  const kiln_weight_t weight = {"m.weight", KILN_F32, 2, {rows, columns}, 1, 0};
+  for (const kiln_placement_t &place :
+       {makePlacement(0, 0, 16, 0, 0), makeStoredPlacement(KILN_F4E2M1, rows, columns, 16, 0, 0, 32)}) {
+    BoundModel model({weight}, {place}, kiln_pack_bytes(&weight, &place));
+    ASSERT_EQ(bindImage(model, makeImage(tensors), KILN_MXFP4), KILN_OK) << model.Error.message;
+    const std::vector<float> read = model.read("m.weight", 0, rows, columns);
+    for (size_t i = 0; i < read.size(); ++i)
+      ASSERT_EQ(read[i], expected[i]) << i;
+  }
+  BoundModel model({weight}, {makePlacement(0, 0, 0, 0, 0)}, rows * columns * 4);
+  auto wordsOf = [&](std::vector<Tensor> changed) {
+    EXPECT_NE(bindImage(model, makeImage(changed), KILN_MXFP4), KILN_OK);
+    return std::string(model.Error.message);
+  };
+  EXPECT_NE(wordsOf({tensors[0]}).find("part missing; expected scales, got none"), std::string::npos);
+  EXPECT_NE(wordsOf({tensors[0], {"m.weight_scales", "U8", {rows * columns / 32}, scales}}).find("one scale for each"),
+            std::string::npos);
+  EXPECT_NE(wordsOf({{"m.weight_blocks", "U8", {rows, columns / 2}, blocks}, tensors[1]}).find("blocks of 16 bytes"),
+            std::string::npos);
+}
+
 TEST(Quantized, WhatIsNoFp8IsSaid) {
   auto wordsOf = [](const std::vector<Tensor> &more, char code = 1) {
     BoundModel model({{"m.weight", KILN_F32, 2, {2, 130}, 1, 0}}, {makeStoredPlacement(KILN_F16, 2, 130, 16)},
@@ -364,8 +403,9 @@ TEST(Quantized, CallsThatMakeNoSense) {
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, nullptr, 2, &model.Error), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", static_cast<kiln_quantization_t>(0), nullptr, 0, &model.Error),
             KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(model.Error.message,
-               "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ or KILN_FP8, got 0");
+  EXPECT_STREQ(
+      model.Error.message,
+      "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8 or KILN_MXFP4, got 0");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "x", KILN_AWQ, &turned, 1, &model.Error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(model.Error.message, "bind_quantized: rename with rotary heads; expected none, got 4 of \"m.*\"");
   EXPECT_EQ(kiln_bind_quantized(model.Model, "/nonexistent", KILN_AWQ, nullptr, 0, &model.Error), KILN_FILE_ERROR);

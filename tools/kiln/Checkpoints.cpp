@@ -16,8 +16,8 @@ std::string checkCheckpoint(const Checkpoint &checkpoint) {
 
 void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization,
-                 "format of quantised weights in safetensors files: gptq, gptq_v2, awq or fp8")
-      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq", "fp8"}));
+                 "format of quantised weights in safetensors files: gptq, gptq_v2, awq, fp8 or mxfp4")
+      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq", "fp8", "mxfp4"}));
   app.add_option(
       "--renames", checkpoint.renames,
       "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's; ?FROM "

@@ -116,7 +116,8 @@ typedef enum kiln_quantization_t {
   KILN_GPTQ = 1,    /* AutoGPTQ's: qzeros store the zero point minus 1 */
   KILN_GPTQ_V2 = 2, /* the same, but qzeros store the zero point itself */
   KILN_AWQ = 3,     /* AutoAWQ's GEMM format */
-  KILN_FP8 = 4      /* e4m3 with NAME.weight_scale or NAME.weight_scale_inv */
+  KILN_FP8 = 4,     /* e4m3 with NAME.weight_scale or NAME.weight_scale_inv */
+  KILN_MXFP4 = 5    /* NAME is NAME_blocks and NAME_scales */
 } kiln_quantization_t;
 
 /* The kind of device that runs a model. */

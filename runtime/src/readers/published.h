@@ -89,7 +89,7 @@ typedef struct kiln_int4_t {
 } kiln_int4_t;
 extern const kiln_form_t kiln_int4_form;
 
-/* f8_numbers.c */
+/* small_float_numbers.c */
 
 /* The parts of a matrix of e4m3 numbers with a scale for each block of rows and columns. */
 typedef struct kiln_f8_t {
@@ -99,9 +99,16 @@ typedef struct kiln_f8_t {
 } kiln_f8_t;
 extern const kiln_form_t kiln_f8_form;
 
+/* The parts of a tensor of e2m1 numbers, two in a byte, of which 32 along the last dimension share an e8m0. */
+typedef struct kiln_f4_t {
+  const char *numbers, *scales;
+} kiln_f4_t;
+extern const kiln_form_t kiln_f4_form;
+
 typedef union kiln_matrix_t {
   kiln_int4_t int4;
   kiln_f8_t f8;
+  kiln_f4_t f4;
 } kiln_matrix_t;
 
 /* quantized.c */

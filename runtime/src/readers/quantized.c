@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds GPTQ and AWQ safetensors files: NAME.qweight, NAME.qzeros, NAME.scales and, for GPTQ, optionally NAME.g_idx
- * form one tensor NAME.weight; and fp8 files: NAME.weight and NAME.weight_scale. Other tensors are unchanged.
+ * form one tensor NAME.weight; fp8 files: NAME.weight and NAME.weight_scale; and MXFP4 files: NAME_blocks and
+ * NAME_scales, which form NAME. Other tensors are unchanged.
  * Everything is validated before use: types, matching shapes, valid group indices. */
 #include "core/instance.h"
 #include "readers/published.h"
@@ -114,8 +115,12 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
   return KILN_OK;
 }
 
+static bool is_u8(const kiln_tensor_t *tensor) { return strcmp(kiln_safetensors_dtype_text(tensor->dtype), "U8") == 0; }
+
 /* Whether it is the part of a weight that has its numbers; *length is the length of NAME. */
 static bool has_numbers(const join_t *join, const kiln_tensor_t *tensor, size_t *length) {
+  if (join->how->quantization == KILN_MXFP4)
+    return ends_with(tensor, "_blocks", length);
   return join->how->quantization == KILN_FP8 ? tensor->dtype == KILN_F8E4M3 && ends_with(tensor, ".weight", length)
                                              : ends_with(tensor, ".qweight", length);
 }
@@ -146,6 +151,30 @@ static kiln_status_t join_f8(const join_t *join, const kiln_tensor_t *numbers, s
   tensor->dtype = KILN_F32;
   tensor->form = &kiln_f8_form;
   tensor->parts = matrix;
+  return KILN_OK;
+}
+
+/* join_parts for MXFP4: blocks [..., K / 32, 16] and scales [..., K / 32]. */
+static kiln_status_t join_f4(const join_t *join, const kiln_tensor_t *numbers, size_t length, kiln_tensor_t *tensor,
+                             kiln_f4_t *parts) {
+  const kiln_tensor_t *scales = find(join, numbers->name, length, "_scales");
+  const uint32_t rank = numbers->rank - 1;
+  kiln_status_t status;
+  if (!scales)
+    return refuse(join, numbers, KILN_WEIGHT_MISSING, "part missing", "scales", "none");
+  if ((status = check_type(join, numbers, is_u8(numbers), "U8")) ||
+      (status = check_type(join, scales, is_u8(scales), "U8")))
+    return status;
+  if (numbers->rank < 2 || numbers->rank > KILN_MAX_RANK || numbers->shape[rank] != 16)
+    return refuse_shape(join, numbers, "blocks of 16 bytes");
+  if (scales->rank != rank || memcmp(scales->shape, numbers->shape, rank * sizeof *scales->shape) != 0)
+    return refuse_shape(join, scales, "one scale for each block");
+  *parts = (kiln_f4_t){numbers->data, scales->data};
+  tensor->dtype = KILN_F32;
+  tensor->rank = rank;
+  tensor->shape[rank - 1] *= 32;
+  tensor->form = &kiln_f4_form;
+  tensor->parts = parts;
   return KILN_OK;
 }
 
@@ -180,6 +209,8 @@ static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
   const bool is_f8 = join->how->quantization == KILN_FP8;
   const size_t count = join->how->quantization == KILN_AWQ ? 2 : 3;
   size_t length, ignored;
+  if (join->how->quantization == KILN_MXFP4)
+    return ends_with(tensor, "_scales", &length) && find(join, tensor->name, length, "_blocks");
   for (size_t i = 0; i < count; ++i)
     if (ends_with(tensor, (is_f8 ? f8_endings : int4_endings)[i], &length)) {
       const kiln_tensor_t *numbers = find(join, tensor->name, length, is_f8 ? ".weight" : ".qweight");
@@ -190,9 +221,12 @@ static bool is_part(const join_t *join, const kiln_tensor_t *tensor) {
 
 /* Checks a tensor that is ignored. */
 static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor, const kiln_tensor_t *called) {
-  const uint64_t bytes = tensor->end - tensor->begin, elements = tensor->form
-                                                                     ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
-                                                                     : bytes / (tensor->dtype == KILN_F32 ? 4 : 2);
+  uint64_t elements = (tensor->end - tensor->begin) / (tensor->dtype == KILN_F32 ? 4 : 2);
+  if (tensor->form) {
+    elements = 1;
+    for (uint32_t i = 0; i < tensor->rank; ++i)
+      elements *= (uint64_t)tensor->shape[i];
+  }
   kiln_status_t status = check_type(join, called, kiln_convert_is_float(tensor->dtype), "F32, F16 or BF16");
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
@@ -202,6 +236,10 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
 static bool name_joined(const join_t *join, kiln_tensor_t *tensor, size_t *length) {
   if (!has_numbers(join, tensor, length))
     return false;
+  if (join->how->quantization == KILN_MXFP4) {
+    tensor->name_length = *length;
+    return true;
+  }
   memcpy(join->scratch, tensor->name, *length + 1);
   memcpy(join->scratch + *length + 1, "weight", 6);
   tensor->name = join->scratch;
@@ -237,8 +275,9 @@ static kiln_status_t take_tensor(join_t *join, const kiln_tensor_t *stored) {
   if (is_left_out && !(rename->flags & KILN_RENAME_ZEROS))
     return KILN_OK;
   if (is_joined &&
-      (status = join->how->quantization == KILN_FP8 ? join_f8(join, stored, length + 1, &tensor, &matrix.f8)
-                                                    : join_parts(join, stored, length + 1, &tensor, &matrix.int4)))
+      (status = join->how->quantization == KILN_FP8     ? join_f8(join, stored, length + 1, &tensor, &matrix.f8)
+                : join->how->quantization == KILN_MXFP4 ? join_f4(join, stored, length, &tensor, &matrix.f4)
+                                                        : join_parts(join, stored, length + 1, &tensor, &matrix.int4)))
     return status;
   if (is_left_out)
     return check_zeros(join, &tensor, &called);
@@ -320,10 +359,10 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   kiln_status_t status = kiln_renames_check(model, path, &how.renames, false, "bind_quantized", error);
   if (status)
     return status;
-  if (quantization < KILN_GPTQ || quantization > KILN_FP8)
+  if (quantization < KILN_GPTQ || quantization > KILN_MXFP4)
     return kiln_error_set(
         error, KILN_INVALID_ARGUMENT,
-        "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ or KILN_FP8, got %d",
+        "bind_quantized: unknown format; expected KILN_GPTQ, KILN_GPTQ_V2, KILN_AWQ, KILN_FP8 or KILN_MXFP4, got %d",
         (int)quantization);
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))

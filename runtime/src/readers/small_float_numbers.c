@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* Matrices of e4m3 numbers in safetensors files. A value is its number times the scale of its block, which may be the
- * whole matrix or a row. */
+/* Small floats in safetensors files: e4m3, whose blocks with a scale may be the whole matrix or a row, and MXFP4. A
+ * value is its number times the scale of its block. */
 #include "readers/published.h"
 #include "weights/convert.h"
 #include "weights/format.h"
 
-static void read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
+static void read_f8(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
   const kiln_f8_t *matrix = tensor->parts;
   const size_t scale_bytes = matrix->scale_dtype == KILN_F32 ? 4 : 2;
   uint64_t known = UINT64_MAX;
@@ -22,4 +22,16 @@ static void read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t 
   }
 }
 
-const kiln_form_t kiln_f8_form = {read, NULL, NULL};
+const kiln_form_t kiln_f8_form = {read_f8, NULL, NULL};
+
+static void read_f4(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
+  const kiln_f4_t *parts = tensor->parts;
+  for (uint64_t i = first; i < first + count; ++i) {
+    const uint32_t pair = (unsigned char)parts->numbers[i / 2];
+    const char scale = parts->scales[i / 32];
+    to[i - first] =
+        scale == (char)0xFF ? __builtin_nanf("") : kiln_widen_f4(pair >> i % 2 * 4 & 15) * kiln_widen_e8m0(scale);
+  }
+}
+
+const kiln_form_t kiln_f4_form = {read_f4, NULL, NULL};
