@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The rows of formats.def as structs, and the layout of a stored weight in memory, which follows from its row. This is
  * the only definition of the layout: the compiler places weights and generates the code that reads them by it, and the
  * runtime packs them by it. Plain C that is also C++.
