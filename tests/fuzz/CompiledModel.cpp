@@ -84,10 +84,12 @@ CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
   if (report.model.stages > 1) // which have separate placements each, and no quantised weights
     return;
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
-    if (place.element != weight.element)
+    if (place.element != weight.element) {
+      const bool isGrouped = place.group >= KILN_LEAST_GROUP; // else i8 are interleaved
       for (int64_t copy = 0; copy < weight.copies; ++copy)
-        storages[nameOf(weight, copy)] = {place.element, place.dim, place.element == ElementType::i4 ? place.group : 0,
-                                          place.element == ElementType::i4 && place.zeros != 0};
+        storages[nameOf(weight, copy)] = {place.element, place.dim, isGrouped ? place.group : 0,
+                                          isGrouped && place.zeros != 0};
+    }
 }
 
 /// Parses the storage formats; fails with a message if the text is not valid.

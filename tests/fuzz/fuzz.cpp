@@ -60,9 +60,10 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("-j,--jobs", options.jobs, "number of models that are tested at a time; 0: the number of CPUs")
       ->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "maximum number of nodes of most models")->capture_default_str();
-  app.add_option("--weights", options.trial.weights,
-                 "storage formats of weights: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; default: random "
-                 "ones for one model in ten")
+  app.add_option(
+         "--weights", options.trial.weights,
+         "storage formats of weights, such as mxfp4 or \"int8 except *w1=f16\"; default: random ones for one model in "
+         "ten")
       ->check(isStorage);
   app.add_option("--float-type", command.floats,
                  "element type of floats: f32, f16 or bf16; default: 16-bit floats for one model in ten")
