@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Bench.h"
 
-#include "compiler/driver/Untuned.h"
 #include "compiler/dialect/NearestNames.h"
+#include "compiler/driver/Untuned.h"
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/TargetsToTune.h"
 #include "kiln/chrome_trace.h"

@@ -319,7 +319,7 @@ static bool next_name(const void *file, size_t *at, kiln_tensor_t *tensor) {
   tensor->name_length = (size_t)length;
   from = tensor->name + length;
   memcpy(&rank, from, sizeof rank);
-  /* Behind the rank: the shape, the type and the offset. */
+  /* The shape, the type and the offset follow the rank. */
   from += sizeof rank + rank * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint64_t);
   *at = (size_t)(from - walk->tensors);
   return true;

@@ -39,8 +39,8 @@ static bool fits(const char *pattern, const char *name, size_t length, size_t *s
          memcmp(hole + 1, name + length - *rest, *rest) == 0;
 }
 
-/* A message lists the nearest names until there are NEAREST, or NEAREST_BYTES are used. Of longer names only the
- * beginning is compared. */
+/* A message lists the nearest names until there are NEAREST, or NEAREST_BYTES are used. COMPARED characters of a
+ * name are compared. */
 enum { NEAREST = 3, NEAREST_BYTES = 60, COMPARED = 255 };
 
 /* The least number of characters to insert, remove or replace in a pattern so that it matches a name. */
@@ -83,7 +83,7 @@ static kiln_status_t refuse(const char *pattern, size_t number, kiln_next_name_t
     uint64_t least = UINT64_MAX;
     size_t at = 0, added = 0;
     while (next(file, &at, &tensor)) {
-      /* Of equally near names the first. */
+      /* The first one of equally near names. */
       const uint64_t key = (uint64_t)distance(pattern, tensor.name, tensor.name_length) << 32 | (uint32_t)at;
       if (key <= last || key >= least)
         continue;
