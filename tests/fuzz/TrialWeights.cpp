@@ -35,7 +35,7 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
              if (detail::matches(exception.pattern.c_str(), name.c_str()))
                storage = exception.storage;
            const bool hasGroups = storage.group == 0 || kExtent % storage.group == 0;
-           return !floating(storage.element) && hasGroups && llvm::is_contained(names, name);
+           return info(storage.element).kind == ElementKind::integer && hasGroups && llvm::is_contained(names, name);
          });
 }
 
