@@ -29,10 +29,16 @@ OPS = {
     "matmul": "matmul(x, {w})",
     "matmul_right": "matmul({w}, transpose<1, 0>(x))",
     "conv1d": "conv1d(x, {v})",
+    "conv2d": "conv2d(unsqueezed(x), {c})",
+    "rotary": "rotary<4>(x, {a})",
+    "gather": "gather(x, constant<kiln::i32, 4>(x, {3, 1, 1, 0}))",
+    "embedding": "embedding(constant<kiln::i32, 4>(x, {3, 1, 1, 0}), x)",
+    "topk": "topk<4, 1>(x).first",
     "attention": "attention<4>(x, x, x)",
     "attention_keys": "attention<4>(parameter<kiln::f32, 8, 64>(x, \"q\"), x, x)",
     "softmax": "softmax(x)",
     "softmax_rows": "softmax<0>(x)",
+    "log_softmax": "log_softmax(x)",
     "layer_norm": "layer_norm(x, {b}, {b})",
     "rms_norm": "rms_norm(x, {b})",
     "sum": "sum(x)",
@@ -45,6 +51,7 @@ OPS = {
     "l2_normalize": "l2_normalize(x)",
     "group_norm": "group_norm<4>(unsqueezed(x), {b}, {b})",
     "avg_pool": "avg_pool2d<kiln::Pair(1, 2)>(unsqueezed(x))",
+    "max_pool": "max_pool2d<kiln::Pair(1, 2)>(unsqueezed(x))",
 }
 
 # Each maps [rows, columns] of its result to its operand: rows, columns, element type, and the expression of `x`.
@@ -100,7 +107,8 @@ def spec_of(model, entries):
              "  using X = std::decay_t<decltype(x)>;",
              "  return reshape<1, X::shape[0], X::shape[1]>(x);", "}",
              f"struct {model.capitalize()} : Model {{"]
-    shape = {"w": f"{WIDTH}, {WIDTH}", "v": f"{WIDTH}, {WIDTH}, 3", "b": f"{WIDTH}"}
+    shape = {"w": f"{WIDTH}, {WIDTH}", "v": f"{WIDTH}, {WIDTH}, 3", "b": f"{WIDTH}",
+             "c": f"{WIDTH}, {WIDTH}, 1, 3", "a": f"{ROWS}, {WIDTH // 4}"}
     for entry in entries:
         body = OPS.get(entry.op, "x") if entry.op != "moved" else "x"
         for weight, extents in shape.items():
