@@ -10,15 +10,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$1"; exit 1; }
 
+begin=$EPOCHREALTIME
 "${trainer[@]}" --out "$work/whole" --threads 1 >"$work/log" 2>&1 || {
   [ $? = 77 ] && { cat "$work/log"; exit 77; }
   cat "$work/log"
   fail "the training fails"
 }
+seconds=$(awk "BEGIN { print $EPOCHREALTIME - $begin }")
 kills=0
 for run in $(seq 40); do
   "${trainer[@]}" --out "$work/parts" --threads $((run % 2 + 1)) --save 0 >"$work/log" 2>&1 &
-  sleep "$((run / 5)).$((run % 5 * 2))" # longer each time, for slow machines
+  sleep "$(awk "BEGIN { print $seconds * $run / 8 }")" # longer each time, so that it comes to its end
   kill -KILL $! 2>/dev/null && kills=$((kills + 1))
   wait $! 2>/dev/null && break
 done
