@@ -19,7 +19,7 @@ enum {
   KILN_ROW_NONE
 };
 enum {
-#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) KILN_BITS_##NAME = bits,
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) KILN_BITS_##NAME = (bits),
 #include "kiln/element_types.def"
   KILN_BITS_NONE = 0
 };

@@ -63,7 +63,7 @@ float kiln_format_decode(const kiln_format_t *format, const char *const items[KI
   if (format->element == KILN_F8E4M3)
     return kiln_widen_f8(*items[0]) * scale;
   if (format->bits == 8) {
-    number = ((const signed char *)items[0])[k];
+    number = (int32_t)((const signed char *)items[0])[k];
   } else {
     uint32_t word;
     memcpy(&word, items[0], sizeof word);
