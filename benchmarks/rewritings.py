@@ -54,6 +54,10 @@ OPS = {
     "max_pool": "max_pool2d<kiln::Pair(1, 2)>(unsqueezed(x))",
 }
 
+# The weights that operations read.
+WEIGHTS = {"w": [WIDTH, WIDTH], "v": [WIDTH, WIDTH, 3], "b": [WIDTH], "c": [WIDTH, WIDTH, 1, 3], "a": [ROWS, WIDTH // 4]}
+
+
 # Each maps [rows, columns] of its result to its operand: rows, columns, element type, and the expression of `x`.
 def first_columns(r, c): return r, c + MORE, f"slice<-1, 0, {c}>({{x}})"
 def inner_columns(r, c): return r, c + 2 * MORE, f"slice<-1, {MORE}, {c}>({{x}})"
@@ -107,11 +111,10 @@ def spec_of(model, entries):
              "  using X = std::decay_t<decltype(x)>;",
              "  return reshape<1, X::shape[0], X::shape[1]>(x);", "}",
              f"struct {model.capitalize()} : Model {{"]
-    shape = {"w": f"{WIDTH}, {WIDTH}", "v": f"{WIDTH}, {WIDTH}, 3", "b": f"{WIDTH}",
-             "c": f"{WIDTH}, {WIDTH}, 1, 3", "a": f"{ROWS}, {WIDTH // 4}"}
     for entry in entries:
         body = OPS.get(entry.op, "x") if entry.op != "moved" else "x"
-        for weight, extents in shape.items():
+        for weight, shape in WEIGHTS.items():
+            extents = ", ".join(map(str, shape))
             body = body.replace("{" + weight + "}", f'parameter<f32, {extents}>(x, "{weight}_{entry.op}")')
         rows = "T" if entry.form == LAST else str(entry.rows)
         moved = f"last<0, {entry.size[0]}>(in)" if entry.form == LAST else entry.moved.replace("{x}", "in")
@@ -168,7 +171,7 @@ def weights_of(entries):
     """The safetensors file of all weights."""
     shapes = {}
     for op in {e.op for e in entries}:
-        for weight, shape in {"w": [WIDTH, WIDTH], "v": [WIDTH, WIDTH, 3], "b": [WIDTH]}.items():
+        for weight, shape in WEIGHTS.items():
             if "{" + weight + "}" in OPS.get(op, ""):
                 shapes[f"{weight}_{op}"] = shape
         if '"q"' in OPS.get(op, ""):
