@@ -6,6 +6,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -26,11 +27,15 @@ static bool isDistributed(ModuleOp module) {
                                                                             .wasInterrupted());
 }
 
-/// Whether the verifier needs the module from before the pass.
-static bool changesEntries(Pass *pass) {
-  return llvm::is_contained(
-      {"kiln-store-weights", "kiln-differentiate", "kiln-accumulate", "kiln-add-optimizer", "kiln-batch-entries"},
-      pass->getArgument());
+PassVerifier::Impl::Follow PassVerifier::Impl::followOf(StringRef pass) {
+  return llvm::StringSwitch<Follow>(pass)
+      .Case("kiln-store-weights", &Impl::followStorage)
+      .Case("kiln-quantize-rows", &Impl::followRounding)
+      .Case("kiln-differentiate", &Impl::followGradients)
+      .Case("kiln-accumulate", &Impl::followAccumulation)
+      .Case("kiln-add-optimizer", &Impl::followUpdates)
+      .Case("kiln-batch-entries", &Impl::followBatches)
+      .Default(nullptr);
 }
 
 PassVerifier::Impl::Impl(ModuleOp module, const VerifyOptions &options)
@@ -136,7 +141,7 @@ void PassVerifier::Impl::beforePass(Pass *pass, Operation *op) {
   }
   auto function = dyn_cast<func::FuncOp>(op);
   if (!function) {
-    previous = isa<ModuleOp>(op) && changesEntries(pass) ? module.clone() : ModuleOp();
+    previous = isa<ModuleOp>(op) && followOf(pass->getArgument()) ? module.clone() : ModuleOp();
     return;
   }
   before = OperationFingerPrint(op);
@@ -186,22 +191,8 @@ void PassVerifier::Impl::compare(const std::string &pass, StringRef argument) {
     return;
   }
   guarded(pass, [&] {
-    std::optional<std::string> found;
-    if (argument == "kiln-store-weights")
-      found = followStorage();
-    else if (argument == "kiln-differentiate")
-      found = followGradients();
-    else if (argument == "kiln-accumulate")
-      found = followAccumulation();
-    else if (argument == "kiln-add-optimizer")
-      found = followUpdates();
-    else if (argument == "kiln-batch-entries")
-      found = followBatches();
-    else if (argument == "kiln-quantize-rows")
-      restart(); // rows are rounded
-    else
-      found = compareAll();
-    if (found)
+    const Follow follow = followOf(argument);
+    if (std::optional<std::string> found = follow ? (this->*follow)() : compareAll())
       difference = pass + " changed " + *found;
   });
 }

@@ -51,8 +51,12 @@ private:
   /// Makes the results of the module the expected ones.
   void restart();
 
-  // Passes that change what entries take, return or store. They return a difference, or nothing.
+  // Comparisons after passes that change what entries take, return or store. They return a difference, or nothing.
+  using Follow = std::optional<std::string> (Impl::*)();
+  /// Returns the comparison after a pass of this name; null if the pass keeps all that.
+  static Follow followOf(llvm::StringRef pass);
   std::optional<std::string> followStorage();
+  std::optional<std::string> followRounding();
   std::optional<std::string> followGradients();
   std::optional<std::string> followAccumulation();
   std::optional<std::string> followUpdates();
