@@ -2,7 +2,7 @@
 #include "compiler/tuner/MeasurementProgram.h"
 
 #include "compiler/library/RuntimeImage.h"
-#include "compiler/tuner/TrialImage.h"
+#include "compiler/tuner/MeasurementImage.h"
 #include "compiler/tuner/measurement.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -137,7 +137,7 @@ static llvm::Expected<std::string> compileCalls(const TargetInfo &target, size_t
 /// Builds an archive of measurement.c and the runtime with a symbol table, which linkers require.
 static llvm::Expected<std::string> makeRuntime(const TargetInfo &target) {
   std::vector<ObjectFile> members;
-  for (auto *find : {trialArchive, runtimeArchive}) {
+  for (auto *find : {measurementArchive, runtimeArchive}) {
     llvm::Expected<llvm::StringRef> image = find(target.hostTriple);
     if (!image)
       return image.takeError();

@@ -9,6 +9,6 @@
 namespace kiln {
 
 /// Returns the bytes of libkiln_trial.a. Fails for a triple that this build has no runtime for.
-llvm::Expected<llvm::StringRef> trialArchive(llvm::StringRef triple);
+llvm::Expected<llvm::StringRef> measurementArchive(llvm::StringRef triple);
 
 } // namespace kiln
