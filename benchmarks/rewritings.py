@@ -67,11 +67,11 @@ def transposed(r, c): return c, r, "transpose<1, 0>({x})"
 def reshaped(r, c): return 1, r * c, f"reshape<{r}, {c}>({{x}})"
 def widened(r, c): return r, c, "cast<kiln::f32>(cast<kiln::f16>({x}))"
 def repeated(r, c): return 1, c, f"expand<{r}, {c}>({{x}})"
-def beside(r, c): return r, c // 2, "concat<-1>({x}, {x})"
+def doubled(r, c): return r, c // 2, "concat<-1>({x}, {x})"
 def stacked(r, c): return r // 2, c, "concat<0>({x}, {x})"
 
 
-FORMS = [first_columns, inner_columns, first_rows, last_rows, transposed, reshaped, widened, repeated, beside, stacked]
+FORMS = [first_columns, inner_columns, first_rows, last_rows, transposed, reshaped, widened, repeated, doubled, stacked]
 # The same with a number of rows that is a dynamic dimension, so that the start of the slice is known only in a call.
 LAST = "last_of_many"
 
@@ -86,7 +86,7 @@ def chain_of(forms, rows, columns):
     """The shape of the chain's first operand, and the expression of the chain."""
     expression = "{x}"
     for form in forms:
-        if form is reshaped and rows == 1 or form in (beside, stacked) and (columns if form is beside else rows) % 2:
+        if form is reshaped and rows == 1 or form in (doubled, stacked) and (columns if form is doubled else rows) % 2:
             continue
         rows, columns, here = form(rows, columns)
         expression = expression.replace("{x}", here)
