@@ -7,7 +7,9 @@
 
 namespace kiln {
 
-/// Returns a message that names the exceeded budget, or an empty string.
-std::string checkBudgets(const CompileReport &report, const CompileOptions &options);
+/// Returns a message that names the budget that the library exceeds, or an empty string. `textBytes` are those of the
+/// archive.
+std::string checkBudgets(const ModelInterface &model, const std::vector<Variant> &variants, uint64_t textBytes,
+                         const CompileOptions &options);
 
 } // namespace kiln

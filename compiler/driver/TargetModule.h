@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lowers a model for one target: import, which also determines the runtime's checks of inputs, optimisation, and kernel
-// formation. Each target has a separate module, since layouts differ.
+// The first stages of a compilation: import, which also determines the runtime's checks of inputs, optimisation, and
+// kernel formation. Each target has a separate module, since layouts differ.
 #pragma once
 
-#include "compiler/driver/Compile.h"
+#include "compiler/driver/CompileContext.h"
+#include "compiler/kernel/KernelFunction.h"
 #include "compiler/library/ShapeVariants.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace kiln {
 
@@ -18,12 +19,30 @@ struct TargetModule {
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ShapeVariants forms;
-  llvm::StringMap<KernelObject> kernels; // keyed by the name of the function
+
+  auto kernels() { return llvm::make_filter_range(module->getOps<mlir::func::FuncOp>(), isKernel); }
 };
 
-/// Fills in the module and its shape-specialised variants, and the facts of the import in the report: checks, ranks and
-/// remarks. With EmitForm::Ir and EmitForm::Linalg it stops at that form and puts its text in the report.
-mlir::LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, const Target &target,
-                                   CompileReport &report, TargetModule &lowered, llvm::raw_ostream &errors);
+struct LoweredTargets {
+  ModelInterface model; // with the facts that only the modules show: checks, ranks, stages, room of sliding states
+  std::vector<std::string> remarks;  // of the import
+  std::vector<TargetModule> modules; // in the order of the targets
+};
+
+/// Imports the model for the first target only, as the result is the same for all targets, and runs no other pass.
+mlir::FailureOr<LoweredTargets> importModule(CompileContext &context);
+
+/// Lowers the model to kernels and their callers for each target. With a folder for dumps, each stage of the IR is
+/// written there.
+mlir::FailureOr<LoweredTargets> lowerAll(CompileContext &context);
+
+/// Does the same, and adds the shape-specialised variants of kernels.
+mlir::FailureOr<LoweredTargets> formKernels(CompileContext &context);
+
+/// Returns the text of all modules.
+std::string printModules(LoweredTargets &lowered);
+
+/// Returns the symbol of a kernel, or of the glue of an entry, in a library: "gpt_x86_64_v4_linear_3".
+std::string librarySymbol(llvm::StringRef model, const Target &target, llvm::StringRef function);
 
 } // namespace kiln

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/driver/CompileContext.h"
+
+#include "compiler/driver/CheckRanks.h"
+#include "compiler/library/Names.h"
+#include "compiler/object/ReplaceFile.h"
+#include "compiler/package/Archive.h"
+#include "targets/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+using namespace mlir;
+
+namespace kiln {
+
+LogicalResult CompileContext::fail(const std::string &message) const {
+  errors << "error: " << message << "\n";
+  return failure();
+}
+
+LogicalResult CompileContext::fail(llvm::Error error) const { return fail(llvm::toString(std::move(error))); }
+
+LogicalResult CompileContext::write(const std::string &path, StringRef text) const {
+  llvm::Error error = writeFile(path, text);
+  return error ? fail(std::move(error)) : success();
+}
+
+static llvm::Expected<std::vector<const Target *>> findTargets(const std::vector<std::string> &names) {
+  if (names.empty())
+    return llvm::createStringError("compile: no target; expected at least one");
+  std::vector<const Target *> targets;
+  for (const std::string &name : names) {
+    const Target *target = findTarget(name);
+    if (!target)
+      return llvm::createStringError(
+          fmt::format("target \"{}\": unknown; expected one of {}", name, fmt::join(targetNames(), ", ")));
+    targets.push_back(target);
+    const TargetInfo &first = targets.front()->info();
+    if (target->info().hostTriple != first.hostTriple)
+      return llvm::createStringError(
+          fmt::format("targets: several architectures or systems; expected one, got {} of {} and {} of {}", first.name,
+                      first.hostTriple, name, target->info().hostTriple));
+  }
+  return targets;
+}
+
+/// Returns which option is not supported for a library of several processes, or an empty string.
+static std::string checkProcesses(const CompileOptions &options) {
+  const RankChoices &ranks = options.lowering.ranks;
+  if (ranks.ranks * ranks.replicas * ranks.stages == 1)
+    return "";
+  if (options.hasSelfTest || options.embedded)
+    return "self-test or embedded weights: not supported with several ranks, replicas or stages; expected neither";
+  if (!options.bindings.empty())
+    return "bindings: calls of a library for several processes take communicators, which are functions of C; expected "
+           "one rank, replica and stage";
+  return "";
+}
+
+FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOptions &options, raw_ostream &errors) {
+  CompileContext context{graph, options, errors};
+  if (std::string wrong = checkModelName(options.name); !wrong.empty())
+    return context.fail(wrong);
+  FailureOr<std::vector<const Target *>> targets = context.require(findTargets(options.targets));
+  if (failed(targets))
+    return failure();
+  context.targets = std::move(*targets);
+  if (std::string wrong = checkRanks(graph, options.lowering, context.targets); !wrong.empty())
+    return context.fail(wrong);
+  if (std::string wrong = checkProcesses(options); !wrong.empty())
+    return context.fail(wrong);
+  context.described = describeInterface(graph, options.name);
+  if (std::string wrong = checkExtents(context.described, options.extents); !wrong.empty())
+    return context.fail(wrong);
+  context.described.embedsWeights = options.embedded.has_value();
+  context.described.hasSelfTest = options.hasSelfTest;
+  FailureOr<std::vector<ObjectFile>> runtime = context.require(readRuntime(*context.targets.front()));
+  if (failed(runtime))
+    return failure();
+  context.runtime = std::move(*runtime);
+  if (llvm::Error wrong = checkNames(context.described, context.runtime))
+    return context.fail(std::move(wrong));
+  return context;
+}
+
+} // namespace kiln
