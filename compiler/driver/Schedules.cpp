@@ -59,16 +59,15 @@ KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &targe
 }
 
 std::string describeChoice(const ScheduleChoice &choice) {
-  auto percent = [&] { return fmt::format("{:.1f} %", *choice.loss * 100); };
   switch (choice.provenance) {
   case Provenance::Exact:
-    return *choice.loss < 0.0005 ? "exact" : "exact, loss " + percent();
+    return *choice.loss < 0.0005 ? "exact" : fmt::format("exact, loss {:.1f} %", *choice.loss * 100);
   case Provenance::Transferred:
-    return "transferred from " + choice.donor + ", predicted loss " + percent();
+    return "transferred from " + choice.donor;
   case Provenance::Default:
     break;
   }
-  return choice.loss ? "default, predicted loss " + percent() : "default";
+  return "default";
 }
 
 } // namespace kiln

@@ -22,7 +22,7 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options);
 /// Returns the kernel's strategy, key and schedule. The symbol and the facts that compilation provides are left empty.
 KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &target, mlir::func::FuncOp kernel);
 
-/// Returns text such as "exact, loss 2.0 %", "transferred from 768x768 1..1024, predicted loss 3.1 %" or "default".
+/// Returns text such as "exact, loss 2.0 %", "transferred from 768x768 1..1024" or "default".
 std::string describeChoice(const ScheduleChoice &choice);
 
 /// Quotes a word of a command for the shell.

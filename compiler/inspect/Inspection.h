@@ -63,7 +63,8 @@ struct InspectedKernel {
   std::string name, symbol, strategy, schedule, provenance, donor, shape, bounds, loops;
   std::vector<std::string> layers;
   int64_t textBytes = 0;
-  std::optional<double> gain, predictedLoss;
+  // Only measured kernels have these: the speed-up over the default, and the slowdown compared with the best schedule.
+  std::optional<double> gain, loss;
 };
 
 struct InspectedWeight {

@@ -72,19 +72,12 @@ static json::Value toJson(const InspectedEntry &entry) {
 }
 
 static json::Value toJson(const InspectedKernel &kernel) {
-  return json::Object{{"name", kernel.name},
-                      {"symbol", kernel.symbol},
-                      {"strategy", kernel.strategy},
-                      {"schedule", kernel.schedule},
-                      {"provenance", kernel.provenance},
-                      {"donor", kernel.donor},
-                      {"shape", kernel.shape},
-                      {"bounds", kernel.bounds},
-                      {"layers", json::Array(kernel.layers)},
-                      {"textBytes", kernel.textBytes},
-                      {"gain", toJson(kernel.gain)},
-                      {"predictedLoss", toJson(kernel.predictedLoss)},
-                      {"loops", kernel.loops}};
+  return json::Object{
+      {"name", kernel.name},           {"symbol", kernel.symbol},         {"strategy", kernel.strategy},
+      {"schedule", kernel.schedule},   {"provenance", kernel.provenance}, {"donor", kernel.donor},
+      {"shape", kernel.shape},         {"bounds", kernel.bounds},         {"layers", json::Array(kernel.layers)},
+      {"textBytes", kernel.textBytes}, {"gain", toJson(kernel.gain)},     {"loss", toJson(kernel.loss)},
+      {"loops", kernel.loops}};
 }
 
 static json::Value toJson(const InspectedWeight &weight) {

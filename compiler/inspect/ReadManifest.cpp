@@ -194,7 +194,7 @@ bool fromJSON(const json::Value &value, InspectedKernel &kernel, json::Path path
          map.map("provenance", kernel.provenance) && map.mapOptional("transferred_from", kernel.donor) &&
          map.map("shape", kernel.shape) && map.map("bounds", kernel.bounds) && map.map("layers", kernel.layers) &&
          mapCount(map, "text_bytes", kernel.textBytes) && mapNullable(map, "gain", kernel.gain) &&
-         mapNullable(map, "predicted_loss", kernel.predictedLoss);
+         mapNullable(map, "loss", kernel.loss);
 }
 
 bool fromJSON(const json::Value &value, InspectedWeight &weight, json::Path path) {

@@ -149,8 +149,8 @@ static std::string describeChoice(const InspectedKernel &kernel) {
     text += " from " + kernel.donor;
   if (kernel.gain && *kernel.gain > 1)
     text += fmt::format(", {:.2f} times as fast as the default", *kernel.gain);
-  else if (kernel.predictedLoss)
-    text += fmt::format(", predicted loss {:.1f} %", *kernel.predictedLoss * 100);
+  else if (kernel.loss)
+    text += fmt::format(", loss {:.1f} %", *kernel.loss * 100);
   return text;
 }
 

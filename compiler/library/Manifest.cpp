@@ -65,7 +65,7 @@ static json::Object kernelJson(const KernelSummary &kernel) {
   if (kernel.isFallback)
     result["for_fewer_instruction_sets"] = true;
   if (kernel.choice.loss)
-    result["predicted_loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
+    result["loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
   if (!kernel.choice.donor.empty())
     result["transferred_from"] = kernel.choice.donor;
   if (kernel.choice.gain)

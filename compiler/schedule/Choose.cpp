@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A loss is the logarithm of a time divided by the best time under the same condition (dimensions and threads), so that
-// losses along a path add up and their mean is the geometric mean.
+// the mean of losses is the geometric mean.
 #include "compiler/schedule/Choose.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,8 +13,6 @@ namespace kiln {
 
 /// Beyond this distance of logarithms no shape is near: a factor of e^3 in one dimension, or less in each of several.
 static constexpr double farthest = 3;
-/// The assumed loss per distance before anything is measured, and its weight as a number of squared distances.
-static constexpr double usualSlope = 0.05, usualWeight = 1;
 /// The difference of a configuration's losses under two conditions, if no configuration was measured under both.
 static constexpr double usualDifference = 0.1;
 
@@ -208,53 +206,6 @@ double ScheduleChooser::distance(const Shape &from, const Shape &to, const Group
   return sum;
 }
 
-/// Least-squares slope through the origin over all pairs of shapes of a structure: the loss at one shape of the best
-/// configuration of the other.
-double ScheduleChooser::lossPerDistance(const Structures &structures) const {
-  double products = usualSlope * usualWeight, squares = usualWeight;
-  for (const auto &[structure, groups] : structures) {
-    std::vector<std::tuple<const Shape *, const Group *, std::vector<Ranked>>> ranked;
-    for (const auto &[shape, group] : groups)
-      if (auto ranking = rank(group, anyConfig); !ranking.empty())
-        ranked.emplace_back(&shape, &group, std::move(ranking));
-    for (const auto &[fromShape, from, fromRanking] : ranked)
-      for (const auto &[toShape, to, toRanking] : ranked) {
-        auto lost = llvm::find_if(
-            toRanking, [&, &best = fromRanking.front().config](const Ranked &r) { return r.config == best; });
-        double away = distance(*fromShape, *toShape, *to);
-        if (from == to || lost == toRanking.end() || !std::isfinite(away))
-          continue;
-        products += away * lost->logLoss;
-        squares += away * away;
-      }
-  }
-  return products / squares;
-}
-
-/// Returns the mean loss of the default configuration where it was measured: in this structure, else in the whole
-/// strategy.
-std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structures, llvm::StringRef structure) const {
-  double sum = 0;
-  size_t count = 0;
-  auto add = [&](const std::map<Shape, Group> &groups) {
-    for (const auto &[shape, group] : groups)
-      if (group.defaultConfig)
-        for (const Ranked &ranked : rank(group, anyConfig))
-          if (ranked.config == *group.defaultConfig) {
-            sum += ranked.logLoss;
-            ++count;
-          }
-  };
-  if (auto own = structures.find(structure.str()); own != structures.end())
-    add(own->second);
-  if (count == 0)
-    for (const auto &[other, groups] : structures)
-      add(groups);
-  if (count == 0)
-    return std::nullopt;
-  return sum / count;
-}
-
 /// Adds the records of configuration `of.config` in the group to the choice.
 void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const {
   TuningCase line = of;
@@ -309,57 +260,57 @@ bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, co
   return true;
 }
 
+/// Returns the nearest measured shape with a configuration that did not fail for this kernel.
+std::optional<ScheduleChooser::Donor> ScheduleChooser::findDonor(const std::map<Shape, Group> &groups, const Shape &own,
+                                                                 const SearchSpace &space) const {
+  std::set<ScheduleConfig> refused;
+  if (auto group = groups.find(own); group != groups.end())
+    refused = group->second.refused;
+  double least = farthest;
+  std::optional<Donor> nearest;
+  for (const auto &[shape, group] : groups) {
+    const double away = distance(shape, own, group);
+    if (away > least || (nearest && away == least))
+      continue;
+    for (const Ranked &ranked : rank(group, anyConfig)) {
+      ScheduleConfig legal = legalConfig(space, ranked.config);
+      if (refused.count(legal))
+        continue;
+      least = away;
+      nearest = {&shape, &group, ranked.config, std::move(legal)};
+      break;
+    }
+  }
+  return nearest;
+}
+
 bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
                                   const Machine &machine) const {
   auto structures = index.find({machine, schedulable.strategy});
   if (structures == index.end())
     return false;
-  std::optional<double> lossByDefault = lossOfDefault(structures->second, key.structure);
-  if (lossByDefault && !choice.loss)
-    choice.loss = std::expm1(*lossByDefault);
   auto groups = structures->second.find(key.structure);
   if (groups == structures->second.end())
     return false;
-
   const Shape own{key.shape, key.bounds};
-  std::set<ScheduleConfig> refused;
-  if (auto group = groups->second.find(own); group != groups->second.end())
-    refused = group->second.refused;
-  double least = farthest;
-  const std::pair<const Shape, Group> *nearest = nullptr;
-  ScheduleConfig measured, snapped;
-  for (const auto &donor : groups->second) {
-    double away = distance(donor.first, own, donor.second);
-    if (away > least || (nearest && away == least))
-      continue;
-    for (const Ranked &ranked : rank(donor.second, anyConfig)) {
-      ScheduleConfig config = legalConfig(schedulable.space, ranked.config);
-      if (refused.count(config))
-        continue;
-      least = away;
-      nearest = &donor;
-      measured = ranked.config;
-      snapped = config;
-      break;
-    }
-  }
-  double predicted = lossPerDistance(structures->second) * least;
-  if (!nearest || (lossByDefault && *lossByDefault < predicted))
+  const std::optional<Donor> donor = findDonor(groups->second, own, schedulable.space);
+  if (!donor)
     return false;
+  if (donor->measured == donor->group->defaultConfig)
+    return true; // the default was best there, and depends on the shape: the choice stays this kernel's default
   choice.provenance = Provenance::Transferred;
-  choice.config = snapped;
-  choice.loss = std::expm1(predicted);
-  int64_t count = relevant(nearest->second).front()->first.first;
-  bool hasOtherThreads = threads != 0 && nearest->second.countsThreads && count != threads;
-  bool hasOtherShape = nearest->first != own;
+  choice.config = donor->legal;
+  const int64_t count = relevant(*donor->group).front()->first.first;
+  const bool hasOtherThreads = threads != 0 && donor->group->countsThreads && count != threads;
+  const bool hasOtherShape = *donor->shape != own;
   if (hasOtherShape || !hasOtherThreads)
-    choice.donor = toString(nearest->first.first) + " " + toString(nearest->first.second);
+    choice.donor = toString(donor->shape->first) + " " + toString(donor->shape->second);
   if (hasOtherThreads)
     choice.donor += llvm::formatv("{0}{1} thread{2}", hasOtherShape ? ", " : "", count, count == 1 ? "" : "s");
   takeRecords(
       choice,
-      {schedulable.strategy, key.structure, nearest->first.first, nearest->first.second, machine, 1, {}, measured},
-      nearest->second);
+      {schedulable.strategy, key.structure, donor->shape->first, donor->shape->second, machine, 1, {}, donor->measured},
+      *donor->group);
   return true;
 }
 

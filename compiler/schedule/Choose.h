@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses the schedule of a kernel: that of a measurement of this kernel, else of the nearest shape of the same
-// structure, else the analytic default. The choice depends on the tuning file and the options only, so that a build
-// gives the same bytes on every machine. docs/tuning.md describes the rules.
+// structure (docs/decisions/0055), else the analytic default. The choice depends on the tuning file and the options
+// only, so that a build gives the same bytes on every machine. docs/tuning.md describes the rules.
 #pragma once
 
 #include "compiler/schedule/TuningFile.h"
@@ -19,8 +19,8 @@ llvm::StringRef toString(Provenance provenance);
 struct ScheduleChoice {
   ScheduleConfig config;
   Provenance provenance = Provenance::Default;
-  /// The expected slowdown compared with the best schedule: 0.1 is a tenth. Nullopt: no measurement determines it. For
-  /// an exact record: the mean over the measured sizes of its loss to the best.
+  /// For an exact record: the slowdown compared with the best schedule, as the mean over the measured sizes: 0.1 is a
+  /// tenth.
   std::optional<double> loss;
   /// For an exact record: the measured speed-up over the analytic default, as the geometric mean over the sizes and
   /// numbers of threads at which both were measured.
@@ -66,6 +66,12 @@ private:
       return std::tie(logLoss, config) < std::tie(other.logLoss, other.config);
     }
   };
+  /// A measured shape whose best configuration another one takes.
+  struct Donor {
+    const Shape *shape;
+    const Group *group;
+    ScheduleConfig measured, legal; // as in the file, and moved to the other kernel's nearest legal values
+  };
   /// One strategy on one machine: structure -> shape -> measurements.
   using Structures = std::map<std::string, std::map<Shape, Group>>;
 
@@ -73,10 +79,11 @@ private:
   bool hasThreads(const Group &group) const;
   std::vector<const std::pair<const Condition, Measurements> *> relevant(const Group &group) const;
   double distance(const Shape &from, const Shape &to, const Group &group) const;
-  double lossPerDistance(const Structures &structures) const;
-  std::optional<double> lossOfDefault(const Structures &structures, llvm::StringRef structure) const;
+  std::optional<Donor> findDonor(const std::map<Shape, Group> &groups, const Shape &own,
+                                 const SearchSpace &space) const;
   void takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const;
   std::optional<double> gainOf(const ScheduleConfig &config, const Group &group) const;
+  /// These return whether measurements of the machine decide the choice.
   bool takeExact(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
                  const Machine &machine) const;
   bool takeNearest(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,

@@ -159,6 +159,9 @@ TEST(Inspection, SaysItInWords) {
         "100.0 %  24 B  h.{}.w f32[4, 1] x 3 as f16\n", "2, 1000 B of code, symbols tiny_x86_64_v3_NAME\n",
         "    schedules: 1 of 2 measured\n", "m=4; exact, 1.25 times as fast as the default\n"})
     EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
+  llvm::Expected<Inspection> slower = readManifest(changed(R"("gain": 1.25)", R"("gain": 1, "loss": 0.021)"), "a.json");
+  ASSERT_TRUE(bool(slower)) << llvm::toString(slower.takeError());
+  EXPECT_NE(printWords(*slower).find("m=4; exact, loss 2.1 %\n"), std::string::npos) << printWords(*slower);
 }
 
 // Without rates and measurements no times are printed.

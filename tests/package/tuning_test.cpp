@@ -102,7 +102,7 @@ TEST_F(Tuning, DecidesTheSchedules) {
   ASSERT_EQ(tuned.size(), all.size());
   for (size_t i = 0; i < tuned.size(); ++i) {
     EXPECT_EQ(tuned[i].members["provenance"], "exact");
-    EXPECT_EQ(tuned[i].members["predicted_loss"], "0");
+    EXPECT_EQ(tuned[i].members["loss"], "0");
     EXPECT_EQ(tuned[i].members["structure"], all[i].members["structure"]);
     const bool isChanged = tuned[i].members["symbol"] == kernel(0).members.at("symbol");
     EXPECT_EQ(tuned[i].members["schedule"], isChanged ? changed() : all[i].members["schedule"]);
@@ -122,8 +122,7 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_NE(partial.text.find("error: tuning file \"" + some +
                               "\": kernels without a measured schedule; expected one for every kernel, got none for " +
                               std::to_string(all.size()) + ":\n  x86-64-v2 linear_tanh_0_up: contraction " +
-                              kernel(0).members.at("structure") +
-                              " 6x10 1..20, transferred from 1 thread, predicted loss "),
+                              kernel(0).members.at("structure") + " 6x10 1..20, transferred from 1 thread\n"),
             std::string::npos)
       << partial.text << "threads that were not measured";
   partial = compile("--require-tuned --tuning " + some);

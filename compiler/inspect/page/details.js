@@ -55,7 +55,7 @@ function loopNest(text) {
 function tuned(kernel) {
   const text = { default: 'the analytic default', exact: 'measured', transferred: `transferred from ${kernel.donor}` }[kernel.provenance];
   if (kernel.gain > 1) return `${text}, ${kernel.gain.toFixed(2)} times as fast as the default`;
-  return kernel.predictedLoss ? `${text}, predicted loss ${words.percent(kernel.predictedLoss)}` : text;
+  return kernel.loss ? `${text}, loss ${words.percent(kernel.loss)}` : text;
 }
 
 function describeKernel(name) {
