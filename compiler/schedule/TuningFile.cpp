@@ -20,6 +20,10 @@ static constexpr std::pair<Outcome, llvm::StringLiteral> outcomeNames[] = {{Outc
                                                                            {Outcome::Wrong, "wrong"}};
 static constexpr std::pair<Limit, llvm::StringLiteral> limitNames[] = {{Limit::Fma, "fma"}, {Limit::Bytes, "bytes"}};
 
+/// Former names of parameters, and the present ones. No parameter of a strategy may have a former name.
+static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> renamedParameters[] = {
+    {"parts", "partial_sums"}, {"splits", "split_kv"}, {"turns", "unroll"}};
+
 // Writing.
 
 /// Prints four digits, at least a nanosecond.
@@ -189,6 +193,9 @@ bool LineReader::readConfig(llvm::StringRef text) {
     std::vector<int64_t> parsed;
     if (!isName(key) || value == "-" || !numbers(value, ' ', parsed) || parsed.size() != 1)
       return fail("schedule: wrong form; expected NAME=NUMBER, got \"{0}\"", word);
+    for (auto [former, name] : renamedParameters)
+      if (key == former)
+        return fail("schedule: former name of a parameter; expected \"{0}\", got \"{1}\"", name, key);
     if (!of.config.try_emplace(key.str(), parsed[0]).second)
       return fail("schedule: repeated parameter; expected each once, got \"{0}\" twice", key);
   }

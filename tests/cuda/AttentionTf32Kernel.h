@@ -47,7 +47,7 @@ inline Tensor magnitudes(const AttentionCase &s, int64_t queries, int64_t keys, 
 inline void expectTf32(const DeviceKernel &kernel) {
   const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t kvSplits = plan.schedule.at("splits");
+  const int64_t kvSplits = plan.schedule.at("split_kv");
   EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
   EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
   EXPECT_FALSE(plan.tmaImage) << "there is no wgmma of it";

@@ -16,7 +16,7 @@ namespace {
 void expectMma(const DeviceKernel &kernel, const HalfType &type) {
   const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t kvSplits = plan.schedule.at("splits");
+  const int64_t kvSplits = plan.schedule.at("split_kv");
   EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
   EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
   const std::string &ptx = textOf(kernel), name = "." + type.name;
@@ -114,7 +114,7 @@ TEST(CudaAttentionMma, SplitKeys) {
   for (int kvSplits : {2, 8}) {
     MmaCase s{.type = types[kvSplits == 8], .heads = 2, .keyHeads = 1, .headDim = 32, .bound = 300};
     s.isCross = s.isCausal = s.hasLengths = true;
-    const ScheduleConfig config{{"splits", kvSplits}, {"mma_keys", 16}};
+    const ScheduleConfig config{{"split_kv", kvSplits}, {"mma_keys", 16}};
     const std::string text = kernelOf(s);
     DeviceKernel kernel(text, &config);
     expectMma(kernel, s.type);
@@ -267,8 +267,9 @@ TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
 // before the loop and around the outputs.
 TEST(CudaAttentionMma, Defaults) {
   for (auto [headDim, config, products, loads, bytes] :
-       {std::tuple(64, "mma_key_stages=2 mma_keys=64 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 40, 49152),
-        std::tuple(128, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 48,
+       {std::tuple(64, "mma_key_stages=2 mma_keys=64 mma_queries=128 mma_queries_per_warp=32 split_kv=1", 128, 40,
+                   49152),
+        std::tuple(128, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 split_kv=1", 128, 48,
                    70656)}) {
     const std::string text = kernelOf({.heads = 16, .keyHeads = 16, .headDim = headDim, .bound = 2048});
     DeviceKernel kernel(text);

@@ -23,7 +23,7 @@ const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().ima
 void expectAttention(const DeviceKernel &kernel) {
   const cuda::LaunchPlan &plan = kernel.plan();
   EXPECT_EQ(plan.strategy, "attention");
-  const int64_t kvSplits = plan.schedule.at("splits");
+  const int64_t kvSplits = plan.schedule.at("split_kv");
   EXPECT_EQ(plan.launches.size(), kvSplits > 1 ? 2U : 1U);
   EXPECT_EQ(plan.scratchBytes > 0, kvSplits > 1);
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
@@ -45,7 +45,7 @@ TEST(CudaAttention, Lengths) {
   s.heads = s.keyHeads = 1;
   DeviceKernel kernel(attentionKernel(s));
   expectAttention(kernel);
-  EXPECT_EQ(kernel.plan().scratchBytes > 0, kernel.plan().schedule.at("splits") > 1);
+  EXPECT_EQ(kernel.plan().scratchBytes > 0, kernel.plan().schedule.at("split_kv") > 1);
   for (int64_t t : {1, 2, 15, 16, 31, 33, 63, 65, 130})
     check(kernel, s, t, t);
 }
@@ -174,7 +174,7 @@ TEST(CudaAttention, SplitKeys) {
       s.headDim = 32;
       s.heads = 2, s.keyHeads = 1;
       s.isCross = s.isOffset = s.isCausal = s.hasLengths = true;
-      const ScheduleConfig config{{"splits", kvSplits}, {"keys", 16}};
+      const ScheduleConfig config{{"split_kv", kvSplits}, {"keys", 16}};
       DeviceKernel kernel(attentionKernel(s), &config);
       expectAttention(kernel);
       const int64_t rows = attentionBatch * s.heads * mostQueries;
@@ -190,7 +190,7 @@ TEST(CudaAttention, DefaultOfALongContextSplits) {
   s.bound = 4096;
   s.isCross = true;
   DeviceKernel kernel(attentionKernel(s));
-  EXPECT_GT(kernel.plan().schedule.at("splits"), 1);
+  EXPECT_GT(kernel.plan().schedule.at("split_kv"), 1);
   expectAttention(kernel);
   check(kernel, s, 1, 333);
 }
@@ -249,7 +249,7 @@ TEST(CudaAttention, NothingCounts) {
     s.hasLengths = s.isCross = true;
     s.mostQueries = mostQueries;
     s.headDim = 16;
-    const ScheduleConfig config{{"keys", 16}, {"splits", mostQueries == 1 ? 4 : 1}};
+    const ScheduleConfig config{{"keys", 16}, {"split_kv", mostQueries == 1 ? 4 : 1}};
     DeviceKernel kernel(attentionKernel(s), &config);
     std::vector<Tensor> inputs = attentionInputs(s, mostQueries, 130);
     inputs.back() = Tensor::zeros({attentionBatch});
@@ -264,7 +264,7 @@ template <class Change> std::vector<double> firstRow(bool isSplit, const Change 
   s.hasMask = s.isCross = true;
   s.mostQueries = isSplit ? 1 : 40;
   s.headDim = 8;
-  const ScheduleConfig config{{"keys", 16}, {"splits", isSplit ? 2 : 1}};
+  const ScheduleConfig config{{"keys", 16}, {"split_kv", isSplit ? 2 : 1}};
   DeviceKernel kernel(attentionKernel(s), &config);
   std::vector<Tensor> inputs = attentionInputs(s, isSplit ? 1 : 33, 70);
   change(inputs);
@@ -397,7 +397,7 @@ TEST(CudaAttention, EndsOfTheSearchSpace) {
       cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
   std::vector<ScheduleConfig> configs{{{"queries", 4}, {"queries_per_thread", 1}, {"keys", 16}, {"key_warps", 8}},
                                       {{"queries", 32}, {"queries_per_thread", 8}, {"keys", 64}, {"key_warps", 1}},
-                                      {{"queries", 8}, {"queries_per_thread", 2}, {"key_warps", 2}, {"splits", 32}},
+                                      {{"queries", 8}, {"queries_per_thread", 2}, {"key_warps", 2}, {"split_kv", 32}},
                                       {{"queries", 128}, {"queries_per_thread", 2}, {"keys", 16}}};
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {

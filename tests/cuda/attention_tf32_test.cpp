@@ -93,7 +93,7 @@ TEST(CudaAttentionTf32, SplitKeys) {
     AttentionCase s = tf32Case();
     s.heads = 2, s.headDim = 32, s.bound = 300;
     s.isCross = s.isCausal = s.isOffset = s.hasLengths = true;
-    const ScheduleConfig config{{"splits", kvSplits}, {"mma_keys", 16}};
+    const ScheduleConfig config{{"split_kv", kvSplits}, {"mma_keys", 16}};
     DeviceKernel kernel(attentionKernel(s), &config);
     expectTf32(kernel);
     for (int64_t keys : {40, 129, 300})
@@ -389,10 +389,11 @@ TEST(CudaAttentionTf32, Defaults) {
     int registers;
     uint32_t threads;
   };
-  for (const Default &p : {Default{64, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1",
-                                   128, 32, 128, 66560, 176, 128},
-                           Default{128, "mma_key_stages=2 mma_keys=16 mma_queries=64 mma_queries_per_warp=32 splits=1",
-                                   128, 48, 208, 66048, 224, 64}}) {
+  for (const Default &p :
+       {Default{64, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 split_kv=1", 128, 32, 128,
+                66560, 176, 128},
+        Default{128, "mma_key_stages=2 mma_keys=16 mma_queries=64 mma_queries_per_warp=32 split_kv=1", 128, 48, 208,
+                66048, 224, 64}}) {
     std::string text =
         kernelOf({.type = {"f32", ElementType::f32}, .heads = 16, .keyHeads = 16, .headDim = p.headDim, .bound = 2048});
     text.insert(text.find("kiln.kernel"), "kiln.tf32, ");

@@ -36,7 +36,7 @@ TEST(CudaSkinnyGemm, ColumnsSideBySide) {
       DeviceKernel kernel(text), other(fixed);
       EXPECT_EQ(other.plan().strategy, "skinny_gemm");
       EXPECT_EQ(toString(other.plan().schedule),
-                bound == 8 ? "lane_columns=16 turns=1 warps=16" : "lane_columns=16 turns=2 warps=16");
+                bound == 8 ? "lane_columns=16 unroll=1 warps=16" : "lane_columns=16 unroll=2 warps=16");
       EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
       EXPECT_EQ(countOf(textOf(other), "bar.sync"), 1U);
       other.check({1, 0, 1}, randomInputs(fixed, {1, 0, 1}), 1e-5);
@@ -50,7 +50,7 @@ TEST(CudaSkinnyGemm, LanesOfColumns) {
     for (int columns : {4, 8, 16, 32}) {
       SCOPED_TRACE(number(columns) + " of " + width);
       const std::string text = matmulKernel({false, false}, "3", width, "185", 1);
-      const ScheduleConfig config{{"lane_columns", columns}, {"warps", 4}, {"turns", 3}};
+      const ScheduleConfig config{{"lane_columns", columns}, {"warps", 4}, {"unroll", 3}};
       DeviceKernel kernel(text, &config);
       for (int64_t offset : {0, 4}) {
         kernel.setOffset(offset);
@@ -112,7 +112,7 @@ TEST(CudaSkinnyGemm, EpilogueOfOneRow) {
 TEST(CudaSkinnyGemm, InnerLoopOfOneRow) {
   // Eight K iterations of four elements, once more for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
-  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=8 warps=4");
+  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 unroll=8 warps=4");
   EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 2 * 32U);
   EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 2 * 8U);
   EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);

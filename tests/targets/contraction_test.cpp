@@ -176,7 +176,7 @@ std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std:
                      "%e = math.erf %x0 : f32\n%m = arith.mulf %x0, %e : f32\nlinalg.yield %m : f32");
   std::string kernel = text.finish({y});
   ScheduleConfig defaultConfig = defaultConfigOf(describe(kernel, target).space);
-  EXPECT_EQ(defaultConfig.at("parts"), 2);
+  EXPECT_EQ(defaultConfig.at("partial_sums"), 2);
   return multiplyingLoops(assemblyOf(kernel, target, defaultConfig), 8);
 }
 

@@ -156,14 +156,14 @@ AttentionShape defaultOf(const Attention &attention, const Extents &extents) {
 
 AttentionShape attentionShapeOf(const Attention &attention, const ScheduleConfig &config) {
   if (!config.contains("mma_queries"))
-    return {config.at("queries"),   config.at("keys"),   config.at("queries_per_thread"),
-            config.at("key_warps"), config.at("splits"), attention.headDim,
+    return {config.at("queries"),   config.at("keys"),     config.at("queries_per_thread"),
+            config.at("key_warps"), config.at("split_kv"), attention.headDim,
             attention.channels};
   return {config.at("mma_queries"),
           config.at("mma_keys"),
           config.at("mma_queries_per_warp") / 8,
           1,
-          config.at("splits"),
+          config.at("split_kv"),
           attention.headDim,
           attention.channels,
           attention.mma->type,
@@ -186,8 +186,8 @@ SearchSpace attentionSpace(const Attention &attention, func::FuncOp kernel) {
     space.push_back({"keys", {16, 32, 64}, defaults.keys});
     space.push_back({"key_warps", {1, 2, 4, 8}, defaults.parts});
   }
-  space.push_back(maySplit ? TuningParameter{"splits", {1, 2, 4, 8, 16, 32}, defaults.kvSplits}
-                           : TuningParameter{"splits", {1}, 1});
+  space.push_back(maySplit ? TuningParameter{"split_kv", {1, 2, 4, 8, 16, 32}, defaults.kvSplits}
+                           : TuningParameter{"split_kv", {1}, 1});
   space.rules = defaults.mma ? mmaRules(attention) : fmaRules(attention);
   return space;
 }

@@ -365,7 +365,7 @@ public:
     const bool isComputed = !norm && !ContractionInput(products.front().context, contraction, true).isPlain;
     const int64_t columns = isComputed ? 4 : skinnyRowsOf(contraction) == 1 ? 1 : 2;
     space.push_back({"columns", {1, 2, 4}, columns});
-    space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+    space.push_back(makeParameter("unroll", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
                                   defaultUnroll(contraction, input, columns * int64_t(products.size()))));
     space.push_back({"warps", {2, 4, 8}, norm ? 8 : 4});
     return space;
@@ -378,7 +378,7 @@ public:
     if (const ContractionInput input = weight(); !input.isKMajor)
       return skinnyGemmColumnsNeeds(contraction, input, config);
     const int64_t columns = config.at("columns") * int64_t(products.size());
-    return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * config.at("turns")), 0, 0};
+    return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * config.at("unroll")), 0, 0};
   }
 
   LogicalResult build(tile::Builder &b, const ScheduleConfig &config, LaunchPlan &plan) const override {
@@ -393,7 +393,7 @@ public:
     ElementEmitter emitter(b, first.context.placement, first.context.kernel);
     if (norm)
       prefetchSmallWeights(b, emitter, first.context.kernel, launch.threads);
-    if (failed(SkinnyGemmBuilder(b, emitter, products, row, columns, warps, config.at("turns")).run()))
+    if (failed(SkinnyGemmBuilder(b, emitter, products, row, columns, warps, config.at("unroll")).run()))
       return failure();
     b.endKernel();
     const Contraction &c = first.contraction;

@@ -35,7 +35,7 @@ struct SkinnyGemmColumnsShape {
 
 SkinnyGemmColumnsShape shapeOf(const ContractionInput &weight, const ScheduleConfig &config) {
   const int64_t columns = config.at("lane_columns");
-  return {columns, std::min(weight.isPlain ? weight.together : 1, columns), config.at("warps"), config.at("turns")};
+  return {columns, std::min(weight.isPlain ? weight.together : 1, columns), config.at("warps"), config.at("unroll")};
 }
 
 class SkinnyGemmColumnsBuilder {
@@ -289,8 +289,8 @@ SearchSpace skinnyGemmColumnsSpace(const Contraction &contraction, const Contrac
   const int64_t columns = defaultColumns(contraction, weight);
   SearchSpace space;
   space.push_back(makeParameter("lane_columns", {4, 8, 16, 32}, columns));
-  const SkinnyGemmColumnsShape one = shapeOf(weight, {{"lane_columns", columns}, {"warps", warps}, {"turns", 1}});
-  space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8}, defaultUnroll(contraction, one)));
+  const SkinnyGemmColumnsShape one = shapeOf(weight, {{"lane_columns", columns}, {"warps", warps}, {"unroll", 1}});
+  space.push_back(makeParameter("unroll", {1, 2, 3, 4, 5, 6, 7, 8}, defaultUnroll(contraction, one)));
   space.push_back({"warps", {4, 8, 16}, warps});
   return space;
 }

@@ -22,9 +22,9 @@ struct Tiled {
   Halide::Func tile;             // partial sums of a block of k, in registers
   Halide::RDom reduction;        // reduction domain of the tile
   Halide::RDom within;           // reduction domain of a group's sum
-  Halide::Func total;            // sum of a tile's parts, on the stack; undefined for one part, or with blocks of k
-  Halide::Func panel;            // sum over the blocks of k and their parts, in memory; undefined without blocks
-  Halide::RDom pieces;           // parts and, with a panel, blocks of k
+  Halide::Func total;            // total of a tile's partial sums, on the stack; undefined for one, or with blocks of K
+  Halide::Func panel;            // sum over the blocks of K and their partial sums, in memory; undefined without blocks
+  Halide::RDom pieces;           // partial sums and, with a panel, blocks of K
   Halide::Func store;            // undefined if fused
   Exprs extents;                 // extents of the output, innermost first
   std::vector<Halide::Var> batchA, batchB;
@@ -36,13 +36,13 @@ enum class Split : int64_t { Columns = 0, Rows = 1, Both = 2 };
 /// A schedule configuration of the search space.
 struct ContractionSchedule {
   int tileRows = 0, tileColumns = 0;
-  int unroll = 1;    // K iterations in the body of the inner loop
-  int blockK = 0;    // 0: no blocks
-  int parts = 1;     // partial sums of a block, one after the other: shorter sums have a smaller rounding error
-  int blockRows = 0; // 0: no blocks
-  int task = 1;      // column tiles of one task
-  int prefetch = 0;  // prefetches per K iteration for the next panel; 0: none
-  int ahead = 0;     // prefetch distance for rows of b, in K iterations; 0: no prefetch
+  int unroll = 1;      // K iterations in the body of the inner loop
+  int blockK = 0;      // 0: no blocks
+  int partialSums = 1; // of a block, one after the other: shorter sums have a smaller rounding error
+  int blockRows = 0;   // 0: no blocks
+  int task = 1;        // column tiles of one task
+  int prefetch = 0;    // prefetches per K iteration for the next panel; 0: none
+  int ahead = 0;       // prefetch distance for rows of b, in K iterations; 0: no prefetch
   bool isPacked = true;
   bool isRowsOuter = false;
   Split split = Split::Columns;

@@ -17,7 +17,7 @@ class ContractionBuilder {
 public:
   ContractionBuilder(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled)
       : translator(translator), schedule(schedule), tiled(tiled), shape(tiled.shape), op(shape.op),
-        group(productsOfSum(shape)), parts(group ? int(staticK(shape) / group) : schedule.parts) {}
+        group(productsOfSum(shape)), partialSums(group ? int(staticK(shape) / group) : schedule.partialSums) {}
 
   Func build();
 
@@ -26,7 +26,7 @@ private:
   Func pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch);
   Expr readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const;
   bool isBlocked() const { return schedule.blockK > 0 && schedule.blockK < staticSteps(shape); }
-  bool hasPieces() const { return isBlocked() || parts > 1 || group; }
+  bool hasPieces() const { return isBlocked() || partialSums > 1 || group; }
   Func interleaveRows();
   Func makeGroupSums();
   Exprs interleavedIndex() const;
@@ -43,7 +43,7 @@ private:
   const Contraction &shape;
   linalg::GenericOp op;
   const int64_t group;   // elements of K that share a scale and are summed up separately; 0: none
-  const int parts;       // partial sums of a block of k
+  const int partialSums; // of a block of K
   std::vector<Var> vars; // variables of the output, innermost first
   Exprs loops;           // values of the op's loops
 };
@@ -170,7 +170,9 @@ Expr ContractionBuilder::scaledGroup(const Expr &sum) {
 /// Builds the register tile of one partial sum of a block. It is a separate Func, so that the accumulators are held in
 /// registers. Returns false after a diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
-  const int partK = shape.group ? int(shape.group / shape.interleave) : group ? int(group) : schedule.blockK / parts;
+  const int partK = shape.group ? int(shape.group / shape.interleave)
+                    : group     ? int(group)
+                                : schedule.blockK / partialSums;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
     region.push_back({0, hasPieces()      ? Expr(partK)
@@ -181,7 +183,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = reduction[i];
   if (isBlocked())
     loops[shape.reduction[0]] += block * schedule.blockK;
-  if (parts > 1)
+  if (partialSums > 1)
     loops[shape.reduction[0]] += part * partK;
 
   Func tile(translator.name("tile"));
@@ -242,7 +244,7 @@ Func ContractionBuilder::build() {
   Func result = tiled.tile;
   if (hasPieces()) {
     // With one block each tile has a total, with several blocks all tiles of rows share a panel.
-    Halide::Region region{{0, parts}};
+    Halide::Region region{{0, partialSums}};
     if (isBlocked())
       region.push_back({0, int(staticSteps(shape) / schedule.blockK)});
     tiled.pieces = RDom(region, translator.name("pieces"));

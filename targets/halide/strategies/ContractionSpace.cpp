@@ -57,10 +57,10 @@ static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers
   auto block = [=](const ScheduleConfig &config) { return get(config, "k_block", kExtent); };
   return {
       registersOfTile(lanes, registers),
-      {"k_unroll divides the parts of k_block, of two or more",
+      {"k_unroll divides the partial_sums of k_block, of two or more",
        [=](const ScheduleConfig &config) {
-         int64_t unroll = get(config, "k_unroll", 1), parts = get(config, "parts", 1);
-         return unroll * parts == 1 || block(config) % (unroll * parts) == 0;
+         int64_t unroll = get(config, "k_unroll", 1), partialSums = get(config, "partial_sums", 1);
+         return unroll * partialSums == 1 || block(config) % (unroll * partialSums) == 0;
        }},
       {"rows_block of whole tiles of m rows",
        [=](const ScheduleConfig &config) {
@@ -137,7 +137,7 @@ private:
   bool hasUnevenTasks() const;
   TuningParameter tileColumns() const;
   TuningParameter tileRows() const;
-  TuningParameter parts(int64_t block) const;
+  TuningParameter partialSums(int64_t block) const;
   int64_t stepsOfK() const;
   void addKBlocks();
   void addRows();
@@ -186,14 +186,14 @@ TuningParameter ContractionParameters::tileRows() const {
 
 /// Returns the number of partial sums of a block of k: shorter sums have a smaller rounding error, and cost a little
 /// time.
-TuningParameter ContractionParameters::parts(int64_t block) const {
+TuningParameter ContractionParameters::partialSums(int64_t block) const {
   std::vector<int64_t> values{1, 2, 4};
-  llvm::erase_if(values, [&](int64_t parts) { return kExtent % parts != 0 || (isBatchInvariant && parts > 1); });
+  llvm::erase_if(values, [&](int64_t count) { return kExtent % count != 0 || (isBatchInvariant && count > 1); });
   int64_t defaultValue = 1;
-  for (int64_t parts : values)
-    if (!shape.isVnni() && block % parts == 0 && block / defaultValue > defaults.partProducts)
-      defaultValue = parts;
-  return makeParameter("parts", values, defaultValue);
+  for (int64_t count : values)
+    if (!shape.isVnni() && block % count == 0 && block / defaultValue > defaults.partProducts)
+      defaultValue = count;
+  return makeParameter("partial_sums", values, defaultValue);
 }
 
 /// Returns the default number of unrolled K iterations. Products that are not fused wait for registers. Integer sums
@@ -212,7 +212,7 @@ void ContractionParameters::addKBlocks() {
   space.push_back(makeParameter("k_block", blocks, kExtent <= wanted * 3 / 2 ? kExtent : wanted));
   int64_t sum = space.back().defaultValue;
   if (shape.m) {
-    space.push_back(parts(sum));
+    space.push_back(partialSums(sum));
     sum /= space.back().defaultValue;
   }
   const int64_t group = productsOfSum(shape) / std::max<int64_t>(shape.interleave, 1), most = group ? group : kExtent;
@@ -300,7 +300,7 @@ ContractionSchedule readContractionSchedule(const ScheduleConfig &config) {
   schedule.tileColumns = config.at("n");
   schedule.unroll = get("k_unroll", 1);
   schedule.blockK = get("k_block", 0);
-  schedule.parts = get("parts", 1);
+  schedule.partialSums = get("partial_sums", 1);
   schedule.blockRows = get("rows_block", 0) / schedule.tileRows * schedule.tileRows;
   schedule.task = get("task", 1);
   schedule.prefetch = get("prefetch", 0);

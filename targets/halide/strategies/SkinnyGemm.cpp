@@ -6,8 +6,8 @@
 // 1. Panels of columns are the outer loop; the weight is read once, in storage order. The rows of x are read in place.
 // 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators per column
 //    vector, and a call uses one height: no row is computed in vain, except for a remainder.
-// 3. A single row has too few accumulators to hide the latency of an addition, so it has several partial sums, each
-//    over every parts-th k.
+// 3. A single row has too few accumulators to hide the latency of an addition, so it has n partial sums, each over
+//    every n-th k.
 // 4. Rows of x with elements narrower than f32 are widened once, to a copy.
 // 5. The sums of a panel are held on the stack, from which a loop over rows stores them with the fused epilogue.
 #include "targets/halide/strategies/SkinnyGemm.h"
@@ -29,7 +29,7 @@ namespace {
 
 /// The accumulators of a tile of `height` rows.
 struct RowTile {
-  int height = 0, parts = 1;
+  int height = 0, partialSums = 1;
   Func sums;      // d0, row in the tile, tile, part
   RDom reduction; // reduction domain of `sums`
   Func group;     // with groups: the sums of one group; d0, row in the tile, tile, group
@@ -66,7 +66,7 @@ private:
   MachineModel machine;
   int lanes;
   RowRange range;
-  int tileRows = 0, tileColumns = 0, sumsApart = 0, unroll = 0;
+  int tileRows = 0, tileColumns = 0, rowPartialSums = 0, unroll = 0;
   int64_t taskColumns = 0, prefetch = 0;
 
   bool isFused = false;
@@ -83,7 +83,7 @@ void SkinnyGemmStrategy::prepare(Translator &translator, const ScheduleConfig &c
   unroll = config.at("unroll");
   taskColumns = config.at("task");
   tileRows = range.most > 1 ? config.at("m") : 1;
-  sumsApart = range.least <= 1 ? config.at("parts") : 1;
+  rowPartialSums = range.least <= 1 ? config.at("partial_sums") : 1;
   prefetch = config.at("prefetch");
   isFused = hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
@@ -93,17 +93,17 @@ RowTile SkinnyGemmStrategy::buildTile(Translator &translator, int height, const 
   linalg::GenericOp op = shape.op;
   RowTile tile;
   tile.height = height;
-  tile.parts = height == 1 ? sumsApart : 1;
+  tile.partialSums = height == 1 ? rowPartialSums : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
   const int kExtent = int(staticSteps(shape));
   const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.interleave, 1)); // in K iterations
-  tile.reduction = RDom({{0, group ? group : kExtent / tile.parts}}, translator.name("k" + suffix));
+  tile.reduction = RDom({{0, group ? group : kExtent / tile.partialSums}}, translator.name("k" + suffix));
   // With groups, the last variable is the number of the group.
   Var last = group ? Var("group") : part;
   Exprs loops = outer;
   loops[shape.n] = column;
-  loops[shape.reduction[0]] = group ? last * group + tile.reduction.x : tile.reduction.x * tile.parts + part;
+  loops[shape.reduction[0]] = group ? last * group + tile.reduction.x : tile.reduction.x * tile.partialSums + part;
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
   const Expr zero = Halide::Internal::make_zero(elementType(shape.sumType()));
@@ -127,8 +127,8 @@ RowTile SkinnyGemmStrategy::buildTile(Translator &translator, int height, const 
   if (!group)
     return tile;
   tile.group = added;
-  tile.groups = RDom({{0, kExtent / group / tile.parts}}, translator.name("groups" + suffix));
-  Expr which = tile.groups.x * tile.parts + part, sum = tile.group(column, inTile, number, which);
+  tile.groups = RDom({{0, kExtent / group / tile.partialSums}}, translator.name("groups" + suffix));
+  Expr which = tile.groups.x * tile.partialSums + part, sum = tile.group(column, inTile, number, which);
   loops[shape.reduction[0]] = which * int(translator.groupOf(op, shape.b));
   tile.sums = Func(translator.name("tile" + suffix));
   tile.sums(column, inTile, number, part) = zero;
@@ -229,7 +229,7 @@ Func SkinnyGemmStrategy::build(Translator &translator) {
     if (range.most > 1)
       tile.rows.where(height == int(t));
     Expr sum;
-    for (int part = 0; part < tile.parts; ++part) {
+    for (int part = 0; part < tile.partialSums; ++part) {
       Expr value = tile.sums(vars[0], tile.rows.x, tile.rows.y, part);
       sum = sum.defined() ? sum + value : value;
     }
@@ -258,9 +258,9 @@ void SkinnyGemmStrategy::scheduleTile(RowTile &tile) {
   Func sums = tile.sums;
   sums.compute_at(held, tile.rows.y);
   sums.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
-  sums.bound(part, 0, tile.parts).unroll(part).unroll(inTile);
+  sums.bound(part, 0, tile.partialSums).unroll(part).unroll(inTile);
   if (!tile.group.defined()) {
-    scheduleK(sums.update(), tile.reduction.x, part, std::max(1, unroll / tile.parts));
+    scheduleK(sums.update(), tile.reduction.x, part, std::max(1, unroll / tile.partialSums));
     return;
   }
   scheduleK(sums.update(), tile.groups.x, part, 1);
@@ -268,7 +268,7 @@ void SkinnyGemmStrategy::scheduleTile(RowTile &tile) {
   Var number("group");
   group.compute_at(sums, tile.groups.x);
   group.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
-  group.bound_extent(number, tile.parts).unroll(number).unroll(inTile);
+  group.bound_extent(number, tile.partialSums).unroll(number).unroll(inTile);
   const int64_t steps = shape.isVnni() ? shape.group / shape.interleave : mlir::kiln::elementsOfWord;
   scheduleK(group.update(), tile.reduction.x, number, int(steps));
 }

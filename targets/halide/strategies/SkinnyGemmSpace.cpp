@@ -20,7 +20,7 @@ struct SkinnyGemmDefaults {
   bool asksForHalf; // whether a GEMV prefetches a weight of 16-bit elements (M-1075, M-1077, M-1166)
 
   int64_t oneRowSteps = 2;       // K iterations to unroll, for one row (not measured)
-  int64_t oneRowParts = 2;       // partial sums, for one row: a single sum waits for each addition (not measured)
+  int64_t oneRowPartialSums = 2; // for one row: a single sum waits for each addition (not measured)
   int64_t ahead = 32;            // prefetch distance, in K iterations (M-0182, M-0183, M-0213 to M-0215)
   int64_t fewBitsAhead = 64;     // the same for a weight of fewer than 32 bits per element (M-1074)
   int64_t taskBytes = 256 << 10; // maximum bytes of the weight per task (not measured)
@@ -58,10 +58,11 @@ TuningRule skinnyGemmRegisters(int64_t width, int64_t registers) {
     auto found = config.find(key);
     return found == config.end() ? int64_t(1) : found->second;
   };
-  return {llvm::formatv("m * n / {0} + n / {0} + 1 registers of {1}, with parts for m if it has more", width, registers)
+  return {llvm::formatv("m * n / {0} + n / {0} + 1 registers of {1}, with partial_sums for m if it has more", width,
+                        registers)
               .str(),
           [=](const ScheduleConfig &config) {
-            int64_t perRow = config.at("n") / width, rows = std::max(get(config, "m"), get(config, "parts"));
+            int64_t perRow = config.at("n") / width, rows = std::max(get(config, "m"), get(config, "partial_sums"));
             return rows * perRow + perRow + 1 <= registers;
           }};
 }
@@ -105,9 +106,10 @@ SearchSpace skinnyGemmSpace(const Contraction &shape, const MachineModel &machin
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1) {
-    const std::vector<int64_t> parts =
+    const std::vector<int64_t> partialSums =
         isBatchInvariant(shape.op) || shape.group ? std::vector<int64_t>{1} : divisorsOf(kExtent / group, {1, 2, 4, 8});
-    space.push_back(makeParameter("parts", parts, isPaired || parts.size() == 1 ? 1 : defaults.oneRowParts));
+    space.push_back(makeParameter("partial_sums", partialSums,
+                                  isPaired || partialSums.size() == 1 ? 1 : defaults.oneRowPartialSums));
   }
   space.push_back(skinnyGemmPrefetch(weight, stored * staticK(shape), shape.interleave, mostRows, machine));
   space.rules = {skinnyGemmRegisters(lanes, registers)};
