@@ -31,12 +31,31 @@ public:
 
 private:
   void finish() {
+    if (hasConflicts())
+      found += wavefronts() - 1;
+    count = 0;
+  }
+
+  /// Whether different words are in one bank.
+  bool hasConflicts() const {
+    std::array<std::uint32_t, 32> ofBank; // of the banks in `used`
+    std::uint32_t used = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      const std::uint32_t word = words[i], bank = word % 32;
+      if (used >> bank & 1 && ofBank[bank] != word)
+        return true;
+      used |= 1U << bank;
+      ofBank[bank] = word;
+    }
+    return false;
+  }
+
+  unsigned wavefronts() {
     std::sort(words.begin(), words.begin() + count);
     std::array<unsigned, 32> ofBank = {};
     for (unsigned i = 0; i < count; ++i)
       ofBank[words[i] % 32] += i == 0 || words[i] != words[i - 1];
-    found += std::max(1U, *std::max_element(ofBank.begin(), ofBank.end())) - 1;
-    count = 0;
+    return *std::max_element(ofBank.begin(), ofBank.end());
   }
 
   unsigned bytes, lanesAtOnce, lanes = 0, count = 0;

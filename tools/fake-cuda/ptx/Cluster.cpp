@@ -93,12 +93,15 @@ Bytes Cluster::reachShared(Warp &warp, std::uint64_t at, unsigned bytes, Access 
                 thread);
   const auto offset = static_cast<std::uint32_t>(address - start);
   const Bytes found{block.shared.data() + offset, block.written.data() + offset};
+  const bool needsWritten = access != Access::write && access != Access::copy;
   for (unsigned i = 0; i < bytes; ++i) {
+    if (found.written[i] == 1)
+      continue;
     if (found.written[i] == Block::pending)
       throw Fault(fmt::format("touches shared byte {}, which {} writes and has not been waited for", address + i,
                               block.pendingWords(offset + i)),
                   thread);
-    if (access != Access::write && access != Access::copy && !found.written[i])
+    if (needsWritten)
       throw Fault(fmt::format("reads shared byte {}, which has not been written", address + i), thread);
   }
   // Arrivals at an mbarrier, and copies, record their accesses at their completion.

@@ -13,6 +13,10 @@ namespace {
 
 /// Sets a lane of a register to an element of memory, sign-extended if `sign`.
 void setElement(Warp &warp, const Operand &operand, unsigned lane, const std::byte *from, unsigned bytes, bool sign) {
+  if (bytes == 4 && operand.bits == 32) {
+    std::memcpy(warp.write<std::uint32_t>(operand) + lane, from, sizeof(std::uint32_t));
+    return;
+  }
   std::uint64_t value = 0;
   std::memcpy(&value, from, bytes);
   if (sign && bytes < 8) {
@@ -65,8 +69,13 @@ void store(Warp &warp, const Instruction &i) {
     rows[element] = warp.read<std::byte>(i.operands[element]);
   eachLane(warp.executing, [&](unsigned lane) {
     std::byte values[32];
-    for (unsigned element = 0; element < i.elements; ++element)
-      std::memcpy(values + element * i.bytes, rows[element] + lane * (i.operands[element].bits / 8), i.bytes);
+    for (unsigned element = 0; element < i.elements; ++element) {
+      const std::byte *from = rows[element] + lane * (i.operands[element].bits / 8);
+      if (i.bytes == 4)
+        std::memcpy(values + element * 4, from, 4);
+      else
+        std::memcpy(values + element * i.bytes, from, i.bytes);
+    }
     const Bytes found =
         warp.reach(i.space, warp.address(i.operands[i.elements], i, lane), bytes, bytes, Access::write, lane, values);
     std::memcpy(found.data, values, bytes);

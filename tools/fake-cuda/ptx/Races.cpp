@@ -49,22 +49,34 @@ void Races::report(const Entry &before, const char *was, const char *is, std::ui
 }
 
 void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
+  if (!allOrdered(writes, offset, bytes, who) || !allOrdered(atomics, offset, bytes, who))
+    for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+      const Entry write = writes.get(i);
+      if (write.time != 0 && !ordered(write, who))
+        report(write, "wrote", "reads", i, who);
+      checkAtomics(i, "reads", who);
+    }
   if (who.actor >= reads.size())
     reads.resize(who.actor + 1, History(size));
-  History &mine = reads[who.actor];
-  Entry entry = entryOf(who);
-  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    const Entry write = writes.get(i);
-    if (write.time != 0 && !ordered(write, who))
-      report(write, "wrote", "reads", i, who);
-    checkAtomics(i, "reads", who);
+  const Entry entry = entryOf(who);
+  reads[who.actor].change(offset, bytes, entry.time, [&](Entry &last) {
     // Several lanes that read in one interval are recorded as the whole warp.
-    Entry &last = mine.at(i);
     const bool others = last.time == entry.time && last.lane != entry.lane;
     last = entry;
     if (others)
       last.lane = wholeWarp;
+  });
+}
+
+/// Each actor's entries are tried only if the latest of them is not known to be ordered.
+bool Races::readsAreOrdered(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) const {
+  for (unsigned actor = 0; actor < reads.size(); ++actor) {
+    const std::uint32_t latest = reads[actor].latest(offset, bytes), known = who.clock->of(actor);
+    const bool isOrdered = actor == who.actor ? latest < known : latest <= known;
+    if (latest != 0 && !isOrdered && !allOrdered(reads[actor], offset, bytes, who))
+      return false;
   }
+  return true;
 }
 
 void Races::checkReads(std::uint32_t offset, const Accessor &who) const {
@@ -76,18 +88,20 @@ void Races::checkReads(std::uint32_t offset, const Accessor &who) const {
 }
 
 void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who, bool same) {
-  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    Entry &before = writes.at(i);
-    if (before.time != 0 && !ordered(before, who)) {
-      // Several lanes may write the same value in one store.
-      const bool harmless = same && before.actor == who.actor && before.line == who.line;
-      if (!harmless)
+  // Several lanes may write the same value in one store.
+  const auto isHarmless = [&](const Entry &before) {
+    return ordered(before, who) || (same && before.actor == who.actor && before.line == who.line);
+  };
+  if (!writes.allOf(offset, bytes, isHarmless) || !allOrdered(atomics, offset, bytes, who) ||
+      !readsAreOrdered(offset, bytes, who))
+    for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+      const Entry before = writes.get(i);
+      if (before.time != 0 && !isHarmless(before))
         report(before, "wrote", "writes", i, who);
+      checkAtomics(i, "writes", who);
+      checkReads(i, who);
     }
-    checkAtomics(i, "writes", who);
-    checkReads(i, who);
-    before = entryOf(who);
-  }
+  writes.set(offset, bytes, entryOf(who));
 }
 
 void Races::checkAtomics(std::uint32_t offset, const char *is, const Accessor &who) const {
@@ -97,19 +111,19 @@ void Races::checkAtomics(std::uint32_t offset, const char *is, const Accessor &w
 }
 
 void Races::atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
-  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
-    const Entry before = writes.get(i);
-    if (before.time != 0 && !ordered(before, who))
-      report(before, "wrote", "updates", i, who);
-    checkReads(i, who);
-    atomics.at(i) = entryOf(who);
-  }
+  if (!allOrdered(writes, offset, bytes, who) || !readsAreOrdered(offset, bytes, who))
+    for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+      const Entry before = writes.get(i);
+      if (before.time != 0 && !ordered(before, who))
+        report(before, "wrote", "updates", i, who);
+      checkReads(i, who);
+    }
+  atomics.set(offset, bytes, entryOf(who));
 }
 
 void Races::copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier) {
   write(offset, bytes, issuer);
-  for (std::uint32_t i = offset; i < offset + bytes; ++i)
-    writes.at(i) = entryOf(copier);
+  writes.set(offset, bytes, entryOf(copier));
 }
 
 } // namespace kiln::ptx
