@@ -6,7 +6,6 @@
 #pragma once
 
 #include "ProductKernel.h"
-#include "llvm/ADT/APFloat.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
@@ -14,18 +13,7 @@ namespace kiln::testing {
 /// The operand type: "f16", "bf16", "tf32", which is f32 in memory, or "f32", on CUDA cores.
 inline std::string inMemory(const std::string &type) { return type == "tf32" ? "f32" : type; }
 
-inline double rounded(double value, const std::string &type) {
-  if (type == "f32")
-    return double(float(value));
-  const llvm::fltSemantics &semantics = type == "f16"    ? llvm::APFloat::IEEEhalf()
-                                        : type == "bf16" ? llvm::APFloat::BFloat()
-                                                         : llvm::APFloat::FloatTF32();
-  llvm::APFloat number(value);
-  bool losesInfo = false;
-  number.convert(semantics, type == "tf32" ? llvm::APFloat::rmNearestTiesToAway : llvm::APFloat::rmNearestTiesToEven,
-                 &losesInfo);
-  return number.convertToDouble();
-}
+double rounded(double value, const std::string &type);
 
 /// Returns the body of x0 * x1 + y0 in f32.
 inline std::string bodyOf(const std::string &type) {
@@ -54,23 +42,7 @@ struct Expected {
   Tensor sums, allowed;
 };
 
-inline Expected productOf(const Tensor &x, const Tensor &w, Form form, const std::string &type) {
-  const int64_t m = x.shape[form.transposeA], k = x.shape[!form.transposeA], n = w.shape[!form.transposeB];
-  Expected expected{Tensor::zeros({m, n}), Tensor::zeros({m, n})};
-  for (int64_t row = 0; row < m; ++row)
-    for (int64_t column = 0; column < n; ++column) {
-      double magnitude = 0;
-      for (int64_t step = 0; step < k; ++step) {
-        const double a = form.transposeA ? x.at({step, row}) : x.at({row, step});
-        const double b = form.transposeB ? w.at({column, step}) : w.at({step, column});
-        const double product = rounded(a, type) * rounded(b, type);
-        expected.sums.at({row, column}) += product;
-        magnitude += std::abs(product);
-      }
-      expected.allowed.at({row, column}) = double(k + 1) * 0x1p-23 * magnitude;
-    }
-  return expected;
-}
+Expected productOf(const Tensor &x, const Tensor &w, Form form, const std::string &type);
 
 inline void expectNear(const Tensor &got, const Expected &expected) {
   ASSERT_EQ(got.shape, expected.sums.shape);

@@ -6,6 +6,7 @@
 #include "AttentionKernel.h"
 #include "DeviceKernel.h"
 #include "ExpectNan.h"
+#include "KernelText.h"
 #include "Prepare.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

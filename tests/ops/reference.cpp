@@ -15,11 +15,11 @@ std::int64_t countOf(const Shape &shape) {
   return count;
 }
 
-double &Array::at(const Index &index) {
+std::size_t Array::offsetOf(const Index &index) const {
   std::int64_t flat = 0;
   for (std::size_t d = 0; d < shape.size(); ++d)
     flat = flat * shape[d] + index[d];
-  return values[static_cast<std::size_t>(flat)];
+  return static_cast<std::size_t>(flat);
 }
 
 Array generate(const Shape &shape, const std::function<double(const Index &)> &element) {
@@ -109,11 +109,17 @@ Array reduce(const Array &x, int axis, const std::function<double(const std::vec
 
 Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function) {
   axis = axisOf(x, axis);
-  return generate(x.shape, [&](const Index &index) {
+  Array result = x;
+  Shape lines = x.shape;
+  lines[axis] = std::min<std::int64_t>(lines[axis], 1);
+  generate(lines, [&](Index index) {
     std::vector<double> line = lineAt(x, axis, index);
     function(line);
-    return line[index[axis]];
+    for (index[axis] = 0; index[axis] < x.shape[axis]; ++index[axis])
+      result.at(index) = line[index[axis]];
+    return 0.0;
   });
+  return result;
 }
 
 static void softmaxLine(std::vector<double> &line) {
@@ -268,12 +274,13 @@ Array linear(const Array &x, const Array &weight, const Array &bias, bool swappe
   Shape shape = x.shape;
   shape.back() = weight.shape[swapped ? 1 : 0];
   return generate(shape, [&](const Index &index) {
+    const std::int64_t output = index.back(), outputs = shape.back(), depth = x.shape.back();
     Index source = index;
-    double total = bias.values.empty() ? 0 : bias.values[index.back()];
-    for (std::int64_t k = 0; k < x.shape.back(); ++k) {
-      source.back() = k;
-      total += x.at(source) * (swapped ? weight.at({k, index.back()}) : weight.at({index.back(), k}));
-    }
+    source.back() = 0;
+    const double *row = x.values.data() + x.offsetOf(source);
+    double total = bias.values.empty() ? 0 : bias.values[output];
+    for (std::int64_t k = 0; k < depth; ++k)
+      total += row[k] * weight.values[swapped ? k * outputs + output : output * depth + k];
     return total;
   });
 }
@@ -394,9 +401,11 @@ Array attentionScores(const Array &q, const Array &k, int heads, const Attention
     if ((options.causal && key > query + keys - queries) ||
         (options.lengths && static_cast<double>(key) >= options.lengths->at(batch)))
       return -std::numeric_limits<double>::infinity();
+    const double *ofQuery = q.values.data() + q.offsetOf(at(query, head * width)),
+                 *ofKey = k.values.data() + k.offsetOf(at(key, head / shared * width));
     double score = 0;
     for (std::int64_t d = 0; d < width; ++d)
-      score += q.at(at(query, head * width + d)) * k.at(at(key, head / shared * width + d));
+      score += ofQuery[d] * ofKey[d];
     if (!options.mask)
       return score * scale;
     return score * scale + broadcastAt(*options.mask, options.mask->shape.size() > rank ? index : at(query, key));

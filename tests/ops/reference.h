@@ -18,8 +18,10 @@ struct Array {
   Shape shape;
   std::vector<double> values;
 
-  double &at(const Index &index);
-  double at(const Index &index) const { return const_cast<Array *>(this)->at(index); }
+  /// Returns the element's position in `values`.
+  std::size_t offsetOf(const Index &index) const;
+  double &at(const Index &index) { return values[offsetOf(index)]; }
+  double at(const Index &index) const { return values[offsetOf(index)]; }
 };
 
 std::int64_t countOf(const Shape &shape);

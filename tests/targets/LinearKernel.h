@@ -47,17 +47,8 @@ inline std::string int8Kernel(int64_t n, int64_t k, const std::string &layout, i
   return text.finish({y});
 }
 
-inline Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Tensor &r) {
-  Tensor y = Tensor::zeros(r.shape);
-  for (int64_t m = 0; m < x.shape[0]; ++m)
-    for (int64_t n = 0; n < w.shape[0]; ++n) {
-      double sum = 0;
-      for (int64_t k = 0; k < x.shape[1]; ++k)
-        sum += x.values[m * x.shape[1] + k] * w.values[n * x.shape[1] + k];
-      y.at({m, n}) = std::max(sum + b.at({n}), 0.0) + r.at({m, n});
-    }
-  return y;
-}
+/// Returns the results of linearKernel, with products added in order of K.
+Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Tensor &r);
 
 inline void checkLinear(Kernel &kernel, int64_t m, const Tensor &w) {
   const int64_t n = w.shape[0], k = w.shape[1];
