@@ -3,8 +3,7 @@
 // The graph builder. Every operation appends one node to the current region, under the current scope, so tracing is
 // linear in the size of the model. It works in constant expressions and at run time.
 //
-// A mistake does not stop the trace: the first one is kept as a Text, the operation returns the type that the result
-// should have had, and model.h turns the text into a compile error.
+// A mistake does not stop the trace (reporter.h): the operation returns the type that the result should have had.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +11,11 @@
 #include <vector>
 
 #include "kiln/names.h"
+#include "kiln/reporter.h"
 #include "kiln/stored_weights.h"
-#include "kiln/text.h"
 #include "kiln/training.h"
 
 namespace kiln {
-
-/// The caller's line, for messages. A default argument `Site site = Site::here()` gets the line of the call.
-struct Site {
-  const char *file = nullptr;
-  int line = 0;
-
-  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
-};
 
 /// A list of dimensions as a template argument.
 template <std::size_t Rank> struct Shape {
@@ -51,7 +42,7 @@ template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
 }
 } // namespace detail
 
-class Tracer {
+class Tracer : public Reporter {
 public:
   /// Scope 0 is the model itself.
   constexpr Tracer() {
@@ -60,8 +51,6 @@ public:
     graph.nodes.reserve(256);
   }
 
-  /// The first mistake, empty if there is none.
-  constexpr const Text &mistake() const { return message; }
   /// The graph so far; order.h brings it into its final order.
   constexpr Graph take() { return std::move(graph); }
 
@@ -70,25 +59,6 @@ public:
     if (where.line != 0)
       site = where;
     return *this;
-  }
-  /// Clears the site: the next checks have no source line.
-  constexpr void at_none() { site = {}; }
-  constexpr Site where() const { return site; }
-
-  /// Records the first mistake: "h.{}.attn: RULE; expected EXPECTED, got GOT [LABEL] (gpt2.h:31)".
-  template <class Got, class Expected> constexpr void fail(const char *rule, const Got &got, const Expected &expected) {
-    if (!message.empty())
-      return;
-    begin(rule);
-    message.put("; expected ").put(expected).put(", got ").put(got);
-    end(rule);
-  }
-  template <class Got> constexpr void fail(const char *rule, const Got &got) {
-    if (!message.empty())
-      return;
-    begin(rule);
-    message.put(rules::states_expected(rule) ? ", got " : "; got ").put(got);
-    end(rule);
   }
 
   /// Appends a node to the current region and returns its number.
@@ -441,20 +411,6 @@ private:
     return uses[parameter].node;
   }
 
-  constexpr void begin(const char *rule) {
-    put_path(message, scope);
-    message.put(message.empty() ? "forward: " : ": ").put(rule, rules::label_of(rule));
-  }
-  constexpr void end(const char *rule) {
-    message.put(rules::label_of(rule));
-    if (site.line == 0)
-      return;
-    const char *base = site.file;
-    for (const char *c = site.file; *c; ++c)
-      if (*c == '/')
-        base = c + 1;
-    message.put(" (").put(base).put(":").put(site.line).put(")");
-  }
   constexpr void check_training(const Entry &entry) {
     const Training &given = entry.training;
     if (!detail::fits_its_kind(given))
@@ -480,39 +436,6 @@ private:
         fail(rules::train_c10, with_nearest(patterns.items[i]).data());
     }
   }
-  /// Returns a pattern that matches no parameter, with the parameter name that is nearest to it.
-  constexpr Text with_nearest(const char *pattern) const {
-    Text text, best;
-    int least = -1;
-    for (const Parameter &parameter : graph.parameters) {
-      const Text name = full_name(parameter);
-      if (const int distance = detail::distance(pattern, name.data()); least < 0 || distance < least) {
-        least = distance;
-        best = name;
-      }
-    }
-    text.put(pattern);
-    return least < 0 ? text : text.put("; nearest: ").put(best.data());
-  }
-  constexpr Text full_name(const Parameter &parameter) const {
-    Text name;
-    put_path(name, parameter.scope);
-    name.put(name.empty() ? "" : ".").put(parameter.leaf);
-    return name;
-  }
-  constexpr void put_path(Text &text, int of) const {
-    if (of <= 0)
-      return;
-    put_path(text, graph.scopes[of].parent);
-    text.put(text.empty() ? "" : ".").put(graph.scopes[of].name);
-    if (graph.scopes[of].copies > 0)
-      text.put(".{}");
-  }
-
-  Graph graph;
-  Text message;
-  Site site;
-  int scope = 0;
   int region = -1;
   bool dotted = false;              // a name has a dot
   std::vector<std::uint64_t> paths; // indexed by scope: the hash of its path
