@@ -3,6 +3,7 @@
 // All functions that read or write files of the runtime's test model, with a file of each format in one folder.
 #pragma once
 
+#include "../read_file.h"
 #include "third_party_files.h"
 
 #include <array>
@@ -61,10 +62,8 @@ public:
   /// Returns the files and their contents.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> found;
-    for (const fs::directory_entry &entry : fs::directory_iterator(Folder)) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      found[entry.path().filename().string()] = {std::istreambuf_iterator<char>(file), {}};
-    }
+    for (const fs::directory_entry &entry : fs::directory_iterator(Folder))
+      found[entry.path().filename().string()] = kiln::testing::readFile(entry.path());
     return found;
   }
   /// Creates a bound model with the default allocator, or with the caller's.

@@ -2,6 +2,7 @@
 //
 // The cache returns exactly what was stored or nothing, for entries that are damaged, missing, unreadable or written
 // concurrently.
+#include "../read_file.h"
 #include "compiler/jobs/Jobs.h"
 #include "compiler/jobs/ObjectCache.h"
 
@@ -35,10 +36,7 @@ protected:
       list.push_back(entry.path());
     return list;
   }
-  static std::string read(const fs::path &path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  static std::string read(const fs::path &path) { return kiln::testing::readFile(path); }
   static void write(const fs::path &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
   fs::path root, folder;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kiln new`: the projects that it writes for the cases in models/, and the errors for unsupported checkpoints.
+#include "../read_file.h"
 #include "tools/new/New.h"
 
 #include <algorithm>
@@ -18,10 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string readText(const fs::path &path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+using kiln::testing::readFile;
 
 void writeText(const fs::path &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
@@ -58,7 +56,7 @@ public:
     options.out = root / "project";
     options.source = KILN_SOURCE;
     fs::copy(cases().at(name), options.folder);
-    config = json::parse(readText(options.folder / "config.json"));
+    config = json::parse(readFile(options.folder / "config.json"));
     std::ifstream lines(options.folder / "tensors.txt");
     for (std::string line; std::getline(lines, line);) {
       std::istringstream words(line);
@@ -75,7 +73,7 @@ public:
   Checkpoint &operator=(const Checkpoint &) = delete;
 
   void write(const std::string &file, const std::string &text) const { writeText(options.folder / file, text); }
-  std::string project(const std::string &file) const { return readText(options.out / file); }
+  std::string project(const std::string &file) const { return readFile(options.out / file); }
 
   /// Returns the output for the user: notes, or the error message.
   std::string create(const json &change = json::object()) {
@@ -158,7 +156,7 @@ TEST(New, WritesAllThatAProjectNeeds) {
       if (!file.is_regular_file())
         continue;
       SCOPED_TRACE(file.path());
-      std::istringstream lines(readText(file.path()));
+      std::istringstream lines(readFile(file.path()));
       for (std::string line; std::getline(lines, line);) {
         EXPECT_EQ(line.find('@'), line.npos) << line;
         const std::string word = "#include \"";
@@ -312,7 +310,7 @@ std::vector<NearMiss> nearMisses() {
   };
   for (const fs::directory_entry &family : fs::directory_iterator(fs::path(KILN_SOURCE) / "models"))
     if (const fs::path file = family.path() / "refusals.json"; fs::exists(file))
-      for (const json &miss : json::parse(readText(file)))
+      for (const json &miss : json::parse(readFile(file)))
         all.push_back({miss.at("case"), miss.at("change"), miss.at("message")});
   return all;
 }

@@ -3,6 +3,8 @@
 // Runs the commands as a user types them, and inspects the files that they write.
 #pragma once
 
+#include "../read_file.h"
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -33,11 +35,6 @@ inline Result run(const std::string &command) {
   int status = pclose(pipe);
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
-}
-
-inline std::string readFile(const fs::path &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// A folder that the destructor removes.

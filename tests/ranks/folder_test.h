@@ -3,6 +3,8 @@
 // A fixture for tests that write files: each test has its own folder.
 #pragma once
 
+#include "../read_file.h"
+
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -20,10 +22,7 @@ protected:
   }
   ~FolderTest() override { std::filesystem::remove_all(folder); }
   std::string at(const char *name) const { return folder / name; }
-  std::string bytes(const char *name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string bytes(const char *name) const { return kiln::testing::readFile(at(name)); }
 
   std::filesystem::path folder;
 };

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <unistd.h>
 
+#include "../read_file.h"
 #include "char_gpt_ranks2.h"
 #include "kiln/communicators/mpi.h"
 
@@ -37,10 +37,7 @@ struct Losing {
   }
 };
 
-std::string bytesOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using kiln::testing::readFile;
 
 char_gpt_ranks2_t *makeModel(const kiln_communicator_t &ranks) {
   kiln_error_t error{};
@@ -58,14 +55,14 @@ char_gpt_ranks2_t *makeModel(const kiln_communicator_t &ranks) {
 
 /// Saves twice after the rank is lost, and prints the outcome.
 int findOut(const char_gpt_ranks2_t *model, const kiln_call_t &call, const std::string &path, unsigned deadlineMs) {
-  const std::string before = bytesOf(path);
+  const std::string before = readFile(path);
   const double begin = MPI_Wtime();
   const kiln_status_t status = char_gpt_ranks2_save_weights_together(model, &call, path.c_str());
   const double found = MPI_Wtime();
   const std::string words = call.error->message;
   const kiln_status_t second = char_gpt_ranks2_save_weights_together(model, &call, path.c_str());
   const bool isLate = found - begin > deadlineMs / 1000. + 1 || MPI_Wtime() - found > 0.1;
-  const bool isKept = !before.empty() && bytesOf(path) == before;
+  const bool isKept = !before.empty() && readFile(path) == before;
   const size_t at = words.find("a rank did not");
   std::printf("rank %u: status %d after %.2f s, then %d%s%s: %s\n", call.communicator->rank, static_cast<int>(status),
               found - begin, static_cast<int>(second), isLate ? ", late" : "", isKept ? "" : ", with another file",

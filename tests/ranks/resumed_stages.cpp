@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "../read_file.h"
 #include "kiln/communicators/mpi.h"
 #include "trained.h"
 #include "trained5.h"
@@ -13,6 +14,7 @@
 #include "trained5_stages4.h"
 
 using namespace kiln::test;
+using kiln::testing::readFile;
 
 namespace {
 
@@ -21,11 +23,6 @@ KILN_TRAINED_TOGETHER(trained5_stages3, TRAINED5_STAGES3);
 KILN_TRAINED_TOGETHER(trained5_stages4, TRAINED5_STAGES4);
 
 constexpr auto half = static_cast<int32_t>(steps / 2), all = static_cast<int32_t>(steps);
-
-std::string bytesOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// Losses and norms of the second half, and the number of stages that computed them.
 struct Results {
@@ -56,7 +53,7 @@ public:
     std::ifstream(folder + "/results", std::ios::binary).read(reinterpret_cast<char *>(&wanted), sizeof wanted);
     const Results own = results();
     if (wanted.stages == stages.size)
-      return std::memcmp(&own, &wanted, sizeof own) == 0 && bytesOf(folder + "/again") == bytesOf(folder + "/end");
+      return std::memcmp(&own, &wanted, sizeof own) == 0 && readFile(folder + "/again") == readFile(folder + "/end");
     return isNear(own, wanted) && isOfOneProcess("half") && isOfOneProcess("again");
   }
 
@@ -79,7 +76,7 @@ private:
     load(one, name);
     const std::string path = folder + "/one";
     check(trained5::saveAlone(one.model.get(), one.call.arena, &one.training, path.c_str(), &one.error), one.error);
-    return !bytesOf(path).empty() && bytesOf(path) == bytesOf(folder + "/" + name);
+    return !readFile(path).empty() && readFile(path) == readFile(folder + "/" + name);
   }
   Results results() const {
     Results own{stages.size};

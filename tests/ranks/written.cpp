@@ -2,9 +2,9 @@
 // Two or four ranks that decode together, each of which also decodes by itself; two ranks also save their weights
 // together: `written` under mpirun, with the folder of the examples.
 #include <filesystem>
-#include <fstream>
 #include <unistd.h>
 
+#include "../read_file.h"
 #include "char_gpt.h"
 #include "char_gpt_ranks2.h"
 #include "char_gpt_ranks4.h"
@@ -12,14 +12,10 @@
 #include "writer.h"
 
 using namespace kiln::test;
+using kiln::testing::readFile;
 WRITER(char_gpt, CHAR_GPT);
 WRITER(char_gpt_ranks2, CHAR_GPT_RANKS2);
 WRITER(char_gpt_ranks4, CHAR_GPT_RANKS4);
-
-static std::string bytesOf(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 /// Whether ranks save the same bytes as one process. Only rank 0 knows, which has the files.
 static bool savesTheSame(const std::string &weights, const kiln_communicator_t &ranks) {
@@ -45,7 +41,7 @@ static bool savesTheSame(const std::string &weights, const kiln_communicator_t &
   const std::unique_ptr<::char_gpt_t, void (*)(::char_gpt_t *)> oneOwner(one, char_gpt_destroy);
   check(char_gpt_bind_weights(one, weights.c_str(), &error));
   check(char_gpt_save_weights(one, (path + ".one").c_str(), &error));
-  const bool isSame = bytesOf(path) == bytesOf(path + ".one");
+  const bool isSame = readFile(path) == readFile(path + ".one");
   std::printf("the file of two ranks is %s that of one\n", isSame ? "as" : "not");
   return std::filesystem::remove(path) && std::filesystem::remove(path + ".one") && isSame;
 }

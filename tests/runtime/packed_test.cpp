@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed files: bound weights are mapped back without a copy; a file of another library or an incomplete file is
 // refused with a message; and a file in use can be replaced.
+#include "../read_file.h"
 #include "support.h"
 
 #include <fcntl.h>
@@ -20,10 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t Head = 4096;
 
-std::string readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using kiln::testing::readFile;
 
 /// Returns the permissions of the mapping that contains an address, such as "r--p".
 std::string permissionsAt(const void *address) {

@@ -4,6 +4,7 @@
 // values of the whole tensors do not depend on the number of ranks and stages.
 #pragma once
 
+#include "../read_file.h"
 #include "parallel/sharding.h"
 #include "stored_numbers.h"
 #include "tests/ranks/thread_ranks.h"
@@ -296,10 +297,7 @@ public:
   Folder(const Folder &) = delete;
   Folder &operator=(const Folder &) = delete;
   std::string at(const char *name) const { return (Path / name).string(); }
-  std::string read(const char *name) const {
-    std::ifstream file(Path / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string read(const char *name) const { return kiln::testing::readFile(Path / name); }
   size_t count() const { return static_cast<size_t>(std::distance(fs::directory_iterator(Path), {})); }
 
 private:

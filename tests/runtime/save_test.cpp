@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights saved as a safetensors file: for every placement and storage format; and files that cannot be written.
+#include "../read_file.h"
 #include "stored_numbers.h"
 
 #include <filesystem>
@@ -10,15 +11,12 @@
 namespace {
 
 using namespace kiln_test;
+using kiln::testing::readFile;
 
 class Save : public ::testing::Test {
 protected:
   ~Save() override { std::filesystem::remove_all(Folder); }
   std::string path(const char *name) const { return Folder + "/" + name; }
-  static std::string bytesIn(const std::string &path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
   std::string Folder = std::filesystem::temp_directory_path() / ("kiln_save_" + std::to_string(getpid()));
   bool IsMade = std::filesystem::create_directories(Folder);
@@ -69,10 +67,10 @@ TEST_F(Save, WhatWasBoundIsWritten) {
   }
   // Every byte is determined by the format: the same tensors give the same file, whatever file they were bound from.
   ASSERT_EQ(kiln_save_weights(again.Model, path("again").c_str(), &again.Error), KILN_OK) << again.Error.message;
-  EXPECT_EQ(bytesIn(path("again")), bytesIn(saved));
-  EXPECT_EQ(bytesIn(saved).size() % 2, 0u);
+  EXPECT_EQ(readFile(path("again")), readFile(saved));
+  EXPECT_EQ(readFile(saved).size() % 2, 0u);
   for (const Tensor &tensor : makeTensors())
-    EXPECT_NE(bytesIn(saved).find(tensor.bytes), std::string::npos) << tensor.name;
+    EXPECT_NE(readFile(saved).find(tensor.bytes), std::string::npos) << tensor.name;
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Folder), {}), 2) << "nothing is left next to them";
 }
 
@@ -101,7 +99,7 @@ TEST_F(Save, FilesThatCannotBeWritten) {
   std::ofstream(path("x")) << "what was there";
   model.Counter.Limit = model.Counter.Made;
   EXPECT_EQ(kiln_save_weights(model.Model, path("x").c_str(), &model.Error), KILN_OUT_OF_MEMORY);
-  EXPECT_EQ(bytesIn(path("x")), "what was there");
+  EXPECT_EQ(readFile(path("x")), "what was there");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(Folder), {}), 1);
 }
 
