@@ -148,7 +148,7 @@ std::vector<ShapeVariant> shapeVariants(const std::string &text, const std::stri
 }
 
 static std::string print(const std::string &text, const std::string &target, const ScheduleConfig &config,
-                         KernelText form) {
+                         ::kiln::KernelText form) {
   Prepared prepared(text);
   auto printed = findTarget(target)->compilerOf(prepared.kernel).print(prepared.kernel, "kernel", form, &config);
   if (failed(printed))
@@ -157,12 +157,12 @@ static std::string print(const std::string &text, const std::string &target, con
 }
 
 std::string assemblyOf(const std::string &text, const std::string &target, const ScheduleConfig &config) {
-  return print(text, target, config, KernelText::Assembly);
+  return print(text, target, config, ::kiln::KernelText::Assembly);
 }
 
 std::string statementOf(const std::string &text, const std::string &target, const ScheduleConfig &config) {
   // Halide adds a number to names that the process has used before.
-  return std::regex_replace(print(text, target, config, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
+  return std::regex_replace(print(text, target, config, ::kiln::KernelText::Stmt), std::regex("\\$[0-9]+"), "");
 }
 
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
