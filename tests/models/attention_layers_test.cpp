@@ -24,13 +24,6 @@ Session<attention_layers_t> &session() {
   return only;
 }
 
-std::vector<float> uniform(const char *name, std::int64_t count, float factor = 1) {
-  std::vector<float> values(count);
-  for (std::int64_t i = 0; i < count; ++i)
-    values[i] = factor * counter_uniform(name, i);
-  return values;
-}
-
 /// Runs an entry with outputs y and attention weights of these numbers of rows and columns, and compares both.
 class Cases {
 public:
@@ -57,14 +50,14 @@ TEST(AttentionLayers, AgreeWithPyTorch) {
   };
   for (auto [b, n, m] : {Size{1, 1, 1}, Size{3, 7, 5}, Size{2, ATTENTION_LAYERS_CAUSAL_INPUTS_MAX, 48}}) {
     const Cases cases(b, n);
-    const std::vector<float> many = uniform("queries", b * m * 20, 2), all = uniform("x", b * n * width, 2);
-    std::vector<float> one, forbidding = uniform("mask", n * n);
+    const std::vector<float> many = counterValues("queries", b * m * 20, 2), all = counterValues("x", b * n * width, 2);
+    std::vector<float> one, forbidding = counterValues("mask", n * n);
     for (std::int64_t i = 0; i < b; ++i)
       one.insert(one.end(), &many[i * m * 20], &many[i * m * 20] + 20);
     for (std::int64_t i = 0; i < n * n; ++i)
       if (i % 3 == 1 && i % n > 0)
         forbidding[i] = -std::numeric_limits<float>::infinity();
-    const Input x(all), query(uniform("query", b * width)), queries(many), small(one), mask(forbidding),
+    const Input x(all), query(counterValues("query", b * width)), queries(many), small(one), mask(forbidding),
         first(std::vector(all.begin(), all.begin() + n * width));
 
     cases.run("additive", attention_layers_additive, b, width, b, n, b, n, small, x);
@@ -78,7 +71,7 @@ TEST(AttentionLayers, AgreeWithPyTorch) {
     cases.run("causal", attention_layers_causal, b * n, out, b * n, n, b, n, x);
     cases.run("masked", attention_layers_masked, b * n, out, b * n, n, b, n, x, mask);
     cases.run("image_attention", attention_layers_image_attention, b * 42, width, b * 42, 42, b,
-              Input(uniform("pixels", b * 42 * width, 2)));
+              Input(counterValues("pixels", b * 42 * width, 2)));
     cases.run("multi_head", attention_layers_multi_head, b * n, width, b * 3 * n, n, b, n, x);
   }
 }
@@ -133,7 +126,7 @@ TEST(AttentionLayers, AreEquivariantUnderPermutations) {
         std::copy_n(&rows[order[i] * columns], columns, &result[i * columns]);
       return result;
     };
-    const std::vector<float> x = uniform("permutation", n * width);
+    const std::vector<float> x = counterValues("permutation", n * width);
     Output<float> y(n * out), z(n * out), weights(n * n), heads(n * width), permutedHeads(n * width),
         headWeights(3 * n * n);
     session().run(attention_layers_self_attention, 1, n, Input(x), y, weights);
@@ -148,7 +141,7 @@ TEST(AttentionLayers, AreEquivariantUnderPermutations) {
 // A changed input changes no earlier output, bit for bit, but changes the later ones.
 TEST(AttentionLayers, CausalOnesDoNotLookAhead) {
   constexpr std::int64_t n = 37, changed = 20;
-  std::vector<float> x = uniform("causal", n * width);
+  std::vector<float> x = counterValues("causal", n * width);
   Output<float> before(n * out), after(n * out), weights(n * n);
   session().run(attention_layers_causal, 1, n, Input(x), before, weights);
   for (std::int64_t row = 0; row < n; ++row)

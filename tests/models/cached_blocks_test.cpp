@@ -106,13 +106,8 @@ std::vector<double> attended(const float *query, const std::vector<double> &keys
 // Heads that are all zeros, tiny or huge; one query, a few, and many.
 TEST(CachedBlocks, IntegersTimesAScale) {
   constexpr std::size_t rows = 130, width = 10, queryWidth = 20;
-  auto draw = [](const char *name, std::size_t count) {
-    std::vector<float> values;
-    for (std::size_t i = 0; i < count; ++i)
-      values.push_back(2 * static_cast<float>(counter_uniform(name, i)));
-    return values;
-  };
-  std::vector<float> q = draw("q", rows * queryWidth), k = draw("k", rows * width), v = draw("v", rows * width);
+  std::vector<float> q = counterValues("q", rows * queryWidth, 2), k = counterValues("k", rows * width, 2),
+                     v = counterValues("v", rows * width, 2);
   for (std::size_t i = 0; i < 5; ++i) {
     k[3 * width + i] = 0, v[4 * width + i] = 0;
     v[6 * width + i] *= 1e-12F, v[7 * width + i] *= 1e12F;

@@ -16,9 +16,7 @@ TEST(SmallCnn, AgreesWithPyTorch) {
   Session<small_cnn_t> session(KILN_TEST_LIBRARY(small_cnn, SMALL_CNN_WEIGHTS));
   for (std::int64_t batch : {1, 3}) {
     SCOPED_TRACE(batch);
-    std::vector<float> pixels(static_cast<std::size_t>(batch) * 3 * 90 * 74);
-    for (std::size_t i = 0; i < pixels.size(); ++i)
-      pixels[i] = counter_uniform("image", i);
+    const std::vector<float> pixels = counterValues("image", static_cast<std::size_t>(batch) * 3 * 90 * 74);
     Output<float> features(static_cast<std::size_t>(batch) * 36 * 6 * 5),
         resized(static_cast<std::size_t>(batch) * 36 * 13 * 4), logits(static_cast<std::size_t>(batch) * 10);
     session.run(small_cnn_forward, batch, Input(pixels), features, resized, logits);

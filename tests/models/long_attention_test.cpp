@@ -45,9 +45,7 @@ std::vector<float> attend(const std::vector<float> &x, std::int64_t n, bool isCa
 TEST(LongAttention, AgreesWithLoops) {
   for (std::int64_t n : {1, 63, 513, 1100}) {
     SCOPED_TRACE(n);
-    std::vector<float> x(n * 66);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] = 2 * counter_uniform("long", i);
+    const std::vector<float> x = counterValues("long", n * 66, 2);
     Output<float> full(n * 66), causal(n * 66);
     session().run(long_attention_full, n, Input(x), full);
     session().run(long_attention_causal, n, Input(x), causal);

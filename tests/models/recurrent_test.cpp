@@ -30,12 +30,7 @@ const Golden &golden() {
   return only;
 }
 
-Input<float> given(const char *name, std::int64_t count) {
-  std::vector<float> values(count);
-  for (std::int64_t i = 0; i < count; ++i)
-    values[i] = counter_uniform(name, i);
-  return Input<float>(std::move(values));
-}
+Input<float> given(const char *name, std::int64_t count) { return Input<float>(counterValues(name, count)); }
 
 /// A layer's two entries, and its passes: layers times directions.
 template <class Whole, class Padded> struct Layer {

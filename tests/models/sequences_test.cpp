@@ -107,12 +107,7 @@ TEST(Names, TransformerAgreesWithPyTorch) {
                 golden, n, 128, names_transformer_encode, names_transformer_step);
 }
 
-std::vector<float> image() {
-  std::vector<float> pixels(56 * 56);
-  for (std::size_t i = 0; i < pixels.size(); ++i)
-    pixels[i] = counter_uniform("image", i);
-  return pixels;
-}
+std::vector<float> image() { return counterValues("image", 56 * 56); }
 
 TEST(Captions, VggAgreesWithPyTorch) {
   const Golden golden("captions_vgg.safetensors");

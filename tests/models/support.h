@@ -19,6 +19,14 @@ inline std::vector<std::int32_t> counterTokens(const char *name, std::int64_t co
   return tokens;
 }
 
+/// Returns the golden inputs: the values of `name` in [-factor, factor).
+inline std::vector<float> counterValues(const char *name, std::size_t count, float factor = 1) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(factor * counter_uniform(name, i));
+  return values;
+}
+
 /// Returns max |a - b| / max |b|; infinite if anything is NaN.
 template <class A, class B> double relativeError(const A &a, const B &b) {
   double worst = 0, largest = 0;

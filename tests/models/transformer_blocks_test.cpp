@@ -18,12 +18,7 @@ Session<transformer_blocks_t> &session() {
   return only;
 }
 
-std::vector<float> rows(const char *name, std::int64_t count) {
-  std::vector<float> values(count * width);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = 2 * counter_uniform(name, i);
-  return values;
-}
+std::vector<float> rows(const char *name, std::int64_t count) { return counterValues(name, count * width, 2); }
 
 TEST(TransformerBlocks, AgreeWithPyTorch) {
   const Golden golden("transformer_blocks.safetensors");

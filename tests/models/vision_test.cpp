@@ -15,10 +15,7 @@ namespace {
 constexpr double modelTolerance = 3.4e-6;
 
 Input<float> images(std::int64_t batch, std::int64_t elements) {
-  std::vector<float> pixels(static_cast<std::size_t>(batch * elements));
-  for (std::size_t i = 0; i < pixels.size(); ++i)
-    pixels[i] = counter_uniform("images", i);
-  return Input(pixels);
+  return counterValues("images", static_cast<std::size_t>(batch * elements));
 }
 
 TEST(Swin, AgreesWithPyTorch) {

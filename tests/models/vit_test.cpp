@@ -12,12 +12,7 @@ namespace {
 /// The tolerance relative to the f64 oracle: at most three times the measured error, 8.4e-6 (8.7e-6 without AVX-512).
 constexpr double modelTolerance = 1e-5;
 
-Input<float> image() {
-  std::vector<float> pixels(3 * 224 * 224);
-  for (std::size_t i = 0; i < pixels.size(); ++i)
-    pixels[i] = counter_uniform("image", i);
-  return pixels;
-}
+Input<float> image() { return counterValues("image", 3 * 224 * 224); }
 
 TEST(VitBase, HasTheParametersOfThePaper) { EXPECT_EQ(VIT_BASE_PARAMETERS, 86567656); }
 
