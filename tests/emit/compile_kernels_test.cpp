@@ -2,6 +2,7 @@
 //
 // Compiling many kernels: the objects do not depend on the number of jobs or the cache, and a target that crashes,
 // hangs or rejects a kernel gives an error that names the kernel.
+#include "../target_of.h"
 #include "compiler/driver/CompileKernels.h"
 #include "compiler/object/Object.h"
 #include "compiler/pipeline/Pipeline.h"
@@ -68,9 +69,7 @@ private:
 /// Returns the target of that name with a faulty compiler.
 Target faultyTarget(StringRef name) {
   const Target &real = *findTarget(name);
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<FaultyCompiler>(real));
-  return Target(real.info(), real.hooks(), std::move(compilers));
+  return testing::targetOf(real.info(), real.hooks(), std::make_unique<FaultyCompiler>(real));
 }
 
 /// Returns x + value, `columns` wide.
@@ -157,10 +156,8 @@ public:
 
 TEST_F(CompileKernels, TheFirstCompilerThatAcceptsTakesAKernel) {
   const Target &real = *findTarget("x86-64-v3");
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<OneKernelCompiler>(real));
-  compilers.push_back(std::make_unique<FaultyCompiler>(real));
-  const Target two(real.info(), real.hooks(), std::move(compilers));
+  const Target two = testing::targetOf(real.info(), real.hooks(), std::make_unique<OneKernelCompiler>(real),
+                                       std::make_unique<FaultyCompiler>(real));
   std::vector<KernelRequest> requests = parse(fourKernels(), "m");
   for (KernelRequest &request : requests)
     request.target = &two;
@@ -195,9 +192,7 @@ constexpr bool jobsAreQuiet = true;
 
 TEST_F(CompileKernels, AKernelAtWhichTheCodeGeneratorCrashesIsCompiledByTheFallback) {
   const Target &real = *findTarget("x86-64-v3");
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<MendedCompiler>(real));
-  const Target mended(real.info(), real.hooks(), std::move(compilers));
+  const Target mended = testing::targetOf(real.info(), real.hooks(), std::make_unique<MendedCompiler>(real));
   std::vector<KernelRequest> requests =
       parse(addKernel("k0", 40, 1) + addKernel("k1", 41, 2, "crash") + addKernel("k2", 42, 2, "refuse"), "m");
   for (KernelRequest &request : requests)

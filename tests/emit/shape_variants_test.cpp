@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shape-specialised variants of kernels: their names and bounds, and how the entry-point glue of a call selects one.
+#include "../target_of.h"
 #include "compiler/library/ShapeVariants.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -34,9 +35,7 @@ private:
 };
 
 Target skinnyGemmTarget(std::vector<ShapeVariant> variants) {
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<SkinnyGemmCompiler>(std::move(variants)));
-  return Target({}, {}, std::move(compilers));
+  return testing::targetOf({}, {}, std::make_unique<SkinnyGemmCompiler>(std::move(variants)));
 }
 
 constexpr const char *text = R"(

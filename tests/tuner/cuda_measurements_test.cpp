@@ -2,6 +2,7 @@
 // Tuning on a GPU, with a driver that runs kernels on an interpreter (tools/fake-cuda) unless KILN_CUDA_DRIVER names
 // a real one: candidates that are wrong, hang, or break their context do not affect other candidates. The fake driver's
 // events measure 2 us plus a nanosecond for each warp instruction, so that times are the same in each run.
+#include "../target_of.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -85,11 +86,7 @@ private:
       cuda::createKernelCompiler(findTarget("cuda")->info().hostTriple, findTarget("cuda")->info().hostCpu);
 };
 
-Target faultyTarget() {
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::make_unique<FaultyCompiler>());
-  return Target(findTarget("cuda")->info(), {}, std::move(compilers));
-}
+Target faultyTarget() { return testing::targetOf(findTarget("cuda")->info(), {}, std::make_unique<FaultyCompiler>()); }
 
 class CudaMeasurements : public ::testing::Test {
 protected:

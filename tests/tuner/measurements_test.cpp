@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates that do not compile, crash, hang or give wrong results are counted outcomes, and do not affect the
 // measurement of the next candidate. Times are not checked, except for a candidate that does its work forty times.
+#include "../target_of.h"
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/object/Object.h"
@@ -104,9 +105,7 @@ private:
 };
 
 Target targetOf(std::unique_ptr<KernelCompiler> compiler) {
-  std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(std::move(compiler));
-  return Target(findTarget(targetName)->info(), {}, std::move(compilers));
+  return testing::targetOf(findTarget(targetName)->info(), {}, std::move(compiler));
 }
 
 class Measurements : public ::testing::Test {
