@@ -142,7 +142,7 @@ bool hasExtents(RankedTensorType type) {
 }
 
 SmallVector<AffineExpr> getExtents(RankedTensorType type) {
-  assert(hasExtents(type) && "a run-time extent without an extents map");
+  assert(hasExtents(type) && "a dynamic extent without an extents map");
   SmallVector<AffineExpr> extents;
   for (int64_t i = 0; i < type.getRank(); ++i)
     extents.push_back(type.isDynamicDim(i) ? canonicalExtent(getExtentsMap(type).getAffineMap().getResult(i))

@@ -299,7 +299,7 @@ LogicalResult HostEmitter::addArguments(Value tensor, SmallVectorImpl<KernelArgu
         continue;
       }
       if (!extents)
-        return entry.emitError("a kernel's tensor has run-time extents without a map: ") << part.type;
+        return entry.emitError("a kernel's tensor has dynamic extents without a map: ") << part.type;
       FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
       if (llvm::failed(value))
         return failure();

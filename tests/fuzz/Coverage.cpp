@@ -173,7 +173,7 @@ private:
   void slice(const Node &n) {
     add(n.attributes.at_end, "slice at_end");
     add(n.attributes.start > 0, "slice from a start");
-    add(!alongAxis(n, n).fixed(), "slice of run-time extent");
+    add(!alongAxis(n, n).fixed(), "slice of dynamic extent");
     add(n.attributes.at_end && !alongAxis(n, operand(n, 0)).fixed(), "slice at a run-time end");
   }
 
@@ -246,7 +246,7 @@ private:
       add(dim.fixed() && dim.offset > 250, "extent above 250");
       if (dim.fixed())
         continue;
-      add(true, "run-time extent");
+      add(true, "dynamic extent");
       add(dim.offset != 0, "run-time sum");
       add(dim.factor > 1, "run-time multiple");
       add(dim.degree() == 2, "run-time product");
@@ -255,7 +255,7 @@ private:
     if (n.op == Op::reshape && n.shape.size() > operand(n, 0).shape.size())
       add(true, "reshape that splits");
     if (n.op == Op::reshape && n.shape.size() < operand(n, 0).shape.size())
-      add(!isFixed(n.shape), "reshape that joins run-time extents");
+      add(!isFixed(n.shape), "reshape that joins dynamic extents");
   }
 
   void countEntry(const Region &region) {
