@@ -22,18 +22,17 @@ template <class Model> fuzz::CompiledModel &libraryOf() {
   return compiled;
 }
 
-/// Expects results within the interpreter's bounds, and bit-identical for any number of workers. Entries that change
-/// parameters are skipped.
-inline void
-expectCompiled(const Graph &graph, const std::string &target,
-               llvm::function_ref<std::vector<Tensor>(Differentiated &, const Entry &, std::int64_t)> draw) {
+using DrawInputs = llvm::function_ref<std::vector<Tensor>(Differentiated &, const Entry &, std::int64_t)>;
+
+/// Expects results of the graph's library within the interpreter's bounds, and bit-identical for any number of workers.
+/// Entries that change parameters are skipped.
+inline void expectCompiled(const Graph &graph, fuzz::CompiledModel &compiled, const std::string &target,
+                           DrawInputs draw) {
   Differentiated model(graph, 5);
   ASSERT_TRUE(model.module);
-  llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
-  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
-  llvm::Error unbound = compiled->bind(model.weights);
+  llvm::Error unbound = compiled.bind(model.weights);
   ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
-  model.weights = compiled->asStored(std::move(model.weights));
+  model.weights = compiled.asStored(std::move(model.weights));
   for (std::int64_t rows : {1, 2, 9})
     for (std::size_t number = 0; number < graph.entries.size(); ++number) {
       const Entry &entry = graph.entries[number];
@@ -49,7 +48,7 @@ expectCompiled(const Graph &graph, const std::string &target,
       std::optional<fuzz::CompiledModel::Buffers> first;
       for (unsigned workers : {1u, 3u}) {
         fuzz::CompiledModel::Session session(
-            *compiled, {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers});
+            compiled, {.order = workers > 1 ? fuzz::TaskOrder::Threads : fuzz::TaskOrder::Serial, .workers = workers});
         llvm::Expected<fuzz::CompiledModel::Buffers> results = session.call(number, extents, bytes);
         ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
         if (first)
@@ -65,6 +64,12 @@ expectCompiled(const Graph &graph, const std::string &target,
                                         << describe(comparison);
       }
     }
+}
+
+inline void expectCompiled(const Graph &graph, const std::string &target, DrawInputs draw) {
+  llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  expectCompiled(graph, *compiled, target, draw);
 }
 
 } // namespace kiln::testing

@@ -98,9 +98,9 @@ TEST(Gradients, Compiled) {
 template <WeightType Stored> void expectAdapters(std::uint64_t frozen) {
   for (const std::string &target : {runnableTargets().front(), runnableTargets().back()}) {
     const Graph graph = trace<specs::Adapted<Stored>>();
-    expectCompiled(graph, target, drawInputs);
     llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
     ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    expectCompiled(graph, *compiled, target, drawInputs);
     EXPECT_EQ(compiled->packedBytes(), frozen + 2 * (64 + 64 * 4 + 4 * 64) * sizeof(float));
   }
 }
