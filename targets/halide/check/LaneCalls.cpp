@@ -4,6 +4,7 @@
 #include "targets/halide/check/LaneEvaluator.h"
 
 #include "targets/halide/translate/VectorFunctions.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -38,10 +39,14 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
       {Call::widening_shift_right, IntegerOp::ShiftRight},
       {Call::widening_sub, IntegerOp::Sub},
   };
-  for (auto [intrinsic, meaning] : table)
-    if (op.is_intrinsic(intrinsic))
-      return meaning;
-  return std::nullopt;
+  static const llvm::StringMap<IntegerOp> meanings = [] { // Halide compares intrinsics by name
+    llvm::StringMap<IntegerOp> byName;
+    for (auto [intrinsic, meaning] : table)
+      byName[Call::get_intrinsic_name(intrinsic)] = meaning;
+    return byName;
+  }();
+  const auto found = op.is_intrinsic() ? meanings.find(op.name) : meanings.end();
+  return found == meanings.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// Whether the call is a function without memory accesses whose result the checker draws at random: functions of floats
