@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/hostcode/ValueChecks.h"
-#include "compiler/library/RanksInterface.h"
+#include "compiler/library/DescribeParallel.h"
 #include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "runtime/src/core/model.h"
@@ -33,8 +33,7 @@ static void describeCalls(const Graph &graph, const LoweringOptions &options, Mo
   if (options.ranks.isSplit() || options.ranks.stages > 1)
     whole = importModel(graph, module.getContext(), model.name, options.weights);
   addValueChecks(whole ? *whole : module, model);
-  describeRanks(module, model);
-  describeStages(module, model);
+  describeParallel(module, model);
 }
 
 /// Sliding states have room for more rows, which is the same for all targets.

@@ -34,7 +34,7 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
   auto all = entry->getAttrOfType<IntegerAttr>(kd::layersAttrName);
   if (!all)
     return layer;
-  const int64_t count = all.getInt(), stages = input.model.stages; // as in kiln_first_layer
+  const int64_t count = all.getInt(), stages = input.model.parallel->stages; // as in kiln_first_layer
   Value own = stage(), longer = subtract(own, constant(i64, kiln_first_longer_stage(count, stages)));
   Value isLonger = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, longer, constant(i64, 0));
   Value more = LLVM::SelectOp::create(builder, loc, isLonger, longer, constant(i64, 0));
@@ -43,7 +43,7 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
 
 Value HostEmitter::addressOfMemory(Operation *op, const StateInterface &state, int64_t copies) {
   Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
-  Value address = byteAddress(states, state.offsets[input.role]), layer = layerAt(op);
+  Value address = byteAddress(states, offsetOf(input.model, state, input.role)), layer = layerAt(op);
   return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state.stride))) : address;
 }
 
@@ -367,7 +367,7 @@ LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
   FailureOr<Value> count = evaluate(ahead.getTripCount(), symbols);
   if (!follower || llvm::failed(count))
     return failure();
-  Value lead = subtract(constant(i64, input.model.stages - 1), stage());
+  Value lead = subtract(constant(i64, input.model.parallel->stages - 1), stage());
   auto emitOf = [&](kd::ScanOp loop, Value index) {
     Value isThere = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
     return emitIf(isThere, [&] { return emitIteration(loop, index, *count); });

@@ -100,11 +100,17 @@ static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model
   return layout;
 }
 
+/// Returns how many copies of a weight a process has: the one process, or a stage with the role.
+static int64_t copiesOf(const ModelInterface &model, size_t weight, uint32_t role) {
+  const int64_t copies = model.weights[weight].copies;
+  return model.parallel ? model.parallel->copiesOf(model.parallel->weights[weight], copies, role) : copies;
+}
+
 /// A weight that no entry uses is still part of the file's contract. It is stored after the others.
 static void placeUnused(RoleLayout &layout, const ModelInterface &model, uint32_t role,
                         MutableArrayRef<WeightPlacement> places) {
   for (auto [i, weight] : llvm::enumerate(model.weights)) {
-    const int64_t copies = model.copiesOf(weight, role);
+    const int64_t copies = copiesOf(model, i, role);
     if (layout.placed[i] || copies == 0)
       continue;
     const uint64_t bytes = stored_bytes(weight.element, ShapedType::getNumElements(weight.shape));
@@ -133,9 +139,9 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
       if (own->placed[i] && !known[i])
         known[i] = &places[i];
   }
-  for (auto [i, weight] : llvm::enumerate(model.weights))
+  for (size_t i = 0; i < count; ++i)
     for (uint32_t role = 0; role < roles.size(); ++role)
-      if (model.copiesOf(weight, role) == 0 && known[i])
+      if (copiesOf(model, i, role) == 0 && known[i])
         layout.places[role * count + i] = *known[i];
   return layout;
 }

@@ -173,9 +173,9 @@ kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
 }
 
 /// Returns the prototypes of libraries in which each of several processes has a part of the model.
-static std::string ranksPrototypes(const ModelInterface &model) {
+static std::string ranksPrototypes(const ModelInterface &model, const ParallelLayout &layout) {
   std::string text =
-      model.ranks == 1 && model.stages == 1
+      !layout.dividesWeights()
           ? ""
           : fmt::format(
                 R"(/* In a process that has a part of the weights, save_weights returns KILN_INVALID_ARGUMENT. With this
@@ -230,8 +230,8 @@ std::string modelFunctions(const ModelInterface &model, const std::vector<Varian
     text += selfTestPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
-  if (model.hasParts())
-    text += ranksPrototypes(model);
+  if (model.parallel && model.parallel->dividesModel())
+    text += ranksPrototypes(model, *model.parallel);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);
   return text;

@@ -54,7 +54,7 @@ static std::string stateTable(const std::vector<StateInterface> &states, const s
   std::string text = fmt::format("#define {}(X)", name);
   for (const StateInterface &state : states)
     text += fmt::format(" \\\n  X({}, {}, {}, {}, {}, {})", stringText(state.name), name_of(state.element),
-                        state.copies, state.offsets[0], state.stride, fmt::join(state.ownShape(), ", "));
+                        state.copies, state.offset, state.stride, fmt::join(state.shape, ", "));
   return text + "\n";
 }
 
@@ -76,7 +76,7 @@ static std::string trainingConstants(const ModelInterface &model) {
              " * initialise them before step 1. */\n"
              "#define {0}_TRAINING_BYTES ((size_t){1})\n",
              macro, model.trainingBytes, model.name) +
-         (model.stages > 1 ? "" : optimizerStateTable(model, macro));
+         (model.parallel && model.parallel->stages > 1 ? "" : optimizerStateTable(model, macro));
 }
 
 /// Returns a name of the spec for use in a comment. The name must not end the comment.
@@ -246,9 +246,9 @@ static std::string weightTable(const ModelInterface &model) {
       "/* X(name, type, copies, shape...) for each tensor of the weight file; \"{{}}\" in a name\n"
       " * stands for 0 .. copies - 1. A tensor of f32 may be f16 or bf16 in the file. */\n#define {}_WEIGHTS(X)",
       macro);
-  for (const WeightInterface &weight : model.weights) {
-    text += fmt::format(" \\\n  X({}, {}, {}", stringText(weight.name), name_of(weight.element), weight.fileCopies());
-    for (int64_t extent : weight.fileShape())
+  for (const WeightInterface &weight : fileWeights(model)) {
+    text += fmt::format(" \\\n  X({}, {}, {}", stringText(weight.name), name_of(weight.element), weight.copies);
+    for (int64_t extent : weight.shape)
       text += fmt::format(", {}", extent);
     text += ")";
   }

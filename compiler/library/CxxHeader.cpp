@@ -180,8 +180,8 @@ static std::string trainingMethods(const std::string &name) {
 }
 
 /// Returns the methods of libraries in which each of several processes has a part of the model.
-static std::string ranksMethods(const ModelInterface &model) {
-  std::string text = model.ranks == 1 && model.stages == 1
+static std::string ranksMethods(const ModelInterface &model, const ParallelLayout &layout) {
+  std::string text = !layout.dividesWeights()
                          ? ""
                          : fmt::format(R"(  /// Writes one file of all processes together: {0}_save_weights_together.
   kiln_status_t save_weights_together(const kiln_call_t &call, const char *path) const {{
@@ -413,8 +413,8 @@ public:
     text += selfTestMethod(name);
   if (model.trains())
     text += trainingMethods(name);
-  if (model.hasParts())
-    text += ranksMethods(model);
+  if (model.parallel && model.parallel->dividesModel())
+    text += ranksMethods(model, *model.parallel);
   if (hasDevice(variants))
     text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)

@@ -50,9 +50,8 @@ static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, 
 
 static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
   int64_t elements = 1;
-  const std::vector<int64_t> shape = state.ownShape();
-  for (size_t i = firstExtent; i < shape.size(); ++i)
-    elements *= shape[i];
+  for (size_t i = firstExtent; i < state.shape.size(); ++i)
+    elements *= state.shape[i];
   return stored_bytes(state.element, elements);
 }
 
@@ -62,27 +61,21 @@ uint64_t StateInterface::positionOffset() const {
   return llvm::alignTo(static_cast<uint64_t>(room) * rowBytes(), sizeof(int64_t));
 }
 
-void ModelInterface::placeStates() {
-  auto place = [](StateInterface &state, int64_t copies, uint64_t bytes) {
-    state.offsets.push_back(bytes);
+/// Places states in sequence after `bytes` bytes of an arena, and returns where they end.
+static uint64_t place(std::vector<StateInterface> &states, uint64_t bytes) {
+  for (StateInterface &state : states) {
+    state.offset = bytes;
     state.stride = KILN_ARENA_ROUND(state.room > 0 ? state.positionOffset() + sizeof(int64_t) : byteCount(state, 0));
-    return bytes + copies * state.stride;
-  };
-  for (std::vector<StateInterface> *all : {&states, &optimizerStates})
-    for (StateInterface &state : *all)
-      state.offsets.clear();
-  trainingBytes = 0;
-  for (uint32_t role = 0; role < roles.size(); ++role) {
-    uint64_t bytes = states.empty() ? 0 : KILN_MARK_BYTES;
-    for (StateInterface &state : states)
-      bytes = place(state, state.copies, bytes);
-    stateBytes = bytes;
-    if (!optimizerStates.empty())
-      bytes += KILN_MARK_BYTES;
-    for (StateInterface &moment : optimizerStates)
-      bytes = place(moment, copiesOf(moment, role), bytes);
-    trainingBytes = std::max(trainingBytes, bytes);
+    bytes += state.copies * state.stride;
   }
+  return bytes;
+}
+
+void ModelInterface::placeStates() {
+  stateBytes = place(states, states.empty() ? 0 : KILN_MARK_BYTES);
+  trainingBytes = optimizerStates.empty() ? stateBytes : place(optimizerStates, stateBytes + KILN_MARK_BYTES);
+  if (parallel)
+    placeStatesOfRoles(*this);
   stateBytesPerRow = 0;
   for (const StateInterface &state : states)
     if (state.isAppended)
@@ -318,13 +311,18 @@ template <class Tensor> static void unfold(const Tensor &tensor, llvm::function_
 }
 
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
+  const size_t roles = model.parallel ? model.parallel->roles.size() : 1;
   std::vector<WeightInterface> weights;
+  std::vector<TensorLayout> layouts;
   std::vector<std::vector<WeightPlacement>> placements(variants.size());
-  for (size_t role = 0; role < model.roles.size(); ++role) {
+  for (size_t role = 0; role < roles; ++role) {
     weights.clear();
+    layouts.clear();
     for (size_t i = 0; i < model.weights.size(); ++i)
       unfold<WeightInterface>(model.weights[i], [&](WeightInterface row, int64_t first) {
         weights.push_back(std::move(row));
+        if (model.parallel)
+          layouts.push_back(model.parallel->weights[i]);
         for (size_t v = 0; v < variants.size(); ++v) {
           WeightPlacement &place = placements[v].emplace_back(variants[v].placements[role * model.weights.size() + i]);
           place.offset += first * place.stride;
@@ -332,46 +330,36 @@ void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
       });
   }
   model.weights = std::move(weights);
+  if (model.parallel)
+    model.parallel->weights = std::move(layouts);
   for (size_t v = 0; v < variants.size(); ++v)
     variants[v].placements = std::move(placements[v]);
 }
 
-std::vector<StateInterface> trainingStates(const ModelInterface &model) {
-  std::vector<StateInterface> all;
-  auto add = [&](StateInterface row, int64_t first) {
-    for (uint64_t &offset : row.offsets)
-      offset += first * row.stride;
-    all.push_back(std::move(row));
+std::vector<TrainingState> trainingStates(const ModelInterface &model) {
+  std::vector<TrainingState> all;
+  auto add = [&](const StateInterface &state, const TensorLayout *layout) {
+    unfold<StateInterface>(state, [&](StateInterface row, int64_t first) {
+      const uint64_t before = first * row.stride;
+      row.offset += before;
+      TrainingState &added = all.emplace_back(TrainingState{std::move(row), std::nullopt});
+      if (!layout)
+        return;
+      added.layout = *layout;
+      for (uint64_t &offset : added.layout->offsets)
+        offset += before;
+    });
   };
-  for (StateInterface state : model.states) {
-    state.name = "state:" + state.name;
-    unfold<StateInterface>(state, add);
+  if (!model.trains())
+    return all;
+  for (auto [i, state] : llvm::enumerate(model.states)) {
+    StateInterface named = state;
+    named.name = "state:" + state.name;
+    add(named, model.parallel ? &model.parallel->states[i] : nullptr);
   }
-  for (const StateInterface &moment : model.optimizerStates)
-    unfold<StateInterface>(moment, add);
-  return model.trains() ? all : std::vector<StateInterface>();
-}
-
-std::vector<int64_t> WeightInterface::fileShape() const {
-  std::vector<int64_t> whole = shape;
-  if (slice)
-    whole[slice->dim] = slice->extent;
-  return whole;
-}
-
-uint32_t ModelInterface::roleOf(int64_t stage) const {
-  if (stage + 1 == stages)
-    return stages == 1 ? 0 : KILN_STAGE_ROLE_LAST;
-  uint32_t role = KILN_STAGE_ROLE_FIRST;
-  for (uint32_t next = KILN_STAGE_ROLE_MIDDLE; next < roles.size() && roles[next] <= stage; ++next)
-    role = next;
-  return role;
-}
-
-int64_t ModelInterface::copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const {
-  if (absent >> std::min<uint32_t>(role, KILN_STAGE_ROLE_MIDDLE) & 1)
-    return 0;
-  return allCopies ? kiln_stage_layers(allCopies, stages, roles[role]) : copies;
+  for (auto [i, moment] : llvm::enumerate(model.optimizerStates))
+    add(moment, model.parallel ? &model.parallel->optimizerStates[i] : nullptr);
+  return all;
 }
 
 bool ModelInterface::trains() const {
@@ -393,14 +381,6 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
   for (const kiln_format_array_t &array : llvm::drop_begin(arrays))
     bytes += outputs * kiln_format_items(&array, elements / outputs) * array.bytes;
   return bytes;
-}
-
-std::vector<int64_t> StateInterface::ownShape() const {
-  return parts > 1 ? std::vector{llvm::product_of(shape) / parts} : shape;
-}
-
-bool ModelInterface::sharesStates() const {
-  return llvm::any_of(optimizerStates, [](const StateInterface &moment) { return moment.parts > 1; });
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {

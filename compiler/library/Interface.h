@@ -2,10 +2,11 @@
 //
 // Describes a generated library from the outside: its dimensions, entry points and weights (from the graph), the value
 // checks of its inputs (from the ops), and for each instruction set the placement of tensors (from code generation).
-// The headers, the manifest and the descriptor are written from this.
+// The headers, the manifest and the descriptor are written from this. Weights and states are those of one process.
 #pragma once
 
 #include "compiler/library/Execution.h"
+#include "compiler/library/ParallelLayout.h"
 #include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
@@ -30,7 +31,6 @@ struct ArgumentInterface {
   std::vector<Dim> shape;
   bool isOutput = false;
   std::optional<ValueCheck> check; // compiler/hostcode/ValueChecks.h
-  bool isOfLast = false;           // whether only the last pipeline stage writes it
 };
 
 struct EntryInterface {
@@ -50,64 +50,35 @@ struct EntryInterface {
   bool isBatch() const { return !single.empty(); }
 };
 
-/// A range of elements along an axis of a tensor: rank r has `extent` elements that begin at first + r / group * step.
-struct WeightSection {
-  int64_t first = 0, extent = 0, step = 0, group = 1;
-};
-
-/// A rank's shard of a tensor: consecutive sections along a dimension that has `extent` elements in the file.
-struct WeightSlice {
-  int64_t dim = 0, extent = 0;
-  std::vector<WeightSection> sections;
-};
-
-/// A tensor of the weight file, or a rank's shard of it. With copies > 1 its name contains "{}", once for each stack
-/// around it.
+/// A tensor of the weight file. With copies > 1 its name contains "{}", once for each stack around it.
 struct WeightInterface {
   std::string name;
   ElementType element;
-  std::vector<int64_t> shape; // shape of the shard, if there is a slice
+  std::vector<int64_t> shape;
   int64_t copies = 1;
   std::vector<int64_t> layers;        // layer counts of the stacks, outermost first; `copies` is their product
   bool isVariable = false;            // whether it may be written between calls
   Initial initial = Initial::zeros(); // constant, uniform or normal
-  std::optional<WeightSlice> slice = std::nullopt;
-  /// With pipeline stages, the copies of all stages together, of which a stage has at most `copies`. 0: each stage has
-  /// all copies.
-  int64_t allCopies = 0;
-  uint32_t absent = 0; // a bit for each stage role that has no copy, as for KILN_WEIGHT_ABSENT
-
-  std::vector<int64_t> fileShape() const;
-  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
 };
 
 /// A tensor that persists between calls. With copies > 1 its name contains "{}" for the layers. Copy c is stored at
-/// offsets[0] + c * stride bytes from the beginning of the arena; with pipeline stages, at the offset of the stage's
-/// role. A model's own states have the same place on all stages.
+/// offset + c * stride bytes from the beginning of the arena.
 struct StateInterface {
   std::string name;
   ElementType element;
   std::vector<int64_t> shape;
   int64_t copies = 1;
-  std::vector<int64_t> layers;        // as for a weight
-  std::vector<uint64_t> offsets = {}; // one per role
-  uint64_t stride = 0;
+  std::vector<int64_t> layers; // as for a weight
+  uint64_t offset = 0, stride = 0;
   bool isAppended = false;
   /// For a sliding state (kiln.slide), the rows that fit in its memory; the state's rows begin at one of them. 0: it
   /// does not slide.
   int64_t room = 0;
-  std::optional<WeightSlice> slice = std::nullopt; // as for a weight
-  int64_t parts = 1;                               // number of optimiser-state shards: each replica has one, flattened
-  int64_t allCopies = 0;                           // as for a weight
-  uint32_t absent = 0;
 
-  /// Returns the shape in an arena.
-  std::vector<int64_t> ownShape() const;
   uint64_t rowBytes() const;
   /// Returns the offset, in a copy of a sliding state, of the i64 that holds the number of its first row. It follows
   /// all rows.
   uint64_t positionOffset() const;
-  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
 };
 
 struct ModelInterface {
@@ -118,28 +89,12 @@ struct ModelInterface {
   std::vector<StateInterface> states;
   std::vector<StateInterface>
       optimizerStates;    // optimiser state, which follows the states in the arenas of entries that train
-  int64_t parameters = 0; // number of parameters of all ranks together
-  int64_t ranks = 1;      // tensor-parallel ranks that call entries together
-  int64_t replicas = 1;   // data-parallel replicas of a model that is trained
-  int64_t stages = 1;     // pipeline stages, each with some of the layers
-  /// For each role of a pipeline stage, the first stage with it (compiler/parallel/CutStages.h).
-  std::vector<int64_t> roles = {0};
-  bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
-  /// Returns the role of a pipeline stage.
-  uint32_t roleOf(int64_t stage) const;
-  /// Returns how many copies of a tensor a stage with the role has.
-  template <class Tensor> int64_t copiesOf(const Tensor &tensor, uint32_t role) const {
-    return copiesOf(tensor.absent, tensor.allCopies, tensor.copies, role);
-  }
-  int64_t copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const;
-  /// Whether the optimiser state is sharded among the replicas (ZeRO-1).
-  bool sharesStates() const;
-  /// Whether each process has only a part of the model.
-  bool hasParts() const { return ranks > 1 || stages > 1 || sharesStates(); }
-  uint64_t stateBytes = 0; // at the beginning of each arena
+  int64_t parameters = 0; // of the whole model
+  std::optional<ParallelLayout> parallel; // of a library for several processes
+  uint64_t stateBytes = 0;                // at the beginning of each arena
   bool hasOptimizerState() const { return trainingBytes != stateBytes; }
   /// Bytes at the beginning of the arenas of entries that train, for states and then optimiser state; the maximum over
-  /// roles.
+  /// processes.
   uint64_t trainingBytes = 0;
   bool embedsWeights = false; // whether the archive contains the weights
   bool hasSelfTest = false;
@@ -215,17 +170,17 @@ struct Variant {
   std::string target;
   uint64_t features = 0;                   // KILN_CPU_ bits that a CPU must have
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
-  std::vector<WeightPlacement> placements; // one per weight; with pipeline stages, those of all roles in sequence
+  std::vector<WeightPlacement> placements; // one per weight; with a ParallelLayout, those of all roles in sequence
   std::vector<DerivedWeight> derived;
   std::optional<EntryCode> deriving;   // code of the function that computes derived weights
   std::string derivation;              // that function and its kernels, as text
   std::string derivationDigest;        // digest of the computation, independent of its kernels
-  std::vector<uint64_t> packedBytesOf; // per role
+  std::vector<uint64_t> packedBytesOf; // per role of the ParallelLayout
   uint64_t packedBytes = 0;            // the maximum over roles
   std::string backend;                 // a symbol of the runtime; empty: none
   std::string constants;               // bytes for the device; empty on a CPU
   std::vector<std::string> modules;    // symbols of kiln_cuda_module_t
-  std::vector<EntryCode> entries;      // with pipeline stages, those of all roles in sequence
+  std::vector<EntryCode> entries;      // with a ParallelLayout, those of all roles in sequence
   std::vector<KernelSummary> kernels;
 
   bool isOnDevice() const { return !backend.empty(); }
@@ -256,9 +211,15 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
 /// afterwards findWeight no longer finds the sources of a kiln.parameter.
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
 
-/// Returns the tensors at the beginning of an arena for training: the states, named "state:hidden", and the optimiser
-/// state, with nested stacks unfolded as above. Empty unless the model trains.
-std::vector<StateInterface> trainingStates(const ModelInterface &model);
+/// A tensor at the beginning of an arena for training.
+struct TrainingState {
+  StateInterface state;
+  std::optional<TensorLayout> layout; // if the model has a ParallelLayout
+};
+
+/// Returns these tensors: the states, named "state:hidden", and the optimiser state, with nested stacks unfolded as
+/// above. Empty unless the model trains.
+std::vector<TrainingState> trainingStates(const ModelInterface &model);
 
 /// Returns a Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
 std::string toString(const Dim &dim);

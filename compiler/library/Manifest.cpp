@@ -142,7 +142,7 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                       {"entries", std::move(entries)},
                       {"kernels", std::move(kernels)},
                       {"weights", std::move(weights)}};
-  if (model.stages > 1)
+  if (model.parallel && model.parallel->stages > 1)
     target["packed_bytes_of_roles"] = json::Array(variant.packedBytesOf);
   return target;
 }
@@ -155,31 +155,46 @@ static json::Object sliceJson(const WeightSlice &slice) {
   return json::Object{{"dimension", slice.dim}, {"of", slice.extent}, {"sections", std::move(sections)}};
 }
 
+/// Adds the part of a weight or a state that a process has to its row.
+static void addLayout(json::Object &row, const TensorLayout &layout) {
+  if (layout.slice)
+    row["slice"] = sliceJson(*layout.slice);
+  if (layout.allCopies)
+    row["of_all_stages"] = layout.allCopies;
+}
+
+static void addLayout(json::Object &manifest, const ParallelLayout &layout) {
+  if (layout.ranks > 1)
+    manifest["ranks"] = layout.ranks;
+  if (layout.stages > 1)
+    manifest["stages"] = layout.stages, manifest["first_stages_of_roles"] = json::Array(layout.roles);
+  if (layout.replicas > 1)
+    manifest["replicas"] = layout.replicas;
+}
+
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants) {
   json::Array entries, weights, targets;
   for (size_t i = 0; i < model.entries.size(); ++i)
     entries.push_back(entryJson(model, variants, i));
-  for (const WeightInterface &weight : model.weights) {
+  for (auto [i, weight] : llvm::enumerate(model.weights)) {
     json::Object row{{"name", weight.name},
                      {"type", name_of(weight.element)},
                      {"shape", json::Array(weight.shape)},
                      {"copies", weight.copies}};
     if (weight.isVariable)
       row["variable"] = true;
-    if (weight.slice)
-      row["slice"] = sliceJson(*weight.slice);
-    if (weight.allCopies)
-      row["of_all_stages"] = weight.allCopies;
+    if (model.parallel)
+      addLayout(row, model.parallel->weights[i]);
     weights.push_back(std::move(row));
   }
   json::Array states;
-  for (const StateInterface &state : model.states) {
+  for (auto [i, state] : llvm::enumerate(model.states)) {
     json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
-                     {"copies", state.copies}, {"offset", state.offsets[0]},     {"stride", state.stride}};
+                     {"copies", state.copies}, {"offset", state.offset},         {"stride", state.stride}};
     if (state.room > 0)
       row["room"] = state.room;
-    if (state.allCopies)
-      row["of_all_stages"] = state.allCopies;
+    if (model.parallel && model.parallel->states[i].allCopies)
+      row["of_all_stages"] = model.parallel->states[i].allCopies;
     states.push_back(std::move(row));
   }
   for (const Variant &variant : variants)
@@ -188,12 +203,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
       {"kiln_version", versionText()},  {"kiln_abi_version", KILN_ABI_VERSION},    {"name", model.name},
       {"parameters", model.parameters}, {"tuning_digest", tuningDigest(variants)}, {"entries", std::move(entries)},
       {"weights", std::move(weights)},  {"targets", std::move(targets)},           {"license", licenseOfLibraries}};
-  if (model.ranks > 1)
-    manifest["ranks"] = model.ranks;
-  if (model.stages > 1)
-    manifest["stages"] = model.stages, manifest["first_stages_of_roles"] = json::Array(model.roles);
-  if (model.replicas > 1)
-    manifest["replicas"] = model.replicas;
+  if (model.parallel)
+    addLayout(manifest, *model.parallel);
   if (model.embedsWeights)
     manifest["embeds_weights"] = true;
   if (model.hasSelfTest)

@@ -41,7 +41,7 @@ static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm
     return hasSmallFloats(variants) == (member.name == smallFloatsMember);
   const llvm::StringRef folder = runtimeFolder(member.name);
   if (folder == "parallel")
-    return model.isForSeveral();
+    return model.parallel.has_value();
   const llvm::StringRef backend = backendOfFolder(folder);
   return backend.empty() || llvm::any_of(variants, [&](const Variant &v) { return v.backend == backend; });
 }

@@ -38,14 +38,16 @@ private:
   Constant *external(StringRef symbol);
 
   Constant *extent(const Dim &dim, const EntryInterface &entry);
+  uint32_t outputKind(const ArgumentInterface &argument, const EntryInterface &entry) const;
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
-  /// Returns a weight or a state as a kiln_weight_t.
+  /// Returns a weight or a state as a kiln_weight_t. `layout`: of a library for several processes, else null.
   template <class Tensor>
-  Constant *tensor(const Tensor &tensor, uint32_t flags, const Initial &initial = Initial::zeros());
+  Constant *tensor(const Tensor &tensor, const TensorLayout *layout, uint32_t flags,
+                   const Initial &initial = Initial::zeros());
   /// Returns an array of integers with `bits` bits each.
   Constant *numbers(ArrayRef<uint64_t> values, unsigned bits, const Twine &name);
-  Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
-  Constant *state(const StateInterface &state);
+  Constant *shard(const TensorLayout &layout);
+  Constant *state(const TrainingState &state);
   Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
   Constant *variant(const Variant &variant);
@@ -102,6 +104,12 @@ Constant *DescriptorBuilder::extent(const Dim &dim, const EntryInterface &entry)
       .get();
 }
 
+uint32_t DescriptorBuilder::outputKind(const ArgumentInterface &argument, const EntryInterface &entry) const {
+  if (!argument.isOutput || !model.parallel)
+    return argument.isOutput;
+  return model.parallel->resultsOfLast.count({entry.name, argument.name}) ? KILN_OUTPUT_OF_LAST : 1;
+}
+
 Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const EntryInterface &entry) {
   SmallVector<Constant *> extents;
   for (const Dim &dim : argument.shape)
@@ -114,7 +122,7 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
       .set(abi::argument::dtype, static_cast<uint32_t>(argument.element))
       .set(abi::argument::rank, argument.shape.size())
       .set(abi::argument::extents, extents)
-      .set(abi::argument::is_output, argument.isOfLast ? KILN_OUTPUT_OF_LAST : argument.isOutput)
+      .set(abi::argument::is_output, outputKind(argument, entry))
       .set(abi::argument::is_checked, argument.check.has_value())
       .set(abi::argument::minimum, check.minimum)
       .set(abi::argument::limit, extent(check.limit, entry))
@@ -134,27 +142,31 @@ static uint32_t initialKind(const Initial &initial) {
 }
 
 template <class Tensor>
-Constant *DescriptorBuilder::tensor(const Tensor &tensor, uint32_t flags, const Initial &initial) {
-  SmallVector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
+Constant *DescriptorBuilder::tensor(const Tensor &tensor, const TensorLayout *layout, uint32_t flags,
+                                    const Initial &initial) {
+  const std::vector<int64_t> &extents = layout && layout->parts > 1 ? layout->sharedShape : tensor.shape;
+  SmallVector<uint64_t> shape(extents.begin(), extents.end());
   shape.resize(KILN_MAX_RANK, 1);
-  flags |= (tensor.allCopies ? KILN_WEIGHT_OF_STAGE : 0) | tensor.absent * KILN_WEIGHT_ABSENT;
+  const bool isOfStage = layout && layout->allCopies;
+  if (layout)
+    flags |= (isOfStage ? KILN_WEIGHT_OF_STAGE : 0) | layout->absent * KILN_WEIGHT_ABSENT;
   return structure(abi::Struct::weight)
       .set(abi::weight::name, text(tensor.name))
       .set(abi::weight::dtype, static_cast<uint32_t>(tensor.element))
-      .set(abi::weight::rank, tensor.shape.size())
+      .set(abi::weight::rank, extents.size())
       .set(abi::weight::shape, shape)
-      .set(abi::weight::copies, tensor.fileCopies())
+      .set(abi::weight::copies, isOfStage ? layout->allCopies : tensor.copies)
       .set(abi::weight::flags, flags)
       .set(abi::weight::initial, initialKind(initial))
       .set(abi::weight::initial_number, llvm::bit_cast<uint32_t>(static_cast<float>(initial.number)))
       .get();
 }
 
-Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice, int64_t parts) {
-  if (!slice)
-    return structure(abi::Struct::shard).set(abi::shard::parts, parts).get();
+Constant *DescriptorBuilder::shard(const TensorLayout &layout) {
+  if (!layout.slice)
+    return structure(abi::Struct::shard).set(abi::shard::parts, layout.parts).get();
   SmallVector<Constant *> sections;
-  for (const WeightSection &section : slice->sections)
+  for (const WeightSection &section : layout.slice->sections)
     sections.push_back(structure(abi::Struct::section)
                            .set(abi::section::first, section.first)
                            .set(abi::section::extent, section.extent)
@@ -163,18 +175,20 @@ Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice, int6
                            .get());
   return structure(abi::Struct::shard)
       .set(abi::shard::sections, table(sections, "sections"))
-      .set(abi::shard::extent, slice->extent)
-      .set(abi::shard::dim, slice->dim)
+      .set(abi::shard::extent, layout.slice->extent)
+      .set(abi::shard::dim, layout.slice->dim)
       .set(abi::shard::section_count, sections.size())
-      .set(abi::shard::parts, parts)
+      .set(abi::shard::parts, layout.parts)
       .get();
 }
 
-Constant *DescriptorBuilder::state(const StateInterface &state) {
+Constant *DescriptorBuilder::state(const TrainingState &state) {
+  const TensorLayout *layout = state.layout ? &*state.layout : nullptr;
   return structure(abi::Struct::state)
-      .set(abi::state::tensor, tensor(state, 0))
-      .set(abi::state::offsets, numbers(state.offsets, 64, "offsets"))
-      .set(abi::state::stride, state.stride)
+      .set(abi::state::tensor, tensor(state.state, layout, 0))
+      .set(abi::state::offsets,
+           numbers(layout ? ArrayRef(layout->offsets) : ArrayRef(state.state.offset), 64, "offsets"))
+      .set(abi::state::stride, state.state.stride)
       .get();
 }
 
@@ -256,8 +270,9 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::derives, variant.deriving.has_value())
       .set(abi::variant::packed_bytes, variant.packedBytes)
       .set(abi::variant::stage_role_bytes,
-           numbers(model.stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf) : ArrayRef<uint64_t>(), 64,
-                   "role_bytes"))
+           numbers(model.parallel && model.parallel->stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf)
+                                                                : ArrayRef<uint64_t>(),
+                   64, "role_bytes"))
       .set(abi::variant::digest, packedDigest(model, variant))
       .set(abi::variant::bodies, table(bodies, "bodies"))
       .set(abi::variant::backend, external(variant.backend))
@@ -271,11 +286,15 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
 /// Returns a hash of the states, the optimiser state, and where each tensor is stored.
 static uint64_t stateMark(const ModelInterface &model) {
   std::string text;
-  for (const std::vector<StateInterface> *all : {&model.states, &model.optimizerStates})
-    for (const StateInterface &state : *all)
-      text += fmt::format("{} {} {} {} {} {}{};", state.name, name_of(state.element), state.copies,
-                          fmt::join(state.ownShape(), ","), fmt::join(state.offsets, ","), state.stride,
-                          state.room > 0 ? fmt::format(" {}", state.room) : "");
+  auto add = [&](const std::vector<StateInterface> &states, const std::vector<TensorLayout> *layouts) {
+    for (auto [i, state] : llvm::enumerate(states))
+      text += fmt::format(
+          "{} {} {} {} {} {}{};", state.name, name_of(state.element), state.copies, fmt::join(state.shape, ","),
+          layouts ? fmt::format("{}", fmt::join((*layouts)[i].offsets, ",")) : fmt::to_string(state.offset),
+          state.stride, state.room > 0 ? fmt::format(" {}", state.room) : "");
+  };
+  add(model.states, model.parallel ? &model.parallel->states : nullptr);
+  add(model.optimizerStates, model.parallel ? &model.parallel->optimizerStates : nullptr);
   return llvm::xxh3_64bits(text) | 1; // never 0, which marks a new session
 }
 
@@ -341,24 +360,26 @@ void DescriptorBuilder::emitConstants(const std::vector<Variant> &variants) {
 }
 
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
+  const ParallelLayout *parallel = model.parallel ? &*model.parallel : nullptr;
   SmallVector<Constant *> weights, shards, states, entries, code;
-  for (const WeightInterface &described : model.weights) {
-    weights.push_back(tensor(described, described.isVariable ? KILN_WEIGHT_VARIABLE : 0, described.initial));
-    shards.push_back(shard(described.slice));
+  for (auto [i, described] : llvm::enumerate(model.weights)) {
+    const TensorLayout *layout = parallel ? &parallel->weights[i] : nullptr;
+    weights.push_back(tensor(described, layout, described.isVariable ? KILN_WEIGHT_VARIABLE : 0, described.initial));
+    if (layout)
+      shards.push_back(shard(*layout));
   }
-  for (const StateInterface &described : trainingStates(model)) {
+  for (const TrainingState &described : trainingStates(model)) {
     states.push_back(state(described));
-    shards.push_back(shard(described.slice, described.parts));
+    if (described.layout)
+      shards.push_back(shard(*described.layout));
   }
-  if (!model.isForSeveral())
-    shards.clear();
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
   if (llvm::any_of(variants, [](const Variant &variant) { return variant.deriving.has_value(); }))
     entries.push_back(entry(derivingInterface())); // not counted in the descriptor's number of entries
   SmallVector<uint64_t> roles;
-  for (int64_t stage = 0; model.stages > 1 && stage < model.stages; ++stage)
-    roles.push_back(model.roleOf(stage));
+  for (int64_t stage = 0; parallel && parallel->stages > 1 && stage < parallel->stages; ++stage)
+    roles.push_back(parallel->roleOf(stage));
   for (const Variant &compiled : variants)
     code.push_back(variant(compiled));
   Constant *descriptor = structure(abi::Struct::descriptor)
@@ -372,10 +393,10 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::variants, table(code, "variants"))
                              .set(abi::descriptor::states, table(states, "states"))
                              .set(abi::descriptor::state_count, states.size())
-                             .set(abi::descriptor::ranks, model.ranks)
-                             .set(abi::descriptor::replicas, model.replicas)
-                             .set(abi::descriptor::stages, model.stages)
-                             .set(abi::descriptor::sharding, external(model.isForSeveral() ? "kiln_sharding" : ""))
+                             .set(abi::descriptor::ranks, parallel ? parallel->ranks : 1)
+                             .set(abi::descriptor::replicas, parallel ? parallel->replicas : 1)
+                             .set(abi::descriptor::stages, parallel ? parallel->stages : 1)
+                             .set(abi::descriptor::sharding, external(parallel ? "kiln_sharding" : ""))
                              .set(abi::descriptor::shards, table(shards, "shards"))
                              .set(abi::descriptor::roles, numbers(roles, 32, "roles"))
                              .set(abi::descriptor::state_bytes, model.stateBytes)

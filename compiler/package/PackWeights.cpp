@@ -22,17 +22,21 @@ namespace kiln {
 std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant &variant) {
   std::string text = fmt::format("abi {}, model {}, target {}, {} bytes\n", KILN_ABI_VERSION, model.name,
                                  variant.target, variant.packedBytes);
-  if (model.ranks > 1)
-    text += fmt::format("{} ranks\n", model.ranks);
-  if (model.stages > 1)
-    text += fmt::format("{} stages\n", model.stages);
+  const ParallelLayout *parallel = model.parallel ? &*model.parallel : nullptr;
+  if (parallel && parallel->ranks > 1)
+    text += fmt::format("{} ranks\n", parallel->ranks);
+  if (parallel && parallel->stages > 1)
+    text += fmt::format("{} stages\n", parallel->stages);
   for (auto [number, place] : llvm::enumerate(variant.placements)) {
-    const WeightInterface &weight = model.weights[number % model.weights.size()];
+    const size_t index = number % model.weights.size();
+    const WeightInterface &weight = model.weights[index];
+    const TensorLayout layout = parallel ? parallel->weights[index] : TensorLayout();
     text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
-                        weight.name.size(), weight.name, name_of(weight.element), weight.fileCopies(),
-                        fmt::join(weight.shape, ", "), place.offset, place.stride, place.tile, place.dim, place.shift,
-                        name_of(place.element), place.scales, place.group, place.zeros);
-    for (const WeightSection &section : weight.slice ? weight.slice->sections : std::vector<WeightSection>())
+                        weight.name.size(), weight.name, name_of(weight.element),
+                        layout.allCopies ? layout.allCopies : weight.copies, fmt::join(weight.shape, ", "),
+                        place.offset, place.stride, place.tile, place.dim, place.shift, name_of(place.element),
+                        place.scales, place.group, place.zeros);
+    for (const WeightSection &section : layout.slice ? layout.slice->sections : std::vector<WeightSection>())
       text += fmt::format("{} from {} + {}\n", section.extent, section.first, section.step);
   }
   for (const DerivedWeight &derived : variant.derived)
@@ -46,17 +50,17 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
 }
 
 /// Returns the parts of a descriptor that binding reads.
-static std::vector<kiln_weight_t> describeWeights(const ModelInterface &model) {
-  std::vector<kiln_weight_t> weights;
-  for (const WeightInterface &weight : model.weights) {
-    kiln_weight_t &to = weights.emplace_back();
+static std::vector<kiln_weight_t> describeWeights(llvm::ArrayRef<WeightInterface> weights) {
+  std::vector<kiln_weight_t> described;
+  for (const WeightInterface &weight : weights) {
+    kiln_weight_t &to = described.emplace_back();
     to.name = weight.name.c_str();
     to.dtype = static_cast<uint32_t>(weight.element);
     to.rank = static_cast<uint32_t>(weight.shape.size());
     llvm::copy(weight.shape, to.shape);
     to.copies = static_cast<uint32_t>(weight.copies);
   }
-  return weights;
+  return described;
 }
 
 static std::vector<kiln_placement_t> describePlacements(const Variant &variant) {
@@ -188,14 +192,14 @@ static llvm::Error withModel(const ModelInterface &model, const std::vector<kiln
 /// Binds a checkpoint to a model that exists for the duration of `use`.
 static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                               llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
-  if (model.ranks > 1 || model.stages > 1)
+  if (model.parallel && model.parallel->dividesWeights())
     return llvm::createStringError(fmt::format("packing: library for several processes; expected one for one process: "
                                                "those of several save what they have bound, by {}_save_packed",
                                                model.name));
   llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint);
   if (!renames)
     return renames.takeError();
-  return withModel(model, describeWeights(model), variant, [&](kiln_model_t &made, kiln_error_t *error) {
+  return withModel(model, describeWeights(model.weights), variant, [&](kiln_model_t &made, kiln_error_t *error) {
     if (const kiln_status_t status = bindCheckpoint(&made, checkpoint, *renames, error))
       return status;
     try {
@@ -343,12 +347,8 @@ llvm::Expected<CheckpointDifferences> compareCheckpoint(const ModelInterface &mo
     return renames.takeError();
   const std::vector<kiln_rename_t> described = describeRenames(*renames);
   Comparison comparison{checkpoint, {described.data(), described.size()}, {}};
-  std::vector<kiln_weight_t> weights = describeWeights(model);
-  for (auto [weight, to] : llvm::zip_equal(model.weights, weights)) {
-    llvm::copy(weight.fileShape(), to.shape);
-    to.copies = static_cast<uint32_t>(weight.fileCopies());
-  }
-  llvm::Error error = withModel(model, weights, variant, [&](kiln_model_t &made, kiln_error_t *words) {
+  const std::vector<WeightInterface> weights = fileWeights(model);
+  llvm::Error error = withModel(model, describeWeights(weights), variant, [&](kiln_model_t &made, kiln_error_t *words) {
     Comparison *const context = &comparison;
     return isGguf(checkpoint) ? compareGguf(&made, comparison, words)
                               : kiln_checkpoint_take(&made, checkpoint.path.c_str(), compareStored, &context, words);

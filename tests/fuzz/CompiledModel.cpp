@@ -81,7 +81,8 @@ static std::string nameOf(const WeightInterface &weight, int64_t copy) {
 }
 
 CompiledModel::CompiledModel(CompileReport made) : report(std::move(made)) {
-  if (report.model.stages > 1) // which have separate placements each, and no quantised weights
+  if (report.model.parallel &&
+      report.model.parallel->stages > 1) // which have separate placements each, and no quantised weights
     return;
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element) {
@@ -171,9 +172,9 @@ llvm::Error CompiledModel::link() {
 
 std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
   std::vector<std::pair<std::string, interpreter::Tensor>> result;
-  for (const WeightInterface &weight : report.model.weights)
-    for (int64_t copy = 0; copy < weight.fileCopies(); ++copy)
-      result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.fileShape()));
+  for (const WeightInterface &weight : fileWeights(report.model))
+    for (int64_t copy = 0; copy < weight.copies; ++copy)
+      result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.shape));
   return result;
 }
 

@@ -226,8 +226,7 @@ TEST_F(Resume, AveragesTakeThePlaceOfWeights) {
     std::vector<double> values;
     for (std::size_t i = 0; i < weights.at(name).size(); ++i) {
       float value;
-      std::memcpy(&value,
-                  training.session.states().data() + place->offsets[0] + copy * place->stride + i * sizeof value,
+      std::memcpy(&value, training.session.states().data() + place->offset + copy * place->stride + i * sizeof value,
                   sizeof value);
       values.push_back(value);
     }

@@ -113,8 +113,7 @@ public:
         const std::vector<double> &mean = means.at(model.nameOf(parameter, copy));
         for (std::size_t i = 0; i < mean.size(); ++i) {
           float value;
-          std::memcpy(&value, states.data() + state->offsets[0] + copy * state->stride + i * sizeof value,
-                      sizeof value);
+          std::memcpy(&value, states.data() + state->offset + copy * state->stride + i * sizeof value, sizeof value);
           EXPECT_NEAR(value, mean[i], 2e-5) << model.nameOf(parameter, copy) << " " << i;
         }
       }
