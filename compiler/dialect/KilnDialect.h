@@ -85,7 +85,7 @@ inline constexpr llvm::StringLiteral reductionPartsAttrName = "kiln.reduction_pa
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 /// On a module that is cut into pipeline stages, each with its layers: their number.
 inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
-/// On such a module: the first stage of each role (compiler/parallel/CutStages.h).
+/// On such a module: the first stage of each role (compiler/dialect/StageRoles.h).
 inline constexpr llvm::StringLiteral rolesAttrName = "kiln.roles";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a module after the derive phase (compiler/pipeline/ImportModel.h). Attention is not recognised again: functions

@@ -2,9 +2,9 @@
 #include "compiler/driver/HostStage.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StageRoles.h"
 #include "compiler/hostcode/HostCode.h"
 #include "compiler/package/DeriveHere.h"
-#include "compiler/parallel/CutStages.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/dialect/StageRoles.h"
 #include "compiler/hostcode/HostEmitter.h"
-#include "compiler/parallel/CutStages.h"
 #include "compiler/transforms/RowsInPlace.h"
 
 using namespace mlir;

@@ -2,8 +2,8 @@
 #include "compiler/hostcode/WeightLayout.h"
 
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/StageRoles.h"
 #include "compiler/dialect/StoredParts.h"
-#include "compiler/parallel/CutStages.h"
 #include "kiln/tensor.h"
 #include "runtime/src/core/model.h"
 #include "llvm/Support/MathExtras.h"

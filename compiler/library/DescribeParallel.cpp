@@ -2,7 +2,7 @@
 #include "compiler/library/DescribeParallel.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/parallel/CutStages.h"
+#include "compiler/dialect/StageRoles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/src/core/model.h"
 #include "llvm/ADT/StringMap.h"

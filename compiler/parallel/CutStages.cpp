@@ -5,14 +5,13 @@
 // 3. Copies the entry for each role: the stack's initial values are received, its results are sent.
 // 4. Reduces the stack to the layers of the stage, and its sequences likewise.
 // 5. Erases what the copy does not need for the values that it sends or returns.
-#include "compiler/parallel/CutStages.h"
-
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StageRoles.h"
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/parallel/Passes.h"
-#include "compiler/parallel/TrainStage.h"
+#include "compiler/training/TrainProcess.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "runtime/src/core/model.h"
@@ -23,10 +22,6 @@ namespace mlir::kiln {
 #define GEN_PASS_DEF_CUTSTAGES
 #define GEN_PASS_DEF_MARKPROCESSES
 #include "compiler/parallel/Passes.h.inc"
-
-std::string getStageRoleName(StringRef entry, StringRef role) {
-  return role.empty() ? entry.str() : (entry + "_" + role).str();
-}
 
 namespace {
 
@@ -155,7 +150,7 @@ void eraseUnused(Block &block) {
       op.erase();
 }
 
-func::FuncOp makeRole(func::FuncOp entry, const StageRole &role) {
+void makeRole(func::FuncOp entry, const StageRole &role) {
   OpBuilder builder(entry);
   auto function = cast<func::FuncOp>(builder.clone(*entry));
   function.setName(getStageRoleName(entry.getName(), role.name));
@@ -169,7 +164,58 @@ func::FuncOp makeRole(func::FuncOp entry, const StageRole &role) {
   if (role.name != "last")
     sendResults(function, stack);
   eraseUnused(function.getBody().front());
-  return function;
+}
+
+/// Records on a module the number of pipeline stages and their roles, which follow from the stacks of its entries.
+void markStages(ModuleOp module, int64_t stages) {
+  Builder builder(module.getContext());
+  SmallVector<int64_t> firsts{0, stages - 1};
+  llvm::append_range(firsts, findMiddles(module, stages));
+  module->setAttr(stagesAttrName, builder.getI64IntegerAttr(stages));
+  module->setAttr(rolesAttrName, builder.getDenseI64ArrayAttr(firsts));
+}
+
+/// Replaces an entry of a marked module by a function for each role: the initial values of the stack are received, its
+/// results are sent, and the stack has the layers of one stage. Fails after a diagnostic.
+LogicalResult cutStages(func::FuncOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  LoopInterface stack = findStack(entry, getNumRanks(module, Group::Stages));
+  if (!stack || failed(checkLayers(entry, stack)))
+    return failure();
+  for (const StageRole &role : getStageRoles(module)) {
+    const std::string name = getStageRoleName(entry.getName(), role.name);
+    if (module.lookupSymbol(name))
+      return entry.emitError() << "--stages: name " << name
+                               << " is taken; expected it for what they compute, got an entry";
+    makeRole(entry, role);
+  }
+  entry.erase();
+  return success();
+}
+
+/// Returns the names of the parameters that a function assigns.
+std::set<std::string> findAssigned(func::FuncOp function) {
+  std::set<std::string> names;
+  function.walk([&](AssignOp assign) {
+    Value parameter = assign.getParameter();
+    for (StringRef name : parameter.getDefiningOp<ParameterOp>().getSources().getAsValueRange<StringAttr>())
+      names.insert(name.str());
+  });
+  return names;
+}
+
+/// Checks that no stage has a weight that training changes only on other stages.
+LogicalResult checkUpdates(ModuleOp module) {
+  for (auto trained : module.getOps<func::FuncOp>())
+    for (const std::string &name : findAssigned(trained))
+      for (auto reader : module.getOps<func::FuncOp>()) {
+        auto own = module.lookupSymbol<func::FuncOp>(getStageRoleName(getEntryName(trained), getStageRole(reader)));
+        if (::kiln::findParameters(reader).contains(name) && !findAssigned(own).contains(name))
+          return reader.emitError() << "--stages: weight is trained elsewhere; expected " << getEntryName(trained)
+                                    << " to train it on each stage that has it, got " << name << ", which "
+                                    << getEntryName(reader) << " reads on the " << getStageRole(reader) << " one";
+      }
+  return success();
 }
 
 struct CutStages : impl::CutStagesBase<CutStages> {
@@ -183,7 +229,7 @@ struct CutStages : impl::CutStagesBase<CutStages> {
       if (!entry->hasAttr(roleAttrName) && (!trainedOnly || entry->hasAttr(trainingAttrName)) &&
           failed(cutStages(entry)))
         return signalPassFailure();
-    if (!trainedOnly && failed(::kiln::checkUpdates(module)))
+    if (!trainedOnly && failed(checkUpdates(module)))
       signalPassFailure();
   }
 };
@@ -201,45 +247,5 @@ struct MarkProcesses : impl::MarkProcessesBase<MarkProcesses> {
 };
 
 } // namespace
-
-void markStages(ModuleOp module, int64_t stages) {
-  Builder builder(module.getContext());
-  SmallVector<int64_t> firsts{0, stages - 1};
-  llvm::append_range(firsts, findMiddles(module, stages));
-  module->setAttr(stagesAttrName, builder.getI64IntegerAttr(stages));
-  module->setAttr(rolesAttrName, builder.getDenseI64ArrayAttr(firsts));
-}
-
-SmallVector<StageRole> getStageRoles(ModuleOp module) {
-  auto firsts = module->getAttrOfType<DenseI64ArrayAttr>(rolesAttrName);
-  if (!firsts)
-    return {StageRole()};
-  SmallVector<StageRole> roles;
-  for (auto [number, first] : llvm::enumerate(firsts.asArrayRef())) {
-    const std::string middle = number == KILN_STAGE_ROLE_MIDDLE ? "middle" : "middle" + std::to_string(number - 1);
-    roles.push_back({number == KILN_STAGE_ROLE_FIRST  ? "first"
-                     : number == KILN_STAGE_ROLE_LAST ? "last"
-                                                      : middle,
-                     first});
-  }
-  return roles;
-}
-
-FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry) {
-  auto module = entry->getParentOfType<ModuleOp>();
-  LoopInterface stack = findStack(entry, getNumRanks(module, Group::Stages));
-  if (!stack || failed(checkLayers(entry, stack)))
-    return failure();
-  SmallVector<func::FuncOp> roles;
-  for (const StageRole &role : getStageRoles(module)) {
-    const std::string name = getStageRoleName(entry.getName(), role.name);
-    if (module.lookupSymbol(name))
-      return entry.emitError() << "--stages: name " << name
-                               << " is taken; expected it for what they compute, got an entry";
-    roles.push_back(makeRole(entry, role));
-  }
-  entry.erase();
-  return roles;
-}
 
 } // namespace mlir::kiln

@@ -16,15 +16,12 @@
 //     %begun = kiln.begin_reduce (kiln.reshape %dw to [4, n]) over replicas scattered
 //   ...
 //     %sum = kiln.gather %sums (kiln.rank over replicas)    the replica's own shard
-#include "compiler/parallel/Replicate.h"
-
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/parallel/CutStages.h"
+#include "compiler/dialect/gradients/RankParts.h"
 #include "compiler/parallel/Passes.h"
-#include "compiler/parallel/ReductionParts.h"
+#include "compiler/training/TrainProcess.h"
 #include "llvm/ADT/MapVector.h"
-#include <numeric>
 
 namespace kiln {
 
@@ -285,19 +282,6 @@ bool sharesOut(ModuleOp module) {
 }
 
 } // namespace
-
-Value partOfReplica(kd::GradientBuilder &b, Value parts, unsigned axis) {
-  auto number = RankedTensorType::get({}, IntegerType::get(parts.getContext(), 32));
-  return b.create<kd::GatherOp>(parts, b.createAs<kd::RankOp>(number, kd::Group::Replicas), axis);
-}
-
-int64_t countBatchParts(func::FuncOp function, const kd::TrainingRequest &request) {
-  auto parts = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kd::reductionPartsAttrName);
-  if (!parts || function->hasAttr(kd::roleAttrName))
-    return 0;
-  const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
-  return std::gcd(parts.getInt(), replicas * request.getMicroBatches()) / replicas;
-}
 
 } // namespace kiln
 

@@ -5,7 +5,7 @@
 // ranks and adds them up itself, in the order in which a single process does.
 #pragma once
 
-#include "compiler/parallel/ReductionParts.h"
+#include "compiler/dialect/gradients/RankParts.h"
 
 namespace mlir::kiln {
 

@@ -21,11 +21,10 @@
 //   }
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
-#include "compiler/parallel/ReductionParts.h"
-#include "compiler/parallel/Replicate.h"
-#include "compiler/parallel/TrainStage.h"
+#include "compiler/dialect/gradients/RankParts.h"
 #include "compiler/training/Differentiate.h"
 #include "compiler/training/Passes.h"
+#include "compiler/training/TrainProcess.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {

@@ -2,9 +2,10 @@
 //
 // Adds gradients to the entries that ask for them. The functions of all roles of an entry's pipeline stages are handled
 // together, since a parameter may be on several of them.
-#include "compiler/parallel/TrainStage.h"
+#include "compiler/dialect/StageRoles.h"
 #include "compiler/training/Differentiate.h"
 #include "compiler/training/Passes.h"
+#include "compiler/training/TrainProcess.h"
 #include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -73,7 +74,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     llvm::MapVector<StringRef, SmallVector<func::FuncOp>> entries;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(trainingAttrName))
-        entries[::kiln::entryOf(function)].push_back(function);
+        entries[getEntryName(function)].push_back(function);
       else
         eraseGradientMarks(function);
     for (const auto &[name, roles] : entries) {

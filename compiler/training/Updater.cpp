@@ -12,9 +12,8 @@
 // No weight is changed before all are gathered, since a replica may fail until then.
 #include "compiler/training/Updater.h"
 
-#include "compiler/parallel/ReductionParts.h"
-#include "compiler/parallel/Replicate.h"
-#include "compiler/parallel/TrainStage.h"
+#include "compiler/dialect/gradients/RankParts.h"
+#include "compiler/training/TrainProcess.h"
 #include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>

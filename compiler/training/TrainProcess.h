@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training with pipeline parallelism: what a stage computes together with the other stages (kiln-cut-stages). An entry
-// without stages is computed by one process alone.
+// What a process computes of a training step that several processes take together, as pipeline stages or as replicas.
+// An entry that is not distributed is computed by one process: one stage of one replica.
 #pragma once
-
-#include <string>
 
 #include "compiler/dialect/Training.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -16,14 +14,8 @@ namespace kiln {
 /// Returns the parameters that a function reads, by name.
 llvm::StringMap<mlir::kiln::ParameterOp> findParameters(mlir::func::FuncOp function);
 
-/// Checks that no stage has a weight that training changes only on other stages.
-mlir::LogicalResult checkUpdates(mlir::ModuleOp module);
-
 /// Returns the number of pipeline stages that compute an entry together, of which the function is the part of one role.
 int64_t countStages(mlir::func::FuncOp function);
-
-/// Returns the entry of which the function is the part of one role, or its own name.
-llvm::StringRef entryOf(mlir::func::FuncOp function);
 
 /// Whether the function returns the entry's results.
 bool isLastStage(mlir::func::FuncOp function);
@@ -38,5 +30,12 @@ void selectParameters(mlir::func::FuncOp function, llvm::ArrayRef<mlir::func::Fu
 
 /// Returns the sum of a number over all stages, if there are several.
 mlir::Value sumOverStages(mlir::kiln::GradientBuilder &b, mlir::func::FuncOp function, mlir::Value number);
+
+/// Returns the replica's own shard of a tensor with one shard per replica along `axis`.
+mlir::Value partOfReplica(mlir::kiln::GradientBuilder &b, mlir::Value parts, unsigned axis);
+
+/// For sums in a fixed order (kiln.reduction_parts) over all micro-batches of all replicas, returns the number of
+/// consecutive parts with equal numbers of micro-batches that a replica has; 0 if the order is not fixed.
+int64_t countBatchParts(mlir::func::FuncOp function, const mlir::kiln::TrainingRequest &request);
 
 } // namespace kiln

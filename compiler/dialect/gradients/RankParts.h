@@ -14,6 +14,9 @@ inline AffineExpr constantExtent(Value like, int64_t extent) {
   return getAffineConstantExpr(extent, like.getContext());
 }
 
+/// Splits [n, ...] into n values of [...].
+SmallVector<Value> unstack(GradientBuilder &b, Value stacked);
+
 /// Adds the slices along the first axis as a binary tree; their number is a power of two.
 Value addAsTree(GradientBuilder &b, Value stacked);
 
