@@ -18,6 +18,8 @@ static bool keepsStates(const Graph &graph, const Entry &entry) {
 
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
   const auto [ranks, replicas, parts, rows, stages, sharesStates, sumsHalf] = lowering.ranks;
+  if (std::string wrong = checkBuilt(lowering.ranks); !wrong.empty())
+    return wrong;
   auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
   if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
     return fmt::format("--replicas {}: no entry with gradients; expected one that trains or gives gradients, got none",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes that distribute a model among processes. Only compiler/pipeline/Pipeline.cpp orders them.
+// The passes that distribute a model among processes. Only compiler/pipeline orders them.
 #ifndef KILN_PARALLEL_PASSES
 #define KILN_PARALLEL_PASSES
 

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/dialect/Training.h"
+#include "compiler/pipeline/ParallelPasses.h"
 
 namespace kiln {
 
@@ -18,6 +19,10 @@ static bool needsDerivation(ModuleOp module, const RankChoices &ranks) {
 
 OwningOpRef<ModuleOp> importModel(const Graph &graph, MLIRContext *context, StringRef modelName,
                                   const StorageChoices &weights, const RankChoices &ranks, ConfigurePasses configure) {
+  if (const std::string wrong = checkBuilt(ranks); !wrong.empty()) {
+    emitError(UnknownLoc::get(context)) << wrong;
+    return {};
+  }
   OwningOpRef<ModuleOp> module = importGraph(graph, context, modelName);
   if (!module)
     return {};
@@ -33,8 +38,7 @@ OwningOpRef<ModuleOp> importModel(const Graph &graph, MLIRContext *context, Stri
   } else {
     if (weights.quantizesRows)
       passes.addPass(kd::createQuantizeRows());
-    if (ranks.replicas > 1)
-      passes.addPass(kd::createMarkProcesses({ranks.replicas, /*stages=*/1}));
+    kd::addProcesses(passes, ranks);
   }
   const bool storesWeights = !weights.isPlain() || module->getOperation()->hasAttr(kd::statedStorageAttrName);
   if (configure && (isDerived || storesWeights))

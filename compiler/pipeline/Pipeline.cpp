@@ -2,6 +2,7 @@
 #include "compiler/pipeline/Pipeline.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/pipeline/ParallelPasses.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,33 +31,19 @@ void buildImportPhase(OpPassManager &passes, const PipelineOptions &options) {
 void buildDerivePhase(OpPassManager &passes, const PipelineOptions &options) {
   const ::kiln::RankChoices &ranks = options.ranks;
   buildRecognition(passes); // first: attention must not be sharded, differentiated or batched op by op
-  if (ranks.isSplit())
-    passes.addPass(createShard({ranks.ranks, ranks.reductionParts, ranks.sumsHalf}));
-  if (ranks.rows)
-    passes.addPass(createShardRows());
+  addSharding(passes, ranks);
   if (options.weights.quantizesRows)
     passes.addPass(createQuantizeRows()); // after sharding: each rank quantises its own rows
-  if (ranks.replicas > 1 || ranks.stages > 1)
-    passes.addPass(createMarkProcesses({ranks.replicas, ranks.stages}));
-  if (ranks.stages > 1)
-    passes.addPass(createCutStages({ranks.stages, /*trainedOnly=*/true})); // each role is differentiated by itself
+  addProcesses(passes, ranks);
   passes.addPass(createDifferentiate());
   passes.addPass(createAccumulate());
-  if (ranks.replicas > 1 || ranks.sharesStates)
-    passes.addPass(createAverageGradients({ranks.sharesStates}));
-  if (ranks.stages > 1)
-    passes.addPass(createSumStageGradients());
+  addGradientSums(passes, ranks);
   passes.addPass(createAddOptimizer());
   passes.addPass(createBatchEntries());
 }
 
 void buildParallelPhase(OpPassManager &passes, const PipelineOptions &options) {
-  if (options.ranks.reductionParts > 0)
-    passes.addPass(createReductionParts()); // after differentiation: gradients are sums over ranks, too
-  if (options.ranks.stages > 1) {
-    passes.addPass(createCanonicalizerPass()); // removes ops without uses
-    passes.addPass(createCutStages({options.ranks.stages, /*trainedOnly=*/false}));
-  }
+  addDistribution(passes, options.ranks);
 }
 
 void buildFusePhase(OpPassManager &passes, const PipelineOptions &options) {
@@ -113,7 +100,7 @@ void registerPipelineDialects(DialectRegistry &registry) {
 
 void registerPasses() {
   registerKilnPasses();
-  registerKilnParallelPasses();
+  registerParallelPasses();
   registerKilnTrainingPasses();
 }
 

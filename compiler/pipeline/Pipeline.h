@@ -13,8 +13,7 @@
 // Compiling a model stops after the third phase, to describe the entries that the library has (ImportModel.h).
 #pragma once
 
-#include "compiler/parallel/Passes.h"
-#include "compiler/parallel/RankChoices.h"
+#include "compiler/pipeline/RankChoices.h"
 #include "compiler/training/Passes.h"
 #include "compiler/transforms/Passes.h"
 #include "compiler/transforms/StoreWeights.h"

@@ -135,12 +135,7 @@ void addModelOptions(CLI::App &app, CompileOptions &options) {
 std::string flagsOf(const LoweringOptions &options) {
   return std::string(options.tf32 ? " --tf32" : "") + (options.batchInvariant ? " --batch-invariant" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
-         (options.weights.quantizesRows ? " --activations int8" : "") +
-         (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
-         (options.ranks.stages > 1 ? fmt::format(" --stages {}", options.ranks.stages) : "") +
-         (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
-         (options.ranks.reductionParts > 0 ? fmt::format(" --reduction-parts {}", options.ranks.reductionParts) : "") +
-         (options.ranks.rows ? " --sequence-parallel" : "") + (options.ranks.sharesStates ? " --shard-optimizer" : "");
+         (options.weights.quantizesRows ? " --activations int8" : "") + flagsOf(options.ranks);
 }
 
 std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }

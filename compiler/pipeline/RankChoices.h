@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace kiln {
 
@@ -21,5 +22,12 @@ struct RankChoices {
 
   bool isSplit() const { return ranks > 1 || reductionParts > 0; }
 };
+
+/// Returns the choices as options of the command line, each with a space before it: " --ranks 2 --stages 3". Empty for
+/// one process.
+std::string flagsOf(const RankChoices &ranks);
+
+/// Returns what is wrong with choices that the build lacks the passes for (KILN_PARALLEL), or an empty string.
+std::string checkBuilt(const RankChoices &ranks);
 
 } // namespace kiln
