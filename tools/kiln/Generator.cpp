@@ -206,47 +206,6 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-/// The options of `scale` for a spec, in addition to those for an archive.
-struct ScaleOptions {
-  ClusterOptions cluster;
-  std::vector<std::string> extents; // NAME=VALUE
-};
-
-static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &scale) {
-  CLI::App *added = app.add_subcommand("scale", "predict the time of entries on a cluster");
-  addModelOptions(*added, options);
-  added
-      ->add_option("--extent", scale.extents,
-                   "NAME=VALUE: size of a dynamic dimension in the calls; default: its upper bound")
-      ->check(checkExtent);
-  addClusterOptions(*added, scale.cluster);
-  return added;
-}
-
-/// The communication of replicas and pipeline stages is predicted rather than compiled, so the model is compiled
-/// without them. With a sharded optimiser state, the replicas are kept, as they reduce the memory.
-static int runScale(const Graph &graph, CompileOptions options, ScaleOptions scale) {
-  scale.cluster.placement.stages = std::exchange(options.lowering.ranks.stages, 1);
-  scale.cluster.placement.replicas = options.lowering.ranks.replicas;
-  if (!options.lowering.ranks.sharesStates)
-    options.lowering.ranks.replicas = 1;
-  options.form = EmitForm::Nothing;
-  const std::string shown = chooseShown(options.targets);
-  options.targets = {shown};
-  for (const auto &[name, values] : toExtents(scale.extents)) {
-    if (values.size() > 1) {
-      fmt::print(stderr, "error: --extent: several values of \"{}\"; expected one, got {}\n", name, values.size());
-      return 1;
-    }
-    options.extents[name] = values.front();
-  }
-  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
-  if (failed(report))
-    return 1;
-  llvm::Expected<Inspection> inspection = inspectModel(graph, *report, options, shown);
-  return inspection ? showCosts(*inspection, scale.cluster) : fail(inspection.takeError());
-}
-
 /// Prepares a parser for a command line that has a spec among its options: it collects all words that are neither
 /// options nor values of options.
 static void prepareSearch(CLI::App &app) {
@@ -355,9 +314,7 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
   CLI::App *pack = addPack(app, options, checkpoint);
   CLI::App *check = addCheck(app, options, checkpoint);
 
-  ScaleOptions scaling;
-  CLI::App *scale = addScale(app, options, scaling);
-
+  ScaleCommand scale(app, options);
   BenchCommand bench(app, options);
   TuneCommand tune(app, name, options.tuning);
 
@@ -387,8 +344,8 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
     return runPack(graph, options, checkpoint);
   if (*check)
     return runCheck(graph, options, checkpoint);
-  if (*scale)
-    return runScale(graph, options, scaling);
+  if (scale.isChosen())
+    return scale.run(graph);
   return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);
 }
 
