@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library's manifest, as `kiln inspect` and `kiln scale` read it: errors name the file; otherwise each target is
-// printed, shown as a page, and predicted.
+// printed, shown as a page, and predicted (manifest_scale.cpp).
 #include "compiler/inspect/Page.h"
 #include "compiler/inspect/Words.h"
+#include "manifest_scale.h"
 #include "require.h"
-#include "tools/scale/Library.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -29,14 +29,7 @@ void show(kiln::Inspection &inspection) {
   kiln::predictTimes(inspection, {1e11, 1e10, "given"});
   require(!kiln::printWords(inspection).empty(), "words");
   require(hasModel(kiln::printPage(inspection)), "a page with a model in it");
-  kiln::Cluster cluster;
-  cluster.device.peaks["f32"] = 1e12;
-  cluster.device.memoryBandwidth = 1e11;
-  cluster.node = cluster.network = {1e-6, 1e9};
-  if (llvm::Expected<std::vector<kiln::EntryCost>> costs = kiln::predictLibrary(inspection, cluster, {}))
-    require(!kiln::printCosts(inspection, cluster, {}, *costs).empty(), "costs");
-  else
-    require(!wordsOf(costs.takeError()).empty(), "words that say why nothing is predicted");
+  predict(inspection);
 }
 
 } // namespace

@@ -121,7 +121,7 @@ public:
     Descriptor.shards = Shards.data();
     Descriptor.replicas = member.Replicas;
     Descriptor.stages = member.Stages;
-    Descriptor.sharding = ranks > 1 || member.Replicas > 1 || member.Stages > 1 ? &kiln_sharding : nullptr;
+    Descriptor.sharding = ranks > 1 || member.Replicas > 1 || member.Stages > 1 ? sharding() : nullptr;
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
   }
   BoundModel(const BoundModel &) = delete;

@@ -19,6 +19,9 @@
 
 namespace kiln_test {
 
+/// Returns the functions that the descriptors of parallel models refer to; null in a build without KILN_PARALLEL.
+const kiln_sharding_t *sharding();
+
 struct Tensor {
   std::string name;
   std::string dtype;

@@ -7,6 +7,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/dialect/Training.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/pipeline/ParallelPasses.h"
 #include "compiler/pipeline/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
 #include "support.h"
@@ -134,6 +135,8 @@ TEST(DerivedEntries, KeepTheResults) {
 }
 
 TEST(DerivedEntries, AreVerifiedUntilProcessesShareThem) {
+  if (!kd::hasParallelPasses())
+    GTEST_SKIP() << "built without KILN_PARALLEL";
   const VerifiedPhases verified = verifyPhases([](mlir::PassManager &passes) {
     kd::PipelineOptions options;
     options.ranks.replicas = 2;
