@@ -5,7 +5,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/package/DeriveHere.h"
 #include "runtime/src/core/instance.h"
-#include "runtime/src/readers/published.h"
+#include "runtime/src/published/published.h"
 #include "runtime/src/weights/bind.h"
 
 #include "llvm/ADT/STLExtras.h"

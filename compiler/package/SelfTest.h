@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Creates the table for NAME_selftest (runtime/src/core/selftest.c): calls of the entries with weights and inputs that
+// Creates the table for NAME_selftest (runtime/src/selftest/): calls of the entries with weights and inputs that
 // runtime/src/core/selftest.h computes, the results of the imported model in f64, and the tolerance for a correct
 // library.
 #pragma once

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "core/instance.h"
-#include "readers/published.h"
+#include "published/published.h"
+#include "readers/files.h"
 #include "require.h"
 
 #include <cstddef>

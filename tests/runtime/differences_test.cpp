@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All differences between a weight file and a model in one message: the number of each kind; the names that fit, with
 // the nearest name in the file for a missing tensor. Tensors that no model needs are ignored.
-#include "readers/published.h"
+#include "published/published.h"
 #include "stored_numbers.h"
 #include "weights/bind.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed layouts compared with the definition in model.h, element by element, for odd sizes.
+#include "readers/files.h"
 #include "support.h"
 #include "weights/pack.h"
 

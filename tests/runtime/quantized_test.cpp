@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPTQ and AWQ safetensors files: int4 with the file's group size is kept unchanged, and everything else has exactly
 // the values of f64; inconsistent parts are refused with a message; mutated files never crash.
+#include "readers/files.h"
 #include "third_party_files.h"
 #include "weights/convert.h"
 #include "weights/pack.h"

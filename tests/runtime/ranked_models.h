@@ -5,7 +5,7 @@
 #pragma once
 
 #include "../read_file.h"
-#include "parallel/sharding.h"
+#include "parallel/processes.h"
 #include "stored_numbers.h"
 #include "tests/ranks/thread_ranks.h"
 #include "weights/bind.h"

@@ -2,6 +2,7 @@
 // The safetensors reader with malformed files: for every rule of the format there is a file that breaks it, and the
 // expected message; truncations and mutations must never crash, read outside the image, or pass with tensors that do
 // not cover the data.
+#include "readers/files.h"
 #include "support.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // F32 weights stored as f16, bf16 or i8: every byte is compared with plain code in this file, in f64 and integers.
+#include "readers/files.h"
 #include "stored_numbers.h"
 #include "weights/pack.h"
 

@@ -4,7 +4,7 @@
 // their values in f64 by the formats' definitions, without use of the runtime.
 #pragma once
 
-#include "readers/published.h"
+#include "published/published.h"
 #include "stored_numbers.h"
 
 #include <functional>

@@ -2,6 +2,7 @@
 #include "tools/kiln/BenchCalls.h"
 
 #include "runtime/src/core/selftest.h"
+#include "runtime/src/readers/files.h"
 
 #include <algorithm>
 #include <chrono>

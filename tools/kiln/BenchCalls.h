@@ -6,9 +6,9 @@
 
 #include "compiler/driver/Compile.h"
 #include "compiler/tuner/LinkedObjects.h"
-#include "runtime/src/core/counter.h"
 #include "runtime/src/core/instance.h"
 #include "runtime/src/core/run.h"
+#include "runtime/src/selftest/counter.h"
 #include <deque>
 #include <map>
 #include <memory>

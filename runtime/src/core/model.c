@@ -2,8 +2,8 @@
 /* The life cycle of a model: chooses the code for this CPU, stores the allocator and the packed weights, releases
  * them. */
 #include "core/instance.h"
+#include "core/sharding.h"
 #include "os/aligned.h"
-#include "parallel/sharding.h"
 
 #include <string.h>
 

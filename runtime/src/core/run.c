@@ -2,7 +2,7 @@
 /* Runs an entry: checks all arguments, lays out the arena, runs the body. Allocates nothing. */
 #include "core/run.h"
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 
 int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents) {
   int64_t value = extent->factor;

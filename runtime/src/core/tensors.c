@@ -82,3 +82,13 @@ void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocat
     allocator->release(allocator->self, table->tensors);
   memset(table, 0, sizeof *table);
 }
+
+const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape) {
+  size_t length = 0;
+  buffer[length++] = '[';
+  for (uint32_t i = 0; i < rank && i < KILN_MAX_RANK; ++i)
+    length +=
+        kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, i ? ", %lld" : "%lld", (long long)shape[i]);
+  kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, rank > KILN_MAX_RANK ? ", ...]" : "]");
+  return buffer;
+}

@@ -3,8 +3,8 @@
 #ifndef KILN_TENSORS_H
 #define KILN_TENSORS_H
 
+#include "base/status.h"
 #include "core/model.h"
-#include "core/status.h"
 #include "os/file.h"
 
 #ifdef __cplusplus
@@ -52,6 +52,11 @@ typedef struct kiln_name_t {
   char digits[12];
 } kiln_name_t;
 
+/* Room for the text of any shape: KILN_MAX_RANK numbers, separators and an ellipsis. */
+enum { KILN_SHAPE_TEXT_BYTES = 24 * KILN_MAX_RANK };
+/* Formats "[3, 4]"; dimensions past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
+const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
+
 /* Sorts by any order without allocation, and without a quadratic worst case. */
 void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right));
 /* Orders by begin, then by end. */
@@ -64,19 +69,6 @@ int kiln_name_order(const kiln_name_t *name, const char *text, size_t length);
 kiln_tensor_t *kiln_tensors_find(const kiln_tensors_t *table, const kiln_name_t *name);
 /* Releases the allocations of a table that a file reader created. */
 void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocator);
-
-/* safetensors.c */
-
-/* Validates the whole header against the image, which the caller owns, and creates a table, the only allocation. */
-kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
-                                    kiln_tensors_t *table, kiln_error_t *error);
-/* Like kiln_safetensors_open, for a file with the tensors; the table's contents need no further checks. */
-kiln_status_t kiln_safetensors_open_file(const kiln_file_t *file, const kiln_allocator_t *allocator,
-                                         kiln_tensors_t *table, kiln_error_t *error);
-/* "F32"; never null, for any value. */
-const char *kiln_safetensors_dtype_text(uint32_t dtype);
-/* Bytes of contiguous elements; 0 for an invalid type. */
-uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
 /* Finds the CUDA driver when a model is created, and translates its errors to text. */
 #define _GNU_SOURCE /* secure_getenv */
 #include "cuda/cuda_driver.h"
-#include "core/status.h"
+#include "base/status.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -3,8 +3,9 @@
  * is all, so that a caller may capture the call in a graph. Host tensors are copied to the end of the arena before
  * and from there after it, through pinned memory of the model, and the call waits for its stream. */
 #include "core/run.h"
+#include "core/sharding.h"
 #include "cuda/cuda_model.h"
-#include "parallel/sharding.h"
+#include "readers/files.h"
 
 #include <string.h>
 

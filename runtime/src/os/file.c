@@ -3,7 +3,7 @@
  * packed into the model's own memory; that of a packed file is the model's memory. */
 #define _DEFAULT_SOURCE /* fsync, readlink, fchmod, fchown, pread */
 #include "os/file.h"
-#include "core/status.h"
+#include "base/status.h"
 
 #include <errno.h>
 #include <fcntl.h>

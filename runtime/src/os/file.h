@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-/* System memory and files, pages.c and file.c. */
+/* System memory, files and paths: pages.c, file.c and path.c. */
 #ifndef KILN_FILE_H
 #define KILN_FILE_H
 
@@ -25,7 +25,7 @@ static inline bool kiln_is_separator(char character) {
   return character == '/';
 #endif
 }
-/* Returns the name of a file without its folders (rename.c). */
+/* Returns the name of a file without its folders (path.c). */
 const char *kiln_base_name(const char *path);
 
 typedef struct kiln_file_t {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Windows versions of file.c and pages.c; paths are UTF-8. On Windows a mapped file cannot be replaced or removed. */
-#include "core/status.h"
+#include "base/status.h"
 #include "os/file.h"
 
 #include <string.h>

@@ -10,7 +10,8 @@
  * The loop's fields are never mixed: they are written only when no task of the previous loop is left, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking a task from the older word. */
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
-#include "core/status.h"
+#include "base/status.h"
+#include "core/model.h"
 #include "os/aligned.h"
 #include "os/clock.h"
 #include "os/threads.h"

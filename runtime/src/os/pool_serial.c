@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The bundled pool where threads cannot be started, as in WebAssembly: only the caller runs tasks.
  * kiln/executors/wasm.h uses the workers of a host. */
-#include "core/status.h"
+#include "base/status.h"
+#include "core/model.h"
 
 #include <stdlib.h>
 

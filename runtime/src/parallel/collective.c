@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The collectives that entry-point glue of a parallel library calls, by means of the call's communicators. */
 #include "core/run.h"
-#include "parallel/sharding.h"
+#include "parallel/processes.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Parallel models: the rank, stage and replica of a model, its communicators, and its slices of the weights. Only
  * the descriptor of a parallel library refers to this file, so that no other program links it. */
-#include "parallel/sharding.h"
 #include "core/instance.h"
 #include "core/run.h"
+#include "parallel/processes.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
 #include "weights/pack.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Which elements of a tensor a rank has, and how the slices of all ranks are gathered. Only parallel models refer to
  * this file. */
-#include "parallel/sharding.h"
+#include "parallel/processes.h"
 #include "weights/pack.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
  * above. With pipeline parallelism the ranks of the first stage that has a copy of a tensor do so, and rank 0 of
  * that stage sends the piece to rank 0 of stage 0, which writes it. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "parallel/processes.h"
 #include "weights/pack.h"
 
 #include <string.h>

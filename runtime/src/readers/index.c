@@ -7,8 +7,8 @@
  *   2. Map each file once. The tensors of a file must be exactly those that the index assigns to it.
  *   3. Return the table like that of a single file. */
 #include "core/instance.h"
+#include "readers/files.h"
 #include "readers/json.h"
-#include "weights/bind.h"
 
 #include <string.h>
 

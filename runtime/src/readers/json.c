@@ -2,7 +2,7 @@
 /* The part of JSON that weight files need, parsed in place: punctuation, strings, integers, and skipped values.
  * Strict: UTF-8 and escapes are validated, and unexpected text is an error that states its position. */
 #include "readers/json.h"
-#include "core/status.h"
+#include "base/status.h"
 
 #include <string.h>
 

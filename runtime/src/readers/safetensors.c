@@ -9,8 +9,8 @@
  * No recursion, O(n log n). The header has a fixed nesting depth, so deeper nesting is an error. */
 #include "core/instance.h"
 #include "kiln/formats.h"
+#include "readers/files.h"
 #include "readers/json.h"
-#include "weights/bind.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Opens the files whose tensors a model binds: mapped or, with KILN_COPY_FILES, copied first; and identifies other
  * files by their first bytes. */
 #include "core/instance.h"
-#include "weights/bind.h"
+#include "readers/files.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * before the first byte is packed; the new packed weights replace the old ones only when they are complete. */
 #include "weights/bind.h"
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/convert.h"
 #include "weights/format.h"
 #include "weights/pack.h"

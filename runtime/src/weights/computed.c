@@ -4,7 +4,7 @@
 #include "weights/computed.h"
 #include "core/instance.h"
 #include "core/selftest.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/bind.h"
 
 #include <string.h>

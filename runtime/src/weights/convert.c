@@ -3,6 +3,7 @@
  * integers converted, so that the processor's floating-point modes, such as flush-to-zero, do not matter. Conversion
  * to f16 and bf16 rounds. */
 #include "weights/convert.h"
+#include "readers/files.h"
 
 #include <string.h>
 

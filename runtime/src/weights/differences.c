@@ -2,7 +2,7 @@
 /* The differences between the tensors of a file and the weights of a model: an iteration over all of them, and a
  * message with as many as fit. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
 

@@ -2,7 +2,7 @@
 /* Weights that are embedded in the archive. A separate file, since only archives with embedded weights define the
  * table. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * read soon and a cache would fetch each line before it is overwritten; and where a layout transposes, whole lines
  * are read and transposed in blocks on the stack. */
 #include "weights/pack.h"
+#include "readers/files.h"
 #include "weights/convert.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Stores a weight that is quantised in groups: words of eight elements along K, scales and zeros, each tiled like a
  * separate weight with a smaller K. A tensor that is already int4 in this format is stored unchanged. */
+#include "readers/files.h"
 #include "weights/convert.h"
 #include "weights/format.h"
 #include "weights/pack.h"

@@ -3,7 +3,7 @@
  * Binding checks that page and maps the file, so it takes no time and processes share the pages. Any bits are safe
  * as weights, so the rest of the file is not validated. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/bind.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Computes the location of a weight in the packed weights from its kiln_placement_t. */
+#include "readers/files.h"
 #include "weights/format.h"
 #include "weights/pack.h"
 

@@ -3,7 +3,7 @@
  * bind_weights and other programs read. For a training to continue, writes the weights that it updates and its
  * states. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/bind.h"
 #include "weights/pack.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Rows of bound weights: reads them from the packed weights, and writes those of a variable there. */
 #include "core/instance.h"
-#include "parallel/sharding.h"
+#include "core/sharding.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
 #include "weights/format.h"

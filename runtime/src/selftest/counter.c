@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Weights and inputs for self-tests and benchmarks. Weights are computed as they are read, so that a model of any
  * size needs no additional memory. */
-#include "core/counter.h"
+#include "selftest/counter.h"
 
 #include "core/run.h"
 #include "core/selftest.h"
+#include "readers/files.h"
 #include "weights/computed.h"
 #include "weights/convert.h"
 #include "weights/pack.h"

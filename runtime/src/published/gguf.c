@@ -7,7 +7,7 @@
  *   4. Sort by offset: tensors must not overlap. Sort by name: duplicates are rejected.
  * The only metadata used are the alignment and whether the file is one of several. */
 #include "core/instance.h"
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/bind.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  *   AWQ   words [inputs][outputs / 8], outputs 0 2 4 6 1 3 5 7 from the lowest bits on
  *
  * and for each group of inputs a scale and a zero point per output, the latter also eight in a word. */
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/convert.h"
 
 #include <string.h>

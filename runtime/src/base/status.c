@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Status codes and their messages. */
-#include "core/status.h"
+#include "base/status.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -122,14 +122,4 @@ kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const cha
   const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
   return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
                         path + hidden, reason);
-}
-
-const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape) {
-  size_t length = 0;
-  buffer[length++] = '[';
-  for (uint32_t i = 0; i < rank && i < KILN_MAX_RANK; ++i)
-    length +=
-        kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, i ? ", %lld" : "%lld", (long long)shape[i]);
-  kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, rank > KILN_MAX_RANK ? ", ...]" : "]");
-  return buffer;
 }

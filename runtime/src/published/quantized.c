@@ -4,7 +4,7 @@
  * NAME_scales, which form NAME. Other tensors are unchanged.
  * Everything is validated before use: types, matching shapes, valid group indices. */
 #include "core/instance.h"
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Small floats in safetensors files: e4m3, whose blocks with a scale may be the whole matrix or a row, and MXFP4. A
  * value is its number times the scale of its block. */
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/convert.h"
 #include "weights/format.h"
 

@@ -3,9 +3,10 @@
  * and code that has changed since. A separate file, since only archives with a self-test define its table. */
 #include "core/selftest.h"
 
-#include "core/counter.h"
 #include "core/instance.h"
 #include "core/run.h"
+#include "readers/files.h"
+#include "selftest/counter.h"
 #include "weights/convert.h"
 
 #include <math.h>

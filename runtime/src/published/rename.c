@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Maps tensor names of third-party checkpoints to the model's, and the row order of rotary heads. */
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/convert.h"
 
 #include <string.h>
@@ -161,12 +161,4 @@ uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row) {
     return row;
   const uint64_t pairs = rows / heads / 2, within = row % (2 * pairs);
   return row - within + (within < pairs ? 2 * within : 2 * (within - pairs) + 1);
-}
-
-const char *kiln_base_name(const char *path) {
-  const char *name = path;
-  for (const char *at = path; *at; ++at)
-    if (kiln_is_separator(*at))
-      name = at + 1;
-  return name;
 }

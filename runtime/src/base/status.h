@@ -3,7 +3,7 @@
 #ifndef KILN_STATUS_H
 #define KILN_STATUS_H
 
-#include "core/model.h"
+#include "kiln/runtime.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,8 +13,6 @@ extern "C" {
 enum { KILN_NAME_SHOWN = 80 };
 /* The number of bytes of a text that a message shows, for "%.*s". */
 static inline int kiln_shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
-/* Room for the text of any shape: KILN_MAX_RANK numbers, separators and an ellipsis. */
-enum { KILN_SHAPE_TEXT_BYTES = 24 * KILN_MAX_RANK };
 
 /* The format of a size_t; some C libraries of Windows do not support "%zu". */
 #if defined(_WIN32)
@@ -35,8 +33,6 @@ kiln_status_t kiln_error_clear(kiln_error_t *error);
 kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, const char *file, size_t length);
 /* KILN_FILE_ERROR: "cannot open weight file ...". */
 kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const char *path, const char *reason);
-/* Formats "[3, 4]"; dimensions past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
-const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
 
 #ifdef __cplusplus
 }

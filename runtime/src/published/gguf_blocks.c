@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* The supported element types of GGUF files, decoded in runs of 32 values. Scales are f16. The products for a value
  * are exact in f32 in any order; the single difference of Q4_K is rounded once. */
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/convert.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Binds safetensors files whose tensor names differ from the model's. */
 #include "core/instance.h"
-#include "readers/published.h"
+#include "published/published.h"
 #include "weights/bind.h"
 #include "weights/convert.h"
 
