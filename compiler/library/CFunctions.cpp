@@ -23,6 +23,7 @@ kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_
 
 /* Creates a model with options, such as a device. create uses the first target of the archive that works here. */
 kiln_status_t {0}_create_on(const kiln_options_t *options, {0}_t **model, kiln_error_t *error);
+/* Returns the kind of device that runs the model; KILN_ANY_DEVICE for a null model. */
 kiln_device_t {0}_device(const {0}_t *model);
 /* Returns the target that is used, one of the instruction sets listed above; "" for a null model. */
 const char *{0}_target(const {0}_t *model);
@@ -71,6 +72,7 @@ kiln_status_t {0}_read_weight(const {0}_t *model, const char *weight, uint64_t r
 kiln_status_t {0}_write_weight({0}_t *model, const char *weight, uint64_t row, uint64_t rows, const void *values,
                                kiln_error_t *error);
 
+/* Releases the model and its weights. No call may use it any more; null is allowed. */
 void {0}_destroy({0}_t *model);
 
 /* These functions manage memory for the model's arenas: on its GPU, or on the host from its allocator, with the

@@ -39,6 +39,7 @@ typedef struct kiln_chrome_trace_t {
   size_t capacity, count;        /* count: all moments, including dropped ones */
 } kiln_chrome_trace_t;
 
+/* Stores a moment with the current time, unless the memory is full. Several threads may call it. */
 static inline void kiln_chrome_note(kiln_chrome_trace_t *trace, const kiln_event_t *event, bool is_end) {
   struct timespec now;
   timespec_get(&now, TIME_UTC);
@@ -49,9 +50,11 @@ static inline void kiln_chrome_note(kiln_chrome_trace_t *trace, const kiln_event
   trace->moments[at].nanoseconds = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
   trace->moments[at].is_end = is_end;
 }
+/* The callback of kiln_trace_t for the beginning of an event. */
 static inline void kiln_chrome_begin(void *self, const kiln_event_t *event) {
   kiln_chrome_note((kiln_chrome_trace_t *)self, event, false);
 }
+/* The same for the end of an event. */
 static inline void kiln_chrome_end(void *self, const kiln_event_t *event) {
   kiln_chrome_note((kiln_chrome_trace_t *)self, event, true);
 }

@@ -49,6 +49,7 @@ typedef struct kiln_mpi_t {
   kiln_error_t failed; /* why every call fails, or KILN_OK */
 } kiln_mpi_t;
 
+/* Lets this and every later call fail with the status and the message; returns the status. */
 static inline kiln_status_t kiln_mpi_fail(kiln_mpi_t *mpi, kiln_status_t status, const char *words) {
   mpi->failed.status = status;
   snprintf(mpi->failed.message, sizeof mpi->failed.message, "%.*s", (int)sizeof mpi->failed.message - 1, words);
@@ -140,6 +141,7 @@ static inline int kiln_mpi_start(kiln_mpi_t *mpi, const kiln_collective_t *what,
   return MPI_ERR_ARG;
 }
 
+/* Checks a collective and starts it. */
 static inline kiln_status_t kiln_mpi_try(kiln_mpi_t *mpi, const kiln_collective_t *what) {
   const bool is_sum = what->kind == KILN_ALL_REDUCE || what->kind == KILN_REDUCE_SCATTER;
   const MPI_Datatype type = kiln_mpi_type(what->element, is_sum);
@@ -169,11 +171,13 @@ static inline kiln_status_t kiln_mpi_tell(const kiln_mpi_t *mpi, kiln_status_t s
   return status;
 }
 
+/* kiln_communicator_t::begin. */
 static inline kiln_status_t kiln_mpi_begin(void *self, const kiln_collective_t *collective, kiln_error_t *error) {
   kiln_mpi_t *mpi = (kiln_mpi_t *)self;
   return kiln_mpi_tell(mpi, kiln_mpi_try(mpi, collective), error);
 }
 
+/* kiln_communicator_t::finish. */
 static inline kiln_status_t kiln_mpi_finish(void *self, kiln_error_t *error) {
   kiln_mpi_t *mpi = (kiln_mpi_t *)self;
   kiln_status_t status = mpi->failed.status;

@@ -71,6 +71,7 @@ static inline kiln_status_t kiln_nccl_fail(kiln_nccl_t *nccl, kiln_status_t stat
   return status;
 }
 
+/* Aborts the communicator because its deadline has passed; returns KILN_RANK_LOST. */
 static inline kiln_status_t kiln_nccl_lose(kiln_nccl_t *nccl) {
   char words[64];
   snprintf(words, sizeof words, "a rank did not take part within %u ms", (unsigned)nccl->deadline_ms);
@@ -96,6 +97,7 @@ static inline kiln_status_t kiln_nccl_check(kiln_nccl_t *nccl, ncclResult_t resu
   return kiln_nccl_fail(nccl, status, words);
 }
 
+/* Returns KILN_DEVICE_ERROR with CUDA's message unless the result is a success. */
 static inline kiln_status_t kiln_nccl_check_cuda(kiln_nccl_t *nccl, cudaError_t result) {
   char words[252];
   if (result == cudaSuccess)
@@ -177,6 +179,7 @@ static inline ncclResult_t kiln_nccl_exchange(const kiln_nccl_t *nccl, const kil
   return result;
 }
 
+/* Passes a collective to NCCL. */
 static inline ncclResult_t kiln_nccl_start(const kiln_nccl_t *nccl, const kiln_collective_t *what) {
   const cudaStream_t stream = (cudaStream_t)what->stream;
   const ncclDataType_t type = kiln_nccl_type(what->element, false);
@@ -199,6 +202,7 @@ static inline ncclResult_t kiln_nccl_start(const kiln_nccl_t *nccl, const kiln_c
   return ncclInvalidArgument;
 }
 
+/* Returns the pending collective with this number; 0 is the oldest. */
 static inline kiln_nccl_item_t *kiln_nccl_item(kiln_nccl_t *nccl, uint32_t number) {
   return &nccl->items[(nccl->oldest + number) % KILN_NCCL_OUTSTANDING];
 }
@@ -258,6 +262,7 @@ static inline kiln_status_t kiln_nccl_look(kiln_nccl_t *nccl) {
   return status;
 }
 
+/* Checks a collective and starts it, but holds a send or a receive. */
 static inline kiln_status_t kiln_nccl_try(kiln_nccl_t *nccl, const kiln_collective_t *what) {
   const bool is_sum = what->kind == KILN_ALL_REDUCE || what->kind == KILN_REDUCE_SCATTER;
   const bool is_single = what->kind == KILN_SEND || what->kind == KILN_RECEIVE;

@@ -55,16 +55,19 @@ static inline uint32_t kiln_wasm_await(kiln_wasm_workers_t *workers, uint32_t *w
   return now;
 }
 
+/* Wakes up to `most` of the workers that sleep until the word changes. */
 static inline void kiln_wasm_wake(kiln_wasm_workers_t *workers, uint32_t *word, uint32_t most) {
   if (__atomic_load_n(&workers->sleepers, __ATOMIC_SEQ_CST) != 0)
     __builtin_wasm_memory_atomic_notify((int *)word, most);
 }
 
+/* Runs tasks of the current loop until none is left. */
 static inline void kiln_wasm_work(kiln_wasm_workers_t *workers, uint32_t worker) {
   for (uint64_t i; (i = __atomic_fetch_add(&workers->next, 1, __ATOMIC_RELAXED)) < workers->count;)
     workers->task(workers->context, (uint32_t)i, worker);
 }
 
+/* kiln_executor_t::parallel_for. */
 static inline void kiln_wasm_parallel_for(void *self, uint32_t count,
                                           void (*task)(void *context, uint32_t index, uint32_t worker), void *context) {
   kiln_wasm_workers_t *workers = (kiln_wasm_workers_t *)self;
