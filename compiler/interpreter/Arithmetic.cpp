@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace kiln::interpreter {
 
@@ -41,8 +40,6 @@ Value Arithmetic::settle(double value, double error) const {
 
 static bool areDetermined(Value a, Value b) { return a.isDetermined() && b.isDetermined(); }
 static bool areFinite(Value a, Value b) { return std::isfinite(a.value) && std::isfinite(b.value); }
-/// Whether the number may be 0, or be flushed to it.
-static bool mayBeZero(Value x, double least) { return !(std::abs(x.value) - x.error >= least); }
 
 /// The bound depends on the magnitudes of the terms, not of the result, so it holds for any tree of additions.
 Value Arithmetic::add(Value a, Value b) const {
@@ -63,8 +60,7 @@ Value Arithmetic::mul(Value a, Value b) const {
   if (!areDetermined(a, b))
     return undetermined(product);
   if (!areFinite(a, b)) { // 0 times infinity is NaN, but a simplifier may fold a 0
-    const bool isOpen =
-        (std::isfinite(a.value) && mayBeZero(a, least)) || (std::isfinite(b.value) && mayBeZero(b, least));
+    const bool isOpen = (std::isfinite(a.value) && mayBeZero(a)) || (std::isfinite(b.value) && mayBeZero(b));
     return isOpen ? undetermined(product) : exact(product);
   }
   if (a.isExactly(0) || b.isExactly(0))
@@ -76,10 +72,10 @@ Value Arithmetic::mul(Value a, Value b) const {
 /// Allows for a reciprocal, whose rounding adds an error and which is flushed to zero for large divisors.
 Value Arithmetic::div(Value a, Value b) const {
   const double quotient = a.value / b.value;
-  if (!areDetermined(a, b) || (std::isfinite(b.value) && mayBeZero(b, least)))
+  if (!areDetermined(a, b) || (std::isfinite(b.value) && mayBeZero(b)))
     return undetermined(quotient);
   if (!areFinite(a, b)) {
-    const bool isZero = std::isfinite(a.value) && mayBeZero(a, least); // a simplifier may fold 0 / NaN
+    const bool isZero = std::isfinite(a.value) && mayBeZero(a); // a simplifier may fold 0 / NaN
     return isZero && std::isnan(quotient) ? undetermined(quotient) : exact(quotient);
   }
   if (a.isExactly(0))
@@ -100,99 +96,6 @@ Value Arithmetic::maximum(Value a, Value b) const {
   const double high = std::max(a.value + a.error, b.value + b.error),
                low = std::max(a.value - a.error, b.value - b.error);
   return {largerOne, std::max(high - largerOne, largerOne - low)};
-}
-
-/// Evaluates a non-decreasing function at the ends of the interval.
-template <class Function>
-Value Arithmetic::monotonic(Value x, Function function, double relative, double absolute) const {
-  const double result = function(x.value);
-  if (!x.isDetermined())
-    return undetermined(result);
-  if (!std::isfinite(x.value))
-    return exact(result);
-  const double low = function(x.value - x.error), high = function(x.value + x.error);
-  return settle(result,
-                std::max(high - result, result - low) + relative * std::max(std::abs(low), std::abs(high)) + absolute);
-}
-
-Value Arithmetic::exp(Value x) const {
-  if (x.isExactly(0))
-    return exact(1);
-  return monotonic(x, [](double x) { return std::exp(x); }, 4 * unit, 0x1p-148);
-}
-
-Value Arithmetic::log(Value x) const {
-  const double result = std::log(x.value);
-  if (!x.isDetermined())
-    return undetermined(result);
-  if (std::isnan(x.value) || x.isExactly(0) || x.value + x.error <= -least)
-    return exact(result);
-  if (x.isExactly(1))
-    return exact(0);
-  if (!(x.value - x.error > 0))
-    return undetermined(result);
-  return monotonic(x, [](double x) { return std::log(x); }, 4 * unit, 0);
-}
-
-Value Arithmetic::sqrt(Value x) const {
-  const double result = std::sqrt(x.value);
-  if (!x.isDetermined())
-    return undetermined(result);
-  if (std::isnan(x.value) || x.isExactly(0) || x.value + x.error <= -least)
-    return exact(result);
-  if (x.value - x.error < 0)
-    return undetermined(result);
-  return monotonic(x, [](double x) { return std::sqrt(x); }, 3 * unit, mayBeZero(x, least) ? std::sqrt(least) : 0);
-}
-
-Value Arithmetic::tanh(Value x) const {
-  return monotonic(x, [](double x) { return std::tanh(x); }, 1.5 * function, tiny);
-}
-
-Value Arithmetic::sigmoid(Value x) const {
-  return monotonic(x, [](double x) { return 1 / (1 + std::exp(-x)); }, 1.5 * function, tiny);
-}
-
-/// x times a gate that increases from 0 to 1: the slope is below 1.13 everywhere, and the error of an implementation is
-/// proportional to x. x (1 + g) / 2 loses digits to cancellation below 0, so the error does not shrink with the result.
-template <class Function> Value Arithmetic::gated(Value x, Function function) const {
-  const double result = function(x.value);
-  if (!x.isDetermined() || x.value == -std::numeric_limits<double>::infinity())
-    return undetermined(result);
-  if (!std::isfinite(x.value))
-    return exact(x.value);
-  return settle(result, 1.13 * x.error + 1.5 * this->function * (std::abs(x.value) + x.error) + tiny);
-}
-
-Value Arithmetic::gelu(Value x) const {
-  return gated(x, [](double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); });
-}
-
-Value Arithmetic::geluTanh(Value x) const {
-  return gated(x, [](double x) {
-    const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-    return x / (1 + std::exp(-2 * inner)); // (1 + tanh(u)) / 2 without its cancellation
-  });
-}
-
-Value Arithmetic::silu(Value x) const {
-  return gated(x, [](double x) { return x / (1 + std::exp(-x)); });
-}
-
-/// The logarithm is at most ln 2, and has full relative accuracy.
-Value Arithmetic::softplus(Value x) const {
-  if (!std::isfinite(x.value) && x.isDetermined())
-    return exact(x.value < 0 ? 0 : x.value);
-  return monotonic(
-      x, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, 2 * function, tiny);
-}
-
-Value Arithmetic::floor(Value x) const {
-  return monotonic(x, [](double x) { return std::floor(x); }, 0, 0);
-}
-
-Value Arithmetic::round(Value x) const {
-  return monotonic(x, [](double x) { return std::nearbyint(x); }, 0, 0);
 }
 
 void Sum::add(Value term) {

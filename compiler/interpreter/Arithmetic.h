@@ -44,25 +44,12 @@ public:
   Value maximum(Value a, Value b) const;
   Value minimum(Value a, Value b) const { return negative(maximum(negative(a), negative(b))); }
 
-  Value exp(Value x) const;
-  Value log(Value x) const;
-  Value sqrt(Value x) const;
-  Value tanh(Value x) const;
-  Value sigmoid(Value x) const;
-  Value relu(Value x) const { return maximum(x, exact(0)); }
-  Value gelu(Value x) const;
-  Value geluTanh(Value x) const;
-  Value silu(Value x) const;
-  Value softplus(Value x) const;
-  Value abs(Value x) const { return {std::abs(x.value), x.error}; }
-  /// Undetermined where an integer, or for `round` a half-integer, is within the error.
-  Value floor(Value x) const;
-  Value round(Value x) const;
-
   /// Returns a finite result; undetermined if the error is, or if the result may overflow.
   Value settle(double value, double error) const;
   /// Whether intermediate results of this magnitude stay below the largest number.
   bool holds(double magnitude) const { return magnitude < largest; }
+  /// Whether the number may be 0, or be flushed to it.
+  bool mayBeZero(Value x) const { return !(std::abs(x.value) - x.error >= least); }
 
   double unit;     // the maximum relative error of one rounding, 2^-24 for f32
   double function; // the maximum relative error of a function
@@ -72,8 +59,6 @@ public:
 
 private:
   static Value negative(Value x) { return {-x.value, x.error}; }
-  template <class Function> Value monotonic(Value x, Function function, double relative, double absolute) const;
-  template <class Function> Value gated(Value x, Function function) const;
 };
 
 /// Returns the error bound of an element of `sinusoidal`: that of dsl/SPEC.md up to a position of 2^24. Beyond, the

@@ -16,6 +16,7 @@ static Tensor evaluateUnrounded(const OpCall &call) {
   const Node &node = call.node;
   switch (family_of(node.op)) {
   case Family::unary:
+    return evaluateUnary(call);
   case Family::binary:
   case Family::comparison:
   case Family::logic:

@@ -61,6 +61,7 @@ bool broadcast(const TensorShape &a, const TensorShape &b, TensorShape &result);
 std::int64_t broadcastOffset(const TensorShape &own, const TensorShape &shape, std::int64_t flat);
 
 // By family; each function evaluates the ops that its file names.
+Tensor evaluateUnary(const OpCall &call);
 Tensor evaluatePointwise(const OpCall &call);
 Tensor evaluateReduction(const OpCall &call);
 Tensor evaluateCumsum(const OpCall &call);

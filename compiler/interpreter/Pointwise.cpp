@@ -182,56 +182,10 @@ Tensor evaluateWhere(const OpCall &call) {
   return result;
 }
 
-Value unary(Op op, const Arithmetic &arithmetic, Value x) {
-  switch (op) {
-  case Op::exp:
-    return arithmetic.exp(x);
-  case Op::log:
-    return arithmetic.log(x);
-  case Op::sqrt:
-    return arithmetic.sqrt(x);
-  case Op::tanh:
-    return arithmetic.tanh(x);
-  case Op::sigmoid:
-    return arithmetic.sigmoid(x);
-  case Op::relu:
-    return arithmetic.relu(x);
-  case Op::gelu:
-    return arithmetic.gelu(x);
-  case Op::gelu_tanh:
-    return arithmetic.geluTanh(x);
-  case Op::silu:
-    return arithmetic.silu(x);
-  case Op::softplus:
-    return arithmetic.softplus(x);
-  case Op::abs:
-    return arithmetic.abs(x);
-  case Op::floor:
-    return arithmetic.floor(x);
-  case Op::round:
-    return arithmetic.round(x);
-  default:
-    throw std::runtime_error(std::string(name_of(op)) + " is not known");
-  }
-}
-
-Tensor evaluateUnary(const OpCall &call) {
-  call.requireOperands(1, 1);
-  call.requireFloating();
-  const Tensor &x = call[0];
-  const Arithmetic arithmetic(x.element);
-  Tensor result = call.result(x.shape, x.element);
-  for (std::int64_t i = 0; i < result.size(); ++i)
-    result.set(i, unary(call.node.op, arithmetic, x.at(i)));
-  return result;
-}
-
 } // namespace
 
 Tensor evaluatePointwise(const OpCall &call) {
   switch (family_of(call.node.op)) {
-  case Family::unary:
-    return evaluateUnary(call);
   case Family::selection:
     return evaluateWhere(call);
   case Family::conversion:
