@@ -14,6 +14,7 @@ enum class Activation { relu, gelu, gelu_tanh, silu, sigmoid, tanh };
 /// Where a block normalises: before a sublayer, x + part(norm(x)), or after the residual addition, norm(x + part(x)).
 enum class NormOrder { pre, post };
 
+/// The function that A names, of x.
 template <Activation A> constexpr auto activate(const tensor auto &x, Site site = Site::here()) {
   if constexpr (A == Activation::relu)
     return relu(x, site);
