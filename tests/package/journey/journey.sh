@@ -46,7 +46,7 @@ kiln check ring.cpp ring.safetensors
 build/use ring.safetensors | grep "schedules none"
 
 step "tune, build"
-kiln tune ring.cpp --budget 20s >log 2>&1 || { cat log; exit 1; }
+kiln tune ring.cpp --budget 10s >log 2>&1 || { cat log; exit 1; }
 test -s ring.tuning || say "kiln tune left no ring.tuning next to the spec"
 cmake --build build >log || { cat log; exit 1; }
 grep -q "kernels are measured in" log || say "the build does not take ring.tuning: $(cat log)"
