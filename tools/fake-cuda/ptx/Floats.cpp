@@ -87,12 +87,32 @@ template <class Op> void decodeUnary(Decoding &d) {
   d.emitUniform(type, 1, forFloats<Unary, Op>(type, ftz));
 }
 
+#ifdef __x86_64__
+/// fma.rn.f32 by the CPU's instruction: std::fma calls a function for each lane.
+__attribute__((target("avx2,fma"))) void fmaByInstruction(Warp &warp, const Instruction &i) {
+  const auto *a = warp.read<float>(i.operands[1]), *b = warp.read<float>(i.operands[2]),
+             *c = warp.read<float>(i.operands[3]);
+  float result[warpSize];
+  for (unsigned lane = 0; lane < warpSize; ++lane)
+    result[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+  warp.put(i.operands[0], result);
+}
+#endif
+
+Handler fmaOf(Type type, bool ftz) {
+#ifdef __x86_64__
+  if (type == Type::f32 && !ftz && __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
+    return &fmaByInstruction;
+#endif
+  return forFloats<Ternary, Fma>(type, ftz);
+}
+
 void decodeFma(Decoding &d) {
   if (!d.take("rn"))
     d.fail("rounding other than .rn is not modelled");
   const bool ftz = d.take("ftz"), relu = d.take("relu");
   const Type type = d.takeType();
-  d.emitUniform(type, 3, relu ? forFloats<Ternary, FmaRelu>(type, ftz) : forFloats<Ternary, Fma>(type, ftz));
+  d.emitUniform(type, 3, relu ? forFloats<Ternary, FmaRelu>(type, ftz) : fmaOf(type, ftz));
 }
 
 template <class Op> void decodeLeast(Decoding &d) {
