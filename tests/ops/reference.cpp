@@ -324,13 +324,16 @@ Array conv2d(const Array &x, const Array &weight, const Array &bias, Sides strid
   return windows(x, weight.shape[0], kernel, stride, padding, dilation, [&](const Index &index) {
     double total = bias.values.empty() ? 0 : bias.values[index.back()];
     for (std::int64_t i = 0; i < kernel.height; ++i)
-      for (std::int64_t j = 0; j < kernel.width; ++j)
-        for (std::int64_t c = 0; c < channels; ++c) {
-          Index at = pixel(index, {i, j}, stride, padding, dilation);
-          at.back() = index.back() / outputs * channels + c;
-          if (isInside(x, at))
-            total += x.at(at) * weight.at({index.back(), c, i, j});
-        }
+      for (std::int64_t j = 0; j < kernel.width; ++j) {
+        Index at = pixel(index, {i, j}, stride, padding, dilation);
+        if (!isInside(x, at))
+          continue;
+        at.back() = index.back() / outputs * channels;
+        const double *values = x.values.data() + x.offsetOf(at),
+                     *weights = weight.values.data() + weight.offsetOf({index.back(), 0, i, j});
+        for (std::int64_t c = 0; c < channels; ++c)
+          total += values[c] * weights[c * kernel.height * kernel.width];
+      }
     return total;
   });
 }
