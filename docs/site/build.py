@@ -96,12 +96,11 @@ class Stage:
 
 
 def contents_of(root, pages):
-    """Returns the tables of contents of pages: for README.md the pages that it links to, as long as "Repository
-    layout" is not reached for users, all other pages of docs/ for developers, and the remaining pages; for the
-    README.md of docs/decisions, docs/measurements and examples the pages below it."""
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    for_users = [pathlib.Path(target) for target in
-                 re.findall(r"\]\(((?:docs|dsl)/[^)#]+\.md)", readme.partition("## Repository layout")[0])]
+    """Returns the tables of contents of pages: for README.md the pages of its "Next steps" for users, all other pages
+    of docs/ for developers, and the remaining pages; for the README.md of docs/decisions, docs/measurements and
+    examples the pages below it."""
+    steps = (root / "README.md").read_text(encoding="utf-8").partition("## Next steps\n")[2].partition("\n## ")[0]
+    for_users = [pathlib.Path(target) for target in re.findall(r"\]\(((?:docs|dsl)/[^)#]+\.md)", steps)]
     contents, remaining = {}, [page for page in pages if str(page) != "README.md"]
     for folder in ("docs/decisions", "docs/measurements", "examples"):
         top = pathlib.Path(folder) / "README.md"
@@ -208,7 +207,8 @@ def build(root, out):
         return errors + [error]
     errors += run_doxygen(root, out, "dsl", {
         "PROJECT_NAME": '"Kiln: headers of the DSL"', "INPUT": "dsl/include/kiln", "INCLUDE_PATH": "dsl/include",
-        "STRIP_FROM_PATH": "dsl/include", "EXTRACT_ALL": "YES", "EXTENSION_MAPPING": "h=C++"})
+        "STRIP_FROM_PATH": "dsl/include", "EXTRACT_ALL": "YES", "EXTENSION_MAPPING": "h=C++",
+        "INPUT_FILTER": f'"awk -f {HERE}/dsl_rows.awk"'})
     errors += run_doxygen(root, out, "c", {
         "PROJECT_NAME": '"Kiln: C interface"', "INPUT": f'{prototypes} "runtime/include"', "EXTRACT_STATIC": "YES",
         "STRIP_FROM_PATH": f"{out}/c runtime/include", "OPTIMIZE_OUTPUT_FOR_C": "YES",

@@ -92,8 +92,8 @@ template <tensor X, tensor Y> constexpr auto mse(const X &x, const Y &y, Site si
   }
 }
 
-/// The mean of log(1 + e^x) - x y for logits x and targets y in [0, 1], which equals -y log sigmoid(x) - (1 - y) log(1
-/// - sigmoid(x)).
+/// The mean of log(1 + e^x) - x y for logits x and targets y in [0, 1], which equals
+/// -y log sigmoid(x) - (1 - y) log(1 - sigmoid(x)).
 template <tensor X, tensor Y> constexpr auto binary_cross_entropy(const X &x, const Y &y, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!detail::are_alike<X, Y>) {
