@@ -37,17 +37,16 @@ class Stage:
     a folder becomes its README.md or a list of its files, and a source file becomes a page that shows it."""
 
     def __init__(self, root, out):
-        self.root, self.out, self.written = root, out, set()
+        self.root, self.out = root, out
 
     def place(self, path):
-        """Returns the path of the page for a file."""
+        """Returns the path of a page in that folder."""
         return pathlib.Path("index.md") if str(path) == "README.md" else path
 
     def write(self, path, text):
         target = self.out / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-        self.written.add(path)
 
     def add_target(self, path):
         """Adds what a link leads to, and returns its path; the path as it is if it is a page."""
