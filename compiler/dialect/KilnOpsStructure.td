@@ -177,6 +177,35 @@ def Kiln_RunningAverageOp : Kiln_Op<"running_average", [Pure, SameOperandsAndRes
   let assemblyFormat = "$kept `,` $value `,` $target attr-dict `:` type($result)";
 }
 
+def Kiln_CustomOp : Kiln_Op<"custom", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
+  let summary = "a call of a function that the program defines";
+  let description = [{
+    The results of a function of the program for the operands. Nothing is known of it but its name and its types. With
+    `workspace` the last result is memory that the function may use, in bytes; nothing reads it. `derivative` names the
+    function that computes the gradients of the floating-point operands from all operands and the gradients of the
+    floating-point results.
+
+    ```mlir
+    %y, %next = kiln.custom "biquad"(%x, %memory) : (tensor<64x2xf32>, tensor<2x2xf32>) -> (tensor<64x2xf32>, tensor<2x2xf32>)
+    %z, %bytes = kiln.custom "warp"(%x) derivative = "warp_gradient" workspace : (tensor<64x2xf32>) -> (tensor<64x2xf32>, tensor<512xi8>)
+    ```
+  }];
+  let arguments = (ins StrAttr:$function, Variadic<Kiln_Tensor>:$inputs, OptionalAttr<StrAttr>:$derivative, UnitAttr:$workspace);
+  let results = (outs Variadic<Kiln_Tensor>:$results);
+  let assemblyFormat = "$function `(` $inputs `)` (`derivative` `=` $derivative^)? (`workspace` $workspace^)? attr-dict `:` "
+                       "functional-type($inputs, $results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The results without the workspace.
+    ::mlir::ResultRange getOutputs();
+    /// The workspace; null if there is none.
+    ::mlir::Value getMemory();
+    /// The positions of the symbols of the operands' and the results' extents, in the order of their first use: each is an
+    /// argument of the function.
+    ::llvm::SmallVector<unsigned> getSymbolPositions();
+  }];
+}
+
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock, Kiln_HostOp,
         DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {

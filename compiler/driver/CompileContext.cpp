@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/CompileContext.h"
 
+#include "compiler/driver/CheckCustom.h"
 #include "compiler/driver/CheckRanks.h"
+#include "compiler/library/CustomFunctions.h"
 #include "compiler/library/Names.h"
 #include "compiler/object/ReplaceFile.h"
 #include "compiler/package/Archive.h"
@@ -72,6 +74,10 @@ FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOpti
     return context.fail(wrong);
   context.described = describeInterface(graph, options.name);
   if (std::string wrong = checkExtents(context.described, options.extents); !wrong.empty())
+    return context.fail(wrong);
+  if (std::string wrong = describeCustomFunctions(graph, context.described); !wrong.empty())
+    return context.fail(wrong);
+  if (std::string wrong = checkCustom(context.described, options, context.targets); !wrong.empty())
     return context.fail(wrong);
   context.described.embedsWeights = options.embedded.has_value();
   context.described.hasSelfTest = options.hasSelfTest;

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/hostcode/ValueChecks.h"
+#include "compiler/library/CustomFunctions.h"
 #include "compiler/library/DescribeParallel.h"
 #include "compiler/pipeline/ImportModel.h"
 #include "compiler/pipeline/Pipeline.h"
@@ -96,6 +97,7 @@ FailureOr<LoweredTargets> lowerAll(CompileContext &context) {
       if (failed(runPasses(module, *target, context)))
         return failure();
       describeSlides(module, lowered.model);
+      markCalledFunctions(module, lowered.model);
       return success();
     });
     if (failed(result))

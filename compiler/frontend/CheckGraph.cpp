@@ -243,7 +243,7 @@ private:
       own.push_back(node);
     }
     for (int result : region.results)
-      if (!inRange(result, graph.nodes) || !visible[result] || graph.nodes[result].op == Op::scan)
+      if (!inRange(result, graph.nodes) || !visible[result] || has_only_results(graph.nodes[result]))
         return report(scope, "region: wrong result; expected one that is computed in it", llvm::Twine(result));
     for (int effect : region.effects)
       if (!llvm::is_contained(region.nodes, effect) ||
@@ -286,10 +286,11 @@ private:
     for (int operand : node.operands)
       if (!inRange(operand, graph.nodes) || !visible[operand])
         return report(node.scope, "node: wrong operand; expected an earlier node", llvm::Twine(operand));
-      else if (graph.nodes[operand].op == Op::scan && node.op != Op::result)
-        return report(node.scope, "scan: used directly; expected uses of its results", llvm::Twine(operand));
-      else if (node.op == Op::result && !has_body(graph.nodes[operand]))
-        return report(node.scope, "result: wrong operand; expected a scan or a stack", llvm::Twine(operand));
+      else if (has_only_results(graph.nodes[operand]) && node.op != Op::result)
+        return emit(node.scope) << name_of(graph.nodes[operand].op)
+                                << ": used directly; expected uses of its results, got " << operand;
+      else if (node.op == Op::result && !has_body(graph.nodes[operand]) && graph.nodes[operand].op != Op::custom)
+        return report(node.scope, "result: wrong operand; expected a scan, a stack or a custom", llvm::Twine(operand));
     if (node.op == Op::result && node.operands.size() != 1)
       return report(node.scope, "result: wrong number of operands; expected one scan",
                     llvm::Twine(node.operands.size()));
@@ -297,6 +298,8 @@ private:
       return checkParameter(node, stacks);
     if (uses_state(node))
       return checkState(node, stacks);
+    if (node.op == Op::custom)
+      return checkCustom(node);
     if (node.op == Op::stack)
       return checkStack(node, stacks);
     if (node.op == Op::scan)
@@ -342,6 +345,23 @@ private:
       return fail(state.scope, node.op == Op::append ? rules::append_c1 : rules::store_c1,
                   Text().put(value.shape).data());
     return success();
+  }
+
+  LogicalResult checkCustom(const Node &node) {
+    if (!inRange(node.attributes.index, graph.functions))
+      return report(node.scope, "node: unknown function; expected one of the graph",
+                    llvm::Twine(node.attributes.index));
+    const CustomFunction &function = graph.functions[node.attributes.index];
+    auto typeOf = [&](int number) { return TensorType{graph.nodes[number].element, graph.nodes[number].shape}; };
+    if (!llvm::equal(llvm::map_range(node.operands, typeOf), function.operands))
+      return fail(node.scope, rules::custom_c3, function.name);
+    for (const TensorType &result : function.results)
+      if (failed(
+              checkElement(node.scope, "custom: unknown element type; expected one of the language", result.element)) ||
+          failed(checkShape(node.scope, result.shape)) || failed(addSymbols(node.scope, result.shape, false)))
+        return failure();
+    return function.has_valid_workspace() ? success()
+                                          : fail(node.scope, rules::custom_c4, Text().put(function.workspace).data());
   }
 
   LogicalResult checkStack(const Node &node, std::vector<int> &stacks) {

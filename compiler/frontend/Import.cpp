@@ -77,12 +77,13 @@ private:
     return llvm::map_to_vector(nodes, [&](int node) { return values[node]; });
   }
 
-  mlir::RankedTensorType tensorType(const Node &node) {
+  mlir::RankedTensorType tensorType(ElementType element, llvm::ArrayRef<Dim> shape) {
     auto extents = llvm::map_to_vector(
-        node.shape, [&](const Dim &dim) { return mlir::kiln::fromDim(dim, symbols, builder.getContext()); });
-    return mlir::kiln::getTensorType(extents, mlir::kiln::fromElementType(node.element, builder.getContext()),
+        shape, [&](const Dim &dim) { return mlir::kiln::fromDim(dim, symbols, builder.getContext()); });
+    return mlir::kiln::getTensorType(extents, mlir::kiln::fromElementType(element, builder.getContext()),
                                      symbols.size());
   }
+  mlir::RankedTensorType tensorType(const Node &node) { return tensorType(node.element, node.shape); }
 
   LogicalResult importRegion(const Region &region, mlir::ValueRange arguments) {
     for (auto [node, argument] : llvm::zip_equal(region.arguments, arguments))
@@ -146,6 +147,8 @@ private:
       return importIdentity(node, operands, type);
     case Op::running_average:
       return importRunningAverage(node, operands, type);
+    case Op::custom:
+      return importCustom(node, operands);
     case Op::stack:
       return importStack(node, operands);
     case Op::scan:
@@ -253,15 +256,30 @@ private:
     return importBody(scan, body, operands.size());
   }
 
+  /// Any result represents the call: Op::result selects the right one. The workspace is the last result.
+  mlir::FailureOr<mlir::Value> importCustom(const Node &node, llvm::ArrayRef<mlir::Value> operands) {
+    const CustomFunction &function = graph.functions[node.attributes.index];
+    SmallVector<mlir::Type> types;
+    for (const TensorType &result : function.results)
+      types.push_back(tensorType(result.element, result.shape));
+    const bool hasWorkspace = function.workspace != Dim(0);
+    if (hasWorkspace)
+      types.push_back(tensorType(ElementType::i8, function.workspace));
+    auto derivative = function.has_derivative() ? builder.getStringAttr(function.derivative) : mlir::StringAttr();
+    return mlir::kiln::CustomOp::create(builder, locationOf(node.scope), types, function.name, operands, derivative,
+                                        hasWorkspace)
+        ->getResult(0);
+  }
+
   mlir::FailureOr<mlir::Value> importResult(const Node &node, mlir::Value scan, mlir::RankedTensorType type) {
     mlir::ValueRange results = scan.getDefiningOp()->getResults();
     mlir::kiln::Check check(locationOf(node.scope), results);
     if (node.attributes.index < 0 || node.attributes.index >= static_cast<int>(results.size()))
-      return check.report("result: number of the loop's result out of range", llvm::Twine(node.attributes.index),
+      return check.report("result: number out of range", llvm::Twine(node.attributes.index),
                           "below " + llvm::Twine(results.size()));
     mlir::Value result = results[node.attributes.index];
     if (result.getType() != type)
-      return check.report("result: type differs from the loop's result", check.text(type),
+      return check.report("result: type differs from that of the loop or the function", check.text(type),
                           check.text(mlir::cast<mlir::RankedTensorType>(result.getType())));
     return result;
   }

@@ -108,6 +108,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::SendOp>([&](auto op) { return emitSend(op); })
             .Case<kd::ReceiveOp>([&](auto op) { return emitReceive(op); })
             .Case<kd::BeginReduceOp>([&](auto op) { return emitBegin(op); })
+            .Case<kd::CustomOp>([&](auto custom) { return emitCustom(custom); })
             .Case<kd::FinishOp>([&](auto op) { return emitWait(op, op.getOver()), success(); })
             .Case<kd::ScatterAddOp>([&](auto scatter) { return emitScatterAdd(scatter); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })

@@ -62,6 +62,8 @@ private:
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitConcat(mlir::kiln::ConcatOp concat);
   mlir::LogicalResult emitScatterAdd(mlir::kiln::ScatterAddOp scatter);
+  /// Emits the call of a function of the program.
+  mlir::LogicalResult emitCustom(mlir::kiln::CustomOp custom);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   /// Emits a collective operation of all processes of a group.
   mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);

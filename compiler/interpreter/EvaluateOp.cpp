@@ -43,6 +43,8 @@ static Tensor evaluateUnrounded(const OpCall &call) {
     break;
   case Family::lookup:
     return evaluateLookup(call);
+  case Family::custom:
+    throw std::runtime_error("custom: function of the program; expected an operation of the language");
   case Family::loop:
   case Family::state:
     break;

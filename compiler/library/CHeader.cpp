@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/library/CText.h"
 
+#include "compiler/library/CustomFunctions.h"
 #include "compiler/library/Names.h"
 #include "compiler/library/RuntimeImage.h"
 #include "compiler/library/Version.h"
@@ -20,7 +21,7 @@ std::string macroName(const std::string &name) {
   return upper;
 }
 
-static std::string shapeText(const std::vector<Dim> &shape, const ParameterNames &names) {
+std::string shapeText(const std::vector<Dim> &shape, const ParameterNames &names) {
   std::string text = "[";
   for (const Dim &dim : shape)
     text += (text.size() > 1 ? ", " : "") + names.expression(dim);
@@ -335,7 +336,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   std::string text = beginning(model) + modelConstants(model, variants) + stateConstants(model);
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
-  text += "\n" + weightTable(model) + modelFunctions(model, variants) + constantPrototypes(model);
+  text +=
+      "\n" + weightTable(model) + modelFunctions(model, variants) + constantPrototypes(model) + customPrototypes(model);
   for (const EntryInterface &entry : model.entries)
     text += entry.isBatch() ? batchPrototype(model, entry) : entryPrototype(model, entry, hasDevice(variants));
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));

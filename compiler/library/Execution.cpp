@@ -115,6 +115,8 @@ ExecutionStep StepLister::describe(Operation *op) {
     step.work = workOf(step.kernel, extents);
   } else {
     step.kind = op->getName().stripDialect().str();
+    if (auto custom = dyn_cast<mlir::kiln::CustomOp>(op))
+      step.kind += " " + custom.getFunction().str();
     if (isOverReplicas(op))
       step.kind += " over replicas";
     step.operands = describeTensors(op->getOperands(), symbols);

@@ -50,6 +50,15 @@ struct EntryInterface {
   bool isBatch() const { return !single.empty(); }
 };
 
+/// A function that the program defines and entries call (kiln::custom).
+struct CustomInterface {
+  std::string name;
+  std::vector<Symbol> symbols; // of its tensors' extents, in the order of their first use: its first arguments
+  std::vector<ArgumentInterface> arguments; // operands, then results
+  Dim workspace{0};                         // bytes; 0: it has no such argument
+  bool isCalled = false;
+};
+
 /// A tensor of the weight file. With copies > 1 its name contains "{}", once for each stack around it.
 struct WeightInterface {
   std::string name;
@@ -85,6 +94,7 @@ struct ModelInterface {
   std::string name;
   std::vector<Symbol> symbols; // in order of first use by the entries' inputs, then by their states
   std::vector<EntryInterface> entries;
+  std::vector<CustomInterface> functions; // sorted by name
   std::vector<WeightInterface> weights;
   std::vector<StateInterface> states;
   std::vector<StateInterface>

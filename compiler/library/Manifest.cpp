@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/library/CustomFunctions.h"
 #include "compiler/library/Headers.h"
 #include "compiler/library/Version.h"
 
@@ -209,6 +210,12 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
     manifest["embeds_weights"] = true;
   if (model.hasSelfTest)
     manifest["has_selftest"] = true;
+  json::Array functions;
+  for (const CustomInterface &function : model.functions)
+    if (function.isCalled)
+      functions.push_back(customSymbol(model.name, function.name));
+  if (!functions.empty())
+    manifest["custom_functions"] = std::move(functions);
   if (!model.states.empty()) {
     manifest["state_bytes"] = model.stateBytes;
     manifest["states"] = std::move(states);

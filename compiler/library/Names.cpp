@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/library/Names.h"
 
+#include "compiler/library/CustomFunctions.h"
 #include "compiler/library/Headers.h"
 #include "kiln/names.h"
 
@@ -258,6 +259,10 @@ llvm::Error checkNames(const ModelInterface &model, llvm::ArrayRef<ObjectFile> r
       if (llvm::Error wrong = checkExtentName(entry, symbol))
         return wrong;
   }
+  for (const CustomInterface &function : model.functions)
+    if (llvm::Error wrong = define(model, defined, customSymbol(model.name, function.name),
+                                   "the custom function \"" + function.name + "\""))
+      return wrong;
   return llvm::Error::success();
 }
 

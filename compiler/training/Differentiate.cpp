@@ -13,6 +13,7 @@
 //   kiln.send going back %dx
 #include "compiler/training/Differentiate.h"
 
+#include "compiler/dialect/Check.h"
 #include "compiler/dialect/ReadValues.h"
 #include "compiler/training/Reverse.h"
 
@@ -86,6 +87,9 @@ LogicalResult Reverse::reverse(Operation *op) {
   auto differentiable = dyn_cast<DifferentiableInterface>(op);
   if (!differentiable)
     return op->emitError() << op->getName().stripDialect() << " has no derivative";
+  if (auto custom = dyn_cast<CustomOp>(op); custom && !custom.getDerivative())
+    return op->emitError() << getScope(op->getLoc()) << ": custom: function has no derivative; expected one between a "
+                           << "parameter and the loss, got " << custom.getFunction();
   GradientBuilder b(builder, op->getLoc());
   SmallVector<Value> ofResults = llvm::map_to_vector(op->getResults(), [&](Value result) { return ofResult(result); });
   SmallVector<Value> ofOperands = differentiable.differentiate(b, ofResults);

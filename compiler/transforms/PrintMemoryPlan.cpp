@@ -14,7 +14,7 @@ StringRef getWriter(Value value) {
   if (auto call = value.getDefiningOp<CallOp>())
     return call.getCallee();
   if (Operation *op = value.getDefiningOp();
-      isa_and_nonnull<AllReduceOp, AllGatherOp, ConcatOp, ReceiveOp, ReduceScatterOp, ScatterAddOp>(op))
+      isa_and_nonnull<AllReduceOp, AllGatherOp, ConcatOp, CustomOp, ReceiveOp, ReduceScatterOp, ScatterAddOp>(op))
     return op->getName().stripDialect();
   auto loop = value.getDefiningOp<LoopInterface>();
   return loop && llvm::is_contained(loop.getStacked(), value) ? "stacked" : "carried";

@@ -3,8 +3,8 @@
 // 1. Number the steps and find the first and last step of every value. A stacked result is live from the begin of its
 // loop, and a sequence to the end of it.
 // 2. The initial, carried, yielded and resulting value of a loop share a buffer, or a conflict is recorded. It also is
-// a conflict if a value to be stacked is not the result of a call, of an all-gather or of stacking in an inner loop, or
-// would need two places.
+// a conflict if a value to be stacked is not the result of a call, of a custom function, of an all-gather or of
+// stacking in an inner loop, or would need two places.
 // 3. An all-reduce shares the buffer of its operand, or a conflict is recorded. It also is a conflict if the operand of
 // a begun reduction has other readers.
 // 4. A call's result that is stored in a state or assigned to a weight is written there directly if nothing reads the
@@ -83,7 +83,7 @@ static bool isStacked(Value result) {
 /// Whether a value that a loop stacks can be written to the stacked result directly: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
-  return isa_and_nonnull<CallOp, AllGatherOp, ConcatOp, ReceiveOp, ScatterAddOp>(maker) ||
+  return isa_and_nonnull<CallOp, AllGatherOp, ConcatOp, CustomOp, ReceiveOp, ScatterAddOp>(maker) ||
          (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
 }
 
@@ -202,9 +202,9 @@ void BufferSharing::number(Block &block) {
       const int step = addStep(&op);
       if (!getLoopStep(concat.getResult()))
         addNode(concat.getResult(), step);
-    } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
+    } else if (isa<CustomOp, ReceiveOp>(op)) {
       const int step = addStep(&op);
-      for (Value value : receive.getValues())
+      for (Value value : op.getResults())
         if (!getLoopStep(value))
           addNode(value, step);
     } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, SendOp, SlideOp, StoreOp,

@@ -9,8 +9,8 @@
 
 namespace mlir::kiln {
 
-/// The steps are: every call, the begin and end of asynchronous reductions, the begin and end of every loop, and the
-/// return.
+/// The steps are: every call of a kernel or of a custom function, the begin and end of asynchronous reductions, the
+/// begin and end of every loop, and the return.
 class BufferSharing {
 public:
   /// A value that needs memory, live from the step that writes it to the last one that reads it.

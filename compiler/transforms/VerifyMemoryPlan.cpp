@@ -3,7 +3,7 @@
 // Memory is modelled as a list of pieces, each holding one value. For each op in order,
 // 1. a value that the op reads must be the piece at its place;
 // 2. a value that it writes invalidates the bytes of all other values; where it overlaps an argument of its kernel,
-// that argument must have the same place, and the kernel may overwrite it;
+// that argument must have the same place, and the kernel may overwrite it; a custom function has separate memory;
 // 3. the body of a loop is visited twice, since the second iteration reads what the first one wrote; the body of a loop
 // that is ahead is visited alternately with its follower's.
 #include "compiler/transforms/VerifyMemoryPlan.h"
@@ -125,6 +125,8 @@ private:
         result = walkRanks(&op);
       else if (auto concat = dyn_cast<ConcatOp>(op))
         result = walk(concat);
+      else if (auto custom = dyn_cast<CustomOp>(op))
+        result = walk(custom);
       else if (auto scatter = dyn_cast<ScatterAddOp>(op))
         result = walk(scatter);
       else if (isa<ReceiveOp>(op))
@@ -143,16 +145,38 @@ private:
     return success();
   }
 
+  /// An argument of a kernel or of a custom function, which may be a weight.
+  LogicalResult readArgument(Operation *op, Value argument) {
+    if (failed(read(op, argument)))
+      return failure();
+    if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>(); parameter && isStored(parameter))
+      return op->emitError() << "memory plan: weight is read after it is replaced; expected the read first";
+    return success();
+  }
+
+  /// Nothing is known of the order in which a custom function reads and writes.
+  LogicalResult walk(CustomOp custom) {
+    for (Value input : custom.getInputs())
+      if (failed(readArgument(custom, input)))
+        return failure();
+    for (auto [number, result] : llvm::enumerate(custom.getResults())) {
+      auto overlaps = [&, range = rangeOf(result)](Value other) { return range.overlaps(rangeOf(other)); };
+      if (llvm::any_of(custom.getInputs(), overlaps) || llvm::any_of(custom.getResults().take_front(number), overlaps))
+        return custom.emitError() << "memory plan: result " << number
+                                  << " overlaps another tensor of the function; expected separate memory";
+    }
+    for (Value result : custom.getResults())
+      write(result);
+    return success();
+  }
+
   LogicalResult walk(CallOp call) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
     ArrayRef<int64_t> inPlace = ::kiln::KernelFunction(kernel).inPlace();
     FunctionType type = kernel.getFunctionType();
-    for (Value argument : call.getArguments()) {
-      if (failed(read(call, argument)))
+    for (Value argument : call.getArguments())
+      if (failed(readArgument(call, argument)))
         return failure();
-      if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>(); parameter && isStored(parameter))
-        return call.emitError() << "memory plan: weight is read after it is replaced; expected the read first";
-    }
     for (auto [number, result] : llvm::enumerate(call.getResults())) {
       for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
         if (!rangeOf(result).overlaps(rangeOf(argument)))

@@ -337,16 +337,80 @@ const Case scanCases[] = {
     {"ScanAsOperand", [](Graph &g) { g.nodes[6].op = Op::exp; },
      "forward: scan: used directly; expected uses of its results, got 2"},
     {"ResultOfAnInput", [](Graph &g) { g.nodes[6].operands = {1}; },
-     "forward: result: wrong operand; expected a scan or a stack, got 1"},
+     "forward: result: wrong operand; expected a scan, a stack or a custom, got 1"},
     {"ResultOfTwo", [](Graph &g) { g.nodes[6].operands = {2, 2}; },
      "forward: result: wrong number of operands; expected one scan, got 2"},
     {"ResultOutOfRange", [](Graph &g) { g.nodes[7].attributes.index = 2; },
-     "forward: result: number of the loop's result out of range; expected below 2, got 2"},
+     "forward: result: number out of range; expected below 2, got 2"},
     {"ResultOfOtherShape", [](Graph &g) { g.nodes[7].shape = {5, 4}; },
-     "forward: result: type differs from the loop's result; expected f32[tokens 1..16, 4], got f32[5, 4]"},
+     "forward: result: type differs from that of the loop or the function; expected f32[tokens 1..16, 4], got f32[5, "
+     "4]"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Frontend, BadScan, testing::ValuesIn(scanCases),
+                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+
+/// forward(x [tokens, 4]) = the second result of half(x).
+Graph customGraph() {
+  Graph graph;
+  const std::vector<Dim> rows = {Dim("tokens", 1, 16), 4};
+  graph.scopes.resize(1);
+  auto add = [&](Op op, std::vector<Dim> extents, std::vector<int> operands, int index) {
+    Node node;
+    node.op = op;
+    node.shape = std::move(extents);
+    node.operands = std::move(operands);
+    node.scope = 0;
+    node.attributes.index = index;
+    graph.nodes.push_back(node);
+  };
+  add(Op::input, rows, {}, 0);   // 0
+  add(Op::custom, {}, {0}, 0);   // 1
+  add(Op::result, rows, {1}, 1); // 2
+  add(Op::exp, rows, {2}, 0);    // 3
+  graph.functions.push_back({"half", {{f32, rows}}, {{i32, {3}}, {f32, rows}}, 8 * rows[0], "gradient"});
+  graph.regions.resize(1);
+  graph.regions[0] = {{1, 2, 3}, {0}, {3}};
+  Entry entry;
+  entry.region = 0;
+  entry.input_names = {"x"};
+  entry.output_names = {"y"};
+  graph.entries.push_back(entry);
+  return graph;
+}
+
+class BadCustom : public testing::TestWithParam<Case> {};
+
+TEST_P(BadCustom, GetsADiagnostic) {
+  Graph graph = customGraph();
+  ASSERT_EQ(importError(graph), "");
+  GetParam().breakIt(graph);
+  EXPECT_EQ(importError(graph), GetParam().message);
+}
+
+const Case customCases[] = {
+    {"NoFunction", [](Graph &g) { g.nodes[1].attributes.index = 1; },
+     "forward: node: unknown function; expected one of the graph, got 1"},
+    {"OtherOperands", [](Graph &g) { g.functions[0].operands[0].element = ElementType::f16; },
+     "forward: custom: function has other types, workspace or derivative than before; expected one signature for a "
+     "name, got half [custom_c3]"},
+    {"UnknownExtent", [](Graph &g) { g.functions[0].results[0].shape[0] = Dim("others", 1, 3); },
+     "forward: named dimension: in no input or state; expected one that has it, got others [dim_c9]"},
+    {"NegativeWorkspace", [](Graph &g) { g.functions[0].workspace = g.functions[0].workspace - 9; },
+     "forward: custom: invalid workspace; expected 0 bytes or more, over dimensions of the operands and results, got "
+     "8*tokens-9 -1..119 [custom_c4]"},
+    {"UsedDirectly", [](Graph &g) { g.nodes[3].operands[0] = 1; },
+     "forward: custom: used directly; expected uses of its results, got 1"},
+    {"Returned", [](Graph &g) { g.regions[0].results[0] = 1; },
+     "forward: region: wrong result; expected one that is computed in it, got 1"},
+    {"NumberOutOfRange", [](Graph &g) { g.nodes[2].attributes.index = 3; },
+     "forward: result: number out of range; expected below 3, got 3"},
+    {"ResultIsTheWorkspace", [](Graph &g) { g.nodes[2].attributes.index = 2; },
+     "forward: result: type differs from that of the loop or the function; expected i8[8*tokens 8..128], got "
+     "f32[tokens 1..16, 4]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Frontend, BadCustom, testing::ValuesIn(customCases),
                          [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
 
 } // namespace

@@ -34,16 +34,31 @@ private:
   std::uint64_t state = 14695981039346656037u;
 };
 
+constexpr void add(Hash &hash, const kiln::Dim &dim) {
+  hash.number(dim.offset);
+  hash.number(dim.factor);
+  hash.text(dim.symbols[0].name);
+  hash.text(dim.symbols[1].name);
+  hash.text(dim.symbols[0].least);
+}
+
+constexpr void add(Hash &hash, const kiln::CustomFunction &function) {
+  hash.text(function.name);
+  for (const auto &tensors : {function.operands, function.results})
+    for (const kiln::TensorType &tensor : tensors) {
+      hash.number(static_cast<int>(tensor.element));
+      for (const kiln::Dim &dim : tensor.shape)
+        add(hash, dim);
+    }
+  add(hash, function.workspace);
+  hash.text(function.derivative);
+}
+
 constexpr void add(Hash &hash, const kiln::Node &node) {
   hash.number(static_cast<int>(node.op));
   hash.number(static_cast<int>(node.element));
-  for (const kiln::Dim &dim : node.shape) {
-    hash.number(dim.offset);
-    hash.number(dim.factor);
-    hash.text(dim.symbols[0].name);
-    hash.text(dim.symbols[1].name);
-    hash.text(dim.symbols[0].least);
-  }
+  for (const kiln::Dim &dim : node.shape)
+    add(hash, dim);
   hash.numbers(node.operands);
   const kiln::Attributes &a = node.attributes;
   for (std::int64_t value :
@@ -85,6 +100,8 @@ constexpr std::uint64_t of(const kiln::Graph &graph) {
     hash.text(state.leaf);
     hash.numbers(state.shape);
   }
+  for (const kiln::CustomFunction &function : graph.functions)
+    add(hash, function);
   for (const kiln::Region &region : graph.regions) {
     hash.numbers(region.nodes);
     hash.numbers(region.arguments);

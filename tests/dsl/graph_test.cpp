@@ -158,6 +158,38 @@ TEST(Graph, AScanGivesWhatIsPicked) {
   EXPECT_EQ(picked, (std::vector{2, 0})); // unused results have no op
 }
 
+struct Calls : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x, Tensor<i32, T> i) const {
+    auto [unread, y] = custom<"second", Tensor<i32, 3>, Tensor<f32, T, 8>>({.workspace = 8 * T, .derivative = "third"},
+                                                                           custom<"first", Tensor<f32, T, 8>>(x), i);
+    custom<"unused", Tensor<f32, T, 8>>(x);
+    return custom<"first", Tensor<f32, T, 8>>(y);
+  }
+};
+
+TEST(Graph, CustomFunctionsAreListedOnce) {
+  Graph graph = trace<Calls>();
+  expect_order<Calls>();
+  expect_same_at_run_time<Calls>();
+  static_assert(flops<Calls>({{"tokens", 3}}) == 0);
+  ASSERT_EQ(graph.functions.size(), 2u); // in the order of their first call; without the unused one
+  EXPECT_STREQ(graph.functions[0].name, "first");
+  EXPECT_FALSE(graph.functions[0].has_derivative());
+  EXPECT_EQ(graph.functions[0].workspace, Dim(0));
+  const CustomFunction &second = graph.functions[1];
+  EXPECT_STREQ(second.name, "second");
+  EXPECT_STREQ(second.derivative, "third");
+  EXPECT_EQ(second.workspace, 8 * T);
+  EXPECT_EQ(second.operands, (std::vector<TensorType>{{f32, {T, 8}}, {i32, {T}}}));
+  EXPECT_EQ(second.results, (std::vector<TensorType>{{i32, {3}}, {f32, {T, 8}}}));
+  std::vector<int> called, picked;
+  for (const Node &node : graph.nodes)
+    if (node.op == Op::custom || node.op == Op::result)
+      (node.op == Op::custom ? called : picked).push_back(node.attributes.index);
+  EXPECT_EQ(called, (std::vector{0, 1, 0}));
+  EXPECT_EQ(picked, (std::vector{0, 1, 0}));
+}
+
 TEST(Graph, AScansParametersBelongAroundIt) {
   Graph graph = trace<Loop>();
   for (const Region &region : graph.regions)

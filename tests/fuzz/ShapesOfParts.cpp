@@ -258,6 +258,7 @@ static std::optional<Type> inferByFamily(const Node &node, const std::vector<Typ
         rules.require(atLeast(node.shape[0], x[0].shape[0]), "append_c2");
     }
     return typeOf(node);
+  case Family::custom:
   case Family::loop:
     return typeOf(node);
   }

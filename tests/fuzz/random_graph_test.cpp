@@ -56,7 +56,8 @@ TEST(RandomGraphs, HaveEverythingInThem) {
   for (const auto &[thing, least] : expectedThings())
     EXPECT_GE(things[thing], least) << thing;
   for (std::size_t op = 0; op < op_count; ++op)
-    EXPECT_GE(things[name_of(static_cast<Op>(op))], 30) << name_of(static_cast<Op>(op));
+    if (static_cast<Op>(op) != Op::custom) // the program defines its functions
+      EXPECT_GE(things[name_of(static_cast<Op>(op))], 30) << name_of(static_cast<Op>(op));
 }
 
 // The numbers are those of g++ 12 and clang 22. A different number means that a draw depends on the machine.

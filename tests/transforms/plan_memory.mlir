@@ -311,3 +311,32 @@ func.func @ahead(%xs: tensor<6x5x8xf32>) -> tensor<5x8xf32> attributes {kiln.ent
   %all = kiln.all_reduce %sum over stages : tensor<5x8xf32>
   return %all : tensor<5x8xf32>
 }
+
+// -----
+
+// A custom function reads an input and writes an output of the caller; the arena has its workspace only.
+// CHECK-LABEL: @custom
+// CHECK-SAME: kiln.arena_bytes = 128
+// CHECK-NEXT: %[[Y:.*]]:2 = kiln.custom "filter"(%arg0) workspace
+// CHECK-NEXT: return %[[Y]]#0
+func.func @custom(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %y:2 = kiln.custom "filter"(%x) workspace : (tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<100xi8>)
+  return %y#0 : tensor<5x8xf32>
+}
+
+// -----
+
+// What it stacks is written to its place. What it carries is not, since it also reads the carried value, and nothing is
+// known of its order.
+// CHECK-LABEL: @custom_in_a_loop
+// CHECK: kiln.repeat 3 (%[[X:.*]] = %{{.*}} : tensor<5x8xf32>) -> (tensor<3x4xi32>)
+// CHECK-NEXT: %[[Y:.*]]:2 = kiln.custom "step"(%[[X]])
+// CHECK-NEXT: %[[C:.*]] = kiln.concat %[[Y]]#0 axis = 0
+// CHECK-NEXT: kiln.yield %[[C]], %[[Y]]#1
+func.func @custom_in_a_loop(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<3x4xi32>) attributes {kiln.entry} {
+  %r:2 = kiln.repeat 3 (%a = %x : tensor<5x8xf32>) -> (tensor<3x4xi32>) {
+    %y:2 = kiln.custom "step"(%a) : (tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<4xi32>)
+    kiln.yield %y#0, %y#1 : tensor<5x8xf32>, tensor<4xi32>
+  }
+  return %r#0, %r#1 : tensor<5x8xf32>, tensor<3x4xi32>
+}

@@ -21,6 +21,10 @@ public:
   template <class Op, class... Args> Value createAs(Type type, Args &&...args) {
     return Op::create(builder, loc, type, std::forward<Args>(args)...).getResult();
   }
+  /// Creates an op with results of these types.
+  template <class Op, class... Args> ResultRange createAll(TypeRange types, Args &&...args) {
+    return Op::create(builder, loc, types, std::forward<Args>(args)...)->getResults();
+  }
   Value add(Value x, Value y) { return create<AddOp>(x, y); }
   Value sub(Value x, Value y) { return create<SubOp>(x, y); }
   Value mul(Value x, Value y) { return create<MulOp>(x, y); }

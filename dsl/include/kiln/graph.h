@@ -67,8 +67,8 @@ struct Attributes {
 };
 
 /// An operation with one result, which is identified by the node's number. A scan has several results: each is a
-/// `result` node, and the scan's own number is not a value. A stack's own number is the result of its last layer; the
-/// results of all layers are `result` nodes.
+/// `result` node, and the scan's own number is not a value. So are the results of a custom function. A stack's own
+/// number is the result of its last layer; the results of all layers are `result` nodes.
 struct Node {
   Op op{};
   ElementType element{};
@@ -141,6 +141,39 @@ struct StateTensor {
   std::vector<std::int64_t> shape;
 };
 
+struct TensorType {
+  ElementType element{};
+  std::vector<Dim> shape;
+  constexpr bool operator==(const TensorType &) const = default;
+};
+
+/// A function that the program defines and that the library calls, NAME_custom_<name>.
+struct CustomFunction {
+  const char *name = "";
+  std::vector<TensorType> operands, results;
+  Dim workspace = 0;           // bytes
+  const char *derivative = ""; // the name of another such function; empty: none
+  constexpr bool has_derivative() const { return *derivative != 0; }
+  /// Whether the workspace has a size, over dimensions of the tensors.
+  constexpr bool has_valid_workspace() const {
+    if (workspace.flaw != Flaw::none || workspace.min() < 0 || workspace.max() > Dim::largest)
+      return false;
+    for (const Symbol &symbol : workspace.symbols)
+      if (symbol.present() && !has_symbol(operands, symbol) && !has_symbol(results, symbol))
+        return false;
+    return true;
+  }
+
+private:
+  static constexpr bool has_symbol(const std::vector<TensorType> &tensors, const Symbol &symbol) {
+    for (const TensorType &tensor : tensors)
+      for (const Dim &extent : tensor.shape)
+        if (extent.symbols[0] == symbol || extent.symbols[1] == symbol)
+          return true;
+    return false;
+  }
+};
+
 /// A list of nodes: the body of an entry, of a stack or of a scan. The body of a stack carries one value. The body of a
 /// scan takes the states and a slice of each sequence, and returns the next states and the outputs of the iteration.
 struct Region {
@@ -154,6 +187,8 @@ struct Region {
 
 /// Whether the node's Attributes::index is the region of its body.
 constexpr bool has_body(const Node &node) { return node.op == Op::stack || node.op == Op::scan; }
+/// Whether the node's own number is no value: its results are `result` nodes.
+constexpr bool has_only_results(const Node &node) { return node.op == Op::scan || node.op == Op::custom; }
 /// Whether the node may have symbols that no input has: those of states, and those of counted positions.
 constexpr bool brings_symbols(const Node &node) {
   return node.op == Op::state || node.op == Op::append || node.op == Op::expand;
@@ -199,6 +234,7 @@ struct Graph {
   std::vector<Scope> scopes;
   std::vector<Parameter> parameters;
   std::vector<StateTensor> states;
+  std::vector<CustomFunction> functions; // in the order of their first call
   std::vector<Region> regions;
   std::vector<Entry> entries;
 

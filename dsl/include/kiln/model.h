@@ -389,6 +389,7 @@ private:
     case Family::image:
     case Family::movement:
     case Family::state:
+    case Family::custom:
       return 0;
     }
     return 0;

@@ -34,6 +34,7 @@ enum class Family : std::uint8_t {
   movement,   // moves elements without changing them
   loop,
   state,
+  custom, // computed by a function of the program
 };
 
 /// The fields of graph.h's Attributes that an operation uses.

@@ -6,6 +6,7 @@
 #include "kiln/attention.h"
 #include "kiln/cache.h"
 #include "kiln/contraction.h"
+#include "kiln/custom.h"
 #include "kiln/derived.h"
 #include "kiln/derived_images.h"
 #include "kiln/elementwise.h"

@@ -5,7 +5,8 @@
 // 1. The results of every entry are followed depth first, operands in their order. The traversal is iterative, since
 // constant expressions limit recursion.
 // 2. A node is numbered after its operands, a loop after its captures and its body.
-// 3. A parameter and a scope are numbered with their first node. Values that no result depends on are dropped.
+// 3. A parameter, a function and a scope are numbered with their first node. Values that no result depends on are
+// dropped.
 #pragma once
 
 #include <utility>
@@ -19,7 +20,8 @@ class Ordering {
 public:
   constexpr explicit Ordering(Graph source)
       : from(std::move(source)), home(from.nodes.size(), -1), number(from.nodes.size(), -1), seen(from.nodes.size(), 0),
-        scope(from.scopes.size(), -1), parameter(from.parameters.size(), -1), state(from.states.size(), -1) {
+        scope(from.scopes.size(), -1), parameter(from.parameters.size(), -1), state(from.states.size(), -1),
+        function(from.functions.size(), -1) {
     for (int region = 0; region < static_cast<int>(from.regions.size()); ++region) {
       for (int node : from.regions[region].nodes)
         home[node] = region;
@@ -114,6 +116,8 @@ private:
       node.attributes.index = place_parameter(node.attributes.index);
     if (uses_state(node))
       node.attributes.index = place_state(node.attributes.index);
+    if (node.op == Op::custom)
+      node.attributes.index = place_function(node.attributes.index);
     node.scope = place_scope(node.scope);
     number[old] = static_cast<int>(to.nodes.size());
     to.nodes.push_back(std::move(node));
@@ -142,6 +146,14 @@ private:
     return state[old];
   }
 
+  constexpr int place_function(int old) {
+    if (function[old] < 0) {
+      function[old] = static_cast<int>(to.functions.size());
+      to.functions.push_back(std::move(from.functions[old]));
+    }
+    return function[old];
+  }
+
   constexpr int place_scope(int old) {
     if (scope[old] >= 0)
       return scope[old];
@@ -161,11 +173,11 @@ private:
   }
 
   Graph from, to;
-  std::vector<int> home;                    // indexed by old node: its region
-  std::vector<int> number;                  // indexed by old node: its new number
-  std::vector<char> seen;                   // indexed by old node
-  std::vector<int> scope, parameter, state; // indexed by old number: the new one
-  std::vector<int> last_child;              // indexed by new scope
+  std::vector<int> home;                              // indexed by old node: its region
+  std::vector<int> number;                            // indexed by old node: its new number
+  std::vector<char> seen;                             // indexed by old node
+  std::vector<int> scope, parameter, state, function; // indexed by old number: the new one
+  std::vector<int> last_child;                        // indexed by new scope
 };
 
 constexpr Graph in_order(Graph graph) { return Ordering(std::move(graph)).run(); }

@@ -252,6 +252,15 @@ inline constexpr const char *recurrent_c7 =
     "recurrent layer: wrong element type of the sequence; expected that of its weights [recurrent_c7]";
 inline constexpr const char *recurrent_c5 = "recurrent step: wrong shape of the state; expected the input's leading "
                                             "dimensions and the hidden width, two of them for an LSTM [recurrent_c5]";
+inline constexpr const char *custom_c1 =
+    "custom: invalid name of the function; expected an identifier in C and C++ [custom_c1]";
+inline constexpr const char *custom_c3 =
+    "custom: function has other types, workspace or derivative than before; expected one signature for a name "
+    "[custom_c3]";
+inline constexpr const char *custom_c4 =
+    "custom: invalid workspace; expected 0 bytes or more, over dimensions of the operands and results [custom_c4]";
+inline constexpr const char *custom_c5 =
+    "custom: invalid derivative; expected the name of another function [custom_c5]";
 inline constexpr const char *model_c1 = "entry: wrong number of input names [model_c1]";
 inline constexpr const char *model_c2 = "entry: wrong number of output names [model_c2]";
 inline constexpr const char *model_c3 = "entry: invalid name; expected identifiers in C and C++ [model_c3]";

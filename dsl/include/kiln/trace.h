@@ -236,6 +236,19 @@ public:
   }
   constexpr void effect(int node) { graph.regions[region].effects.push_back(node); }
 
+  /// Returns the function of this name; a repeated request must have the same types.
+  constexpr int function(CustomFunction &&wanted) {
+    for (std::size_t i = 0; i < graph.functions.size(); ++i)
+      if (const CustomFunction &known = graph.functions[i]; same_text(known.name, wanted.name)) {
+        if (known.operands != wanted.operands || known.results != wanted.results ||
+            known.workspace != wanted.workspace || !same_text(known.derivative, wanted.derivative))
+          fail(rules::custom_c3, wanted.name);
+        return static_cast<int>(i);
+      }
+    graph.functions.push_back(std::move(wanted));
+    return static_cast<int>(graph.functions.size()) - 1;
+  }
+
   /// Opens a region and returns its number. The second overload opens the body of a stack, the first any other region.
   constexpr int open() { return open(-1, 1); }
   constexpr int open(int stack_scope, std::int64_t count) {
