@@ -10,6 +10,7 @@
 #include "compiler/interpreter/Philox.h"
 #include "compiler/interpreter/QuantizeRows.h"
 #include "compiler/verify/NodeOf.h"
+#include "compiler/verify/StandIn.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -185,6 +186,11 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
     return {evaluateNormalCdf(*operands[0])};
   if (auto dropout = dyn_cast<kd::DropoutOp>(op))
     return {evaluateDropout(dropout, operands)};
+  if (auto custom = dyn_cast<kd::CustomOp>(op)) {
+    auto elements = llvm::map_to_vector(
+        op->getResultTypes(), [](Type type) { return elementTypeOf(cast<RankedTensorType>(type).getElementType()); });
+    return evaluateStandIn(custom.getFunction(), operands, elements, shapes);
+  }
   if (isa<kd::ScatterAddOp>(op))
     return {evaluateScatterAdd(*operands[0], *operands[1], shapes[0])};
   if (isa<kd::AllReduceOp>(op))

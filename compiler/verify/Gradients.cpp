@@ -100,8 +100,8 @@ bool hasSmoothLoss(func::FuncOp entry) {
               ->walk([](Operation *op) {
                 const bool isRounded = llvm::any_of(
                     op->getResultTypes(), [](Type type) { return kd::isHalfFloat(getElementTypeOrSelf(type)); });
-                return isRounded || isa<kd::QuantizeRowsOp, kd::ReceiveOp, kd::RunningAverageOp, kd::SendOp,
-                                        kd::StopGradientOp>(op)
+                return isRounded || isa<kd::CustomOp, kd::QuantizeRowsOp, kd::ReceiveOp, kd::RunningAverageOp,
+                                        kd::SendOp, kd::StopGradientOp>(op)
                            ? WalkResult::interrupt()
                            : WalkResult::advance();
               })

@@ -15,7 +15,8 @@ struct GradientCheck {
 };
 
 /// Whether central differences approximate the gradients of the entry as it is before differentiation: nothing is
-/// rounded in steps, and no gradient is stopped or sent to another process.
+/// rounded in steps, no gradient is stopped or sent to another process, and no custom function has a stand-in, whose
+/// derivative is another one's.
 bool hasSmoothLoss(mlir::func::FuncOp entry);
 
 /// Checks the gradients of one call. `isJoint`: along one direction of all weights, instead of one for each.

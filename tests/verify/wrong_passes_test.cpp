@@ -26,7 +26,7 @@ template <std::int64_t Width> struct Half {
   constexpr auto forward(const tensor auto &x) const { return fc(x) * 0.5; }
 };
 
-/// A model with a difference, a transposed product, layers, a loop, states.
+/// A model with a difference, a transposed product, layers, a loop, a function of the program, states.
 struct Everything : Model {
   Stack<3, Half<6>> layers{"layers"};
 
@@ -45,6 +45,10 @@ struct Everything : Model {
     State<f32, 12, 6> rows("rows");
     return sum<0>(rows.append<C>(x));
   }
+  constexpr auto given(Tensor<f32, T, 6> x, Tensor<f32, T, 6> y) const {
+    auto [z, count] = custom<"given", Tensor<f32, T, 6>, Tensor<i32, T>>({.workspace = 4 * T}, x + 1, y);
+    return where(less(reshape<T, 1>(count), 1), z, y) + x;
+  }
   constexpr auto replace(Tensor<f32, 6> x) const {
     State<f32, 6> total("total");
     auto next = total.read(x) + x;
@@ -57,6 +61,7 @@ struct Everything : Model {
                       entry("move", &Everything::move, {"x"}, {"y"}),
                       entry("stacked", &Everything::stacked, {"x"}, {"y"}),
                       entry("loop", &Everything::loop, {"x"}, {"y"}),
+                      entry("given", &Everything::given, {"x", "y"}, {"z"}),
                       entry("remember", &Everything::remember, {"x"}, {"total"}),
                       entry("replace", &Everything::replace, {"x"}, {"total"})};
   }
@@ -148,6 +153,16 @@ TEST(WrongPass, ChangesOneKernel) {
   };
   EXPECT_THAT(verifyWith(Stage::Lowered, addWrong).difference,
               MatchesRegex("test-change changed result 0 of [a-z_0-9]+ in [a-z]+: element [0-9]+ was .*, is .*"));
+}
+
+// A function of the program has a stand-in, which depends on the order of its operands and on its name.
+TEST(WrongPass, ChangesACustomFunction) {
+  for (Stage stage : {Stage::Imported, Stage::Formed, Stage::Lowered}) {
+    EXPECT_THAT(differenceOf(stage, each<kd::CustomOp>([](kd::CustomOp op) { swapOperands(op); })),
+                StartsWith("test-change changed \"z\" of given: element "));
+    EXPECT_THAT(differenceOf(stage, each<kd::CustomOp>([](kd::CustomOp op) { op.setFunction("another"); })),
+                StartsWith("test-change changed \"z\" of given: element "));
+  }
 }
 
 TEST(WrongPass, TakesAMoveForAView) {
