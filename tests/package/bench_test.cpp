@@ -36,6 +36,21 @@ TEST(Bench, TimesEntriesAndKernels) {
   EXPECT_FALSE(nlohmann::json::parse(readFile(trace))["traceEvents"].empty());
 }
 
+#ifdef TONE_GENERATOR
+// The function that only a program has does nothing here.
+TEST(Bench, TimesWhatIsAroundAFunctionOfTheProgram) {
+  Folder folder;
+  const fs::path json = folder.path / "times.json";
+  const Result result = run(TONE_GENERATOR " bench --seconds 0.05 --json " + json.string());
+  ASSERT_EQ(result.status, 0) << result.text;
+  const nlohmann::json times = nlohmann::json::parse(readFile(json));
+  bool hasFunction = false;
+  for (const nlohmann::json &kernel : times["kernels"])
+    hasFunction |= kernel["name"].get<std::string>().find("custom_biquad") != std::string::npos;
+  EXPECT_TRUE(hasFunction) << times.dump();
+}
+#endif
+
 // The sum of the kernels' times does not exceed that of the call, although calls are timed without tracing and kernels
 // with it; and a small model uses one thread.
 TEST(Bench, TimesOfSmallModelsAreOfOneThreadAndAddUp) {
