@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of contractions and of attention, and the limits of masks.
+// The ops of contractions, of attention and of cumulative sums, and the limits of masks.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/kernel/Attention.h"
 #include "compiler/kernel/Contraction.h"
+#include "compiler/kernel/CumulativeSum.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -36,6 +37,21 @@ protected:
     ASSERT_TRUE(module) << text;
     kernel = *module->getOps<mlir::func::FuncOp>().begin();
     ops = llvm::to_vector(kernel.getOps<GenericOp>());
+  }
+
+  /// Returns the match of a sum over all elements, in which those for which `counts` is false are 0.
+  std::optional<CumulativeSum> cumulativeSum(const std::string &counts, const std::string &term = "",
+                                             const std::string &start = "0.0 : f32") {
+    KernelText k({{1, 64}});
+    const std::string type = k.type({"s0", "7"});
+    const testing::Value x = k.argument(type);
+    parse(
+        k.finish({k.reduce("ppr", {x}, type, {"a, c", "a, b"}, start,
+                           "%b = linalg.index 1 : index\n%c = linalg.index 2 : index\n%z = arith.constant 0.0 : f32\n" +
+                               (term.empty() ? "%t = arith.mulf %x0, %x0 : f32" : term) + "\n%i = arith.cmpi " +
+                               counts + " : index\n%v = arith.select %i, %t, %z : f32\n" +
+                               "%s = arith.addf %y0, %v : f32\nlinalg.yield %s : f32")}));
+    return ops.empty() ? std::nullopt : asCumulativeSum(ops[0]);
   }
 
   /// softmax(scores with causal mask and lengths) values, in ops 0 (scores) to 6 (the quotient).
@@ -131,6 +147,21 @@ TEST_F(Matchers, FindTheLimitsOfKeys) {
   EXPECT_TRUE(causal.limits[0].growsWithQuery());
   EXPECT_TRUE(findKeyLimits(ops[1], 1, std::nullopt, Dependence::OnQuery, any).limits.empty()) << "of another index";
   EXPECT_FALSE(findKeyLimits(ops[3], 2, 1, Dependence::OnQuery, any).score) << "not masked";
+}
+
+TEST_F(Matchers, FindCumulativeSums) {
+  const std::optional<CumulativeSum> forward = cumulativeSum("sle, %c, %b"), backward = cumulativeSum("sge, %c, %b");
+  ASSERT_TRUE(forward && backward);
+  EXPECT_EQ(forward->axis, 1U);
+  EXPECT_FALSE(forward->isReverse);
+  EXPECT_TRUE(backward->isReverse);
+  EXPECT_TRUE(mlir::isa<mlir::arith::MulFOp>(backward->term.getDefiningOp()));
+  EXPECT_FALSE(cumulativeSum("slt, %c, %b")) << "an exclusive sum";
+  EXPECT_FALSE(cumulativeSum("sle, %b, %c"));
+  EXPECT_FALSE(cumulativeSum("sle, %c, %b", "", "1.0 : f32")) << "it starts with another number";
+  EXPECT_FALSE(cumulativeSum("sle, %c, %b", "%n = arith.index_cast %b : index to i32\n"
+                                            "%t = arith.sitofp %n : i32 to f32"))
+      << "the term depends on the element whose sum it is";
 }
 
 TEST_F(Matchers, ViewAKernel) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy for cumulative sums. linalg has no op for them, so each element is a separate sum over a whole line in
-// which later elements count as 0. This strategy adds each element to the sum before it, in the same order, in one
-// pass.
+// The strategy for cumulative sums, which are separate sums of each element in a kernel's IR. It adds each element to
+// the sum before it, in the same order, in one pass.
+#include "compiler/kernel/CumulativeSum.h"
 #include "targets/halide/strategies/Placement.h"
 
 namespace kiln::halide {
@@ -15,56 +15,26 @@ using Halide::Var;
 
 namespace {
 
-/// out[..., t, ...] += s <= t ? term(..., s, ...) : 0, or s >= t, with s the last loop and the only reduction.
-struct Match {
-  linalg::GenericOp op;
-  unsigned axis = 0; // number of the loop t
-  bool isReverse = false;
-  Value term;
-};
-
-std::optional<Match> asRunningSum(linalg::GenericOp op) {
-  const unsigned last = op.getNumLoops() - 1;
-  if (op.getNumReductionLoops() != 1 || op.getNumResults() != 1 ||
-      op.getIteratorTypesArray()[last] != utils::IteratorType::reduction)
-    return std::nullopt;
-  Block &body = *op.getBlock();
-  Operation *sum = body.getTerminator()->getOperand(0).getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(sum) || sum->getOperand(0) != body.getArguments().back())
-    return std::nullopt;
-  auto select = sum->getOperand(1).getDefiningOp<arith::SelectOp>();
-  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : arith::CmpIOp();
-  if (!compare ||
-      !(matchPattern(select.getFalseValue(), m_Zero()) || matchPattern(select.getFalseValue(), m_PosZeroFloat())))
-    return std::nullopt;
-  auto here = compare.getLhs().getDefiningOp<linalg::IndexOp>(), at = compare.getRhs().getDefiningOp<linalg::IndexOp>();
-  const arith::CmpIPredicate predicate = compare.getPredicate();
-  if (!here || !at || here.getDim() != last || at.getDim() == last ||
-      (predicate != arith::CmpIPredicate::sle && predicate != arith::CmpIPredicate::sge))
-    return std::nullopt;
-  return Match{op, unsigned(at.getDim()), predicate == arith::CmpIPredicate::sge, select.getTrueValue()};
-}
-
 class RunningSum : public Strategy {
 public:
-  RunningSum(func::FuncOp kernel, SmallVector<Match> sums, const MachineModel &machine)
+  RunningSum(func::FuncOp kernel, SmallVector<CumulativeSum> sums, const MachineModel &machine)
       : kernel(kernel), sums(std::move(sums)), machine(machine) {}
 
   llvm::StringRef name() const override { return "running_sum"; }
   SearchSpace searchSpace() const override { return taskParameters(kernel, {4096, 16384, 65536}); }
 
   void prepare(Translator &translator, const ScheduleConfig &) override {
-    for (const Match &sum : sums)
+    for (const CumulativeSum &sum : sums)
       translator.setBuilder(sum.op, [this, &translator, &sum](linalg::GenericOp) { return build(translator, sum); });
   }
 
   void schedule(Translator &translator, const ScheduleConfig &config) override {
     const int lanes = vectorLanes(machine, widestElement(kernel));
     llvm::DenseSet<Operation *> placed;
-    for (const Match &sum : sums)
+    for (const CumulativeSum &sum : sums)
       placed.insert(sum.op);
     placeAtRoot(translator, placed, lanes);
-    for (const Match &sum : sums)
+    for (const CumulativeSum &sum : sums)
       place(translator, sum, lanes);
     for (const Output &output : translator.outputs)
       scheduleStore(output, lanes, tasksOf(config));
@@ -72,12 +42,12 @@ public:
 
 private:
   /// Returns the dimension of the result, counted from the innermost one, that a loop of the op indexes.
-  static unsigned dimensionOf(const Match &sum, unsigned loop) {
+  static unsigned dimensionOf(const CumulativeSum &sum, unsigned loop) {
     linalg::GenericOp op = sum.op;
     return op.getNumLoops() - 2 - loop;
   }
 
-  Func build(Translator &translator, const Match &sum) {
+  Func build(Translator &translator, const CumulativeSum &sum) {
     linalg::GenericOp op = sum.op;
     const unsigned rank = op.getNumLoops() - 1;
     std::vector<Var> vars;
@@ -104,7 +74,7 @@ private:
   }
 
   /// If the axis of the sum is not the innermost one, each iteration is vectorised across lines.
-  static void place(Translator &translator, const Match &sum, int lanes) {
+  static void place(Translator &translator, const CumulativeSum &sum, int lanes) {
     linalg::GenericOp op = sum.op;
     Func func = translator.stages[op].funcs.front();
     Exprs extents;
@@ -124,16 +94,16 @@ private:
   }
 
   func::FuncOp kernel;
-  SmallVector<Match> sums;
+  SmallVector<CumulativeSum> sums;
   const MachineModel &machine;
 };
 
 } // namespace
 
 std::unique_ptr<Strategy> matchRunningSum(func::FuncOp kernel, const MachineModel &machine) {
-  SmallVector<Match> sums;
+  SmallVector<CumulativeSum> sums;
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
-    if (std::optional<Match> sum = asRunningSum(op))
+    if (std::optional<CumulativeSum> sum = asCumulativeSum(op))
       sums.push_back(*sum);
   if (sums.empty())
     return nullptr;
