@@ -109,6 +109,21 @@ TEST_F(CudaCost, RowsMoveWhatTheyReadAndStore) {
   EXPECT_NE(text.find("(computed, not measured)"), std::string::npos) << text;
 }
 
+// Each element is added once, not once for each later element.
+TEST_F(CudaCost, RunningSumsAddEachElementOnce) {
+  const std::string x = KernelText({{1, 4096}}).type({"s0", "1024"});
+  const auto costs = cost("func.func private @f(%s0: index, %x: " + x + ") -> " + x +
+                              " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 4096>} {\n  %0 = kiln.cumsum %x "
+                              "axis = 1 : " +
+                              x + "\n  return %0 : " + x + "\n}\n",
+                          {4096});
+  ASSERT_EQ(costs.size(), 1u);
+  EXPECT_EQ(costs[0].strategy, "running_sum");
+  EXPECT_EQ(costs[0].bytes, 2.0 * 4096 * 1024 * 4);
+  EXPECT_EQ(costs[0].operations, 2.0 * 4096 * 1024) << "a selection and an addition";
+  EXPECT_EQ(costs[0].bound, Bound::Bytes);
+}
+
 // 512 threads with 136 registers each exceed the registers of a block.
 TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
   const std::string text = matmulKernel(plain, "512", "512", "512", 1);

@@ -4,6 +4,7 @@
 #include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/CumulativeSum.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -123,6 +124,8 @@ private:
     double points = 1;
     for (AffineExpr extent : loopExtents(op))
       points *= double(mlir::kiln::evaluateExtent(extent, extents));
+    if (asCumulativeSum(op) && points > 0) // each element is added once
+      points /= double(mlir::kiln::evaluateExtent(loopExtents(op).back(), extents));
     for (Operation &inner : *op.getBody()) {
       if (inner.getNumResults() == 1 && isa<FloatType>(inner.getResult(0).getType()) &&
           isa<arith::ArithDialect, math::MathDialect>(inner.getDialect()) && !isa<arith::ConstantOp>(inner))

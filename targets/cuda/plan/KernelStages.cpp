@@ -10,6 +10,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/CumulativeSum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -69,7 +70,6 @@ static int64_t costOf(Operation &op) {
                                                                                                                   : 1;
 }
 
-/// Whether an element of the op needs a loop.
 bool Placement::reduces(linalg::GenericOp op) const {
   return op.getNumReductionLoops() || llvm::any_of(op->getOperands(), [&](Value operand) {
            auto producer = operand.getDefiningOp<linalg::GenericOp>();
@@ -95,13 +95,16 @@ int64_t Placement::costOf(Value tensor) const {
   return cost;
 }
 
-/// Whether the use reads each element once.
+/// Whether the use reads each element once. A cumulative sum does so: its axis is one loop of the code that computes
+/// it.
 static bool readsOnce(OpOperand &use) {
   auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
   if (!user)
     return false;
   AffineMap map = operandMap(use);
-  return map.isProjectedPermutation() && map.getNumResults() == user.getNumLoops();
+  std::optional<CumulativeSum> sum = asCumulativeSum(user);
+  return map.isProjectedPermutation() && map.getNumResults() + (sum ? 1 : 0) == user.getNumLoops() &&
+         !(sum && map.isFunctionOfDim(sum->axis));
 }
 
 /// Whether the op is a contraction.

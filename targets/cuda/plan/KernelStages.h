@@ -39,6 +39,8 @@ public:
   /// Whether it is an argument whose memory a result may share.
   bool isInPlace(const Parameter &place) const;
 
+  /// Whether an element of the op needs a loop: the op reduces, or an op that is computed where the op reads it does.
+  bool reduces(mlir::linalg::GenericOp op) const;
   /// Whether a stage reads the value from memory.
   bool isRead(const KernelStage &stage, mlir::Value value) const;
   /// Sets the launch of each stage and the values that no stage stores, and reassigns scratch memory.
@@ -57,7 +59,6 @@ private:
   bool isNextToProduct(mlir::linalg::GenericOp op) const;
   bool isNormOfProduct(mlir::linalg::GenericOp op) const;
   bool isComputed(mlir::linalg::GenericOp op) const;
-  bool reduces(mlir::linalg::GenericOp op) const;
   int64_t costOf(mlir::Value tensor) const;
   void place(mlir::linalg::GenericOp op);
   void findWindows();

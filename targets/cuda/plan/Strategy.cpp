@@ -6,6 +6,7 @@
 #include "targets/cuda/gemm/SkinnyGemm.h"
 #include "targets/cuda/gemm/TiledGemm.h"
 #include "targets/cuda/rows/RowReduction.h"
+#include "targets/cuda/rows/RunningSum.h"
 
 namespace kiln::cuda {
 
@@ -20,6 +21,7 @@ struct Way {
 constexpr Way ways[] = {{"attention", matchAttention},
                         {"skinny_gemm", matchSkinnyGemm},
                         {"contraction", matchContraction},
+                        {"running_sum", matchRunningSum},
                         {"rows", matchRows},
                         {"loops", matchLoops}};
 

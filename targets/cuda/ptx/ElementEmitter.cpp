@@ -378,6 +378,9 @@ Values ElementEmitter::evaluate(linalg::GenericOp op, Values loops) {
       reduced.push_back(loop);
   if (reduced.empty())
     return region(op, loops, [&](unsigned number) { return operand(op, number, loops); }, yielded(op));
+  if (computedReduction)
+    if (Values results = computedReduction(op, loops); !results.empty())
+      return results;
   Values sums;
   for (auto [number, init] : llvm::enumerate(op.getDpsInits())) {
     sums.push_back(read(init, written(op, number, loops)));

@@ -73,6 +73,9 @@ public:
   /// Performs a reduction that starts with `sums`; null: a loop of the thread does. It is not called for a reduction
   /// inside of another one.
   std::function<tile::Values(mlir::linalg::GenericOp op, tile::Values loops, tile::Values sums)> reduceTogether;
+  /// Returns the results of a reduction that a strategy has computed, at these parallel loops; nothing for any other
+  /// reduction. May be null.
+  std::function<tile::Values(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops)> computedReduction;
 
   /// Returns a parameter for tensor map `number` of the launch.
   tile::Value tensorMap(int64_t number);

@@ -10,7 +10,6 @@ using namespace mlir;
 using arith::CmpIPredicate;
 using tile::Values;
 
-static constexpr int64_t lanesOfWarp = 32;
 /// The most elements of a thread that are in registers at a time.
 static constexpr int64_t mostWrittenOut = 16;
 /// The loads of a loop that are in flight at a time.
@@ -23,6 +22,10 @@ ThreadGroup::ThreadGroup(tile::Builder &b, int64_t threads, int64_t perBlock) : 
     return;
   threadGroup = b.add(b.mul(threadGroup, b.integer(perBlock)), b.div(member, b.integer(lanesOfWarp)));
   member = b.rem(member, b.integer(lanesOfWarp));
+}
+
+ThreadGroup::ThreadGroup(tile::Builder &b, Value number) : b(b), threads(lanesOfWarp), threadGroup(number) {
+  member = b.rem(b.threadId(), b.integer(lanesOfWarp));
 }
 
 void ThreadGroup::sync() { threads == lanesOfWarp ? tile::syncWarp(b) : tile::barrier(b); }

@@ -11,10 +11,14 @@
 
 namespace kiln::cuda {
 
+constexpr int64_t lanesOfWarp = 32;
+
 class ThreadGroup {
 public:
   /// `threads`: a power of two from 32 on. A block has `perBlock` groups; more than one only if they are warps.
   ThreadGroup(tile::Builder &b, int64_t threads, int64_t perBlock);
+  /// Makes each warp of a block a group; `number` is the index of the warp's group.
+  ThreadGroup(tile::Builder &b, tile::Value number);
 
   /// Return the index of the group in the grid, and of the thread in the group.
   tile::Value number() const { return threadGroup; }
