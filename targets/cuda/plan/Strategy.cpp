@@ -5,6 +5,7 @@
 #include "targets/cuda/attention/Attention.h"
 #include "targets/cuda/gemm/SkinnyGemm.h"
 #include "targets/cuda/gemm/TiledGemm.h"
+#include "targets/cuda/rows/ColumnReduction.h"
 #include "targets/cuda/rows/RowReduction.h"
 #include "targets/cuda/rows/RunningSum.h"
 
@@ -23,6 +24,7 @@ constexpr Way ways[] = {{"attention", matchAttention},
                         {"contraction", matchContraction},
                         {"running_sum", matchRunningSum},
                         {"rows", matchRows},
+                        {"columns", matchColumns},
                         {"loops", matchLoops}};
 
 size_t rank(llvm::StringRef name) {

@@ -36,7 +36,7 @@ class StageStrategy {
 public:
   virtual ~StageStrategy() = default;
 
-  /// Returns "attention", "contraction", "skinny_gemm", "running_sum", "rows" or "loops".
+  /// Returns "attention", "contraction", "skinny_gemm", "running_sum", "rows", "columns" or "loops".
   virtual llvm::StringRef name() const = 0;
 
   /// Returns the number of stages that it executes, from its first one on.

@@ -22,8 +22,6 @@ using namespace mlir;
 static constexpr int64_t mostOperations = 200;
 /// The longest row whose elements one block stores; longer rows are left to several blocks.
 static constexpr int64_t mostStored = 1 << 16;
-/// The shortest row for which combining threads is worthwhile, if there is only one stage.
-static constexpr int64_t leastReduced = 16;
 
 namespace {
 
@@ -36,8 +34,8 @@ struct RowLoops {
 /// Traverses everything that stages read.
 class RunFinder {
 public:
-  explicit RunFinder(const StageContext &context)
-      : kernel(context.kernel), placement(context.placement), context(kernel.getContext()) {
+  RunFinder(const StageContext &context, int64_t leastLength)
+      : kernel(context.kernel), placement(context.placement), context(kernel.getContext()), leastLength(leastLength) {
     run.first = context.number;
   }
 
@@ -76,6 +74,7 @@ private:
   func::FuncOp kernel;
   const Placement &placement;
   MLIRContext *context;
+  int64_t leastLength;
   RowRun run;
   SmallVector<Read> inPlaceReads;
   SmallVector<Type> stored;
@@ -157,6 +156,7 @@ bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
   if (std::optional<Parameter> place = placement.find(tensor)) {
     operations += 4;
     hasRow |= loops.isReduced && isAlongRow(map, loops);
+    run.reads.push_back({tensor, map, loops.extents});
     if (placement.isInPlace(*place))
       inPlaceReads.push_back({tensor.getType(), map, loops.isReduced || loops.extents.size() == run.rows.size()});
     return !placement.isInPlace(*place) || map;
@@ -303,7 +303,7 @@ std::optional<RowRun> RunFinder::find() {
   }
   const int64_t rows = largestValue(mlir::kiln::getProduct(run.rows, context), kernel);
   const int64_t most = std::numeric_limits<int32_t>::max() / 2;
-  if (!reduces || rows > most || run.length > most || (run.count == 1 && run.length < leastReduced))
+  if (!reduces || rows > most || run.length > most || (run.count == 1 && run.length < leastLength))
     return std::nullopt;
   setUnstored();
   run.isInPlace = !inPlaceReads.empty();
@@ -312,6 +312,8 @@ std::optional<RowRun> RunFinder::find() {
 
 } // namespace
 
-std::optional<RowRun> findRowRun(const StageContext &context) { return RunFinder(context).find(); }
+std::optional<RowRun> findRowRun(const StageContext &context, int64_t leastLength) {
+  return RunFinder(context, leastLength).find();
+}
 
 } // namespace kiln::cuda

@@ -13,8 +13,6 @@
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/gemm/Prefetch.h"
 #include "targets/cuda/ptx/ElementEmitter.h"
-#include "targets/cuda/rows/FusedStages.h"
-#include "targets/cuda/rows/ThreadGroup.h"
 #include <map>
 
 namespace kiln::cuda {
@@ -240,7 +238,7 @@ LogicalResult Rows::build(tile::Builder &b, const ScheduleConfig &config, Launch
   b.waitForDependencies();
   ThreadGroup threadGroup(b, threads, perBlock);
   LogicalResult result = success();
-  auto body = [&] { result = RowsBuilder(b, run, context, emitter, threadGroup).build(); };
+  auto body = [&] { result = buildRow(b, run, context, emitter, threadGroup); };
   if (perBlock == 1)
     body();
   else // all threads of a warp are beyond the last row, or none is
@@ -254,6 +252,11 @@ LogicalResult Rows::build(tile::Builder &b, const ScheduleConfig &config, Launch
 }
 
 } // namespace
+
+LogicalResult buildRow(tile::Builder &b, const RowRun &run, const StageContext &context, ElementEmitter &emitter,
+                       ThreadGroup &threadGroup) {
+  return RowsBuilder(b, run, context, emitter, threadGroup).build();
+}
 
 LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StageContext &context, ElementEmitter &emitter,
                              int64_t threads, Value row, function_ref<void(Value number, Value element)> give) {

@@ -6,10 +6,15 @@
 
 #include "targets/cuda/ptx/ElementEmitter.h"
 #include "targets/cuda/rows/FusedStages.h"
+#include "targets/cuda/rows/ThreadGroup.h"
 
 namespace kiln::cuda {
 
 std::unique_ptr<StageStrategy> matchRows(const StageContext &context);
+
+/// Executes the stages of a run along the row of the thread group.
+mlir::LogicalResult buildRow(tile::Builder &b, const RowRun &run, const StageContext &context, ElementEmitter &emitter,
+                             ThreadGroup &threadGroup);
 
 /// Computes the only row of a run with all `threads` threads of the block: calls give(number, element) for each of the
 /// thread's elements of `row`, which a stage of the run stores.
