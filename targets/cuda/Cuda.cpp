@@ -25,7 +25,7 @@ std::vector<std::unique_ptr<Target>> createCudaTargets() {
   info.machine.l2Bytes = info.machine.l3Bytes = 40 << 20;
 
   TargetHooks hooks;
-  hooks.writesStates = hooks.normsSingleRows = true;
+  hooks.writesStates = hooks.normsSingleRows = hooks.joinsSums = true;
   hooks.addKernelPasses = [](mlir::OpPassManager &passes) {
     mlir::kiln::addMarkWeights(passes);
     mlir::kiln::addExpandMath(passes);
