@@ -7,24 +7,24 @@ namespace {
 
 using namespace kiln_test;
 
-struct Case {
+struct GridCase {
   Grid Of;
   Kind Kinds;
 };
 // Stages have parts of the layers, possibly of unequal numbers, tensors that only one stage has, and tensors that
 // several stages have; large tensors are transferred in pieces.
-const Case Cases[] = {{{1, 2, 1}, {true, false}},
-                      {{1, 3, 1}, {}},
-                      {{4, 2, 1}, {}},
-                      {{1, 1, 2}, {true, false}},
-                      {{2, 1, 3}, {true, false}},
-                      {{2, 2, 2}, {false, true}},
-                      {{1, 1, 4}, {}},
-                      {{2, 1, 5}, {true, false}}};
+const GridCase GridCases[] = {{{1, 2, 1}, {true, false}},
+                              {{1, 3, 1}, {}},
+                              {{4, 2, 1}, {}},
+                              {{1, 1, 2}, {true, false}},
+                              {{2, 1, 3}, {true, false}},
+                              {{2, 2, 2}, {false, true}},
+                              {{1, 1, 4}, {}},
+                              {{2, 1, 5}, {true, false}}};
 
 TEST(Grids, TheFileIsThatOfOneProcess) {
   const Folder folder;
-  for (const auto &[grid, kind] : Cases) {
+  for (const auto &[grid, kind] : GridCases) {
     SCOPED_TRACE(testing::PrintToString(grid));
     RankedModel one(0, 1, kind);
     ASSERT_NO_FATAL_FAILURE(one.fill(5));

@@ -28,7 +28,7 @@ bool forgetPeak() {
   return file.good() && memoryOf("VmHWM") > 0;
 }
 
-struct Case {
+struct MemoryCase {
   const char *Name, *Source; // the element type of the file
   kiln_placement_t Placement;
 };
@@ -41,7 +41,7 @@ constexpr uint64_t copyBytes(uint64_t bytes, bool hasScales) {
   return Rows * Columns * bytes + (hasScales ? Rows * sizeof(float) : 0);
 }
 
-Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim, kiln_dtype_t stored = KILN_F32) {
+MemoryCase makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim, kiln_dtype_t stored = KILN_F32) {
   const uint64_t bytes = stored == KILN_F32 ? 4 : stored == KILN_I8 ? 1 : 2;
   const bool isScaled = stored == KILN_I8;
   return {name, source,
@@ -49,7 +49,7 @@ Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim,
 }
 
 /// Int4 in groups of 32.
-Case makeGroupsCase(const char *name, uint32_t dim) {
+MemoryCase makeGroupsCase(const char *name, uint32_t dim) {
   const kiln_weight_t weight = {"w", KILN_F32, 2, {Rows, Columns}, 1, 0};
   kiln_placement_t place =
       makeStoredPlacement(KILN_I4, dim == 0 ? Rows : Columns, dim == 0 ? Columns : Rows, 16, dim, 0, 32);
@@ -58,7 +58,7 @@ Case makeGroupsCase(const char *name, uint32_t dim) {
 }
 
 TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
-  const Case cases[] = {
+  const MemoryCase cases[] = {
       makeCase("as it is", "F32", 0, 0),
       makeCase("tiles along the first dimension", "F32", 16, 0),
       makeCase("tiles along the second dimension", "F32", 16, 1),
@@ -72,7 +72,7 @@ TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
       makeGroupsCase("int4 by columns", 1),
   };
   const kiln_weight_t weight = {"h.{}", KILN_F32, 2, {Rows, Columns}, Layers, 0};
-  for (const Case &test : cases) {
+  for (const MemoryCase &test : cases) {
     SCOPED_TRACE(test.Name);
     const size_t elementBytes = std::string_view(test.Source) == "F32" ? 4 : 2;
     std::vector<Tensor> tensors;

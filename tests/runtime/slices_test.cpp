@@ -53,7 +53,7 @@ kiln_placement_t placementOf(const kiln_weight_t &weight, const Stored &stored, 
                              tile, dim, shift, stored.Word, /*hasZeros=*/true);
 }
 
-struct Case {
+struct SliceCase {
   std::vector<int64_t> Slice;
   Sections How;
   uint32_t Ranks;
@@ -62,7 +62,7 @@ struct Case {
 /// Queries of each rank, and keys that two ranks share.
 Sections withSharedKeys(uint32_t dim) { return {dim, 28, {{0, 5, 5, 1, 0}, {20, 4, 4, 2, 0}}}; }
 
-const Case Cases[] = {
+const SliceCase SliceCases[] = {
     {{5}, equalParts(0, 3, 5), 3},          // a bias
     {{7}, sharesOf(0, {16, 4, 8}, 4), 4},   // the bias of several concatenated layers of unequal widths
     {{6, 5}, equalParts(0, 4, 6), 4},       // rows
@@ -100,13 +100,13 @@ struct Layout {
 };
 const Layout Layouts[] = {{0, 0, 0}, {0, 0, 7}, {16, 0, 0}, {8, 0, 3}, {16, 1, 0}, {8, 1, 5}};
 
-bool isPossible(const Case &test, const Stored &kind, const Layout &layout) {
+bool isPossible(const SliceCase &test, const Stored &kind, const Layout &layout) {
   if (layout.Tile == 0)
     return kind.Weight == kind.As;
   return test.Slice.size() >= 2 && (layout.Dim == 0 || test.Slice.size() == 2);
 }
 
-void tryCase(const Case &test, const Stored &kind, const Layout &layout, uint32_t seed) {
+void tryCase(const SliceCase &test, const Stored &kind, const Layout &layout, uint32_t seed) {
   const kiln_weight_t weight = weightOf("w", kind.Weight, test.Slice);
   const kiln_placement_t place = placementOf(weight, kind, layout.Tile, layout.Dim, layout.Shift);
   const uint64_t bytes = kiln_pack_bytes(&weight, &place);
@@ -127,7 +127,7 @@ void tryCase(const Case &test, const Stored &kind, const Layout &layout, uint32_
 
 TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
   uint32_t seed = 0;
-  for (const Case &test : Cases)
+  for (const SliceCase &test : SliceCases)
     for (const Stored &kind : Kinds)
       for (const Layout &layout : Layouts) {
         // Large cases are tested with a sample of the storage formats only.
