@@ -106,9 +106,9 @@ public:
   /// other (compiler/library/ShapeVariants.h).
   virtual std::vector<ShapeVariant> shapeVariants(mlir::func::FuncOp) const { return {}; }
 
-  /// Compiles a kernel function (contract: upstream dialects only, after the target's kernel passes). If `config` is
-  /// null, the default schedule configuration is used. On failure emits a diagnostic at the function. Thread safe for
-  /// kernels of different modules.
+  /// Compiles a kernel function (contract: upstream dialects and attention, after the target's kernel passes). If
+  /// `config` is null, the default schedule configuration is used. On failure emits a diagnostic at the function.
+  /// Thread safe for kernels of different modules.
   virtual mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                                 const ScheduleConfig *config = nullptr) const = 0;
   virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,

@@ -6,6 +6,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/FoldElements.h"
+#include "compiler/dialect/KernelAttention.h"
 #include "compiler/dialect/types/Broadcast.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -24,6 +25,9 @@
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/KilnOps.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/KernelOps.cpp.inc"
 #pragma GCC diagnostic pop
 
 namespace mlir::kiln {
@@ -47,6 +51,10 @@ void KilnDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "compiler/dialect/KilnOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/KernelOps.cpp.inc"
       >();
 }
 

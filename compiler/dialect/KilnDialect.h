@@ -126,11 +126,6 @@ inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
 /// its tensors; and the layer to which it belongs, "h.{}.mlp".
 inline constexpr llvm::StringLiteral workAttrName = "kiln.work";
 inline constexpr llvm::StringLiteral layerAttrName = "kiln.layer";
-/// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: the input
-/// numbers.
-inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
-/// With it, f32: the base-2 logarithm of the base.
-inline constexpr llvm::StringLiteral exponentialBaseAttrName = "kiln.exponential_base";
 /// On floating-point ops whose order or comparison is significant: a code generator must not change it (docs/ir.md).
 inline constexpr llvm::StringLiteral strictAttrName = "kiln.strict";
 /// On a kernel function or a linalg op: inputs of f32 contractions may be rounded to TF32 (10 mantissa bits) by targets

@@ -2,6 +2,7 @@
 //
 // Verifiers of the ops that kernel formation introduces.
 #include "compiler/dialect/Check.h"
+#include "compiler/dialect/KernelAttention.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -49,5 +50,91 @@ LogicalResult SinusoidOp::verify() {
   extents.push_back(getExtents(table).back());
   if (getExtents(result) != extents)
     return check.report("sinusoid: wrong shape of the result", check.text(result), check.text(extents));
+  return success();
+}
+
+//===- kernel_attention --------------------------------------------------===//
+
+namespace {
+
+/// A region of kernel_attention with what it reads.
+struct AttentionPart {
+  StringRef name;
+  Region &region;
+  ValueRange operands;
+  ArrayAttr maps;
+  unsigned scalars;           // arguments after the elements of the operands
+  SmallVector<unsigned> uses; // numbers of the loops, from the heads on, that its maps may use
+};
+
+LogicalResult verifyMaps(KernelAttentionOp op, const AttentionPart &part) {
+  const unsigned rank = op.getBatchRank();
+  if (part.maps.size() != part.operands.size())
+    return op.emitOpError() << part.name << ": wrong number of maps; expected one for each operand, got "
+                            << part.maps.size() << " for " << part.operands.size();
+  for (auto [map, operand] : llvm::zip_equal(part.maps.getAsValueRange<AffineMapAttr>(), part.operands)) {
+    bool isOfLoops = map.getNumDims() == rank + 5 && map.getNumSymbols() == 0 &&
+                     map.getNumResults() == unsigned(cast<RankedTensorType>(operand.getType()).getRank());
+    for (unsigned loop = 0; isOfLoops && loop < map.getNumDims(); ++loop)
+      isOfLoops = !map.isFunctionOfDim(loop) || loop < rank || llvm::is_contained(part.uses, loop - rank);
+    if (!isOfLoops)
+      return op.emitOpError() << part.name << ": wrong map; expected the indices of an operand over its loops, got "
+                              << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
+LogicalResult verifyPart(KernelAttentionOp op, const AttentionPart &part) {
+  if (failed(verifyMaps(op, part)))
+    return failure();
+  Block &block = part.region.front();
+  SmallVector<Type> expected;
+  for (Value operand : part.operands)
+    expected.push_back(getElementTypeOrSelf(operand.getType()));
+  expected.append(part.scalars, Float32Type::get(op.getContext()));
+  if (TypeRange(block.getArgumentTypes()) != TypeRange(expected))
+    return op.emitOpError() << part.name << ": wrong arguments of the region; expected " << expected << ", got "
+                            << block.getArgumentTypes();
+  auto yield = dyn_cast<KernelYieldOp>(block.getTerminator());
+  if (!yield)
+    return op.emitOpError() << part.name << ": wrong terminator of the region; expected kernel_yield, got "
+                            << block.getTerminator()->getName();
+  TypeRange yielded = yield.getOperandTypes();
+  const bool hasLength = part.name == "score" && yielded.size() == 2 && isa<IntegerType>(yielded[1]);
+  if (yielded.empty() || !yielded[0].isF32() || (yielded.size() != 1 && !hasLength))
+    return op.emitOpError() << part.name << ": wrong element of the region; expected f32, got " << yielded;
+  for (auto index : block.getOps<KernelIndexOp>())
+    if (const uint64_t loop = index.getLoop(); loop >= op.getOver().getNumResults())
+      return index.emitOpError() << "wrong loop; expected one below " << op.getOver().getNumResults() << ", got "
+                                 << loop;
+  return success();
+}
+
+} // namespace
+
+LogicalResult KernelAttentionOp::verify() {
+  if (getOver().getNumResults() < 5 || getOver().getNumDims() != 0)
+    return emitOpError() << "wrong loops; expected extents of heads, queries, keys and both channels, got "
+                         << getOverAttr();
+  if (getCausal() && (getCausal()->getNumResults() != 1 || getCausal()->getNumDims() != 0))
+    return emitOpError() << "wrong causal offset; expected a number over the symbols, got " << getCausalAttr();
+  const unsigned rank = getBatchRank();
+  enum : unsigned { Head, Query, Key, Depth, Channel };
+  const AttentionPart parts[] = {{"query", getQueryElement(), getQuery(), getQueryMaps(), 0, {Head, Query, Depth}},
+                                 {"key", getKeyElement(), getKey(), getKeyMaps(), 0, {Head, Key, Depth}},
+                                 {"value", getValueElement(), getValue(), getValueMaps(), 0, {Head, Key, Channel}},
+                                 {"score", getScoreElement(), getScore(), getScoreMaps(), 1, {Head, Query, Key}},
+                                 {"weight", getWeightElement(), {}, ArrayAttr::get(getContext(), {}), 2, {}}};
+  for (const AttentionPart &part : parts)
+    if (failed(verifyPart(*this, part)))
+      return failure();
+  SmallVector<AffineExpr> extents(getLoopExtents().take_front(rank));
+  for (unsigned loop : {Query, Head, Channel})
+    extents.push_back(getLoopExtents()[rank + loop]);
+  Check check(*this);
+  if (failed(check.extents(getOperandTypes())) || failed(check.extents(getType())))
+    return failure();
+  if (!llvm::equal(mlir::kiln::getExtents(getType()), llvm::map_range(extents, canonicalExtent)))
+    return check.report("kernel_attention: wrong shape of the result", check.text(getType()), check.text(extents));
   return success();
 }

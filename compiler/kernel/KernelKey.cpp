@@ -9,6 +9,7 @@
 #include "compiler/kernel/KernelKey.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/kernel/Attention.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -281,12 +282,15 @@ std::string hashText(llvm::StringRef text, unsigned digits) {
 }
 
 std::string structureText(func::FuncOp kernel) {
-  StructurePrinter printer(kernel);
+  const DecomposedKernel decomposed(kernel);
+  StructurePrinter printer(decomposed.get());
   printer.run();
   return printer.text;
 }
 
-KernelKey keyOf(func::FuncOp kernel) {
+KernelKey keyOf(func::FuncOp function) {
+  const DecomposedKernel decomposed(function);
+  func::FuncOp kernel = decomposed.get();
   KernelKey key;
   auto structure = kernel->getAttrOfType<StringAttr>(mlir::kiln::structureAttrName);
   auto shape = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::shapeAttrName);

@@ -2,16 +2,14 @@
 //
 // 1. A mask is select(condition, score, very low), or several in sequence. Conditions are evaluated for every index on
 // which they depend; conditions that cannot be evaluated are assumed to exclude nothing.
-// 2. Masking propagates to the op that computes the scores, if they have no other use, to the maxima, to the weights
-// (exponentials of differences from the maxima, so 0 where the score is very low), and to sums of weights or their
-// products.
+// 2. Masking propagates to the op that computes the scores, if they have no other use, and to the other ops of an
+// attention: its weights are 0 where the score is very low.
 #include "compiler/kernel/MaskedShares.h"
 
-#include "compiler/dialect/KilnDialect.h"
-#include "compiler/kernel/Masks.h"
+#include "compiler/dialect/ExcludedScore.h"
+#include "compiler/kernel/Attention.h"
 #include "compiler/kernel/Workload.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -27,6 +25,16 @@ using namespace mlir;
 static constexpr double mostElements = 1 << 22;
 
 namespace {
+
+/// Returns the op that replaces excluded scores by such a low number that their weight is 0 compared with any other;
+/// null if it computes no score in this way.
+arith::SelectOp maskOf(Value score) {
+  auto select = score.getDefiningOp<arith::SelectOp>();
+  APFloat excluded(0.0f);
+  const bool isMask = select && matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) &&
+                      excluded.convertToDouble() <= mlir::kiln::lowestMask;
+  return isMask ? select : arith::SelectOp();
+}
 
 /// Evaluates integers of an op's region for all values of its last loop at once.
 class RowEvaluator {
@@ -117,9 +125,9 @@ bool isElementPerIteration(linalg::GenericOp op) {
 double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   std::vector<Value> conditions;
   Value value = op.getBlock()->getTerminator()->getOperand(0);
-  while (std::optional<Mask> mask = asMask(value)) {
-    conditions.push_back(mask->condition);
-    value = mask->score;
+  while (arith::SelectOp mask = maskOf(value)) {
+    conditions.push_back(mask.getCondition());
+    value = mask.getTrueValue();
   }
   RowEvaluator evaluator(op, extents);
   llvm::erase_if(conditions, [&](Value condition) { return !evaluator.get(condition); });
@@ -158,55 +166,24 @@ double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   return double(left) / (double(rows) * double(evaluator.loops.back()));
 }
 
-/// Whether the op takes maxima of an input's elements or, if those are weights, sums them or their products.
-bool accumulates(linalg::GenericOp op, OpOperand &input, bool isWeight) {
-  if (op.getNumReductionLoops() == 0 || op.getNumDpsInits() != 1 ||
-      !op.getMatchingIndexingMap(&input).isProjectedPermutation())
-    return false;
-  Value element = op.getMatchingBlockArgument(&input);
-  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  auto reads = [&](Operation *user) { return user && llvm::is_contained(user->getOperands(), element); };
-  if (!isWeight)
-    return isa_and_nonnull<arith::MaximumFOp, arith::MaxNumFOp>(combiner) && reads(combiner);
-  return isa_and_nonnull<arith::AddFOp>(combiner) &&
-         (reads(combiner) || llvm::any_of(combiner->getOperands(),
-                                          [&](Value term) { return reads(term.getDefiningOp<arith::MulFOp>()); }));
-}
-
 class MaskedShares {
 public:
   explicit MaskedShares(ArrayRef<int64_t> extents) : extents(extents) {}
 
-  void visit(linalg::GenericOp op) {
-    if (double share = isElementPerIteration(op) ? shareOfMask(op, extents) : 1; share < 1) {
-      leave(op, share);
-      leaveProducers(op, share);
-      masked[op.getResult(0)] = {share, false};
+  void visit(linalg::GenericOp op, const AttentionOps *attention) {
+    const double share = isElementPerIteration(op) ? shareOfMask(op, extents) : 1;
+    if (share == 1)
       return;
-    }
-    auto difference = op->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::exponentialAttrName);
-    for (OpOperand *input : op.getDpsInputOperands()) {
-      auto found = masked.find(input->get());
-      if (found == masked.end())
-        continue;
-      auto [share, isWeight] = found->second;
-      if (difference && difference[0] == input->getOperandNumber() && !isWeight && isElementPerIteration(op) &&
-          isPermutation(op, *input))
-        masked[op.getResult(0)] = {share, true};
-      else if (!accumulates(op, *input, isWeight))
-        continue;
-      leave(op, share);
-    }
+    leave(op, share);
+    leaveProducers(op, share);
+    if (attention && op == attention->masked)
+      for (linalg::GenericOp next : {attention->maxima, attention->weights, attention->sums, attention->products})
+        leave(next, share);
   }
 
   llvm::DenseMap<Operation *, double> shares;
 
 private:
-  struct Masked {
-    double share;
-    bool isWeight; // 0 where the score is excluded; otherwise very low
-  };
-
   void leave(Operation *op, double share) { shares[op] = std::min(shares.try_emplace(op, 1).first->second, share); }
 
   /// Propagates the share to producers whose elements the op reads one by one.
@@ -222,14 +199,13 @@ private:
   }
 
   ArrayRef<int64_t> extents;
-  llvm::DenseMap<Value, Masked> masked;
 };
 
 } // namespace
 
-llvm::DenseMap<Operation *, double> findMaskedShares(func::FuncOp kernel, ArrayRef<int64_t> extents) {
+llvm::DenseMap<Operation *, double> findMaskedShares(const DecomposedKernel &kernel, ArrayRef<int64_t> extents) {
   MaskedShares finder(extents);
-  kernel.walk([&](linalg::GenericOp op) { finder.visit(op); });
+  kernel.get().walk([&](linalg::GenericOp op) { finder.visit(op, kernel.attention()); });
   return std::move(finder.shares);
 }
 

@@ -4,7 +4,7 @@
 // need not be computed, nor its contribution to sums.
 #pragma once
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "compiler/kernel/Attention.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace kiln {
@@ -12,6 +12,7 @@ namespace kiln {
 /// Returns, for each op with masked iterations, the share of its iterations that masks do not exclude, between 0 and 1.
 /// Where a mask depends on integers in memory, such as sequence lengths, it assumes the middle of the values with which
 /// the kernel is measured.
-llvm::DenseMap<mlir::Operation *, double> findMaskedShares(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> extents);
+llvm::DenseMap<mlir::Operation *, double> findMaskedShares(const DecomposedKernel &kernel,
+                                                           llvm::ArrayRef<int64_t> extents);
 
 } // namespace kiln

@@ -4,6 +4,7 @@
 #include "compiler/dialect/AffineEval.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
+#include "compiler/kernel/Attention.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "compiler/kernel/MaskedShares.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -67,9 +68,11 @@ static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
       std::min(storedBytes(type, extents), mlir::kiln::storedBytes(mlir::kiln::getStoredElement(type), loads)));
 }
 
-Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
+Work measureWork(func::FuncOp function, ArrayRef<int64_t> extents) {
+  const DecomposedKernel decomposed(function);
+  func::FuncOp kernel = decomposed.get();
   Work work;
-  llvm::DenseMap<Operation *, double> shares = findMaskedShares(kernel, extents);
+  llvm::DenseMap<Operation *, double> shares = findMaskedShares(decomposed, extents);
   kernel.walk([&](linalg::GenericOp op) {
     int operations = 0;
     for (Operation &inner : *op.getBody())
@@ -128,8 +131,9 @@ private:
 } // namespace
 
 std::pair<int64_t, int64_t> integerRange(func::FuncOp kernel, unsigned argument, ArrayRef<int64_t> extents) {
+  const DecomposedKernel decomposed(kernel);
   LimitFinder finder(extents);
-  finder.visit(kernel.getArgument(argument));
+  finder.visit(decomposed.get().getArgument(argument));
   return finder.range();
 }
 

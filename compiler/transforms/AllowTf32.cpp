@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/transforms/Passes.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/KernelAttention.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,7 +29,7 @@ struct AllowTf32 : impl::AllowTf32Base<AllowTf32> {
     if (!::kiln::isKernel(kernel))
       return;
     kernel.walk([&](Operation *op) {
-      if (isSummed(op))
+      if (isSummed(op) || isa<KernelAttentionOp>(op))
         kernel->setAttr(tf32AttrName, UnitAttr::get(&getContext()));
     });
   }

@@ -4,7 +4,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/KernelAttention.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "compiler/transforms/RowsInPlace.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -64,14 +64,20 @@ LogicalResult verifyMaps(linalg::LinalgOp op) {
   return success();
 }
 
+/// Whether the op computes numbers in the region of an op on tensors.
+bool isScalar(Operation *op) {
+  return op->getParentOfType<linalg::LinalgOp>() || op->getParentOfType<KernelAttentionOp>();
+}
+
 LogicalResult verifyLoweredOp(Operation *op) {
   if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op); linalgOp && failed(verifyMaps(linalgOp)))
     return failure();
-  if (op->getParentOfType<linalg::LinalgOp>()) {
+  if (isScalar(op)) {
     if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-        isa<linalg::IndexOp, linalg::YieldOp, tensor::ExtractOp>(op))
+        isa<linalg::IndexOp, linalg::YieldOp, KernelIndexOp, KernelYieldOp, tensor::ExtractOp>(op))
       return success();
-  } else if (isa<linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, func::ReturnOp, arith::ConstantOp>(op) ||
+  } else if (isa<KernelAttentionOp, linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, func::ReturnOp,
+                 arith::ConstantOp>(op) ||
              isIndexArithmetic(op)) {
     return success();
   }
@@ -89,16 +95,15 @@ LogicalResult verifyKernel(func::FuncOp kernel, bool isLowered) {
   if (failed(verifyExtents(kernel, kernel.getArgumentTypes())) || !isLowered)
     return success(!isLowered);
   WalkResult result = kernel.getBody().walk([](Operation *op) {
-    bool hasTensors = !op->getParentOfType<linalg::LinalgOp>();
-    if (failed(verifyLoweredOp(op)) || (hasTensors && failed(verifyExtents(op, op->getResultTypes()))))
+    if (failed(verifyLoweredOp(op)) || (!isScalar(op) && failed(verifyExtents(op, op->getResultTypes()))))
       return WalkResult::interrupt();
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
-    if (!isa_and_nonnull<linalg::LinalgOp>(value.getDefiningOp()))
-      return kernel.emitError() << "kernel: wrong result; expected one that a linalg op produces";
+    if (!isa_and_nonnull<linalg::LinalgOp, KernelAttentionOp>(value.getDefiningOp()))
+      return kernel.emitError() << "kernel: wrong result; expected one that a linalg op or attention produces";
   return success();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/CostModel.h"
 
+#include "compiler/kernel/Attention.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -17,7 +18,8 @@ static int bitsOf(Value tensor) {
 ProductShape productShape(func::FuncOp kernel, ArrayRef<int64_t> extents) {
   ProductShape largest;
   double most = 0;
-  kernel.walk([&](linalg::GenericOp op) {
+  const DecomposedKernel decomposed(kernel);
+  decomposed.get().walk([&](linalg::GenericOp op) {
     if (op.getNumReductionLoops() == 0 || op.getNumDpsInputs() < 2 || op.getNumDpsInits() != 1)
       return;
     std::vector<int64_t> loops = loopExtents(op, extents);

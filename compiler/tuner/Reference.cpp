@@ -2,6 +2,7 @@
 #include "compiler/tuner/Reference.h"
 
 #include "compiler/dialect/StoredParts.h"
+#include "compiler/kernel/Attention.h"
 #include "compiler/kernel/KernelKey.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "compiler/verify/NodeOf.h"
@@ -24,7 +25,8 @@ using Tensors = std::vector<SharedTensor>;
 
 static double interpretedOperations(func::FuncOp kernel, ArrayRef<int64_t> extents) {
   double sum = 0;
-  kernel.walk([&](linalg::GenericOp op) {
+  const DecomposedKernel decomposed(kernel);
+  decomposed.get().walk([&](linalg::GenericOp op) {
     double points = 1;
     for (int64_t extent : loopExtents(op, extents))
       points *= double(extent);

@@ -11,12 +11,9 @@ namespace kd = mlir::kiln;
 
 namespace kiln::verify {
 
+/// Whether the kernel is not lowered yet.
 static bool hasKilnOps(func::FuncOp kernel) {
-  return kernel
-      .walk([](Operation *op) {
-        return isa_and_nonnull<kd::KilnDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return llvm::any_of(kernel.getOps(), [](Operation &op) { return isa<kd::KernelOpInterface>(op); });
 }
 
 /// Returns the values without error bounds, as a caller of the kernel has them.

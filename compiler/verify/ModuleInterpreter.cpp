@@ -6,6 +6,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/kernel/Attention.h"
 #include "compiler/verify/AffineValue.h"
 #include "compiler/verify/EvaluateKilnOp.h"
 #include "compiler/verify/EvaluateLinalg.h"
@@ -118,8 +119,10 @@ std::string ModuleInterpreter::Frame::nameOf(StringRef pattern) const {
 
 std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, ArrayRef<SharedTensor> arguments) {
   require(!function.isExternal(), "call: callee has no body; expected a function with one");
+  const DecomposedKernel decomposed(function);
+  Block &body = decomposed.get().getBody().front();
   std::size_t indices = 0;
-  for (BlockArgument argument : function.getArguments()) {
+  for (BlockArgument argument : body.getArguments()) {
     if (argument.getType().isIndex()) {
       require(indices < extents.size(), "function: too few extents; expected one for each index argument");
       scalars[argument].integer = extents[indices++];
@@ -131,7 +134,7 @@ std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, A
   }
   require(indices == extents.size() && arguments.empty(),
           "function: too many extents or arguments; expected no more than its own");
-  std::vector<SharedTensor> results = runBlock(function.getBody().front());
+  std::vector<SharedTensor> results = runBlock(body);
   llvm::append_range(results, sent);
   return results;
 }

@@ -54,10 +54,12 @@ constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", 
 
 } // namespace
 
-FailureOr<LaunchPlan> planKernel(func::FuncOp kernel, const ScheduleConfig *config) {
+FailureOr<LaunchPlan> planKernel(func::FuncOp function, const ScheduleConfig *config) {
+  const DecomposedKernel decomposed(function);
+  func::FuncOp kernel = decomposed.get();
   if (failed(checkKernel(kernel)))
     return failure();
-  Placement placement(kernel);
+  Placement placement(decomposed);
   const StageStrategies strategies = chooseStrategies(kernel, placement);
   LaunchPlan plan;
   const Schedulable schedulable = describe(kernel, placement, strategies);
@@ -111,9 +113,10 @@ public:
   const KernelAbi &abi() const override { return cudaAbi(); }
 
   Schedulable describe(func::FuncOp kernel) const override {
-    Placement placement(kernel);
-    const StageStrategies strategies = chooseStrategies(kernel, placement);
-    return cuda::describe(kernel, placement, strategies);
+    const DecomposedKernel decomposed(kernel);
+    Placement placement(decomposed);
+    const StageStrategies strategies = chooseStrategies(decomposed.get(), placement);
+    return cuda::describe(decomposed.get(), placement, strategies);
   }
 
   std::vector<TuningRule> limitsOf(func::FuncOp kernel, const Machine &machine) const override {
@@ -138,9 +141,10 @@ public:
   }
 
   std::vector<ShapeVariant> shapeVariants(func::FuncOp kernel) const override {
-    const Placement placement(kernel);
-    std::vector<ShapeVariant> variants = attentionVariants(kernel, placement);
-    return variants.empty() ? skinnyGemmVariants(kernel, placement) : variants;
+    const DecomposedKernel decomposed(kernel);
+    const Placement placement(decomposed);
+    std::vector<ShapeVariant> variants = attentionVariants(decomposed.get(), placement);
+    return variants.empty() ? skinnyGemmVariants(decomposed.get(), placement) : variants;
   }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const ScheduleConfig *config) const override {

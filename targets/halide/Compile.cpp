@@ -24,10 +24,13 @@ namespace kiln::halide {
 
 using namespace mlir;
 
-static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
-  for (auto match : {matchOneQuery, matchAttention, matchSkinnyGemm, matchWinograd, matchConvolution, matchContraction,
-                     matchRunningSum, matchRowReduction, matchPointwise})
+static std::unique_ptr<Strategy> chooseStrategy(const DecomposedKernel &kernel, const MachineModel &machine) {
+  for (auto match : {matchOneQuery, matchAttention})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
+      return strategy;
+  for (auto match : {matchSkinnyGemm, matchWinograd, matchConvolution, matchContraction, matchRunningSum,
+                     matchRowReduction, matchPointwise})
+    if (std::unique_ptr<Strategy> strategy = match(kernel.get(), machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");
 }
@@ -58,8 +61,8 @@ private:
 
 class Compilation {
 public:
-  Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
-      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {
+  Compilation(func::FuncOp function, StringRef symbol, const CodeTarget &target)
+      : decomposed(function), kernel(decomposed.get()), symbol(symbol), target(target), translator(kernel, symbol) {
     translator.vectorFunctions =
         VectorFunctions::of(target.triple, target.features, target.machine.hasFusedMultiplyAdd, target.hasByteProducts);
   }
@@ -67,7 +70,7 @@ public:
   LogicalResult lower(const ScheduleConfig *config) {
     if (failed(verifyKernel(kernel)))
       return failure();
-    std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
+    std::unique_ptr<Strategy> strategy = chooseStrategy(decomposed, target.machine);
     std::string error;
     auto resolved = resolve(strategy->searchSpace(), config, error);
     if (!resolved)
@@ -167,7 +170,8 @@ public:
   KernelObject result;
 
 private:
-  func::FuncOp kernel;
+  const DecomposedKernel decomposed;
+  func::FuncOp kernel; // the decomposed one
   StringRef symbol;
   const CodeTarget &target;
   Translator translator;
@@ -190,12 +194,14 @@ public:
   const KernelCompiler *fallback() const override { return withFewer.get(); }
 
   Schedulable describe(func::FuncOp kernel) const override {
-    std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
+    const DecomposedKernel decomposed(kernel);
+    std::unique_ptr<Strategy> strategy = chooseStrategy(decomposed, target.machine);
     return {strategy->name().str(), strategy->searchSpace(), strategy->operationShare()};
   }
 
   std::vector<ShapeVariant> shapeVariants(func::FuncOp kernel) const override {
-    std::vector<ShapeVariant> variants = chooseStrategy(kernel, target.machine)->shapeVariants();
+    const DecomposedKernel decomposed(kernel);
+    std::vector<ShapeVariant> variants = chooseStrategy(decomposed, target.machine)->shapeVariants();
     if (target.isSmall)
       llvm::erase_if(variants, [](const ShapeVariant &variant) { return variant.bound > 1; });
     return variants;

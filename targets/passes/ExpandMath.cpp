@@ -16,8 +16,7 @@
 //   sin, cos  1.3e-7 absolute for every number; with kiln.reduced_angle, within a quarter of a turn, with fewer steps
 //
 // NaN goes through all of them. What must not be contracted or reassociated carries the attribute kiln.strict: in exp,
-// log and tanh all arithmetic, so that their bits do not depend on the kernel that they are in. An op whose result is
-// an exponential of the difference of two inputs is marked by kiln.exponential before that can no longer be seen.
+// log and tanh all arithmetic, so that their bits do not depend on the kernel that they are in.
 #include "targets/passes/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -342,24 +341,6 @@ private:
   ImplicitLocOpBuilder b;
 };
 
-/// Marks an op that yields the exponential of the difference of two of its inputs.
-void markExponential(linalg::GenericOp op) {
-  Operation *exponential = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exponential))
-    return;
-  auto difference = exponential->getOperand(0).getDefiningOp<arith::SubFOp>();
-  if (!difference)
-    return;
-  auto minuend = dyn_cast<BlockArgument>(difference.getLhs()),
-       subtrahend = dyn_cast<BlockArgument>(difference.getRhs());
-  if (!minuend || !subtrahend || minuend.getOwner() != op.getBlock() || subtrahend.getOwner() != op.getBlock())
-    return;
-  Builder b(op.getContext());
-  op->setAttr(exponentialAttrName, b.getDenseI64ArrayAttr({minuend.getArgNumber(), subtrahend.getArgNumber()}));
-  op->setAttr(exponentialBaseAttrName,
-              b.getF32FloatAttr(isa<math::ExpOp>(exponential) ? float(llvm::numbers::log2e) : 1.0f));
-}
-
 /// What replaces the result of an op that isExpanded().
 Value expand(Operation *op) {
   OpBuilder builder(op);
@@ -391,7 +372,6 @@ bool isExpanded(Operation *op) {
 
 class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
-    getOperation().walk(markExponential);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isExpanded(op))

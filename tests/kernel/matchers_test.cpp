@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops of contractions, of attention and of cumulative sums, and the limits of masks.
+// The ops of contractions and of cumulative sums, and those of decomposed attention.
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/kernel/Attention.h"
 #include "compiler/kernel/Contraction.h"
 #include "compiler/kernel/CumulativeSum.h"
 #include "compiler/kernel/KernelFunction.h"
+#include "compiler/kernel/KernelKey.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/targets/KernelText.h"
 #include <gtest/gtest.h>
@@ -54,33 +56,33 @@ protected:
     return ops.empty() ? std::nullopt : asCumulativeSum(ops[0]);
   }
 
-  /// softmax(scores with causal mask and lengths) values, in ops 0 (scores) to 6 (the quotient).
-  void parseAttention() {
+  /// Causal attention with a length for each of two heads, and possibly a mask.
+  void parseAttention(const std::string &queries = "s0", const std::string &keys = "s0", bool hasMask = false) {
     KernelText k({{1, 64}});
-    const std::string rows = k.type({"2", "s0", "8"}), wide = k.type({"2", "s0", "s0"}), narrow = k.type({"2", "s0"});
-    const testing::Value q = k.argument(rows), key = k.argument(rows), value = k.argument(rows),
-                         lengths = k.argument(k.type({"2"}, "i32"));
-    const testing::Value scores =
-        k.reduce("pppr", {q, key}, wide, {"a, b, d", "a, c, d", "a, b, c"}, "0.0 : f32", addProduct);
-    const testing::Value masked =
-        k.one("ppp", {scores, lengths}, wide, {"a, b, c", "a", "a, b, c"},
-              "%i = linalg.index 1 : index\n%j = linalg.index 2 : index\n%c = arith.cmpi sle, %j, %i : index\n"
-              "%n = arith.index_cast %x1 : i32 to index\n%in = arith.cmpi slt, %j, %n : index\n"
-              "%both = arith.andi %c, %in : i1\n%low = arith.constant -3.0e38 : f32\n"
-              "%t = arith.select %both, %x0, %low : f32\nlinalg.yield %t : f32");
-    const testing::Value maxima = k.reduce("ppr", {masked}, narrow, {"a, b, c", "a, b"}, "0xFF800000 : f32",
-                                           "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
-    const testing::Value weights =
-        k.one("ppp", {masked, maxima}, wide, {"a, b, c", "a, b", "a, b, c"},
-              "%d = arith.subf %x0, %x1 : f32\n%e = math.exp2 %d : f32\nlinalg.yield %e : f32");
-    const testing::Value sums = k.reduce("ppr", {weights}, narrow, {"a, b, c", "a, b"}, "0.0 : f32",
-                                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-    const testing::Value products =
-        k.reduce("pppr", {weights, value}, rows, {"a, b, d", "a, d, c", "a, b, c"}, "0.0 : f32", addProduct);
-    parse(k.finish({k.one("ppp", {products, sums}, rows, {"a, b, c", "a, b", "a, b, c"},
-                          "%d = arith.divf %x0, %x1 : f32\nlinalg.yield %d : f32")}));
-    if (ops.size() == 7)
-      ops[3]->setAttr(mlir::kiln::exponentialAttrName, mlir::DenseI64ArrayAttr::get(&context, {0, 1}));
+    auto map = [](const std::string &at) { return "[affine_map<(h, q, k, d, e) -> (" + at + ")>"; };
+    auto part = [&](const std::string &name, const std::string &rows, const std::string &at) {
+      const testing::Value of = k.argument(k.type({"2", rows, "8"}));
+      return " " + name + "(" + of.name + " : " + of.type + ") " + map(at) +
+             "] {\n^bb0(%x: f32):\nkiln.kernel_yield %x : f32\n}";
+    };
+    const std::string inputs = part("query", queries, "h, q, d") + part("key", keys, "h, k, d") +
+                               part("value", keys, "h, k, e"),
+                      result = k.type({queries, "2", "8"});
+    const testing::Value lengths = k.argument(k.type({"2"}, "i32"));
+    std::string operands = lengths.name, types = lengths.type, maps = map("h"), arguments = "%n: i32", score = "%s";
+    if (hasMask) {
+      const testing::Value mask = k.argument(k.type({queries, keys}));
+      operands += ", " + mask.name, types += ", " + mask.type, maps += ", " + map("q, k").substr(1);
+      arguments += ", %m: f32", score = "%t";
+    }
+    parse(k.finish({k.op("kiln.kernel_attention scale = 0.5 causal " + k.map({"0"}) + " over " +
+                             k.map({"2", queries, keys, "8", "8"}) + inputs + " score(" + operands + " : " + types +
+                             ") " + maps + "] {\n^bb0(" + arguments + ", %s: f32):\n" +
+                             (hasMask ? "%t = arith.addf %s, %m : f32\n" : "") + "kiln.kernel_yield " + score +
+                             ", %n : f32, i32\n} weight {\n^bb0(%s: f32, %m: f32):\n%t = arith.subf %s, %m : f32\n"
+                             "%w = math.exp2 %t : f32\nkiln.kernel_yield %w : f32\n} -> " +
+                             result,
+                         result)}));
   }
 
   mlir::MLIRContext context;
@@ -112,41 +114,58 @@ TEST_F(Matchers, SortLoopsByTheOperandsThatDependOnThem) {
   EXPECT_FALSE(contractionOf(ops[0])->sortLoops({1, 2, 0})) << "a loop of both operands is no column";
 }
 
-TEST_F(Matchers, FindTheOpsOfAttention) {
+TEST_F(Matchers, DecomposeAttention) {
   parseAttention();
-  ASSERT_EQ(ops.size(), 7U);
-  std::optional<AttentionOps> found = attentionOf(ops[0]);
-  ASSERT_TRUE(found);
-  EXPECT_EQ(found->masked, ops[1]);
-  EXPECT_EQ(found->maxima, ops[2]);
-  EXPECT_EQ(found->weights, ops[3]);
-  EXPECT_EQ(found->sums, ops[4]);
-  EXPECT_EQ(found->productOp, ops[5]);
-  EXPECT_FALSE(attentionOf(ops[1])->masked) << "the scores are masked already";
-  ops[3]->removeAttr(mlir::kiln::exponentialAttrName);
-  EXPECT_FALSE(attentionOf(ops[0]));
+  ASSERT_TRUE(ops.empty());
+  const DecomposedKernel decomposed(kernel);
+  EXPECT_EQ(llvm::range_size(kernel.getOps<mlir::kiln::KernelAttentionOp>()), 1) << "the kernel itself stays as it is";
+  EXPECT_TRUE(mlir::succeeded(mlir::verify(decomposed.get())));
+  ASSERT_TRUE(decomposed.attention());
+  const AttentionOps &a = *decomposed.attention();
+  EXPECT_EQ(llvm::to_vector(decomposed.get().getOps<GenericOp>()),
+            (llvm::SmallVector<GenericOp>{a.scaled, a.scores, a.masked, a.maxima, a.weights, a.sums, a.inverses,
+                                          a.products, a.result}));
+  auto input = [](GenericOp of, unsigned number) { return of->getOperand(number).getDefiningOp(); };
+  EXPECT_EQ(input(a.scores, AttentionOps::scaledOfScores), a.scaled);
+  EXPECT_EQ(input(a.masked, AttentionOps::scoreOfMasked), a.scores);
+  EXPECT_EQ(input(a.weights, AttentionOps::scoreOfWeights), a.masked);
+  EXPECT_EQ(input(a.weights, AttentionOps::maximumOfWeights), a.maxima);
+  EXPECT_EQ(input(a.products, AttentionOps::weightOfProducts), a.weights);
+  EXPECT_EQ(a.lastScores(), a.masked);
+  EXPECT_EQ(keyOf(kernel), keyOf(decomposed.get()));
 }
 
-TEST_F(Matchers, FindTheLimitsOfKeys) {
+TEST_F(Matchers, HaveTheLimitsOfKeys) {
   parseAttention();
-  ASSERT_EQ(ops.size(), 7U);
-  auto any = [](mlir::OpOperand &) { return true; };
-  const KeyLimits both = findKeyLimits(ops[1], 2, 1, Dependence::GrowsWithQuery, any);
-  EXPECT_TRUE(both.areAll);
-  EXPECT_EQ(both.score, ops[1].getBlock()->getArgument(0));
-  ASSERT_EQ(both.limits.size(), 2U);
-  EXPECT_EQ(both.limits[0].dependence, Dependence::None) << "a length";
-  EXPECT_FALSE(both.limits[0].isInclusive);
-  EXPECT_TRUE(both.limits[1].growsWithQuery()) << "the causal mask";
-  EXPECT_TRUE(both.limits[1].isInclusive);
+  const DecomposedKernel both(kernel);
+  ASSERT_EQ(both.attention()->limits.size(), 2U);
+  EXPECT_FALSE(both.attention()->limits[0].growsWithQuery) << "a length";
+  EXPECT_FALSE(both.attention()->limits[0].isInclusive);
+  EXPECT_TRUE(both.attention()->limits[1].growsWithQuery) << "the causal mask";
+  EXPECT_TRUE(both.attention()->limits[1].isInclusive);
+  EXPECT_TRUE(both.attention()->isPlainWithin);
 
-  auto none = [](mlir::OpOperand &) { return false; };
-  const KeyLimits causal = findKeyLimits(ops[1], 2, 1, Dependence::GrowsWithQuery, none);
-  EXPECT_FALSE(causal.areAll);
-  ASSERT_EQ(causal.limits.size(), 1U);
-  EXPECT_TRUE(causal.limits[0].growsWithQuery());
-  EXPECT_TRUE(findKeyLimits(ops[1], 1, std::nullopt, Dependence::OnQuery, any).limits.empty()) << "of another index";
-  EXPECT_FALSE(findKeyLimits(ops[3], 2, 1, Dependence::OnQuery, any).score) << "not masked";
+  parseAttention("s0", "s0", /*hasMask=*/true);
+  const DecomposedKernel masked(kernel);
+  EXPECT_EQ(masked.attention()->limits.size(), 2U);
+  EXPECT_FALSE(masked.attention()->isPlainWithin) << "the mask is added";
+
+  parseAttention("1", "s0");
+  const DecomposedKernel one(kernel);
+  ASSERT_EQ(one.attention()->limits.size(), 2U);
+  EXPECT_FALSE(one.attention()->limits[1].growsWithQuery) << "there is only one query";
+
+  parseAttention("s0", "1");
+  EXPECT_TRUE(DecomposedKernel(kernel).attention()->limits.empty()) << "the only key is always needed";
+}
+
+TEST_F(Matchers, LeaveOtherKernelsAsTheyAre) {
+  KernelText k({{1, 64}});
+  const testing::Value x = k.argument(k.type({"s0", "8"})), w = k.argument(k.type({"8", "16"}));
+  parse(k.finish({k.reduce("ppr", {x, w}, k.type({"s0", "16"}), {"a, c", "c, b", "a, b"}, "0.0 : f32", addProduct)}));
+  const DecomposedKernel decomposed(kernel);
+  EXPECT_EQ(decomposed.get(), kernel);
+  EXPECT_FALSE(decomposed.attention());
 }
 
 TEST_F(Matchers, FindCumulativeSums) {
@@ -175,10 +194,12 @@ TEST_F(Matchers, ViewAKernel) {
   ASSERT_EQ(view.bounds().size(), 1U);
   EXPECT_EQ(view.bounds().front(), (mlir::kiln::Interval{1, 64}));
   view.setBounds(mlir::kiln::Interval{2, 8});
-  EXPECT_EQ(view.boundsOf(loopExtent(ops[0], 1) * 3), (mlir::kiln::Interval{6, 24}));
+  const DecomposedKernel decomposed(kernel);
+  const GenericOp scores = decomposed.attention()->scores;
+  EXPECT_EQ(KernelFunction(decomposed.get()).boundsOf(loopExtent(scores, 1) * 3), (mlir::kiln::Interval{6, 24}));
   EXPECT_TRUE(view.inPlace().empty());
   EXPECT_FALSE(view.isBatchInvariant());
-  EXPECT_EQ(loopExtents(ops[0]).back(), mlir::getAffineConstantExpr(8, &context));
+  EXPECT_EQ(loopExtents(scores).back(), mlir::getAffineConstantExpr(8, &context));
 }
 
 } // namespace

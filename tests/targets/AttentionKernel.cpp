@@ -14,75 +14,55 @@ std::string attentionKernel(const AttentionCase &s) {
   if (s.isCross)
     symbols.push_back({1, s.bound});
   KernelText k(symbols);
-  std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.headDim);
-  const std::string batch = str(attentionBatch);
-  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.headDim)}, s.queries));
+  const std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.headDim), batch = str(attentionBatch);
+  const Value q = k.argument(k.type({batch, "s0", str(s.heads * s.headDim)}, s.queries));
   const std::string stored = s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}, s.element)
                                         : k.type({batch, keys, str(s.keyHeads * s.headDim)}, s.element);
-  Value key = k.argument(stored), value = k.argument(stored);
-  Value mask, lengths;
-  if (s.hasMask)
-    mask = k.argument(k.type({"s0", keys}));
-  if (s.hasLengths)
-    lengths = k.argument(k.type({batch}, "i32"));
-  std::string wide = k.type({batch, h, "s0", keys}), narrow = k.type({batch, h, "s0"});
-  std::string keyHead = s.heads == s.keyHeads ? "b" : "(b floordiv " + str(s.heads / s.keyHeads) + ")";
-  auto at = [&](const std::string &key, const std::string &channel) {
-    return s.isPlanar ? "a, " + keyHead + ", " + key + ", " + channel
-                      : "a, " + key + ", " + keyHead + " * " + d + " + " + channel;
+  const Value key = k.argument(stored), value = k.argument(stored);
+  auto map = [](const std::string &at) { return "affine_map<(b, h, q, k, d, e) -> (" + at + ")>"; };
+  const std::string keyHead = s.heads == s.keyHeads ? "h" : "(h floordiv " + str(s.heads / s.keyHeads) + ")";
+  auto at = [&](const std::string &channel) {
+    return s.isPlanar ? "b, " + keyHead + ", k, " + channel : "b, k, " + keyHead + " * " + d + " + " + channel;
   };
-  auto multiply = [&](const std::string &ofX) {
-    std::string widened, x = "%x0", y = "%x1";
-    if (ofX != "f32")
-      widened += "%v = arith.extf %x0 : " + ofX + " to f32\n", x = "%v";
-    if (s.element != "f32")
-      widened += "%w = arith.extf %x1 : " + s.element + " to f32\n", y = "%w";
-    return widened + "%m = arith.mulf " + x + ", " + y + " : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+  auto part = [&](const std::string &name, const Value &of, const std::string &at, const std::string &element) {
+    return " " + name + "(" + of.name + " : " + of.type + ") [" + map(at) + "] {\n  ^bb0(%x: " + element + "):\n" +
+           (element == "f32" ? "    kiln.kernel_yield %x : f32\n"
+                             : "    %w = arith.extf %x : " + element + " to f32\n    kiln.kernel_yield %w : f32\n") +
+           "  }";
   };
-  Value headDim = k.empty(k.type({d}));
-  Value scores =
-      k.reduce("ppppr", {q, key, headDim}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
-               "0.0 : f32", multiply(s.queries));
-  std::vector<Value> inputs{scores};
-  std::vector<std::string> maps{"a, b, c, d"};
-  char scale[32]; // all digits of an f32
-  std::snprintf(scale, sizeof scale, "%.10f", 1 / std::sqrt(double(s.headDim)));
-  std::string body = "%scale = arith.constant " + std::string(scale) + " : f32\n" +
-                     "%t0 = arith.mulf %x0, %scale : f32\n%low = arith.constant -3.0e38 : f32\n";
-  std::string last = "%t0";
+  std::string operands, types, maps, arguments, body, yielded = "%score", yieldedTypes = "f32";
+  auto read = [&](const std::string &name, const std::string &type, const std::string &element, const std::string &at) {
+    const Value of = k.argument(type);
+    operands += (operands.empty() ? "" : ", ") + of.name, types += (types.empty() ? "" : ", ") + of.type;
+    maps += (maps.empty() ? "" : ", ") + map(at), arguments += name + ": " + element + ", ";
+  };
   if (s.hasMask) {
-    maps.push_back("c, d");
-    body += "%t1 = arith.addf %t0, %x1 : f32\n";
-    last = "%t1";
-    inputs.push_back(mask);
-  }
-  if (s.isCausal) {
-    body += "%i0 = linalg.index 2 : index\n%j = linalg.index 3 : index\n";
-    body += s.isOffset ? "%more = arith.subi %s1, %s0 : index\n%i = arith.addi %i0, %more : index\n"
-                       : "%zero = arith.constant 0 : index\n%i = arith.addi %i0, %zero : index\n";
-    body += "%c = arith.cmpi sle, %j, %i : index\n%t2 = arith.select %c, " + last + ", %low : f32\n";
-    last = "%t2";
+    read("%mask", k.type({"s0", keys}), "f32", "q, k");
+    body = "    %log2e = arith.constant 1.4426950408889634 : f32\n    %m = arith.mulf %mask, %log2e : f32\n"
+           "    %masked = arith.addf %score, %m : f32\n";
+    yielded = "%masked";
   }
   if (s.hasLengths) {
-    body += "%n = arith.index_cast %x" + str(inputs.size()) + " : i32 to index\n%l = linalg.index 3 : index\n" +
-            "%in = arith.cmpi slt, %l, %n : index\n%t3 = arith.select %in, " + last + ", %low : f32\n";
-    maps.push_back("a");
-    inputs.push_back(lengths);
-    last = "%t3";
+    read("%length", k.type({batch}, "i32"), "i32", "b");
+    yielded += ", %length", yieldedTypes += ", i32";
   }
-  maps.push_back("a, b, c, d");
-  Value masked = k.one("pppp", inputs, wide, maps, body + "linalg.yield " + last + " : f32");
-  Value maxima = k.reduce("pppr", {masked}, narrow, {"a, b, c, d", "a, b, c"}, "0xff800000 : f32",
-                          "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value weights = k.one("pppp", {masked, maxima}, wide, {"a, b, c, d", "a, b, c", "a, b, c, d"},
-                        "%s = arith.subf %x0, %x1 : f32\n%e = math.exp %s : f32\nlinalg.yield %e : f32");
-  Value sums = k.reduce("pppr", {weights}, narrow, {"a, b, c, d", "a, b, c"}, "0.0 : f32",
-                        "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value products = k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}),
-                            {"a, b, c, e", at("e", "d"), "a, b, c, d"}, "0.0 : f32", multiply("f32"));
-  Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
-                       "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
-  return k.finish({result}, s.attributes);
+  char scale[32]; // all digits of an f32
+  std::snprintf(scale, sizeof scale, "%.10e", 1 / std::sqrt(double(s.headDim)));
+  const std::string offset = s.isCross && s.isOffset ? "s1 - s0" : "0", result = k.type({batch, "s0", h, d});
+  const std::string score = operands.empty() ? " score []" : " score(" + operands + " : " + types + ") [" + maps + "]";
+  return k.finish(
+      {k.op("kiln.kernel_attention scale = " + std::string(scale) + (s.isCausal ? " causal " + k.map({offset}) : "") +
+                " over " + k.map({batch, h, "s0", keys, d, d}) +
+                part("query", q, "b, q, h * " + d + " + d", s.queries) + part("key", key, at("d"), s.element) +
+                part("value", value, at("e"), s.element) + score + " {\n  ^bb0(" + arguments + "%score: f32):\n" +
+                body + "    kiln.kernel_yield " + yielded + " : " + yieldedTypes +
+                "\n  } weight {\n  ^bb0(%score: f32, %maximum: f32):\n"
+                "    %difference = arith.subf %score, %maximum : f32\n"
+                "    %weight = math.exp2 %difference {kiln.nonpositive} : f32\n"
+                "    kiln.kernel_yield %weight : f32\n  } -> " +
+                result,
+            result)},
+      s.attributes);
 }
 
 std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queries, int64_t keys, int64_t mostKeys,

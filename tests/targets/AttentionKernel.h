@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention kernels as linalg ops, their inputs, and their results by a loop in f64.
+// Attention kernels, their inputs, and their results by a loop in f64.
 #pragma once
 
 #include "Harness.h"

@@ -27,16 +27,20 @@ static std::vector<std::string> names(const std::vector<Value> &values) {
 }
 
 std::string KernelText::type(const std::vector<std::string> &extents, const std::string &element) const {
-  std::string shape, symbolNames;
+  std::string shape;
   bool isStatic = true;
   for (const std::string &extent : extents) {
     shape += (isNumber(extent) ? extent : "?") + "x";
     isStatic &= isNumber(extent);
   }
+  return "tensor<" + shape + element + (isStatic ? "" : ", " + map(extents)) + ">";
+}
+
+std::string KernelText::map(const std::vector<std::string> &results) const {
+  std::string names;
   for (size_t i = 0; i < symbols.size(); ++i)
-    symbolNames += (i ? ", s" : "s") + std::to_string(i);
-  std::string map = isStatic ? "" : ", affine_map<()[" + symbolNames + "] -> (" + join(extents) + ")>";
-  return "tensor<" + shape + element + map + ">";
+    names += (i ? ", s" : "s") + std::to_string(i);
+  return "affine_map<()[" + names + "] -> (" + join(results) + ")>";
 }
 
 std::string KernelText::tiled(int rows, int columns, const std::string &layout) {
@@ -120,6 +124,12 @@ Value KernelText::one(const std::string &loops, const std::vector<Value> &inputs
 Value KernelText::reduce(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
                          const std::vector<std::string> &maps, const std::string &start, const std::string &region) {
   return generic(loops, inputs, {resultType}, maps, region, {fill(constant(start), resultType)})[0];
+}
+
+Value KernelText::op(const std::string &text, const std::string &resultType) {
+  Value value = fresh(resultType);
+  body += "  " + value.name + " = " + text + "\n";
+  return value;
 }
 
 std::string KernelText::finish(const std::vector<Value> &results, const std::string &attributes) const {

@@ -42,6 +42,11 @@ public:
   Value reduce(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
                const std::vector<std::string> &maps, const std::string &start, const std::string &body);
 
+  /// Adds an op with one result, given as its text after the equals sign.
+  Value op(const std::string &text, const std::string &resultType);
+  /// Returns an affine map without dimensions over the symbols, such as "affine_map<()[s0] -> (s0, 8)>".
+  std::string map(const std::vector<std::string> &results) const;
+
   /// Returns the whole text. `attributes` are those of the kernel, such as "kiln.inplace = array<i64: 0>".
   std::string finish(const std::vector<Value> &results, const std::string &attributes = "") const;
 

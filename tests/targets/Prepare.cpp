@@ -30,7 +30,7 @@ OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text) {
   bool hasKilnOps =
       module
           ->walk([](Operation *op) {
-            return isa<mlir::kiln::KilnDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+            return isa<mlir::kiln::KernelOpInterface>(op) ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();
   PassManager passes(&context);

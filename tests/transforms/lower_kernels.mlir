@@ -68,20 +68,26 @@ func.func private @cast(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.ker
 
 // -----
 
-// The heads are an axis of the maps: with a view as argument the slice and the split cost nothing.
-// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2) -> (d1, 0, d0, d2)>
-// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3) -> (d2, 1, d0, d3)>
-// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, 2, d0, d2)>
+// Attention stays an op, whose regions read elements. The heads are an axis of the maps: with a view as argument the
+// slice and the split cost nothing.
+// CHECK-DAG: #[[OFFSET:.*]] = affine_map<()[s0] -> (0)>
+// CHECK-DAG: #[[LOOPS:.*]] = affine_map<()[s0] -> (2, s0, s0, 4, 4)>
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d1, 0, d0, d3)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, 1, d0, d3)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, 2, d0, d4)>
 // CHECK-LABEL: @attention
-// CHECK: linalg.generic {indexing_maps = [#[[Q]],
-// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[K]],
-// CHECK: arith.cmpi sle
-// CHECK: arith.maximumf
+// CHECK: %[[R:.*]] = kiln.kernel_attention scale = 5.000000e-01 causal #[[OFFSET]] over #[[LOOPS]]
+// CHECK-SAME: query(%arg1 : {{.*}}) [#[[Q]]] {
+// CHECK-NEXT: ^bb0(%[[X:.*]]: f32):
+// CHECK-NEXT: kiln.kernel_yield %[[X]] : f32
+// CHECK-NEXT: } key(%arg1 : {{.*}}) [#[[K]]] {
+// CHECK: } value(%arg1 : {{.*}}) [#[[V]]] {
+// CHECK: } score [] {
+// CHECK-NEXT: ^bb0(%[[S:.*]]: f32):
+// CHECK-NEXT: kiln.kernel_yield %[[S]] : f32
+// CHECK-NEXT: } weight {
 // CHECK: math.exp2 {{.*}} {kiln.nonpositive}
-// CHECK: arith.divf
-// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[V]],
-// CHECK: arith.mulf
-// CHECK-NOT: tensor.extract
+// CHECK: return %[[R]]
 #q = affine_map<()[s0] -> (s0, 3, 2, 4)>
 #w = affine_map<()[s0] -> (s0, 24)>
 #t = affine_map<()[s0] -> (s0, 8)>

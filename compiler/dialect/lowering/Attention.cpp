@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention, over the loops of batch axes b, heads h, queries q, keys k and channels d or e:
-//   1. scaled[b, h, q, d] = scale * log2(e) * query[b, q, h, d]
-//   2. scores[b, h, q, k] = sum_d scaled[b, h, q, d] key[b, k, h, d], in log2 units
-//   3. masked = scores + log2(e) * mask, the lowest number for excluded keys
-//   4. maxima over k, weights = 2^(masked - maximum), sums over k
-//   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, k, h, e]
-//   6. result[b, q, h, e] = products * (1 / sums)
-//
-// attention_scores stores the products of queries and keys; scale and mask are applied where the products are read, so
-// that they are fused into the epilogue.
+// attention becomes kiln.kernel_attention, whose regions read elements of heads. attention_scores stores the products
+// of queries and keys; scale and mask are applied where the products are read, so that they are fused into the
+// epilogue.
 #include "compiler/dialect/ExcludedScore.h"
-#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/KeySelection.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -60,20 +53,22 @@ public:
     return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
   }
 
-  bool hasMask() const { return mask || isCausal || lengths; }
-
-  /// Returns the score plus mask at b..., h, q, k, both times `unit`; the lowest score if the key is excluded.
-  Value createMasked(ElementBuilder &b, Value score, ArrayRef<Coordinate> at, double unit) const {
-    if (mask) {
-      Value value = arith::MaximumFOp::create(b, readMask(b, at), b.constant(element, lowestMask));
-      if (unit != 1)
-        value = arith::MulFOp::create(b, value, b.constant(element, unit));
-      score = arith::AddFOp::create(b, score, value);
-    }
-    if (Value counts = createCounts(b, at))
-      score = arith::SelectOp::create(b, counts, score, b.constant(element, excludedScore));
-    return score;
+  /// Returns the score plus mask at b..., h, q, k, both times `unit`.
+  Value addMask(ElementBuilder &b, Value score, ArrayRef<Coordinate> at, double unit) const {
+    if (!mask)
+      return score;
+    Value value = arith::MaximumFOp::create(b, readMask(b, at), b.constant(element, lowestMask));
+    if (unit != 1)
+      value = arith::MulFOp::create(b, value, b.constant(element, unit));
+    return arith::AddFOp::create(b, score, value);
   }
+
+  /// Returns the number of the sequence's keys; null: all.
+  Value readLength(ElementBuilder &b, ArrayRef<Coordinate> at) const {
+    return lengths ? b.read(lengths, at.take_front(batchRank)) : Value();
+  }
+
+  AffineExpr causalOffset() const { return isCausal ? KeySelection::offsetOfLast(queries, keys) : AffineExpr(); }
 
 private:
   /// The mask broadcasts to [b..., q, k], or has all axes of [b..., h, q, k].
@@ -90,26 +85,6 @@ private:
     return b.convert(b.read(mask, at), element);
   }
 
-  /// Whether the query attends to the key; null if it attends to all keys.
-  Value createCounts(ElementBuilder &b, ArrayRef<Coordinate> at) const {
-    Value counts, k;
-    if (isCausal || lengths)
-      k = b.toIndex(at[batchRank + 2]);
-    if (isCausal) {
-      Value limit = b.toIndex(at[batchRank + 1]);
-      if (keys != queries)
-        limit = arith::AddIOp::create(
-            b, limit, Value(arith::SubIOp::create(b, b.kernel.createExtent(keys), b.kernel.createExtent(queries))));
-      counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
-    }
-    if (lengths) {
-      Value length = arith::IndexCastOp::create(b, b.getIndexType(), b.read(lengths, at.take_front(batchRank)));
-      Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, k, length);
-      counts = counts ? Value(arith::AndIOp::create(b, counts, isInside)) : isInside;
-    }
-    return counts;
-  }
-
 public:
   Value query, key, mask, lengths;
   bool isCausal;
@@ -120,100 +95,82 @@ public:
   AffineExpr queries, keys;
 };
 
-class AttentionDecomposer : HeadReader {
+/// Lowers attention to kiln.kernel_attention, over the loops b.., h, q, k, d, e.
+class AttentionLowering : HeadReader {
 public:
-  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op)
+  AttentionLowering(KernelBuilder &kernel, AttentionOp op)
       : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
     valueHeadDim = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
+    loops = rows;
+    loops.append({keys, constant(queryHeadDim), constant(valueHeadDim)});
     for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);
   }
 
-  SmallVector<Value> run() {
-    Value masked = createMaskedScores(createScores(createScaled()));
-    SmallVector<AffineExpr> loops = with(rows, keys);
-    auto lowest =
-        cast<TypedAttr>(FloatAttr::get(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), true)));
-    Value maxima = kernel.createReduction(loops, batchRank + 2, lowest, [&](ElementBuilder &b, ValueRange max) {
-      return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.load(masked, b.loops()))};
-    })[0];
-    Value weights = kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
-      Value max = b.load(maxima, rowOf(b));
-      auto weight = math::Exp2Op::create(b, Value(arith::SubFOp::create(b, b.load(masked, b.loops()), max)));
-      weight->setAttr(nonpositiveAttrName, b.getUnitAttr());
-      return weight;
-    });
-    Value sums = kernel.createReduction(loops, batchRank + 2, zero(), [&](ElementBuilder &b, ValueRange sum) {
-      return SmallVector<Value>{arith::AddFOp::create(b, sum[0], b.load(weights, b.loops()))};
-    })[0];
-    Value inverses = kernel.createParallel(rows, element, [&](ElementBuilder &b) -> Value {
-      return arith::DivFOp::create(b, b.constant(element, 1), b.load(sums, b.loops()));
-    });
-    return {createResult(createProducts(weights), inverses)};
+  Value run() {
+    ElementRegion regions[] = {createQuery(), createKey(), createValue(), createScore(), createWeight()};
+    SmallVector<AffineExpr> extents(ArrayRef(loops).take_front(batchRank));
+    extents.append({queries, constant(heads), constant(valueHeadDim)});
+    const unsigned symbols = kernel.getNumSymbols();
+    Builder builder(kernel.getContext());
+    auto mapOf = [&](ArrayRef<AffineExpr> values) {
+      return AffineMapAttr::get(AffineMap::get(0, symbols, values, kernel.getContext()));
+    };
+    SmallVector<ArrayAttr> maps;
+    for (const ElementRegion &region : ArrayRef(regions).drop_back())
+      maps.push_back(builder.getAffineMapArrayAttr(region.maps));
+    auto op = kernel.create<KernelAttentionOp>(
+        getTensorType(extents, stored, symbols), regions[0].inputs, regions[1].inputs, regions[2].inputs,
+        regions[3].inputs, builder.getF64FloatAttr(scale), isCausal ? mapOf(causalOffset()) : AffineMapAttr(),
+        mapOf(loops), maps[0], maps[1], maps[2], maps[3]);
+    for (auto [region, made] : llvm::zip_equal(op->getRegions(), regions))
+      region.push_back(made.block.release());
+    return op.getResult();
   }
 
 private:
-  AffineExpr constant(int64_t value) const { return getAffineConstantExpr(value, kernel.getContext()); }
-  TypedAttr zero() const { return FloatAttr::get(element, 0); }
+  AffineExpr constant(int64_t number) const { return getAffineConstantExpr(number, kernel.getContext()); }
+  AffineExpr keyLoop(ElementBuilder &b) const { return b.loop(batchRank + 2); }
 
-  static SmallVector<AffineExpr> with(ArrayRef<AffineExpr> extents, AffineExpr last) {
-    SmallVector<AffineExpr> result(extents);
-    result.push_back(last);
-    return result;
+  ElementRegion createElement(function_ref<Value(ElementBuilder &)> body) {
+    return kernel.createRegion(loops, {}, [&](ElementBuilder &b, ValueRange) { return SmallVector<Value>{body(b)}; });
   }
 
-  Coordinates rowOf(ElementBuilder &b) const {
-    Coordinates result = b.loops();
-    result.pop_back();
-    return result;
-  }
-
-  Value createScaled() {
-    return kernel.createParallel(
-        with(rows, constant(queryHeadDim)), element, [&](ElementBuilder &b) -> Value { // b..., h, q, d
-          Value x = readHead(b, query, b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryHeadDim);
-          return arith::MulFOp::create(b, x, b.constant(element, scale * llvm::numbers::log2e));
-        });
-  }
-
-  Value createScores(Value scaled) {
-    SmallVector<AffineExpr> loops = with(with(rows, keys), constant(queryHeadDim)); // b..., h, q, k, d
-    return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
-      Coordinates at = b.loops();
-      at.erase(at.begin() + batchRank + 2);
-      return addProduct(b, sum[0], b.load(scaled, at));
-    })[0];
-  }
-
-  Value createMaskedScores(Value scores) {
-    if (!hasMask())
-      return scores;
-    return kernel.createParallel(with(rows, keys), element, [&](ElementBuilder &b) {
-      return createMasked(b, b.load(scores, b.loops()), b.loops(), llvm::numbers::log2e);
+  ElementRegion createQuery() {
+    return createElement([&](ElementBuilder &b) {
+      return readHead(b, query, b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 3), queryHeadDim);
     });
   }
 
-  Value createProducts(Value weights) {
-    SmallVector<AffineExpr> loops = with(with(rows, constant(valueHeadDim)), keys); // b..., h, q, e, k
-    return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
-      AffineExpr e = b.loop(batchRank + 2), k = b.loop(batchRank + 3);
-      Coordinates at = b.loops();
-      at.erase(at.begin() + batchRank + 2);
-      Value x = b.load(weights, at), y = readHead(b, value, k, keyHead(b), e, valueHeadDim);
-      return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
-    })[0];
+  ElementRegion createKey() {
+    return createElement([&](ElementBuilder &b) {
+      return readHead(b, key, keyLoop(b), keyHead(b), b.loop(batchRank + 3), queryHeadDim);
+    });
   }
 
-  Value createResult(Value products, Value inverses) {
-    SmallVector<AffineExpr> loops = llvm::to_vector(ArrayRef(rows).take_front(batchRank));
-    loops.append({queries, constant(heads), constant(valueHeadDim)});
-    return kernel.createParallel(loops, stored, [&](ElementBuilder &b) -> Value {
-      Coordinates row = batch(b);
-      row.push_back(b.loop(batchRank + 1));
-      row.push_back(b.loop(batchRank));
-      Value inverse = b.load(inverses, row);
-      row.push_back(b.loop(batchRank + 2));
-      return arith::MulFOp::create(b, b.load(products, row), inverse);
+  ElementRegion createValue() {
+    return createElement([&](ElementBuilder &b) {
+      return readHead(b, value, keyLoop(b), keyHead(b), b.loop(batchRank + 4), valueHeadDim);
+    });
+  }
+
+  ElementRegion createScore() {
+    return kernel.createRegion(loops, element, [&](ElementBuilder &b, ValueRange score) {
+      Coordinates at = b.loops();
+      at.pop_back_n(2);
+      SmallVector<Value> results{addMask(b, score[0], at, llvm::numbers::log2e)};
+      if (Value length = readLength(b, at))
+        results.push_back(length);
+      return results;
+    });
+  }
+
+  ElementRegion createWeight() {
+    return kernel.createRegion(loops, {element, element}, [&](ElementBuilder &b, ValueRange scoreAndMaximum) {
+      Value difference = arith::SubFOp::create(b, scoreAndMaximum[0], scoreAndMaximum[1]);
+      auto weight = math::Exp2Op::create(b, difference);
+      weight->setAttr(nonpositiveAttrName, b.getUnitAttr());
+      return SmallVector<Value>{weight};
     });
   }
 
@@ -221,6 +178,7 @@ private:
   Value value;
   Type stored; // element type of the result
   int64_t valueHeadDim;
+  SmallVector<AffineExpr> loops;
 };
 
 } // namespace
@@ -260,12 +218,11 @@ template <class Op> static SmallVector<IndexOperand> lengthsOf(Op op) {
 
 /// The result has a separate head axis; a reshape of the op to that shape is the stored tensor.
 SmallVector<Value> AttentionOp::decompose(KernelBuilder &kernel) {
-  SmallVector<Value> result = AttentionDecomposer(kernel, *this).run();
-  auto stored = cast<RankedTensorType>(result[0].getType());
+  Value result = AttentionLowering(kernel, *this).run();
   for (Operation *user : (*this)->getUsers())
-    if (isa<ReshapeOp>(user) && user->getResult(0).getType() == stored)
-      kernel.setTensor(user->getResult(0), result[0]);
-  return result;
+    if (isa<ReshapeOp>(user) && user->getResult(0).getType() == result.getType())
+      kernel.setTensor(user->getResult(0), result);
+  return {result};
 }
 
 Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
@@ -305,8 +262,11 @@ SmallVector<Value> AttentionScoresOp::decompose(KernelBuilder &kernel) {
 Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   HeadReader reader(*this);
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
-  Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
-                                    /*unit=*/1);
+  Value score = arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale));
+  score = reader.addMask(b, score, at, /*unit=*/1);
+  SmallVector<KeyLimit> limits;
+  score = KeySelection{reader.queries, reader.keys, reader.causalOffset()}.select(
+      b, score, at[reader.batchRank + 1], at[reader.batchRank + 2], reader.readLength(b, at), limits);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
   if (isHalfFloat(type)) { // keep scores finite in f16
     const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();

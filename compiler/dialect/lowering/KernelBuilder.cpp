@@ -4,8 +4,10 @@
 #include "compiler/dialect/lowering/KernelBuilder.h"
 
 #include "compiler/dialect/AffineEval.h"
+#include "compiler/dialect/KernelAttention.h"
 #include "compiler/dialect/PartialIndex.h"
 #include "compiler/dialect/lowering/SimplifyIndex.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::kiln {
 
@@ -23,6 +25,9 @@ AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed) {
 KernelBuilder::KernelBuilder(func::FuncOp kernel, bool isBatchInvariant)
     : kernel(kernel), isBatchInvariant(isBatchInvariant),
       builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
+
+KernelBuilder::KernelBuilder(Operation *before)
+    : kernel(before->getParentOfType<func::FuncOp>()), isBatchInvariant(false), builder(before->getLoc(), before) {}
 
 LogicalResult KernelBuilder::run() {
   Block &body = kernel.getBody().front();
@@ -144,8 +149,7 @@ Value KernelBuilder::createEmpty(ArrayRef<AffineExpr> extents, Type element) {
   for (AffineExpr extent : extents)
     if (!isa<AffineConstantExpr>(extent))
       sizes.push_back(createExtent(extent));
-  unsigned symbols = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
-  return tensor::EmptyOp::create(builder, getTensorType(extents, element, symbols), sizes);
+  return tensor::EmptyOp::create(builder, getTensorType(extents, element, getNumSymbols()), sizes);
 }
 
 Value KernelBuilder::createParallel(ArrayRef<AffineExpr> extents, Type element,
@@ -216,9 +220,23 @@ SmallVector<Value> KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, Ar
   return SmallVector<Value>(generic.getResults());
 }
 
-ElementBuilder::ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents)
+ElementRegion KernelBuilder::createRegion(ArrayRef<AffineExpr> extents, ArrayRef<Type> last,
+                                          function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
+  ElementRegion region;
+  region.block = std::make_unique<Block>();
+  ElementBuilder element(*this, region.block.get(), extents, /*isOfAttention=*/true);
+  SmallVector<Value> arguments;
+  for (Type type : last)
+    arguments.push_back(region.block->addArgument(type, builder.getLoc()));
+  KernelYieldOp::create(element, body(element, arguments));
+  region.inputs = std::move(element.inputs);
+  region.maps = std::move(element.maps);
+  return region;
+}
+
+ElementBuilder::ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents, bool isOfAttention)
     : ImplicitLocOpBuilder(kernel.builder.getLoc(), kernel.getContext()), kernel(kernel), extents(extents),
-      block(block) {
+      block(block), isOfAttention(isOfAttention) {
   setInsertionPointToEnd(block);
   for (AffineExpr extent : extents) {
     auto constant = dyn_cast<AffineConstantExpr>(extent);
@@ -294,13 +312,36 @@ Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
       indices.push_back(toIndex(coordinate));
     return tensor::ExtractOp::create(*this, tensor, indices);
   }
-  AffineMap map = AffineMap::get(extents.size(), 0, exprs, getContext());
+  return loadAt(tensor, AffineMap::get(extents.size(), 0, exprs, getContext()));
+}
+
+Value ElementBuilder::loadAt(Value tensor, AffineMap map) {
   for (unsigned i = 0; i < inputs.size(); ++i)
     if (inputs[i] == tensor && maps[i] == map)
       return block->getArgument(i);
   inputs.push_back(tensor);
   maps.push_back(map);
-  return block->insertArgument(inputs.size() - 1, type.getElementType(), getLoc());
+  return block->insertArgument(inputs.size() - 1, getElementTypeOrSelf(tensor.getType()), getLoc());
+}
+
+SmallVector<Value> ElementBuilder::copyRegion(Region &region, ValueRange inputs, ArrayAttr maps,
+                                              ArrayRef<unsigned> loops, ValueRange last) {
+  SmallVector<AffineExpr> dims;
+  for (unsigned loop : loops)
+    dims.push_back(getAffineDimExpr(loop));
+  Block &from = region.front();
+  IRMapping mapping;
+  for (auto [argument, input, map] : llvm::zip(from.getArguments(), inputs, maps.getAsRange<AffineMapAttr>()))
+    mapping.map(argument, loadAt(input, map.getValue().replaceDimsAndSymbols(dims, {}, extents.size(), 0)));
+  mapping.map(from.getArguments().take_back(last.size()), last);
+  for (Operation &op : from.without_terminator()) {
+    if (auto index = dyn_cast<KernelIndexOp>(op))
+      mapping.map(index.getResult(), linalg::IndexOp::create(*this, loops[index.getLoop()]).getResult());
+    else
+      clone(op, mapping);
+  }
+  return llvm::map_to_vector(from.getTerminator()->getOperands(),
+                             [&](Value value) { return mapping.lookupOrDefault(value); });
 }
 
 /// Negative numbers have bits of at most those of -infinity, as signed integers; NaNs with a sign bit are above.
@@ -346,7 +387,9 @@ struct ElementBuilder::IndexArithmetic {
   ElementBuilder &b;
 
   Value constant(int64_t number) { return b.kernel.createConstant(b.getIndexAttr(number)); }
-  Value dim(unsigned position) { return linalg::IndexOp::create(b, position); }
+  Value dim(unsigned position) {
+    return b.isOfAttention ? Value(KernelIndexOp::create(b, position)) : Value(linalg::IndexOp::create(b, position));
+  }
   Value symbol(unsigned) { llvm_unreachable("indices are expressions over loops"); }
   Value add(Value x, Value y) { return arith::AddIOp::create(b, x, y); }
   Value multiply(Value x, Value y) { return arith::MulIOp::create(b, x, y); }

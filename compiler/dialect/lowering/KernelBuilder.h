@@ -45,11 +45,20 @@ bool isSupportedElement(Type type);
 /// Counts the additions and multiplications of a tensor whose elements are sums over the product of these extents.
 AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed);
 
+/// A block whose first arguments are elements of tensors, each with the map from the loops to its indices.
+struct ElementRegion {
+  std::unique_ptr<Block> block;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+};
+
 /// Lowers one kernel function in place.
 class KernelBuilder {
 public:
   /// `isBatchInvariant`: the kernel is batch-invariant: results of ops are also rounded where they are read.
   KernelBuilder(func::FuncOp kernel, bool isBatchInvariant);
+  /// For more ops of a kernel that is lowered already, before one of its ops.
+  explicit KernelBuilder(Operation *before);
 
   LogicalResult run();
 
@@ -85,7 +94,21 @@ public:
                                      ArrayRef<TypedAttr> initial,
                                      function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
 
+  /// Builds a region of kiln.kernel_attention over loops of these extents; its last arguments are floats of the type
+  /// `last`, which are passed to the body.
+  ElementRegion createRegion(ArrayRef<AffineExpr> extents, ArrayRef<Type> last,
+                             function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
+
+  /// Creates an op at the end of what the kernel computes so far.
+  template <class Op, class... Args> Op create(Args &&...args) {
+    return Op::create(builder, std::forward<Args>(args)...);
+  }
+
   MLIRContext *getContext() { return kernel.getContext(); }
+  /// Returns the number of the kernel's index arguments.
+  unsigned getNumSymbols() {
+    return llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
+  }
 
   /// Whether results must be batch-invariant: independent, to the bit, of fusion and of variants of the kernel.
   bool keepsOrder() const { return isBatchInvariant; }
@@ -112,10 +135,10 @@ private:
   friend class ElementBuilder;
 };
 
-/// Builds the region of one linalg.generic.
+/// Builds the region of one linalg.generic, or one of kiln.kernel_attention.
 class ElementBuilder : public ImplicitLocOpBuilder {
 public:
-  ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents);
+  ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents, bool isOfAttention = false);
 
   /// Reads an element of a kiln value, in its computed type (computedType).
   Value read(Value value, ArrayRef<Coordinate> at);
@@ -128,6 +151,11 @@ public:
 
   /// Loads an element of a stored tensor, in its computed type.
   Value load(Value tensor, ArrayRef<Coordinate> at);
+
+  /// Copies a region of kiln.kernel_attention here and returns what it yields. `loops` has the number of a loop for
+  /// each loop of that op that the region uses; `last` are its last arguments.
+  SmallVector<Value> copyRegion(Region &region, ValueRange inputs, ArrayAttr maps, ArrayRef<unsigned> loops,
+                                ValueRange last = {});
 
   AffineExpr loop(unsigned i) { return getAffineDimExpr(i); }
   /// Returns all loops, as coordinates.
@@ -155,10 +183,12 @@ private:
   /// Evaluates an element of a value that is not stored; a 16-bit float is not rounded yet.
   Value evaluate(Value value, ArrayRef<Coordinate> at);
   Value loadStored(Value tensor, ArrayRef<Coordinate> at);
+  Value loadAt(Value tensor, AffineMap map);
   struct IndexArithmetic;
   Value expand(AffineExpr expr);
 
   Block *block;
+  const bool isOfAttention;
   SmallVector<std::optional<int64_t>> ranges;
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;

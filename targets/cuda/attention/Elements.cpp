@@ -97,7 +97,7 @@ Value AttentionElements::keysNeeded(const Values &row) {
 }
 
 Value AttentionElements::maximum(Value x, Value y) {
-  return Combiner::of(attention.maxima)->combine(b, {x}, {y}).front();
+  return Combiner::of(attention.ops.maxima)->combine(b, {x}, {y}).front();
 }
 
 Value AttentionElements::reference(Value maximum) {
@@ -106,7 +106,7 @@ Value AttentionElements::reference(Value maximum) {
 }
 
 Value AttentionElements::weight(Value score, Value reference) {
-  linalg::GenericOp maxima = attention.maxima, weights = attention.weights;
+  linalg::GenericOp maxima = attention.ops.maxima, weights = attention.ops.weights;
   linalg::GenericOp scores = first.stage.op;
   emitter.give(scores->getResult(0), score);
   emitter.give(maxima->getResult(0), reference);
@@ -115,7 +115,7 @@ Value AttentionElements::weight(Value score, Value reference) {
 }
 
 void AttentionElements::finish(const Values &row, Value channel, const AttentionPart &part) {
-  linalg::GenericOp sums = attention.sums;
+  linalg::GenericOp sums = attention.ops.sums;
   Value isNone = b.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::OEQ, part.maximum, number(-infinity));
   Value nothing = number(std::numeric_limits<float>::quiet_NaN());
   emitter.give(sums->getResult(0), b.select(isNone, nothing, part.sum));

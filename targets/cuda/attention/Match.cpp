@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The first stage is a matrix product, whose result is the scores of compiler/kernel/Attention.h, already masked.
-// The
-//    stage of the second product is the last one; all stages in between are the attention's ops, or are computed from
-//    the sums.
+// 1. The first stage stores the scores of the kernel's attention, already masked. The stage of the products is the last
+//    one; all stages in between are the attention's ops, or are computed from the sums.
 // 2. The epilogue of an output reads the sums of its own row.
 // 3. Dimensions that neither keys nor values have are rows. So are the heads of a group, if keys and values divide the
 //    head index by the group size.
@@ -13,8 +11,6 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/kernel/RowReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
-#include "targets/cuda/ptx/Combiner.h"
 
 namespace kiln::cuda {
 
@@ -41,7 +37,6 @@ public:
 
 private:
   bool findScores();
-  bool findSoftmax();
   bool findStages();
   bool findOutputs(const StageContext &last);
   bool areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops);
@@ -49,6 +44,7 @@ private:
   bool areStoresInner(const StageContext &last);
   bool sortDims();
   int64_t groupOf(unsigned dim) const;
+  bool isKnown(Value limit);
   void findLimits();
   bool isSmallEnough() const;
 
@@ -65,12 +61,10 @@ private:
 
 //===- The ops -----------------------------------------------------------===//
 
-/// Whether threads can reduce parts of the elements, starting with `start`.
-bool isReducedInParts(linalg::GenericOp op, double start) { return Combiner::of(op) && startOf(op) == start; }
-
 bool Matcher::findScores() {
-  if (context.stage.stores.size() != 1 || !context.stage.op || context.stage.op->getNumResults() != 1)
+  if (!placement.attention || context.stage.op != placement.attention->lastScores() || context.stage.stores.size() != 1)
     return false;
+  found.ops = *placement.attention;
   scoreOp = context.stage.op;
   scores = scoreOp->getResult(0);
   std::optional<Contraction> contraction = findContraction(context);
@@ -86,17 +80,6 @@ bool Matcher::findScores() {
   return true;
 }
 
-/// The weights depend on nothing but scores and maxima.
-bool Matcher::findSoftmax() {
-  std::optional<AttentionOps> ops = attentionOf(scoreOp);
-  if (!ops || ops->masked)
-    return false;
-  static_cast<AttentionOps &>(found) = *ops;
-  const double lowest = -std::numeric_limits<double>::infinity();
-  return isReducedInParts(found.maxima, lowest) && isReducedInParts(found.sums, 0) &&
-         found.weights.getNumDpsInputs() == 2 && !found.weights.hasIndexSemantics();
-}
-
 //===- Kernel stages -----------------------------------------------------===//
 
 /// The first stage that multiplies the weights is the last one.
@@ -105,11 +88,11 @@ bool Matcher::findStages() {
     const KernelStage &stage = placement.stages[number];
     if (!stage.op)
       return false;
-    if (llvm::is_contained({found.maxima, found.weights, found.sums}, stage.op))
+    if (llvm::is_contained({found.ops.maxima, found.ops.weights, found.ops.sums}, stage.op))
       continue;
     const StageContext last{context.kernel, placement, stage, number};
     std::optional<Contraction> contraction = findContraction(last);
-    if (contraction && contraction->op == found.productOp) {
+    if (contraction && contraction->op == found.ops.products) {
       found.outputs = std::move(*contraction);
       found.numStages = number - context.number + 1;
       return findOutputs(last) && areStoresInner(last);
@@ -124,10 +107,10 @@ bool Matcher::findStages() {
 bool Matcher::findOutputs(const StageContext &last) {
   const Contraction &c = found.outputs;
   linalg::GenericOp op = c.op;
-  const unsigned weight = op->getOperand(c.a) == found.weights->getResult(0) ? c.a : c.b;
+  const unsigned weight = AttentionOps::weightOfProducts;
   found.value = weight == c.a ? c.b : c.a;
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(weight));
-  if (c.reduction.size() != 1 || !map.isProjectedPermutation() || op->getOperand(found.value) == op->getOperand(weight))
+  if (c.reduction.size() != 1)
     return false;
   for (unsigned i = 0; i < rank; ++i)
     found.outputLoops.push_back(map.getDimPosition(i));
@@ -163,7 +146,7 @@ bool Matcher::areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops) {
   return llvm::none_of(op.getBlock()->getOps<tensor::ExtractOp>(), [&](tensor::ExtractOp extract) {
     auto producer = extract.getTensor().getDefiningOp<linalg::GenericOp>();
     return producer &&
-           (!placement.find(extract.getTensor()) || llvm::is_contained(perRow, producer) || producer == found.sums);
+           (!placement.find(extract.getTensor()) || llvm::is_contained(perRow, producer) || producer == found.ops.sums);
   });
 }
 
@@ -172,9 +155,9 @@ bool Matcher::isOwnRow(Value tensor, AffineMap at) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (!op || op == found.outputs.op)
     return true;
-  if (op == found.sums)
+  if (op == found.ops.sums)
     return at.getResults() == ArrayRef(row);
-  if (llvm::is_contained({scoreOp, found.maxima, found.weights}, op))
+  if (llvm::is_contained({scoreOp, found.ops.maxima, found.ops.weights}, op))
     return false;
   const bool isPerRow = llvm::is_contained(perRow, op);
   if (placement.find(tensor) && !isPerRow)
@@ -275,24 +258,27 @@ bool Matcher::isSmallEnough() const {
 
 //===- Mask limits -------------------------------------------------------===//
 
-/// Keeps limits that do not depend on the key.
+/// Whether the limit can be computed before the scores: from indices and what is in memory.
+bool Matcher::isKnown(Value limit) {
+  if (limit.getParentBlock() != scoreOp.getBlock())
+    return true;
+  if (auto argument = dyn_cast<BlockArgument>(limit))
+    return placement.find(scoreOp->getOperand(argument.getArgNumber())).has_value();
+  Operation *op = limit.getDefiningOp();
+  return isa<linalg::IndexOp>(op) || (isa<arith::ArithDialect>(op->getDialect()) &&
+                                      llvm::all_of(op->getOperands(), [&](Value operand) { return isKnown(operand); }));
+}
+
 void Matcher::findLimits() {
-  const AffineMap stored = scoreOp.getMatchingIndexingMap(scoreOp.getDpsInitOperand(0));
-  const Value product = found.scores.op->getResult(0);
-  auto isKnown = [&](OpOperand &operand) { return operand.get() != product && placement.find(operand.get()); };
-  KeyLimits mask = findKeyLimits(scoreOp, stored.getDimPosition(rank - 1), std::nullopt, Dependence::OnQuery, isKnown);
-  auto score = dyn_cast_if_present<BlockArgument>(mask.score);
-  found.isPlainWithin = mask.areAll && score && score.getOwner() == scoreOp.getBlock() &&
-                        scoreOp->getOperand(score.getArgNumber()) == product;
-  found.limits = std::move(mask.limits);
+  llvm::copy_if(found.ops.limits, std::back_inserter(found.limits),
+                [&](const KeyLimit &limit) { return isKnown(limit.value); });
+  found.isPlainWithin = found.ops.isPlainWithin && found.limits.size() == found.ops.limits.size();
 }
 
 std::optional<Attention> Matcher::run() {
-  if (!findScores() || !findSoftmax() || !findStages() || !sortDims() || !isSmallEnough())
+  if (!findScores() || !findStages() || !sortDims() || !isSmallEnough())
     return std::nullopt;
-  found.isPlainWithin = scoreOp == found.scores.op;
-  if (!found.isPlainWithin)
-    findLimits();
+  findLimits();
   for (const KernelStage &stage : ArrayRef(placement.stages).slice(context.number, found.numStages - 1))
     for (const Store &store : stage.stores)
       found.unstored.push_back(store.value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matches the kernel stages of an attention: softmax(masked(queries keys^T)) values, with any element-wise ops between
+// The kernel stages of an attention: softmax(masked(queries keys^T)) values, with any element-wise ops between
 // the matrix products and the softmax, and after them. Coordinates are those of the scores: batch, heads, queries, ..
 // and keys.
 #pragma once
@@ -19,7 +19,8 @@ struct AttentionAxis {
 };
 
 /// The first stage stores the masked scores.
-struct Attention : AttentionOps {
+struct Attention {
+  AttentionOps ops;
   Contraction scores, outputs;             // QK^T in the first stage, PV in the last one
   unsigned query = 0, key = 0, value = 0;  // operand numbers: query and key in the scores' op, value in the outputs' op
   llvm::SmallVector<unsigned> scoreLoops;  // for each dimension of the scores, the loop of the scores' op
@@ -36,7 +37,8 @@ struct Attention : AttentionOps {
   llvm::SmallVector<mlir::Value> unstored; // values that all stages but the last one store
 };
 
-/// Matches the attention whose scores the given kernel stage stores.
+/// Returns the attention whose scores the given kernel stage stores; nullopt if it stores none, or if the strategy does
+/// not support how stages store the attention's values.
 std::optional<Attention> findAttention(const StageContext &context);
 
 /// Returns the product of the axes' extents.

@@ -45,18 +45,10 @@ static std::optional<AttentionMap> findMap(const StageContext &first, linalg::Ge
   return found;
 }
 
-/// Whether weights have the base 2: e^x, which a spec's own softmax uses, would cost one more multiplication for each.
-static bool isBinary(const Attention &attention) {
-  linalg::GenericOp weights = attention.weights;
-  auto base = weights->getAttrOfType<FloatAttr>(mlir::kiln::exponentialBaseAttrName);
-  return base && base.getValueAsDouble() == 1;
-}
-
 std::optional<AttentionMaps> findAttentionMaps(const StageContext &first, const Attention &attention) {
   const int64_t rows = largestValue(extentOf(attention.rows, first.kernel->getContext()), first.kernel);
   if (!attention.mma || !attention.mma->isHalf() || !(attention.mma->factor > 0) || rows < leastQueries ||
-      !isBinary(attention) || attention.headDim != attention.channels ||
-      (attention.headDim != 64 && attention.headDim != 128))
+      attention.headDim != attention.channels || (attention.headDim != 64 && attention.headDim != 128))
     return std::nullopt;
   std::optional<AttentionMap> keys = findMap(first, attention.scores.op, attention.key, attention.scoreLoops.back(),
                                              attention.scores.reduction.front(), attention.mma->type);

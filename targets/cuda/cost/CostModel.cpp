@@ -173,11 +173,13 @@ static void finish(LaunchCost &cost, const BlockNeeds &needs, const Gpu &gpu) {
   cost.seconds = seconds[longest];
 }
 
-FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const ScheduleConfig *config, ArrayRef<int64_t> extents,
-                                          const Gpu &gpu) {
+FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp function, const ScheduleConfig *config,
+                                          ArrayRef<int64_t> extents, const Gpu &gpu) {
+  const DecomposedKernel decomposed(function);
+  func::FuncOp kernel = decomposed.get();
   if (failed(checkKernel(kernel)))
     return failure();
-  Placement placement(kernel);
+  Placement placement(decomposed);
   const StageStrategies strategies = chooseStrategies(kernel, placement);
   const Schedulable schedulable = describe(kernel, placement, strategies);
   std::string error;
@@ -233,7 +235,9 @@ std::string toString(ArrayRef<LaunchCost> costs, const Gpu &gpu) {
 std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   // Strategies refer to the placement.
   struct Chosen {
-    explicit Chosen(func::FuncOp kernel) : placement(kernel), strategies(chooseStrategies(kernel, placement)) {}
+    explicit Chosen(func::FuncOp kernel)
+        : kernel(kernel), placement(this->kernel), strategies(chooseStrategies(this->kernel.get(), placement)) {}
+    DecomposedKernel kernel;
     Placement placement;
     StageStrategies strategies;
   };
@@ -262,8 +266,9 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
 
 /// A kernel's default configuration tells whether it uses tensor cores.
 double multiplyRate(func::FuncOp kernel, int64_t capability) {
-  Placement placement(kernel);
-  const StageStrategies strategies = chooseStrategies(kernel, placement);
+  const DecomposedKernel decomposed(kernel);
+  Placement placement(decomposed);
+  const StageStrategies strategies = chooseStrategies(decomposed.get(), placement);
   const ScheduleConfig config = defaultConfigOf(describe(strategies).space);
   const Gpu gpu = gpuOf(capability);
   double rate = 1;
@@ -274,8 +279,9 @@ double multiplyRate(func::FuncOp kernel, int64_t capability) {
 }
 
 std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability) {
-  Placement placement(kernel);
-  const StageStrategies strategies = chooseStrategies(kernel, placement);
+  const DecomposedKernel decomposed(kernel);
+  Placement placement(decomposed);
+  const StageStrategies strategies = chooseStrategies(decomposed.get(), placement);
   std::set<std::string> used, idle;
   for (const auto &strategy : strategies) {
     const SmallVector<std::string> ofStrategy = strategy->idleParameters(capability);

@@ -25,7 +25,8 @@ static constexpr int64_t cheap = 6;
 /// The alignment of scratch memory, in bytes: a warp's access.
 static constexpr int64_t alignment = 128;
 
-Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(KernelFunction(kernel).numSymbols()) {
+Placement::Placement(const DecomposedKernel &decomposed)
+    : attention(decomposed.attention()), kernel(decomposed.get()), symbols(KernelFunction(kernel).numSymbols()) {
   arguments = kernel.getNumArguments() - symbols;
   for (BlockArgument argument : KernelFunction(kernel).tensors())
     places[argument] = {Parameter::Tensor, int64_t(argument.getArgNumber() - symbols)};

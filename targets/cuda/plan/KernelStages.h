@@ -4,6 +4,7 @@
 // nowhere, so that each use computes them.
 #pragma once
 
+#include "compiler/kernel/Attention.h"
 #include "targets/cuda/Kernel.h"
 #include "targets/cuda/plan/LaunchPlan.h"
 #include "llvm/ADT/DenseMap.h"
@@ -30,9 +31,10 @@ struct KernelStage {
   llvm::SmallVector<Store> stores;
 };
 
+/// The placement of a kernel, which outlives it.
 class Placement {
 public:
-  explicit Placement(mlir::func::FuncOp kernel);
+  explicit Placement(const DecomposedKernel &kernel);
 
   /// Returns where the value is stored once its stage is done; nullopt if each use computes it.
   std::optional<Parameter> find(mlir::Value value) const;
@@ -46,6 +48,7 @@ public:
   /// Sets the launch of each stage and the values that no stage stores, and reassigns scratch memory.
   void assignLaunches(llvm::ArrayRef<size_t> launches, llvm::ArrayRef<mlir::Value> unstored);
 
+  const AttentionOps *attention; // null: the kernel has none
   std::vector<KernelStage> stages;
   int64_t scratchBytes = 0;
 

@@ -71,7 +71,7 @@ public:
 
 private:
   bool hasQueryLimits() const {
-    return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery(); });
+    return llvm::any_of(found.ops.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
   }
   bool hasManyQueries() const { return queries > 2 * lanes; }
   /// Returns the bytes of the keys and values of a head.
@@ -82,7 +82,8 @@ private:
   bool hasOneKeyBlock() const { return keys <= defaults.keys; }
   /// Whether blocks of queries share packed copies of keys and values by default.
   bool wantsShared() const {
-    return hasManyQueries() && (found.limits.empty() || defaults.sharesLimited) && bytesOfHead() <= 2 * machine.l2Bytes;
+    return hasManyQueries() && (found.ops.limits.empty() || defaults.sharesLimited) &&
+           bytesOfHead() <= 2 * machine.l2Bytes;
   }
   bool wantsSharedCausal() const { return wantsShared() && hasQueryLimits(); }
   int64_t blockOf(int64_t tile) const;
@@ -217,15 +218,14 @@ void Attention::prepare(Translator &translator, const ScheduleConfig &config) {
     tileRows = storeRows;
 
   funcs.emplace(found, sizes, translator);
-  translator.setBuilder(found.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
+  translator.setBuilder(found.ops.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
   translator.setBuilder(found.products.op,
                         [this](linalg::GenericOp) { return funcs->build() ? funcs->product : Func(); });
   auto pad = [&](linalg::GenericOp op, ArrayRef<unsigned> loops) { translator.setPadded(op, loops); };
   unsigned rank = funcs->rank;
-  if (found.masked)
-    pad(found.masked, {rank - 2, rank - 1});
-  for (Operation *op : found.perRow)
-    pad(cast<linalg::GenericOp>(op), {rank - 2});
+  if (found.ops.masked)
+    pad(found.ops.masked, {rank - 2, rank - 1});
+  pad(found.ops.inverses, {rank - 2});
 }
 
 /// Schedules a register tile of rowCount x columnCount accumulators over the reduction domain.
@@ -424,14 +424,13 @@ void Attention::schedule(Translator &translator, const ScheduleConfig &) {
   scheduleKeyBlock();
   if (funcs->sizes.hasKeyBlocks)
     scheduleMerge();
-  llvm::DenseSet<Operation *> placed{found.scores.op, found.maxima, found.weights, found.sums, found.products.op};
-  if (found.masked)
-    placed.insert(found.masked);
-  for (Operation *op : found.perRow) {
-    placed.insert(op);
-    Func func = translator.stages[op].funcs.front();
-    func.compute_at(store, level).vectorize(dimensionVar(0), lanes, TailStrategy::RoundUp);
-  }
+  llvm::DenseSet<Operation *> placed{found.scores.op, found.ops.maxima, found.ops.weights, found.ops.sums,
+                                     found.products.op};
+  if (found.ops.masked)
+    placed.insert(found.ops.masked);
+  placed.insert(found.ops.inverses);
+  Func inverses = translator.stages[found.ops.inverses].funcs.front();
+  inverses.compute_at(store, level).vectorize(dimensionVar(0), lanes, TailStrategy::RoundUp);
   // The stages that compute the queries are inlined where the queries are packed.
   for (Value value = found.scores.op.getDpsInputs()[found.scores.a];
        auto op = value.getDefiningOp<linalg::GenericOp>();) {
@@ -445,7 +444,7 @@ void Attention::schedule(Translator &translator, const ScheduleConfig &) {
 
 } // namespace
 
-std::unique_ptr<Strategy> matchAttention(func::FuncOp kernel, const MachineModel &machine) {
+std::unique_ptr<Strategy> matchAttention(const DecomposedKernel &kernel, const MachineModel &machine) {
   std::optional<AttentionMatch> found = matchAttentionOps(kernel);
   return found ? std::make_unique<Attention>(std::move(*found), machine) : nullptr;
 }

@@ -132,7 +132,7 @@ void AttentionFuncs::buildQueries() {
 
 bool AttentionFuncs::buildScores() {
   const Contraction &shape = match.scores;
-  linalg::GenericOp op = shape.op, masked = match.masked;
+  linalg::GenericOp op = shape.op, masked = match.ops.masked;
   Expr atKey = block * sizes.blockKeys + key;
   depthDomain = RDom(0, translator.loopExtent(op, shape.reduction[0]), translator.name("depth"));
 
@@ -163,7 +163,7 @@ bool AttentionFuncs::buildScores() {
   if (masked) {
     loops = loopsAt(masked, at({atKey, query}));
     values = translator.body(masked, loops, [&](unsigned number) {
-      return number == match.maskedScore ? score : translator.readOperand(masked, number, loops);
+      return number == AttentionOps::scoreOfMasked ? score : translator.readOperand(masked, number, loops);
     });
     if (values.empty())
       return false;
@@ -177,17 +177,17 @@ bool AttentionFuncs::buildScores() {
 
 /// Returns how many keys the limits of the mask allow for the query.
 Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
-  linalg::GenericOp masked = match.masked;
+  linalg::GenericOp masked = match.ops.masked;
   SmallVector<Value> wanted;
-  for (const KeyLimit &limit : match.limits)
+  for (const KeyLimit &limit : match.ops.limits)
     wanted.push_back(limit.value);
   Exprs loops = loopsAt(masked, at({0, query}, firstOuter));
   Exprs values = translator.evaluate(masked, wanted, loops, [&](unsigned number) {
-    return number == match.maskedScore ? Expr(0.0f) : translator.readOperand(masked, number, loops);
+    return number == AttentionOps::scoreOfMasked ? Expr(0.0f) : translator.readOperand(masked, number, loops);
   });
   Expr result = keyCount;
-  for (auto [limit, value] : llvm::zip(match.limits, values)) {
-    if (!limit.growsWithQuery()) // a sequence length that the model computes may have any value
+  for (auto [limit, value] : llvm::zip(match.ops.limits, values)) {
+    if (!limit.growsWithQuery) // a sequence length that the model computes may have any value
       value = Halide::clamp(value, limit.isInclusive ? -1 : 0, keyCount);
     result = Halide::min(result, limit.isInclusive ? value + 1 : value);
   }
@@ -201,7 +201,7 @@ Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
     query = 0;
   Expr first = query / sizes.blockQueries * sizes.blockQueries;
   Expr needed = keyCount;
-  if (!match.limits.empty()) {
+  if (!match.ops.limits.empty()) {
     Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
     needed = Halide::max(smallestLimit(last, firstOuter),
                          Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
@@ -211,8 +211,10 @@ Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
 
 /// Returns the value that the weights op computes from a score and a maximum.
 Expr AttentionFuncs::weight(const Expr &score, const Expr &maximum) {
-  Exprs values = translator.body(match.weights, Exprs(rank, Expr(0)), [&](unsigned number) {
-    return number == match.weightScore ? score : number == match.weightMaximum ? maximum : Expr(0.0f);
+  Exprs values = translator.body(match.ops.weights, Exprs(rank, Expr(0)), [&](unsigned number) {
+    return number == AttentionOps::scoreOfWeights     ? score
+           : number == AttentionOps::maximumOfWeights ? maximum
+                                                      : Expr(0.0f);
   });
   return values.empty() ? Expr() : values[0];
 }

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel that is one attention, softmax(masked(queries keys^T)) values, with any elementwise ops before and after.
-// This file is independent of Halide.
+// A kernel that is one attention, softmax(masked(queries keys^T)) values, as the strategies for it need it. This file
+// is independent of Halide.
 #pragma once
 
 #include "compiler/kernel/Attention.h"
 #include "targets/halide/Structure.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace kiln::halide {
 
-/// The ops of an attention kernel; its limits do not decrease with the query's index. Shapes are [outer.., queries,
-/// keys] or [outer.., queries].
-struct AttentionMatch : AttentionOps {
+/// The ops of an attention kernel, with its contractions.
+struct AttentionMatch {
+  AttentionOps ops;
   Contraction scores;
-  Contraction products;                      // [outer.., queries, channels]
-  llvm::SmallVector<KeyLimit> limits;        // keys outside of them get the weight 0
-  llvm::SetVector<mlir::Operation *> perRow; // parallel stages of the sums' shape
-  llvm::SmallVector<int> productAt;          // maps each dimension of the products to one of the result
+  Contraction products;             // [outer.., queries, channels]
+  llvm::SmallVector<int> productAt; // maps each dimension of the products to one of the result
 };
 
 /// Whether keys or values are stored in fewer bits than f32, in which they are computed.
@@ -26,7 +23,8 @@ inline bool isOfFewBits(const Contraction &of) {
   return bytesOf(op->getOperand(of.b), 1) < int64_t(sizeof(float));
 }
 
-/// Returns the ops of an attention kernel, or nothing if the kernel has another structure.
-std::optional<AttentionMatch> matchAttentionOps(mlir::func::FuncOp kernel);
+/// Returns the ops of an attention kernel; nullopt if the kernel has no attention, or if the strategies do not support
+/// how it reads its operands or what follows it.
+std::optional<AttentionMatch> matchAttentionOps(const DecomposedKernel &kernel);
 
 } // namespace kiln::halide

@@ -101,11 +101,11 @@ void OneQuery::prepare(Translator &translator, const ScheduleConfig &config) {
   tileKeys = std::min<int>(config.at("keys"), lanes);
   isInner = findInner();
   funcs.emplace(found, sizes, translator);
-  translator.setBuilder(found.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
+  translator.setBuilder(found.ops.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
   translator.setBuilder(found.products.op,
                         [this](linalg::GenericOp) { return funcs->build() ? funcs->product : Func(); });
-  if (found.masked)
-    translator.setPadded(found.masked, {funcs->rank - 1});
+  if (found.ops.masked)
+    translator.setPadded(found.ops.masked, {funcs->rank - 1});
 }
 
 /// The variant for one query reads keys in storage order, across heads.
@@ -252,21 +252,20 @@ void OneQuery::schedule(Translator &translator, const ScheduleConfig &config) {
     vectorizeGuarded(f.product, dimensionVar(0), int(channels), lanes);
     vectorizeGuarded(f.product.update(), dimensionVar(0), int(channels), lanes);
   }
-  llvm::DenseSet<Operation *> placed{found.scores.op, found.maxima, found.weights, found.sums, found.products.op};
-  if (found.masked)
-    placed.insert(found.masked);
-  for (Operation *op : found.perRow) {
-    placed.insert(op);
-    translator.stages[op].funcs.front().compute_at(store, level);
-  }
+  llvm::DenseSet<Operation *> placed{found.scores.op, found.ops.maxima, found.ops.weights, found.ops.sums,
+                                     found.products.op};
+  if (found.ops.masked)
+    placed.insert(found.ops.masked);
+  placed.insert(found.ops.inverses);
+  translator.stages[found.ops.inverses].funcs.front().compute_at(store, level);
   placeAtRoot(translator, placed, lanes);
 }
 
 } // namespace
 
-std::unique_ptr<Strategy> matchOneQuery(func::FuncOp kernel, const MachineModel &machine) {
+std::unique_ptr<Strategy> matchOneQuery(const DecomposedKernel &kernel, const MachineModel &machine) {
   std::optional<AttentionMatch> found = matchAttentionOps(kernel);
-  if (!found || (largestExtent(found->scores.op, *found->scores.m) != 1 && !isBatchInvariant(kernel)) ||
+  if (!found || (largestExtent(found->scores.op, *found->scores.m) != 1 && !isBatchInvariant(kernel.get())) ||
       ShapedType::isDynamic(staticExtent(found->products.op, found->products.n)))
     return nullptr;
   return std::make_unique<OneQuery>(std::move(*found), machine);

@@ -4,6 +4,7 @@
 // strategy may also build the Funcs of some ops itself (packing, blocking) through Translator::setBuilder.
 #pragma once
 
+#include "compiler/kernel/Attention.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/target.h"
@@ -29,8 +30,8 @@ public:
 };
 
 /// Each returns null if the kernel does not have the strategy's structure; the last one always applies.
-std::unique_ptr<Strategy> matchOneQuery(mlir::func::FuncOp kernel, const MachineModel &machine);
-std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchOneQuery(const DecomposedKernel &kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchAttention(const DecomposedKernel &kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchSkinnyGemm(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchWinograd(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);
