@@ -20,7 +20,7 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     length. `weight` is 2^(score - maximum), or what approximates it.
 
     Only keys within the limits count: with `causal`, an offset over the symbols, query q attends to keys up to
-    q + offset, and with a length to keys below it.
+    q + offset, with a `window` only to the last so many of these, and with a length to keys below it.
 
     ```mlir
     %0 = kiln.kernel_attention scale = 1.25e-1 causal affine_map<() -> (2)> over affine_map<() -> (4, 7, 9, 64, 64)>
@@ -45,14 +45,15 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     ```
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$query, Variadic<Kiln_Tensor>:$key, Variadic<Kiln_Tensor>:$value,
-                       Variadic<Kiln_Tensor>:$score, F64Attr:$scale, OptionalAttr<AffineMapAttr>:$causal, AffineMapAttr:$over,
+                       Variadic<Kiln_Tensor>:$score, F64Attr:$scale, OptionalAttr<AffineMapAttr>:$causal,
+                       OptionalAttr<I64Attr>:$window, AffineMapAttr:$over,
                        AffineMapArrayAttr:$query_maps, AffineMapArrayAttr:$key_maps, AffineMapArrayAttr:$value_maps,
                        AffineMapArrayAttr:$score_maps);
   let results = (outs RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>:$result);
   let regions = (region SizedRegion<1>:$query_element, SizedRegion<1>:$key_element, SizedRegion<1>:$value_element,
                         SizedRegion<1>:$score_element, SizedRegion<1>:$weight_element);
   let assemblyFormat = [{
-    `scale` `=` $scale (`causal` $causal^)? `over` $over
+    `scale` `=` $scale (`causal` $causal^ (`window` `=` $window^)?)? `over` $over
     `query` `(` $query `:` type($query) `)` $query_maps $query_element
     `key` `(` $key `:` type($key) `)` $key_maps $key_element
     `value` `(` $value `:` type($value) `)` $value_maps $value_element

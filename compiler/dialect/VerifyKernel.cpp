@@ -118,6 +118,8 @@ LogicalResult KernelAttentionOp::verify() {
                          << getOverAttr();
   if (getCausal() && (getCausal()->getNumResults() != 1 || getCausal()->getNumDims() != 0))
     return emitOpError() << "wrong causal offset; expected a number over the symbols, got " << getCausalAttr();
+  if (getWindow() && (!getCausal() || *getWindow() < 1))
+    return emitOpError() << "wrong window; expected at least one key, of causal attention, got " << *getWindow();
   const unsigned rank = getBatchRank();
   enum : unsigned { Head, Query, Key, Depth, Channel };
   const AttentionPart parts[] = {{"query", getQueryElement(), getQuery(), getQueryMaps(), 0, {Head, Query, Depth}},

@@ -75,6 +75,8 @@ Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0]
 
 void Heads::checkOptions() {
   call.require(call.attributes().scale > 0, "wrong scale; expected one above 0");
+  call.require(call.attributes().window_keys == 0 || (call.attributes().causal && call.attributes().window_keys > 0),
+               "wrong window; expected at least one key, of causal attention");
   call.require(!call.attributes().causal || keys >= queries,
                "too few keys for causal attention; expected as many as queries or more");
   if (mask) {
@@ -94,7 +96,9 @@ void Heads::checkOptions() {
 }
 
 bool Heads::counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const {
-  if (call.attributes().causal && j > i + keys - queries)
+  const Attributes &attributes = call.attributes();
+  const std::int64_t last = i + keys - queries;
+  if (attributes.causal && (j > last || (attributes.window_keys > 0 && j <= last - attributes.window_keys)))
     return false;
   if (!lengths)
     return true;

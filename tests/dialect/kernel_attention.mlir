@@ -45,6 +45,31 @@ func.func @round_trip(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor
   return %0 : tensor<7x4x32xf32>
 }
 
+// CHECK-LABEL: @window
+func.func @window(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor<9x2x32xf32>) -> tensor<7x4x32xf32> {
+  // CHECK: kiln.kernel_attention scale = 1.250000e-01 causal affine_map<() -> (2)> window = 4 over affine_map<() -> (4, 7, 9, 64, 32)>
+  %0 = kiln.kernel_attention scale = 1.25e-1 causal affine_map<() -> (2)> window = 4 over affine_map<() -> (4, 7, 9, 64, 32)>
+    query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } key(%k : tensor<9x2x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h floordiv 2, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } value(%v : tensor<9x2x32xf32>) [affine_map<(h, q, k, d, e) -> (k, h floordiv 2, e)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } score [] {
+    ^bb0(%s: f32):
+      kiln.kernel_yield %s : f32
+    } weight {
+    ^bb0(%s: f32, %m: f32):
+      %t = arith.subf %s, %m : f32
+      %w = math.exp2 %t : f32
+      kiln.kernel_yield %w : f32
+    } -> tensor<7x4x32xf32>
+  return %0 : tensor<7x4x32xf32>
+}
+
 // Queries and keys with a batch axis, lengths, and a mask that depends on the distance of a key.
 #x = affine_map<()[s0] -> (2, s0, 64)>
 #y = affine_map<()[s0] -> (2, s0, 1, 64)>

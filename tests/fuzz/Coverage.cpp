@@ -207,6 +207,7 @@ private:
     const Attributes &a = n.attributes;
     add(a.causal, "attention causal");
     add(a.has_mask, "attention mask");
+    add(a.window_keys > 0, "attention window");
     add(a.has_lengths, "attention lengths");
     add(a.heads > 1, "attention heads");
     add(a.key_value_heads < a.heads, "attention grouped heads");

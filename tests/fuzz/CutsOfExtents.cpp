@@ -218,7 +218,11 @@ private:
 
   void cutAttention() {
     const int tensors = node.op == Op::attention ? 3 : 2;
-    change([](Node &n) { n.attributes.causal = false; });
+    change([](Node &n) { n.attributes.window_keys = 0; });
+    change([](Node &n) {
+      n.attributes.causal = false;
+      n.attributes.window_keys = 0;
+    });
     if (node.attributes.has_mask)
       change([=](Node &n) {
         n.attributes.has_mask = false;

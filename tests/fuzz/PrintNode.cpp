@@ -72,6 +72,7 @@ static std::string attentionText(const Node &node, const std::vector<std::string
   for (std::size_t i = 0; i < tensors; ++i)
     text += x[i] + ", ";
   text += a.causal ? "kiln::causal | " : "";
+  text += a.window_keys ? "kiln::window(" + std::to_string(a.window_keys) + ") | " : "";
   if (a.has_mask)
     text += "kiln::mask(" + x[tensors] + ") | ";
   if (a.has_lengths)

@@ -109,6 +109,8 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
   const double headDim = static_cast<double>(q.back().min()) / heads;
   attributes.scale = random.percent(70) ? 1 / square_root(headDim) : random.of({1.0, 0.125, 0.5, 2.0});
   attributes.causal = atLeast(columns, rows) && random.percent(35);
+  if (attributes.causal && random.percent(35))
+    attributes.window_keys = random.of({1, 2, 3, 7, 16, 33});
   std::vector<int> operands{queries, keys};
   if (op == Op::attention)
     operands.push_back(values);

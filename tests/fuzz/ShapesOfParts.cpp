@@ -33,6 +33,7 @@ std::optional<Type> inferAttention(const Node &node, const std::vector<Type> &x,
   rules.require(x[1].shape.back() == Dim(width.offset / heads * keyHeads), "attention_c2");
   rules.require(!a.causal || atLeast(keys, queries), "attention_c10");
   rules.require(a.scale > 0, "attention_c11");
+  rules.require(a.window_keys == 0 || (a.causal && a.window_keys > 0), "attention_c17");
   if (a.has_mask) {
     const Type &mask = x[tensors];
     Extents scores = batch;

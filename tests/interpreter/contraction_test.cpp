@@ -82,6 +82,10 @@ TEST(Attention, MasksKeys) {
   Attributes causal = heads(1, 1, 1);
   causal.causal = true; // query i sees keys 0 .. i + 1
   expectValues(evaluate(Op::attention, {q, k, v}, {2, 2}, causal), {1.5, 15, 3, 30});
+  Attributes window = causal;
+  window.window_keys = 1; // query i sees key i + 1
+  expectValues(evaluate(Op::attention, {q, k, v}, {2, 2}, window), {2, 20, 6, 60});
+  expectValues(evaluate(Op::attention_scores, {q, k}, {1, 2, 3}, window), {-3e38f, 0, -3e38f, -3e38f, -3e38f, 0});
   Attributes lengths = heads(1, 1, 1);
   lengths.has_lengths = true;
   expectValues(evaluate(Op::attention, {q, k, v, i32({}, {1})}, {2, 2}, lengths), {1, 10, 1, 10});

@@ -50,6 +50,23 @@ TEST(Attention, Causal) {
   }
 }
 
+TEST(Attention, Windows) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}),
+          longer = random({e.batch, e.rows + 5, 12}), lengths = randomIntegers({e.batch}, 1, e.rows + 1);
+    Expected one(attention(q, k, k, 2, {.causal = true, .window = 1}), tolerance),
+        seven(attention(q, longer, longer, 4, {.causal = true, .window = 7, .keyHeads = 2}), tolerance),
+        all(attention(q, k, k, 2, {.causal = true, .window = 1000, .lengths = &lengths}), tolerance);
+    Array seen = attentionScores(q, k, 2, {.causal = true, .window = 3});
+    for (double &score : seen.values)
+      score = std::isinf(score) ? -3e38 : score;
+    Expected scores(std::move(seen), sumTolerance, 1);
+    runAndCompare(session(), ENTRY(windows), e.batch, e.rows, Given(q), Given(k), Given(longer), GivenIntegers(lengths),
+                  one, seven, all, scores);
+  }
+}
+
 TEST(Attention, HeadMasks) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

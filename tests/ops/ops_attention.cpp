@@ -15,6 +15,14 @@ struct Attention : kiln::Model {
     return kiln::outputs(kiln::attention<2>(q, k, v, kiln::causal),
                          kiln::attention<2>(q, longer, longer, kiln::causal));
   }
+  /// Sliding windows, of one key, and as long as the sequence or longer.
+  constexpr auto windows(Rows<T, 24> q, Rows<T, 24> k, Rows<T + kiln::Dim(5), 12> longer,
+                         kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::outputs(kiln::attention<2>(q, k, k, kiln::causal | kiln::window(1)),
+                         kiln::attention<4, 2>(q, longer, longer, kiln::window(7) | kiln::causal),
+                         kiln::attention<2>(q, k, k, kiln::causal | kiln::window(1000) | kiln::lengths(lengths)),
+                         kiln::attention_scores<2>(q, k, kiln::causal | kiln::window(3)));
+  }
   /// A mask for each pair, for each key, for each sequence.
   constexpr auto masks(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, T, S> pairs,
                        kiln::Tensor<kiln::f32, 1, S> keys, kiln::Tensor<kiln::f32, B, T, S> all) const {
@@ -89,24 +97,17 @@ struct Attention : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("self", &Attention::self),
-                      kiln::entry("cross", &Attention::cross),
-                      kiln::entry("causal", &Attention::causal),
-                      kiln::entry("masks", &Attention::masks),
-                      kiln::entry("head_masks", &Attention::head_masks),
-                      kiln::entry("context", &Attention::context),
-                      kiln::entry("window_of_all", &Attention::window_of_all),
-                      kiln::entry("padded", &Attention::padded),
-                      kiln::entry("scaled", &Attention::scaled),
-                      kiln::entry("together", &Attention::together),
-                      kiln::entry("ranks", &Attention::ranks),
-                      kiln::entry("wide", &Attention::wide),
-                      kiln::entry("grouped", &Attention::grouped),
-                      kiln::entry("scores", &Attention::scores),
-                      kiln::entry("weights", &Attention::weights),
-                      kiln::entry("seen", &Attention::seen),
-                      kiln::entry("rotary", &Attention::rotary),
-                      kiln::entry("by_hand", &Attention::by_hand)};
+    return std::tuple{
+        kiln::entry("self", &Attention::self),         kiln::entry("cross", &Attention::cross),
+        kiln::entry("causal", &Attention::causal),     kiln::entry("windows", &Attention::windows),
+        kiln::entry("masks", &Attention::masks),       kiln::entry("head_masks", &Attention::head_masks),
+        kiln::entry("context", &Attention::context),   kiln::entry("window_of_all", &Attention::window_of_all),
+        kiln::entry("padded", &Attention::padded),     kiln::entry("scaled", &Attention::scaled),
+        kiln::entry("together", &Attention::together), kiln::entry("ranks", &Attention::ranks),
+        kiln::entry("wide", &Attention::wide),         kiln::entry("grouped", &Attention::grouped),
+        kiln::entry("scores", &Attention::scores),     kiln::entry("weights", &Attention::weights),
+        kiln::entry("seen", &Attention::seen),         kiln::entry("rotary", &Attention::rotary),
+        kiln::entry("by_hand", &Attention::by_hand)};
   }
 };
 

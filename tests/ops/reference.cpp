@@ -401,7 +401,8 @@ Array attentionScores(const Array &q, const Array &k, int heads, const Attention
       result.insert(result.end(), {row, column});
       return result;
     };
-    if ((options.causal && key > query + keys - queries) ||
+    const std::int64_t lastKey = query + keys - queries;
+    if ((options.causal && key > lastKey) || (options.window && key <= lastKey - options.window) ||
         (options.lengths && static_cast<double>(key) >= options.lengths->at(batch)))
       return -std::numeric_limits<double>::infinity();
     const double *ofQuery = q.values.data() + q.offsetOf(at(query, head * width)),

@@ -88,6 +88,7 @@ Array resizeBilinear(const Array &x, Sides extents);
 struct AttentionOptions {
   double scale = 0; // 0 means 1 / sqrt(width of a head)
   bool causal = false;
+  std::int64_t window = 0;        // with causal: a query attends to so many keys; 0 means all
   const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or per head to [..., heads, queries, keys]
   const Array *lengths = nullptr; // [...]
   int keyHeads = 0;               // 0 means the number of heads

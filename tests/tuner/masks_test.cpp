@@ -21,7 +21,7 @@ using testing::Value;
 constexpr int heads = 3, depth = 5;
 
 /// Returns attention over s0 queries and s1 keys.
-std::string attention(const std::string &causalOffset, bool hasLengths) {
+std::string attention(const std::string &causalOffset, bool hasLengths, int window = 0) {
   KernelText text({{1, 99}, {1, 99}});
   const std::string h = std::to_string(heads), d = std::to_string(depth), result = text.type({"s0", h, d});
   auto part = [&](const std::string &name, const std::string &rows, const std::string &at) {
@@ -30,8 +30,8 @@ std::string attention(const std::string &causalOffset, bool hasLengths) {
            ")>] {\n  ^bb0(%x: f32):\n    kiln.kernel_yield %x : f32\n  }";
   };
   std::string op = "kiln.kernel_attention scale = 0.5" +
-                   (causalOffset.empty() ? "" : " causal " + text.map({causalOffset})) + " over " +
-                   text.map({h, "s0", "s1", d, d});
+                   (causalOffset.empty() ? "" : " causal " + text.map({causalOffset})) +
+                   (window ? " window = " + std::to_string(window) : "") + " over " + text.map({h, "s0", "s1", d, d});
   op += part("query", "s0", "h, q, d") + part("key", "s1", "h, k, d") + part("value", "s1", "h, k, e") + " score";
   if (hasLengths) {
     const Value lengths = text.argument(text.type({h}, "i32"));
@@ -102,6 +102,8 @@ TEST(Masks, CountWhatAttentionNeeds) {
     expect("", false, all);
     expect("0", false, [](int64_t i, int64_t j) { return j <= i; });
     expect("s1 - s0", false, [more = keys - queries](int64_t i, int64_t j) { return j <= i + more; });
+    const double ofWindow = counted(queries, keys, [](int64_t i, int64_t j) { return j <= i && j > i - 3; });
+    EXPECT_NEAR(operations(attention("0", false, 3), queries, keys), ofWindow, 1e-9 * ofWindow) << "a window of 3";
     // Lengths are sampled from the upper half of the longest loop, and so average three quarters of it.
     const int64_t most = std::max<int64_t>({heads, queries, keys}), least = (most + 2) / 2;
     auto middle = [=](int64_t j) { return j < (least + most) / 2; };

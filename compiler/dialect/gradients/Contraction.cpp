@@ -109,7 +109,7 @@ private:
 KILN_GRADIENT(AttentionOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
   Value scores = b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(),
-                                             getKeyValueHeadsAttr(), getScaleAttr(), getCausalAttr());
+                                             getKeyValueHeadsAttr(), getScaleAttr(), getCausalAttr(), getWindowAttr());
   const int64_t last = rankedType(scores).getRank() - 1;
   Value p = b.create<SoftmaxOp>(scores, last), parts = heads.splitScores(p);
   Value dy = heads.splitQueries(gradients[0]), values = heads.splitKeys(getValue());

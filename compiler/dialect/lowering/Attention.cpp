@@ -19,7 +19,8 @@ public:
   template <class Op>
   explicit HeadReader(Op op)
       : query(op.getQuery()), key(op.getKey()), mask(op.getMask()), lengths(op.getLengths()), isCausal(op.getCausal()),
-        scale(op.getScale().convertToDouble()), heads(op.getHeads()), keyHeads(op.getNumKeyValueHeads()) {
+        window(op.getWindow()), scale(op.getScale().convertToDouble()), heads(op.getHeads()),
+        keyHeads(op.getNumKeyValueHeads()) {
     auto type = cast<RankedTensorType>(query.getType());
     element = op.getAccumulatorType();
     batchRank = type.getRank() - 2;
@@ -88,6 +89,7 @@ private:
 public:
   Value query, key, mask, lengths;
   bool isCausal;
+  std::optional<int64_t> window;
   double scale;
   Type element; // of all intermediate values
   int64_t batchRank, heads, keyHeads, queryHeadDim;
@@ -122,7 +124,7 @@ public:
     auto op = kernel.create<KernelAttentionOp>(
         getTensorType(extents, stored, symbols), regions[0].inputs, regions[1].inputs, regions[2].inputs,
         regions[3].inputs, builder.getF64FloatAttr(scale), isCausal ? mapOf(causalOffset()) : AffineMapAttr(),
-        mapOf(loops), maps[0], maps[1], maps[2], maps[3]);
+        window ? builder.getI64IntegerAttr(*window) : IntegerAttr(), mapOf(loops), maps[0], maps[1], maps[2], maps[3]);
     for (auto [region, made] : llvm::zip_equal(op->getRegions(), regions))
       region.push_back(made.block.release());
     return op.getResult();
@@ -265,7 +267,7 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value score = arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale));
   score = reader.addMask(b, score, at, /*unit=*/1);
   SmallVector<KeyLimit> limits;
-  score = KeySelection{reader.queries, reader.keys, reader.causalOffset()}.select(
+  score = KeySelection{reader.queries, reader.keys, reader.causalOffset(), reader.window}.select(
       b, score, at[reader.batchRank + 1], at[reader.batchRank + 2], reader.readLength(b, at), limits);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
   if (isHalfFloat(type)) { // keep scores finite in f16

@@ -32,6 +32,11 @@ Value KeySelection::select(ElementBuilder &b, Value score, const Coordinate &que
     }
     counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
     limits.push_back({limit, /*isInclusive=*/true, grows});
+    if (window) {
+      Value first = arith::SubIOp::create(b, limit, b.kernel.createConstant(b.getIndexType(), double(*window)));
+      Value isNear = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, k, first);
+      counts = arith::AndIOp::create(b, counts, isNear);
+    }
   }
   if (length) {
     Value limit = arith::IndexCastOp::create(b, b.getIndexType(), length);
@@ -125,7 +130,7 @@ private:
   }
 
   Value createMasked() {
-    const KeySelection selection{loops[batchRank + 1], loops[batchRank + 2], op.getCausalOffset()};
+    const KeySelection selection{loops[batchRank + 1], loops[batchRank + 2], op.getCausalOffset(), op.getWindow()};
     return kernel.createParallel(rowsWith({k}), element, [&](ElementBuilder &b) {
       const Coordinates at = b.loops();
       Value plain = b.load(valueOf(found.scores), at);
@@ -133,7 +138,7 @@ private:
           b.copyRegion(op.getScoreElement(), op.getScore(), op.getScoreMaps(), loopsAt(2, 2, 2), plain);
       Value masked = selection.select(b, results[0], at[batchRank + 1], at[batchRank + 2],
                                       results.size() > 1 ? results[1] : Value(), found.limits);
-      found.isPlainWithin = results[0] == plain && !found.limits.empty();
+      found.isPlainWithin = results[0] == plain && !found.limits.empty() && !op.getWindow();
       return masked;
     });
   }

@@ -11,6 +11,7 @@ namespace mlir::kiln {
 struct KeySelection {
   AffineExpr queries, keys; // their numbers
   AffineExpr causalOffset;  // the last key of a query is at its index plus this; null: it has no such limit
+  std::optional<int64_t> window = std::nullopt; // with the offset: how many keys up to that one count
 
   /// Returns the offset with which the last query attends to the last key.
   static AffineExpr offsetOfLast(AffineExpr queries, AffineExpr keys) {

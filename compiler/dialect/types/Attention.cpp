@@ -44,6 +44,8 @@ template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Chec
                       check.text(ArrayRef(q).drop_back(2)));
   if (!(op.getScale().convertToDouble() > 0))
     return check.fail(rules::attention_c11, std::to_string(op.getScale().convertToDouble()));
+  if (const std::optional<uint64_t> window = op.getWindow(); window && (*window < 1 || !op.getCausal()))
+    return check.fail(rules::attention_c17, std::to_string(*window));
   if (!op.getCausal())
     return success();
   AffineExpr queries = q[q.size() - 2], keys = k[k.size() - 2];

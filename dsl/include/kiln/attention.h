@@ -18,6 +18,8 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
   bool causal = false;
   double scale = 0; // 0: 1 / sqrt(query width / heads)
   bool scaled = false;
+  std::int64_t window_keys = 0; // a sliding window of so many keys; 0: all
+  bool windowed = false;
   Mask mask{};
   Lengths lengths{};
 };
@@ -25,14 +27,14 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
 /// Causal mask: query i attends to keys 0 .. i + (keys - queries).
 inline constexpr AttentionOptions<> causal{true};
 /// Multiplies the scores before the mask is added.
-constexpr AttentionOptions<> scale(double factor) { return {false, factor, true}; }
+constexpr AttentionOptions<> scale(double factor) { return {.scale = factor, .scaled = true}; }
+/// Sliding window: of the keys that causal attention leaves, a query attends to the last `keys` only.
+constexpr AttentionOptions<> window(std::int64_t keys) { return {.window_keys = keys, .windowed = true}; }
 /// A mask that is added to the scaled scores. It broadcasts to [..., queries, keys]. A mask with one axis more than the
 /// queries differs by head and broadcasts to [..., heads, queries, keys].
-template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {false, 0, false, mask}; }
+template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {.mask = mask}; }
 /// Lengths of type i32 [...]: keys at or beyond the length are masked out.
-template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) {
-  return {false, 0, false, None(), lengths};
-}
+template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) { return {.lengths = lengths}; }
 
 template <class M1, class L1, class M2, class L2>
 constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptions<M2, L2> &b) {
@@ -49,8 +51,13 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
   };
   auto mask = either(a.mask, b.mask);
   auto lengths = either(a.lengths, b.lengths);
-  return AttentionOptions<decltype(mask), decltype(lengths)>{a.causal || b.causal, b.scaled ? b.scale : a.scale,
-                                                             a.scaled || b.scaled, mask, lengths};
+  return AttentionOptions<decltype(mask), decltype(lengths)>{.causal = a.causal || b.causal,
+                                                             .scale = b.scaled ? b.scale : a.scale,
+                                                             .scaled = a.scaled || b.scaled,
+                                                             .window_keys = b.windowed ? b.window_keys : a.window_keys,
+                                                             .windowed = a.windowed || b.windowed,
+                                                             .mask = mask,
+                                                             .lengths = lengths};
 }
 
 namespace detail {
@@ -85,11 +92,14 @@ template <int Heads, int KeyHeads> struct AttentionRules {
       tracer->fail(rules::attention_c10, keys, queries);
     if (options.scaled && !(options.scale > 0))
       tracer->fail(rules::attention_c11, options.scale);
+    if (options.windowed && (!options.causal || options.window_keys < 1))
+      tracer->fail(rules::attention_c17, options.window_keys);
 
     Attributes attributes;
     attributes.heads = Heads;
     attributes.key_value_heads = KeyHeads;
     attributes.causal = options.causal;
+    attributes.window_keys = options.window_keys;
     constexpr double depth = width.min() < 1 ? 1 : static_cast<double>(width.min()) / static_cast<double>(Heads);
     attributes.scale = options.scaled ? options.scale : 1 / square_root(depth);
     if constexpr (!std::is_same_v<Mask, None>) {
@@ -182,8 +192,13 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
         return cast<f32>(x, site);
     };
     auto mask = wide(options.mask);
-    const AttentionOptions<decltype(mask), Lengths> in_f32{options.causal, options.scale, options.scaled, mask,
-                                                           options.lengths};
+    const AttentionOptions<decltype(mask), Lengths> in_f32{.causal = options.causal,
+                                                           .scale = options.scale,
+                                                           .scaled = options.scaled,
+                                                           .window_keys = options.window_keys,
+                                                           .windowed = options.windowed,
+                                                           .mask = mask,
+                                                           .lengths = options.lengths};
     return cast<Q::element>(softmax(attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site), site), site);
   } else {
     return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
