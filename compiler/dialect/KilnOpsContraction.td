@@ -84,7 +84,8 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
   let description = [{
     softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
     Keys and values have `key_value_heads` heads, each shared by `heads / key_value_heads` of the queries. `causal`: query i
-    sees keys 0 .. i + (Tk - Tq); with a `window`, only the last so many of these. `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
+    sees keys 0 .. i + (Tk - Tq); with a `window`, only the last so many of these. With a
+    `softcap` c the scaled scores are c tanh(scores / c). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
     one axis more than Q to [..., heads, Tq, Tk]; keys at or beyond
     `lengths` [...] are excluded.
 
@@ -96,11 +97,12 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
   let arguments = (ins Kiln_FloatTensor:$query, Kiln_FloatTensor:$key, Kiln_FloatTensor:$value,
                        Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_IntegerTensor>:$lengths,
                        I64Attr:$heads, OptionalAttr<I64Attr>:$key_value_heads, F64Attr:$scale, UnitAttr:$causal,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? (`lengths` $lengths^)? `heads` `=` $heads
-    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? (`window` `=` $window^)? attr-dict
+    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? (`window` `=` $window^)?
+    (`softcap` `=` $softcap^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
@@ -124,11 +126,12 @@ def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
   let arguments = (ins Kiln_FloatTensor:$query, Kiln_FloatTensor:$key,
                        Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_IntegerTensor>:$lengths,
                        I64Attr:$heads, OptionalAttr<I64Attr>:$key_value_heads, F64Attr:$scale, UnitAttr:$causal,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
     $query `,` $key (`mask` $mask^)? (`lengths` $lengths^)? `heads` `=` $heads
-    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? (`window` `=` $window^)? attr-dict
+    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? (`window` `=` $window^)?
+    (`softcap` `=` $softcap^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{

@@ -52,6 +52,8 @@ void addHeads(const Node &node, mlir::OperationState &state, mlir::Builder &buil
     state.addAttribute("causal", builder.getUnitAttr());
   if (from.window_keys)
     state.addAttribute("window", builder.getI64IntegerAttr(from.window_keys));
+  if (from.softcap != 0)
+    state.addAttribute("softcap", builder.getF64FloatAttr(from.softcap));
   llvm::SmallVector<int32_t> sizes(info(node.op).fewest, 1);
   sizes.append({from.has_mask, from.has_lengths});
   state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));

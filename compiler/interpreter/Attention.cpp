@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attention: for each head s = scale q k^T + mask, -infinity for excluded keys, y = softmax(s) v. Attention weights of
-// f16 and bf16 may be rounded before they are multiplied.
+// attention: for each head s = cap(scale q k^T) + mask, with cap(x) = c tanh(x / c) if there is a softcap c, -infinity
+// for excluded keys, y = softmax(s) v. Attention weights of f16 and bf16 may be rounded before they are multiplied.
 // attention_scores: s, with -3e38 for excluded keys; for f16 and bf16 clamped to finite numbers.
 //
 // A row of a query with no included keys is undetermined. A mask of at most -1e38, like -infinity, gives a key the
@@ -23,7 +23,7 @@ public:
 
   /// Whether the query attends to the key; `isKnown` becomes false where a length is undetermined.
   bool counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const;
-  /// Returns scale q_i k_j + mask, for included keys.
+  /// Returns cap(scale q_i k_j) + mask, for included keys.
   Value score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 
   std::int64_t keyHead(std::int64_t h) const { return h / (heads / keyHeads); }
@@ -35,6 +35,7 @@ public:
 
 private:
   void checkOptions();
+  Value capped(Value score) const;
   Value maskAt(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 
   const Tensor *mask = nullptr, *lengths = nullptr;
@@ -77,6 +78,7 @@ void Heads::checkOptions() {
   call.require(call.attributes().scale > 0, "wrong scale; expected one above 0");
   call.require(call.attributes().window_keys == 0 || (call.attributes().causal && call.attributes().window_keys > 0),
                "wrong window; expected at least one key, of causal attention");
+  call.require(call.attributes().softcap >= 0, "wrong limit of the scores; expected one above 0");
   call.require(!call.attributes().causal || keys >= queries,
                "too few keys for causal attention; expected as many as queries or more");
   if (mask) {
@@ -116,6 +118,18 @@ Value Heads::maskAt(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t
   return mask->at(broadcastOffset(mask->shape, scores, (row * queries + i) * keys + j));
 }
 
+/// The units of the scores, or the reciprocal of the limit, cost more roundings.
+Value Heads::capped(Value score) const {
+  const double cap = call.attributes().softcap;
+  if (cap == 0 || !score.isDetermined() || std::isnan(score.value))
+    return score;
+  Value inner = arithmetic.mul(score, exact(1 / cap));
+  inner.error += 2 * arithmetic.unit * std::abs(inner.value);
+  Value result = arithmetic.mul(arithmetic.tanh(inner), exact(cap));
+  result.error += 2 * arithmetic.unit * std::abs(result.value);
+  return result;
+}
+
 Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
   const Tensor &q = call[0], &k = call[1];
   Sum product(arithmetic);
@@ -124,7 +138,7 @@ Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t 
                        k.at((b * keys + j) * keyHeads * headDim + keyHead(h) * headDim + d));
   // The scale may be applied to the query, and scores may be computed in log2 units.
   const double scale = call.attributes().scale;
-  Value score = arithmetic.mul(product.result(4), exact(scale));
+  Value score = capped(arithmetic.mul(product.result(4), exact(scale)));
   if (!score.isDetermined() || !mask)
     return score;
   const Value added = maskAt(b, h, i, j);

@@ -206,7 +206,7 @@ private:
     OpBuilder builder(replaced);
     auto attention =
         AttentionOp::create(builder, second.getLoc(), replaced->getResult(0).getType(), q, k, v, mask, Value(), heads,
-                            IntegerAttr(), llvm::APFloat(scores.scale), isCausal, IntegerAttr());
+                            IntegerAttr(), llvm::APFloat(scores.scale), isCausal, IntegerAttr(), FloatAttr());
     replaced->getResult(0).replaceAllUsesWith(attention.getResult());
   }
 

@@ -52,6 +52,7 @@ template <class AttentionLike> static void readHeads(AttentionLike op, Attribute
   to.scale = op.getScale().convertToDouble();
   to.causal = op.getCausal();
   to.window_keys = static_cast<std::int64_t>(op.getWindow().value_or(0));
+  to.softcap = op.getSoftcap() ? op.getSoftcap()->convertToDouble() : 0;
   to.has_mask = op.getMask() != nullptr;
   to.has_lengths = op.getLengths() != nullptr;
 }

@@ -20,6 +20,14 @@ func.func @window(%q: tensor<7x12xf32>, %k: tensor<9x12xf32>) -> tensor<7x12xf32
   return %0 : tensor<7x12xf32>
 }
 
+// CHECK-LABEL: @softcap
+func.func @softcap(%q: tensor<7x12xf32>) -> tensor<7x12xf32> {
+  // CHECK: kiln.attention %{{.*}}, %{{.*}}, %{{.*}} heads = 4 scale = 5.000000e-01 softcap = 3.000000e+01 : (
+  %0 = kiln.attention %q, %q, %q heads = 4 scale = 0.5 softcap = 30.0
+    : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
+  return %0 : tensor<7x12xf32>
+}
+
 // Grouped-query attention: several query heads share a head of keys and values.
 // CHECK-LABEL: @grouped
 func.func @grouped(%q: tensor<7x12xf32>, %k: tensor<9x6xf32>, %v: tensor<9x4xf32>) -> tensor<7x8xf32> {
@@ -160,6 +168,13 @@ func.func @attention_c17(%q: tensor<7x12xf32>) {
 func.func @attention_c17_empty(%q: tensor<7x12xf32>) {
   // expected-error@+1 {{attention: invalid window; expected at least one key, of causal attention, got 0 [attention_c17]}}
   %0 = kiln.attention_scores %q, %q heads = 4 scale = 0.5 causal window = 0 : (tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<4x7x7xf32>
+  return
+}
+
+// -----
+func.func @attention_c18(%q: tensor<7x12xf32>) {
+  // expected-error@+1 {{attention: limit of the scores is not positive; expected one above 0, got 0.000000 [attention_c18]}}
+  %0 = kiln.attention %q, %q, %q heads = 4 scale = 0.5 softcap = 0.0 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }
 

@@ -219,6 +219,7 @@ private:
   void cutAttention() {
     const int tensors = node.op == Op::attention ? 3 : 2;
     change([](Node &n) { n.attributes.window_keys = 0; });
+    change([](Node &n) { n.attributes.softcap = 0; });
     change([](Node &n) {
       n.attributes.causal = false;
       n.attributes.window_keys = 0;

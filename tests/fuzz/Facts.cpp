@@ -146,7 +146,10 @@ static Facts contraction(const Node &node, const std::vector<Type> &types, const
     return x[2];
   if (node.op == Op::attention_scores) {
     Facts scores = sumOf(product(x[0], x[1]), elementsOf(types[0].shape.back()));
-    scores.size = scores.size * node.attributes.scale + (node.attributes.has_mask ? x[2].size : 0);
+    scores.size *= node.attributes.scale;
+    if (node.attributes.softcap != 0)
+      scores.size = std::min(scores.size, node.attributes.softcap);
+    scores.size += (node.attributes.has_mask ? x[2].size : 0);
     if (node.attributes.causal || node.attributes.has_lengths)
       return {-3e38, larger(scores) + scores.size, 3e38, {}};
     return {-1e30, 1e30, scores.size, {}};

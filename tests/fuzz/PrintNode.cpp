@@ -73,6 +73,7 @@ static std::string attentionText(const Node &node, const std::vector<std::string
     text += x[i] + ", ";
   text += a.causal ? "kiln::causal | " : "";
   text += a.window_keys ? "kiln::window(" + std::to_string(a.window_keys) + ") | " : "";
+  text += a.softcap != 0 ? "kiln::softcap(" + numberText(a.softcap) + ") | " : "";
   if (a.has_mask)
     text += "kiln::mask(" + x[tensors] + ") | ";
   if (a.has_lengths)

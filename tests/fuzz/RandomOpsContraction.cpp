@@ -111,6 +111,8 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
   attributes.causal = atLeast(columns, rows) && random.percent(35);
   if (attributes.causal && random.percent(35))
     attributes.window_keys = random.of({1, 2, 3, 7, 16, 33});
+  if (random.percent(20))
+    attributes.softcap = random.of({0.5, 4.0, 30.0});
   std::vector<int> operands{queries, keys};
   if (op == Op::attention)
     operands.push_back(values);

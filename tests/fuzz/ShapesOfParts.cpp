@@ -34,6 +34,7 @@ std::optional<Type> inferAttention(const Node &node, const std::vector<Type> &x,
   rules.require(!a.causal || atLeast(keys, queries), "attention_c10");
   rules.require(a.scale > 0, "attention_c11");
   rules.require(a.window_keys == 0 || (a.causal && a.window_keys > 0), "attention_c17");
+  rules.require(a.softcap >= 0, "attention_c18");
   if (a.has_mask) {
     const Type &mask = x[tensors];
     Extents scores = batch;

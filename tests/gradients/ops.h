@@ -107,6 +107,15 @@ struct GradientOps : kiln::Model {
     auto s = kiln::attention_weights<4, 2>(q, k, kiln::causal);
     return weighted(x, "grouped_attention_weighted", y * y) + total(s * s);
   }
+  constexpr auto limited_attention(Rows x) const {
+    auto q = p<4, 12>(x, "limited_attention_q");
+    auto k = p<6, 6>(x, "limited_attention_k");
+    auto options =
+        kiln::causal | kiln::window(3) | kiln::softcap(1.5) | kiln::mask(p<4, 6>(x, "limited_attention_mask"));
+    auto y = kiln::attention<4, 2>(q, k, p<6, 4>(x, "limited_attention_v"), options);
+    return weighted(x, "limited_attention_weighted", y * y) +
+           total(kiln::attention_weights<4, 2>(q, k, kiln::softcap(2.0)) * p<4, 6>(x, "limited_attention_weights"));
+  }
   constexpr auto written_out_attention(Rows x) const {
     auto q = kiln::linear(x, p<4, 4>(x, "written_out_attention_q")),
          k = kiln::linear(x, p<4, 4>(x, "written_out_attention_k"));
@@ -150,6 +159,7 @@ struct GradientOps : kiln::Model {
                       kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
                       kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
                       kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
+                      kiln::gradients("limited_attention", &GradientOps::limited_attention, {"x"}, {"loss"}),
                       kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
                       kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
                       kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),

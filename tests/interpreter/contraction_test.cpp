@@ -77,6 +77,16 @@ TEST(Attention, WeighsValues) {
   expectValues(evaluate(Op::attention_scores, {q, k}, {2, 1, 2}, heads(2, 1, 0.5)), {0, 1, 0, 2});
 }
 
+TEST(Attention, LimitsScores) {
+  const Tensor q = f32({1, 1}, {2}), k = f32({2, 1}, {1, -3}), mask = f32({1, 2}, {5, 7});
+  Attributes capped = heads(1, 1, 1);
+  capped.softcap = 0.5;
+  const double a = 0.5 * std::tanh(4.0), b = -0.5 * std::tanh(12.0);
+  expectValues(evaluate(Op::attention_scores, {q, k}, {1, 1, 2}, capped), {a, b});
+  capped.has_mask = true;
+  expectValues(evaluate(Op::attention_scores, {q, k, mask}, {1, 1, 2}, capped), {a + 5, b + 7});
+}
+
 TEST(Attention, MasksKeys) {
   const Tensor q = f32({2, 1}, {0, 0}), k = f32({3, 1}, {1, 2, 3}), v = f32({3, 2}, {1, 10, 2, 20, 6, 60});
   Attributes causal = heads(1, 1, 1);

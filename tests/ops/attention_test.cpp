@@ -67,6 +67,17 @@ TEST(Attention, Windows) {
   }
 }
 
+TEST(Attention, LimitsScores) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}), mask = random({e.rows, e.rows});
+    Expected one(attention(q, k, k, 2, {.softcap = 2}), tolerance),
+        all(attention(q, k, k, 3, {.causal = true, .window = 5, .softcap = 0.5, .mask = &mask}), tolerance),
+        scores(attentionScores(q, k, 2, {.softcap = 3, .mask = &mask}), sumTolerance, 1);
+    runAndCompare(session(), ENTRY(caps), e.batch, e.rows, Given(q), Given(k), Given(mask), one, all, scores);
+  }
+}
+
 TEST(Attention, HeadMasks) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

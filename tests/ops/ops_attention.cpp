@@ -23,6 +23,13 @@ struct Attention : kiln::Model {
                          kiln::attention<2>(q, k, k, kiln::causal | kiln::window(1000) | kiln::lengths(lengths)),
                          kiln::attention_scores<2>(q, k, kiln::causal | kiln::window(3)));
   }
+  /// Limited scores, alone and with a mask and a window.
+  constexpr auto caps(Rows<T, 24> q, Rows<T, 24> k, kiln::Tensor<kiln::f32, T, T> mask) const {
+    return kiln::outputs(
+        kiln::attention<2>(q, k, k, kiln::softcap(2.0)),
+        kiln::attention<3>(q, k, k, kiln::causal | kiln::window(5) | kiln::softcap(0.5) | kiln::mask(mask)),
+        kiln::attention_scores<2>(q, k, kiln::softcap(3.0) | kiln::mask(mask)));
+  }
   /// A mask for each pair, for each key, for each sequence.
   constexpr auto masks(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, T, S> pairs,
                        kiln::Tensor<kiln::f32, 1, S> keys, kiln::Tensor<kiln::f32, B, T, S> all) const {
@@ -97,17 +104,26 @@ struct Attention : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{
-        kiln::entry("self", &Attention::self),         kiln::entry("cross", &Attention::cross),
-        kiln::entry("causal", &Attention::causal),     kiln::entry("windows", &Attention::windows),
-        kiln::entry("masks", &Attention::masks),       kiln::entry("head_masks", &Attention::head_masks),
-        kiln::entry("context", &Attention::context),   kiln::entry("window_of_all", &Attention::window_of_all),
-        kiln::entry("padded", &Attention::padded),     kiln::entry("scaled", &Attention::scaled),
-        kiln::entry("together", &Attention::together), kiln::entry("ranks", &Attention::ranks),
-        kiln::entry("wide", &Attention::wide),         kiln::entry("grouped", &Attention::grouped),
-        kiln::entry("scores", &Attention::scores),     kiln::entry("weights", &Attention::weights),
-        kiln::entry("seen", &Attention::seen),         kiln::entry("rotary", &Attention::rotary),
-        kiln::entry("by_hand", &Attention::by_hand)};
+    return std::tuple{kiln::entry("self", &Attention::self),
+                      kiln::entry("cross", &Attention::cross),
+                      kiln::entry("causal", &Attention::causal),
+                      kiln::entry("windows", &Attention::windows),
+                      kiln::entry("caps", &Attention::caps),
+                      kiln::entry("masks", &Attention::masks),
+                      kiln::entry("head_masks", &Attention::head_masks),
+                      kiln::entry("context", &Attention::context),
+                      kiln::entry("window_of_all", &Attention::window_of_all),
+                      kiln::entry("padded", &Attention::padded),
+                      kiln::entry("scaled", &Attention::scaled),
+                      kiln::entry("together", &Attention::together),
+                      kiln::entry("ranks", &Attention::ranks),
+                      kiln::entry("wide", &Attention::wide),
+                      kiln::entry("grouped", &Attention::grouped),
+                      kiln::entry("scores", &Attention::scores),
+                      kiln::entry("weights", &Attention::weights),
+                      kiln::entry("seen", &Attention::seen),
+                      kiln::entry("rotary", &Attention::rotary),
+                      kiln::entry("by_hand", &Attention::by_hand)};
   }
 };
 

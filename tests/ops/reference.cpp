@@ -410,9 +410,12 @@ Array attentionScores(const Array &q, const Array &k, int heads, const Attention
     double score = 0;
     for (std::int64_t d = 0; d < width; ++d)
       score += ofQuery[d] * ofKey[d];
+    score *= scale;
+    if (options.softcap != 0)
+      score = options.softcap * std::tanh(score / options.softcap);
     if (!options.mask)
-      return score * scale;
-    return score * scale + broadcastAt(*options.mask, options.mask->shape.size() > rank ? index : at(query, key));
+      return score;
+    return score + broadcastAt(*options.mask, options.mask->shape.size() > rank ? index : at(query, key));
   });
 }
 

@@ -89,6 +89,7 @@ struct AttentionOptions {
   double scale = 0; // 0 means 1 / sqrt(width of a head)
   bool causal = false;
   std::int64_t window = 0;        // with causal: a query attends to so many keys; 0 means all
+  double softcap = 0;             // limits the scaled scores to c tanh(scores / c); 0 means no limit
   const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or per head to [..., heads, queries, keys]
   const Array *lengths = nullptr; // [...]
   int keyHeads = 0;               // 0 means the number of heads

@@ -79,7 +79,7 @@ public:
 
   /// Returns the gradients of query, key and, if there is one, mask from that of the scores, [..., H, Tq, Tk].
   template <class Op> SmallVector<Value> ofScores(Op op, Value ds) {
-    Value parts = splitScores(ds), keys = splitKeys(op.getKey()), queries = splitQueries(op.getQuery());
+    Value parts = splitScores(beforeCap(op, ds)), keys = splitKeys(op.getKey()), queries = splitQueries(op.getQuery());
     const double scale = op.getScale().convertToDouble();
     Value dq = b.scale(b.create<MatmulOp>(parts, keys, false), scale);
     Value dk = b.scale(b.create<MatmulOp>(b.transposeMatrix(parts), queries, false), scale);
@@ -90,6 +90,17 @@ public:
   }
 
 private:
+  /// Returns the gradient of the scores before they are limited to c tanh(scores / c): times 1 - tanh^2.
+  template <class Op> Value beforeCap(Op op, Value ds) {
+    if (!op.getSoftcap())
+      return ds;
+    Value plain = b.create<AttentionScoresOp>(op.getQuery(), op.getKey(), Value(), Value(), op.getHeadsAttr(),
+                                              op.getKeyValueHeadsAttr(), op.getScaleAttr(), UnitAttr(), IntegerAttr(),
+                                              FloatAttr());
+    Value tanh = b.create<TanhOp>(b.scale(plain, 1 / op.getSoftcap()->convertToDouble()));
+    return b.mul(ds, b.sub(b.number(tanh, 1), b.mul(tanh, tanh)));
+  }
+
   static AffineExpr constant(Value like, int64_t value) { return getAffineConstantExpr(value, like.getContext()); }
 
   /// A mask has a head axis if its rank exceeds that of the queries.
@@ -108,8 +119,9 @@ private:
 /// Recomputes the attention weights P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P (dP - sum(dP P)).
 KILN_GRADIENT(AttentionOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
-  Value scores = b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(),
-                                             getKeyValueHeadsAttr(), getScaleAttr(), getCausalAttr(), getWindowAttr());
+  Value scores =
+      b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(), getKeyValueHeadsAttr(),
+                                  getScaleAttr(), getCausalAttr(), getWindowAttr(), getSoftcapAttr());
   const int64_t last = rankedType(scores).getRank() - 1;
   Value p = b.create<SoftmaxOp>(scores, last), parts = heads.splitScores(p);
   Value dy = heads.splitQueries(gradients[0]), values = heads.splitKeys(getValue());

@@ -19,7 +19,7 @@ public:
   template <class Op>
   explicit HeadReader(Op op)
       : query(op.getQuery()), key(op.getKey()), mask(op.getMask()), lengths(op.getLengths()), isCausal(op.getCausal()),
-        window(op.getWindow()), scale(op.getScale().convertToDouble()), heads(op.getHeads()),
+        window(op.getWindow()), softcap(op.getSoftcap()), scale(op.getScale().convertToDouble()), heads(op.getHeads()),
         keyHeads(op.getNumKeyValueHeads()) {
     auto type = cast<RankedTensorType>(query.getType());
     element = op.getAccumulatorType();
@@ -52,6 +52,15 @@ public:
   SmallVector<Value> addProduct(ElementBuilder &b, Value sum, Value x) const {
     Value y = readHead(b, key, b.loop(batchRank + 2), keyHead(b), b.loop(batchRank + 3), queryHeadDim);
     return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
+  }
+
+  /// Returns c tanh(score / c), all times `unit`; the score itself if it is not limited.
+  Value cap(ElementBuilder &b, Value score, double unit) const {
+    if (!softcap)
+      return score;
+    const double c = softcap->convertToDouble() * unit;
+    Value inner = arith::MulFOp::create(b, score, b.constant(element, 1 / c));
+    return arith::MulFOp::create(b, Value(math::TanhOp::create(b, inner)), b.constant(element, c));
   }
 
   /// Returns the score plus mask at b..., h, q, k, both times `unit`.
@@ -90,6 +99,7 @@ public:
   Value query, key, mask, lengths;
   bool isCausal;
   std::optional<int64_t> window;
+  std::optional<APFloat> softcap;
   double scale;
   Type element; // of all intermediate values
   int64_t batchRank, heads, keyHeads, queryHeadDim;
@@ -160,7 +170,7 @@ private:
     return kernel.createRegion(loops, element, [&](ElementBuilder &b, ValueRange score) {
       Coordinates at = b.loops();
       at.pop_back_n(2);
-      SmallVector<Value> results{addMask(b, score[0], at, llvm::numbers::log2e)};
+      SmallVector<Value> results{addMask(b, cap(b, score[0], llvm::numbers::log2e), at, llvm::numbers::log2e)};
       if (Value length = readLength(b, at))
         results.push_back(length);
       return results;
@@ -265,7 +275,7 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   HeadReader reader(*this);
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
   Value score = arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale));
-  score = reader.addMask(b, score, at, /*unit=*/1);
+  score = reader.addMask(b, reader.cap(b, score, /*unit=*/1), at, /*unit=*/1);
   SmallVector<KeyLimit> limits;
   score = KeySelection{reader.queries, reader.keys, reader.causalOffset(), reader.window}.select(
       b, score, at[reader.batchRank + 1], at[reader.batchRank + 2], reader.readLength(b, at), limits);

@@ -46,6 +46,8 @@ template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Chec
     return check.fail(rules::attention_c11, std::to_string(op.getScale().convertToDouble()));
   if (const std::optional<uint64_t> window = op.getWindow(); window && (*window < 1 || !op.getCausal()))
     return check.fail(rules::attention_c17, std::to_string(*window));
+  if (const std::optional<APFloat> cap = op.getSoftcap(); cap && !(cap->convertToDouble() > 0))
+    return check.fail(rules::attention_c18, std::to_string(cap->convertToDouble()));
   if (!op.getCausal())
     return success();
   AffineExpr queries = q[q.size() - 2], keys = k[k.size() - 2];

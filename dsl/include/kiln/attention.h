@@ -20,6 +20,8 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
   bool scaled = false;
   std::int64_t window_keys = 0; // a sliding window of so many keys; 0: all
   bool windowed = false;
+  double softcap = 0; // 0: scores are not limited
+  bool capped = false;
   Mask mask{};
   Lengths lengths{};
 };
@@ -30,6 +32,8 @@ inline constexpr AttentionOptions<> causal{true};
 constexpr AttentionOptions<> scale(double factor) { return {.scale = factor, .scaled = true}; }
 /// Sliding window: of the keys that causal attention leaves, a query attends to the last `keys` only.
 constexpr AttentionOptions<> window(std::int64_t keys) { return {.window_keys = keys, .windowed = true}; }
+/// Soft-capping: limits the scaled scores to (-c, c), by c tanh(scores / c), before the mask is added.
+constexpr AttentionOptions<> softcap(double c) { return {.softcap = c, .capped = true}; }
 /// A mask that is added to the scaled scores. It broadcasts to [..., queries, keys]. A mask with one axis more than the
 /// queries differs by head and broadcasts to [..., heads, queries, keys].
 template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {.mask = mask}; }
@@ -56,6 +60,8 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
                                                              .scaled = a.scaled || b.scaled,
                                                              .window_keys = b.windowed ? b.window_keys : a.window_keys,
                                                              .windowed = a.windowed || b.windowed,
+                                                             .softcap = b.capped ? b.softcap : a.softcap,
+                                                             .capped = a.capped || b.capped,
                                                              .mask = mask,
                                                              .lengths = lengths};
 }
@@ -94,12 +100,15 @@ template <int Heads, int KeyHeads> struct AttentionRules {
       tracer->fail(rules::attention_c11, options.scale);
     if (options.windowed && (!options.causal || options.window_keys < 1))
       tracer->fail(rules::attention_c17, options.window_keys);
+    if (options.capped && !(options.softcap > 0))
+      tracer->fail(rules::attention_c18, options.softcap);
 
     Attributes attributes;
     attributes.heads = Heads;
     attributes.key_value_heads = KeyHeads;
     attributes.causal = options.causal;
     attributes.window_keys = options.window_keys;
+    attributes.softcap = options.softcap;
     constexpr double depth = width.min() < 1 ? 1 : static_cast<double>(width.min()) / static_cast<double>(Heads);
     attributes.scale = options.scaled ? options.scale : 1 / square_root(depth);
     if constexpr (!std::is_same_v<Mask, None>) {
@@ -197,6 +206,8 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
                                                            .scaled = options.scaled,
                                                            .window_keys = options.window_keys,
                                                            .windowed = options.windowed,
+                                                           .softcap = options.softcap,
+                                                           .capped = options.capped,
                                                            .mask = mask,
                                                            .lengths = options.lengths};
     return cast<Q::element>(softmax(attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site), site), site);
