@@ -33,7 +33,7 @@ struct AttentionOps {
   linalg::GenericOp maxima;   // the maxima of the masked scores along the keys
   linalg::GenericOp weights;  // 2^(masked - maximum)
   linalg::GenericOp sums;     // sums of the weights along the keys
-  linalg::GenericOp inverses; // their reciprocals
+  linalg::GenericOp inverses; // the reciprocals of the sums, or with a sink of the sums and its weights
   linalg::GenericOp products; // sums of weighted values, [batch.., heads, queries, channels]
   linalg::GenericOp result;   // products times reciprocals, [batch.., queries, heads, channels]
   SmallVector<KeyLimit> limits;
@@ -42,6 +42,8 @@ struct AttentionOps {
   // Numbers of the operands that are the results of earlier ops; the keys and values of the products come after them.
   static constexpr unsigned scaledOfScores = 0, scoreOfMasked = 0, maximumOfWeights = 0, scoreOfWeights = 1,
                             weightOfProducts = 0;
+
+  bool hasSink = false; // the inverses depend on the maxima, too
 
   /// Returns the op whose result the weights are computed from: `masked`, or else `scores`.
   linalg::GenericOp lastScores() const { return masked ? masked : scores; }

@@ -17,7 +17,9 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     `query`, `key`, `value` and `score` are regions whose first arguments are elements of the operands before them, at
     the indices of the maps; a map of keys or values divides the head by the heads of a group. They yield an f32.
     `score` modifies a score in log2 units, its last argument, by a mask, and may also yield a number of keys, the
-    length. `weight` is 2^(score - maximum), or what approximates it.
+    length. `weight` is 2^(score - maximum), or what approximates it. `sink`, if there is one, yields the weight of a
+    further score of each head, whose value is 0, from the maximum, its last argument: the sum of the weights includes
+    it.
 
     Only keys within the limits count: with `causal`, an offset over the symbols, query q attends to keys up to
     q + offset, with a `window` only to the last so many of these, and with a length to keys below it.
@@ -45,20 +47,21 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     ```
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$query, Variadic<Kiln_Tensor>:$key, Variadic<Kiln_Tensor>:$value,
-                       Variadic<Kiln_Tensor>:$score, F64Attr:$scale, OptionalAttr<AffineMapAttr>:$causal,
-                       OptionalAttr<I64Attr>:$window, AffineMapAttr:$over,
+                       Variadic<Kiln_Tensor>:$score, Variadic<Kiln_Tensor>:$sink, F64Attr:$scale,
+                       OptionalAttr<AffineMapAttr>:$causal, OptionalAttr<I64Attr>:$window, AffineMapAttr:$over,
                        AffineMapArrayAttr:$query_maps, AffineMapArrayAttr:$key_maps, AffineMapArrayAttr:$value_maps,
-                       AffineMapArrayAttr:$score_maps);
+                       AffineMapArrayAttr:$score_maps, OptionalAttr<AffineMapArrayAttr>:$sink_maps);
   let results = (outs RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>:$result);
   let regions = (region SizedRegion<1>:$query_element, SizedRegion<1>:$key_element, SizedRegion<1>:$value_element,
-                        SizedRegion<1>:$score_element, SizedRegion<1>:$weight_element);
+                        SizedRegion<1>:$score_element, SizedRegion<1>:$weight_element, AnyRegion:$sink_element);
   let assemblyFormat = [{
     `scale` `=` $scale (`causal` $causal^ (`window` `=` $window^)?)? `over` $over
     `query` `(` $query `:` type($query) `)` $query_maps $query_element
     `key` `(` $key `:` type($key) `)` $key_maps $key_element
     `value` `(` $value `:` type($value) `)` $value_maps $value_element
     `score` (`(` $score^ `:` type($score) `)`)? $score_maps $score_element
-    `weight` $weight_element attr-dict `->` type($result)
+    `weight` $weight_element (`sink` `(` $sink^ `:` type($sink) `)` $sink_maps $sink_element)? attr-dict
+    `->` type($result)
   }];
   let extraClassDeclaration = [{
     /// Returns the extents of the loops, over the kernel's symbols.
@@ -69,6 +72,8 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     ::mlir::AffineExpr getCausalOffset() {
       return getCausal() ? getCausal()->getResult(0) : ::mlir::AffineExpr();
     }
+    /// Whether there is a further score of each head.
+    bool hasSink() { return !getSinkElement().empty(); }
     /// Whether the score region yields a length, too.
     bool hasLengths() { return getScoreElement().front().getTerminator()->getNumOperands() == 2; }
   }];

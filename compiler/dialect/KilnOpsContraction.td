@@ -87,7 +87,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
     sees keys 0 .. i + (Tk - Tq); with a `window`, only the last so many of these. With a
     `softcap` c the scaled scores are c tanh(scores / c). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
     one axis more than Q to [..., heads, Tq, Tk]; keys at or beyond
-    `lengths` [...] are excluded.
+    `lengths` [...] are excluded. `sinks` [H] are further scores of each head, whose value is 0.
 
     ```mlir
     %0 = kiln.attention %q, %k, %v lengths %lengths heads = 12 scale = 1.25e-1 causal
@@ -95,12 +95,13 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
     ```
   }];
   let arguments = (ins Kiln_FloatTensor:$query, Kiln_FloatTensor:$key, Kiln_FloatTensor:$value,
-                       Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_IntegerTensor>:$lengths,
+                       Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_FloatTensor>:$sinks,
+                       Optional<Kiln_IntegerTensor>:$lengths,
                        I64Attr:$heads, OptionalAttr<I64Attr>:$key_value_heads, F64Attr:$scale, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$softcap);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` $mask^)? (`lengths` $lengths^)? `heads` `=` $heads
+    $query `,` $key `,` $value (`mask` $mask^)? (`sinks` $sinks^)? (`lengths` $lengths^)? `heads` `=` $heads
     (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? (`window` `=` $window^)?
     (`softcap` `=` $softcap^)? attr-dict
     `:` functional-type(operands, results)
@@ -116,7 +117,7 @@ def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
   let summary = "scale * Q K^T + mask for each head";
   let description = [{
     The scores of `attention` before its softmax: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All operands but the
-    values are those of `attention`; the score of an excluded key is -3e38.
+    values and the sinks are those of `attention`; the score of an excluded key is -3e38.
 
     ```mlir
     %0 = kiln.attention_scores %q, %k heads = 12 scale = 1.25e-1 causal

@@ -130,6 +130,10 @@ LogicalResult KernelAttentionOp::verify() {
   for (const AttentionPart &part : parts)
     if (failed(verifyPart(*this, part)))
       return failure();
+  if (hasSink() != getSinkMaps().has_value())
+    return emitOpError() << "sink: maps without a region, or the reverse; expected both";
+  if (hasSink() && failed(verifyPart(*this, {"sink", getSinkElement(), getSink(), *getSinkMaps(), 1, {Head, Query}})))
+    return failure();
   SmallVector<AffineExpr> extents(getLoopExtents().take_front(rank));
   for (unsigned loop : {Query, Head, Channel})
     extents.push_back(getLoopExtents()[rank + loop]);

@@ -55,7 +55,10 @@ void addHeads(const Node &node, mlir::OperationState &state, mlir::Builder &buil
   if (from.softcap != 0)
     state.addAttribute("softcap", builder.getF64FloatAttr(from.softcap));
   llvm::SmallVector<int32_t> sizes(info(node.op).fewest, 1);
-  sizes.append({from.has_mask, from.has_lengths});
+  sizes.push_back(from.has_mask);
+  if (node.op == Op::attention)
+    sizes.push_back(from.has_sinks);
+  sizes.push_back(from.has_lengths);
   state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
 }
 
@@ -110,7 +113,7 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
   }
   unsigned fewest = op.fewest, most = op.most;
   if (op.has(Fields::heads))
-    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_lengths;
+    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_sinks + node.attributes.has_lengths;
   if (operands.size() < fewest || operands.size() > most)
     return check.report((llvm::Twine(op.name) + ": wrong number of operands").str(), llvm::Twine(operands.size()),
                         most == OpInfo::any ? "at least " + llvm::Twine(fewest) : llvm::Twine(fewest));

@@ -26,6 +26,9 @@ public:
   /// Returns cap(scale q_i k_j) + mask, for included keys.
   Value score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 
+  /// Returns the further score of a head; nullptr: there is none.
+  const Tensor *sinks = nullptr;
+
   std::int64_t keyHead(std::int64_t h) const { return h / (heads / keyHeads); }
 
   const OpCall &call;
@@ -45,7 +48,7 @@ private:
 Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0].element : ElementType::f32) {
   const Attributes &attributes = call.attributes();
   const std::size_t tensors = call.node.op == Op::attention ? 3 : 2;
-  const std::size_t all = tensors + attributes.has_mask + attributes.has_lengths;
+  const std::size_t all = tensors + attributes.has_mask + attributes.has_sinks + attributes.has_lengths;
   call.requireOperands(all, all);
   call.requireFloating();
   for (std::size_t i = 0; i < tensors; ++i) {
@@ -58,6 +61,8 @@ Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0]
   }
   if (attributes.has_mask)
     mask = call.operands[tensors];
+  if (attributes.has_sinks)
+    sinks = call.operands[tensors + attributes.has_mask];
   if (attributes.has_lengths)
     lengths = call.operands[all - 1];
   const TensorShape &q = call[0].shape, &k = call[1].shape;
@@ -92,6 +97,10 @@ void Heads::checkOptions() {
                      broadcast(mask->shape, scores, both) && both == scores,
                  "wrong mask; expected one of its type that broadcasts to the scores");
   }
+  if (sinks)
+    call.require(call.node.op == Op::attention && sinks->element == call[0].element &&
+                     sinks->shape == TensorShape{heads},
+                 "wrong sinks; expected one of the queries' type for each head");
   if (lengths)
     call.require(lengths->element == ElementType::i32 && lengths->shape == leading,
                  "wrong lengths; expected one of i32 for each sequence");
@@ -212,6 +221,10 @@ private:
       if (score.isDetermined() && score.value <= SoftmaxRow::lowest)
         score = exact(-std::numeric_limits<double>::infinity());
       row.push_back(score);
+    }
+    if (heads.sinks) {
+      isKnown &= std::any_of(row.begin(), row.end(), [](const Value &score) { return !std::isinf(score.value); });
+      row.push_back(heads.sinks->at(h)); // its value is 0, so it only takes part in the sum of the weights
     }
     return row;
   }

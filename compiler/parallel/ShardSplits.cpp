@@ -195,7 +195,7 @@ bool ShardSplits::addKeys(AttentionOp attention) {
 }
 
 bool ShardSplits::propagateAttention(AttentionOp attention, const Split &split) {
-  if (attention.getHeads() % ranks != 0)
+  if (attention.getHeads() % ranks != 0 || attention.getSinks())
     return false;
   if (Value mask = attention.getMask(); mask &&
                                         tensorTypeOf(mask).getRank() > tensorTypeOf(attention.getQuery()).getRank() &&

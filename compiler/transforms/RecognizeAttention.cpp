@@ -205,8 +205,8 @@ private:
   void create(Value q, Value k, Value v, Value mask, int64_t heads, Operation *replaced) {
     OpBuilder builder(replaced);
     auto attention =
-        AttentionOp::create(builder, second.getLoc(), replaced->getResult(0).getType(), q, k, v, mask, Value(), heads,
-                            IntegerAttr(), llvm::APFloat(scores.scale), isCausal, IntegerAttr(), FloatAttr());
+        AttentionOp::create(builder, second.getLoc(), replaced->getResult(0).getType(), q, k, v, mask, Value(), Value(),
+                            heads, IntegerAttr(), llvm::APFloat(scores.scale), isCausal, IntegerAttr(), FloatAttr());
     replaced->getResult(0).replaceAllUsesWith(attention.getResult());
   }
 

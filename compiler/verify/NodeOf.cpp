@@ -74,8 +74,10 @@ std::optional<Node> nodeOf(Operation *op) {
     attributes.base = sinusoidal.getBase().convertToDouble();
   if (auto transpose = dyn_cast<kd::TransposeOp>(op))
     attributes.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
-  if (auto attention = dyn_cast<kd::AttentionOp>(op))
+  if (auto attention = dyn_cast<kd::AttentionOp>(op)) {
     readHeads(attention, attributes);
+    attributes.has_sinks = attention.getSinks() != nullptr;
+  }
   if (auto scores = dyn_cast<kd::AttentionScoresOp>(op))
     readHeads(scores, attributes);
   return node;

@@ -28,6 +28,14 @@ func.func @softcap(%q: tensor<7x12xf32>) -> tensor<7x12xf32> {
   return %0 : tensor<7x12xf32>
 }
 
+// CHECK-LABEL: @sinks
+func.func @sinks(%q: tensor<2x7x12xf32>, %s: tensor<4xf32>, %n: tensor<2xi32>) -> tensor<2x7x12xf32> {
+  // CHECK: kiln.attention %{{.*}}, %{{.*}}, %{{.*}} sinks %{{.*}} lengths %{{.*}} heads = 4 scale = 5.000000e-01 : (
+  %0 = kiln.attention %q, %q, %q sinks %s lengths %n heads = 4 scale = 0.5
+    : (tensor<2x7x12xf32>, tensor<2x7x12xf32>, tensor<2x7x12xf32>, tensor<4xf32>, tensor<2xi32>) -> tensor<2x7x12xf32>
+  return %0 : tensor<2x7x12xf32>
+}
+
 // Grouped-query attention: several query heads share a head of keys and values.
 // CHECK-LABEL: @grouped
 func.func @grouped(%q: tensor<7x12xf32>, %k: tensor<9x6xf32>, %v: tensor<9x4xf32>) -> tensor<7x8xf32> {
@@ -175,6 +183,13 @@ func.func @attention_c17_empty(%q: tensor<7x12xf32>) {
 func.func @attention_c18(%q: tensor<7x12xf32>) {
   // expected-error@+1 {{attention: limit of the scores is not positive; expected one above 0, got 0.000000 [attention_c18]}}
   %0 = kiln.attention %q, %q, %q heads = 4 scale = 0.5 softcap = 0.0 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
+  return
+}
+
+// -----
+func.func @attention_c19(%q: tensor<7x12xf32>, %s: tensor<3xf32>) {
+  // expected-error@+1 {{attention: wrong type or shape of the sinks; expected f32[4], got f32[3] [attention_c19]}}
+  %0 = kiln.attention %q, %q, %q sinks %s heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x12xf32>, tensor<7x12xf32>, tensor<3xf32>) -> tensor<7x12xf32>
   return
 }
 

@@ -28,7 +28,7 @@ static const char *difference(const Attributes &a, const Attributes &b) {
     return "states or direction";
   if (a.heads != b.heads || a.key_value_heads != b.key_value_heads || a.causal != b.causal ||
       a.window_keys != b.window_keys || a.softcap != b.softcap || a.has_mask != b.has_mask ||
-      a.has_lengths != b.has_lengths || a.scale != b.scale)
+      a.has_sinks != b.has_sinks || a.has_lengths != b.has_lengths || a.scale != b.scale)
     return "attention's attributes";
   if (a.epsilon != b.epsilon || a.base != b.base || a.probability != b.probability)
     return "epsilon, base or probability";

@@ -209,6 +209,7 @@ private:
     add(a.has_mask, "attention mask");
     add(a.window_keys > 0, "attention window");
     add(a.softcap != 0, "attention softcap");
+    add(a.has_sinks, "attention sinks");
     add(a.has_lengths, "attention lengths");
     add(a.heads > 1, "attention heads");
     add(a.key_value_heads < a.heads, "attention grouped heads");

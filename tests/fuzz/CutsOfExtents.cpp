@@ -229,6 +229,11 @@ private:
         n.attributes.has_mask = false;
         n.operands.erase(n.operands.begin() + tensors);
       });
+    if (node.attributes.has_sinks)
+      change([=, this](Node &n) {
+        n.attributes.has_sinks = false;
+        n.operands.erase(n.operands.begin() + tensors + node.attributes.has_mask);
+      });
     if (node.attributes.has_lengths)
       change([](Node &n) {
         n.attributes.has_lengths = false;

@@ -185,7 +185,7 @@ std::int64_t costOf(const Graph &graph) {
     for (const Pair &pair : {w.kernel, w.stride, Pair(w.padding.height + 1, w.padding.width + 1), w.dilation})
       cost += bits(pair.height) + bits(pair.width) + (pair.height > 1) + (pair.width > 1);
     cost += 5 * (a.groups > 1) + 5 * a.causal + 5 * (a.window_keys > 0) + 5 * (a.softcap != 0) + 5 * a.has_mask +
-            5 * a.has_lengths + 5 * a.reverse + 2 * a.at_end;
+            5 * a.has_sinks + 5 * a.has_lengths + 5 * a.reverse + 2 * a.at_end;
     cost += 2 * bits(a.heads) + 3 * (a.heads != a.key_value_heads) + (a.weight_order != WeightOrder::out_in) +
             (a.start != 0);
     cost += (node.op == Op::sinusoidal && a.base != 10000) + bits(static_cast<std::int64_t>(a.values.size())) +

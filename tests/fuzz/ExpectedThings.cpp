@@ -31,6 +31,7 @@ const std::map<std::string, int> &expectedThings() {
       {"attention heads", 100},
       {"attention lengths", 80},
       {"attention mask", 90},
+      {"attention sinks", 20},
       {"attention softcap", 30},
       {"attention window", 20},
       {"attention with all options", 10},

@@ -76,6 +76,8 @@ static std::string attentionText(const Node &node, const std::vector<std::string
   text += a.softcap != 0 ? "kiln::softcap(" + numberText(a.softcap) + ") | " : "";
   if (a.has_mask)
     text += "kiln::mask(" + x[tensors] + ") | ";
+  if (a.has_sinks)
+    text += "kiln::sinks(" + x[tensors + a.has_mask] + ") | ";
   if (a.has_lengths)
     text += "kiln::lengths(" + x.back() + ") | ";
   return text + "kiln::scale(" + numberText(a.scale) + "))";

@@ -146,6 +146,11 @@ int Generator::attentionOf(Op op, int queries, int keys, int values, int heads, 
     operands.push_back(given);
     attributes.has_mask = true;
   }
+  if (op == Op::attention && random.percent(20))
+    if (const int sinks = tamed(ofType(floatType({heads})), 8); sinks >= 0) {
+      operands.push_back(sinks);
+      attributes.has_sinks = true;
+    }
   if (random.percent(30)) {
     operands.push_back(lengths(batch, columns));
     attributes.has_lengths = true;

@@ -45,6 +45,8 @@ std::optional<Type> inferAttention(const Node &node, const std::vector<Type> &x,
     rules.require(broadcasts(mask.shape, scores) && broadcast(mask.shape, scores) == scores, "attention_c7");
     rules.require(mask.element == x[0].element, "attention_c8");
   }
+  if (a.has_sinks)
+    rules.require(x[tensors + a.has_mask] == Type{x[0].element, {heads}}, "attention_c19");
   if (a.has_lengths)
     rules.require(x.back() == Type{ElementType::i32, batch}, "attention_c9");
   Type result{x[0].element, batch};
@@ -272,7 +274,7 @@ std::optional<Type> inferType(const Node &node, const std::vector<Type> &x, std:
   std::optional<Type> result;
   std::size_t fewest = info(node.op).fewest, most = info(node.op).most;
   if (info(node.op).has(Fields::heads))
-    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_lengths;
+    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_sinks + node.attributes.has_lengths;
   if (rules.require(x.size() >= fewest && x.size() <= most, "as many operands as the operation has"))
     result = inferByFamily(node, x, rules);
   if (rules.broken.empty() && result && result->shape.size() > 6)

@@ -116,6 +116,13 @@ struct GradientOps : kiln::Model {
     return weighted(x, "limited_attention_weighted", y * y) +
            total(kiln::attention_weights<4, 2>(q, k, kiln::softcap(2.0)) * p<4, 6>(x, "limited_attention_weights"));
   }
+  constexpr auto attention_with_sinks(Rows x) const {
+    auto q = p<2, 4, 12>(x, "attention_with_sinks_q");
+    auto k = p<2, 6, 6>(x, "attention_with_sinks_k");
+    auto options = kiln::causal | kiln::sinks(p<4>(x, "attention_with_sinks_s"));
+    auto y = kiln::attention<4, 2>(q, k, p<2, 6, 4>(x, "attention_with_sinks_v"), options);
+    return weighted(x, "attention_with_sinks_weighted", y * y);
+  }
   constexpr auto written_out_attention(Rows x) const {
     auto q = kiln::linear(x, p<4, 4>(x, "written_out_attention_q")),
          k = kiln::linear(x, p<4, 4>(x, "written_out_attention_k"));
@@ -160,6 +167,7 @@ struct GradientOps : kiln::Model {
                       kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
                       kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
                       kiln::gradients("limited_attention", &GradientOps::limited_attention, {"x"}, {"loss"}),
+                      kiln::gradients("attention_with_sinks", &GradientOps::attention_with_sinks, {"x"}, {"loss"}),
                       kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
                       kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
                       kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),

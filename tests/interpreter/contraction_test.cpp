@@ -87,6 +87,18 @@ TEST(Attention, LimitsScores) {
   expectValues(evaluate(Op::attention_scores, {q, k, mask}, {1, 1, 2}, capped), {a + 5, b + 7});
 }
 
+TEST(Attention, AddsAScoreOfEachHead) {
+  const Tensor q = f32({1, 2}, {1, 1}), k = f32({2, 2}, {0, 1, 0, 2}), v = f32({2, 2}, {3, 5, 6, 7}),
+               sinks = f32({2}, {std::log(2.0), 3});
+  Attributes withSinks = heads(2, 2, 1);
+  withSinks.has_sinks = true;
+  const double all = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
+  expectValues(evaluate(Op::attention, {q, k, v, sinks}, {1, 2}, withSinks),
+               {(3 + 6) / 4.0, (5 * std::exp(1.0) + 7 * std::exp(2.0)) / all});
+  withSinks.has_lengths = true;
+  EXPECT_EQ(evaluate(Op::attention, {q, k, v, sinks, i32({}, {0})}, {1, 2}, withSinks).errors[0], infinity);
+}
+
 TEST(Attention, MasksKeys) {
   const Tensor q = f32({2, 1}, {0, 0}), k = f32({3, 1}, {1, 2, 3}), v = f32({3, 2}, {1, 10, 2, 20, 6, 60});
   Attributes causal = heads(1, 1, 1);

@@ -78,6 +78,36 @@ TEST(Attention, LimitsScores) {
   }
 }
 
+TEST(Attention, Sinks) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}), two = random({2}), four = random({4}),
+          longer = random({e.batch, e.rows + 5, 12}), mask = random({e.rows, e.rows + 5}),
+          lengths = randomIntegers({e.batch}, 6, e.rows + 6);
+    two.values[0] = 50; // far above the scores
+    Expected one(attention(q, k, k, 2, {.sinks = &two}), tolerance), all(attention(q, longer, longer, 4,
+                                                                                   {.causal = true,
+                                                                                    .window = 1000,
+                                                                                    .softcap = 3,
+                                                                                    .mask = &mask,
+                                                                                    .lengths = &lengths,
+                                                                                    .sinks = &four,
+                                                                                    .keyHeads = 2}),
+                                                                         tolerance);
+    runAndCompare(session(), ENTRY(sinks), e.batch, e.rows, Given(q), Given(k), Given(two), Given(four), Given(longer),
+                  Given(mask), GivenIntegers(lengths), one, all);
+  }
+}
+
+TEST(Attention, SinkOfOneQuery) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, 1, 24}), k = random({e.batch, e.others, 24}), two = random({2});
+    Expected y(attention(q, k, k, 2, {.sinks = &two}), tolerance);
+    runAndCompare(session(), ENTRY(sink_of_one), e.batch, e.others, Given(q), Given(k), Given(two), y);
+  }
+}
+
 TEST(Attention, HeadMasks) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

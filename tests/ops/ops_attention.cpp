@@ -30,6 +30,18 @@ struct Attention : kiln::Model {
         kiln::attention<3>(q, k, k, kiln::causal | kiln::window(5) | kiln::softcap(0.5) | kiln::mask(mask)),
         kiln::attention_scores<2>(q, k, kiln::softcap(3.0) | kiln::mask(mask)));
   }
+  /// A further score of each head, alone and with all other options.
+  constexpr auto sinks(Rows<T, 24> q, Rows<T, 24> k, kiln::Tensor<kiln::f32, 2> two, kiln::Tensor<kiln::f32, 4> four,
+                       Rows<T + kiln::Dim(5), 12> longer, kiln::Tensor<kiln::f32, T, T + kiln::Dim(5)> mask,
+                       kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::outputs(kiln::attention<2>(q, k, k, kiln::sinks(two)),
+                         kiln::attention<4, 2>(q, longer, longer,
+                                               kiln::causal | kiln::window(1000) | kiln::sinks(four) |
+                                                   kiln::softcap(3.0) | kiln::mask(mask) | kiln::lengths(lengths)));
+  }
+  constexpr auto sink_of_one(Rows<1, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, 2> two) const {
+    return kiln::attention<2>(q, k, k, kiln::sinks(two));
+  }
   /// A mask for each pair, for each key, for each sequence.
   constexpr auto masks(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, T, S> pairs,
                        kiln::Tensor<kiln::f32, 1, S> keys, kiln::Tensor<kiln::f32, B, T, S> all) const {
@@ -109,6 +121,8 @@ struct Attention : kiln::Model {
                       kiln::entry("causal", &Attention::causal),
                       kiln::entry("windows", &Attention::windows),
                       kiln::entry("caps", &Attention::caps),
+                      kiln::entry("sinks", &Attention::sinks),
+                      kiln::entry("sink_of_one", &Attention::sink_of_one),
                       kiln::entry("masks", &Attention::masks),
                       kiln::entry("head_masks", &Attention::head_masks),
                       kiln::entry("context", &Attention::context),

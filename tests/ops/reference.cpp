@@ -423,7 +423,15 @@ Array attention(const Array &q, const Array &k, const Array &v, int heads, const
   const std::size_t rank = q.shape.size();
   const int keyHeads = options.keyHeads ? options.keyHeads : heads;
   const std::int64_t keys = k.shape[rank - 2], width = v.shape.back() / keyHeads;
-  const Array weights = softmax(attentionScores(q, k, heads, options), -1);
+  Array scores = attentionScores(q, k, heads, options);
+  if (options.sinks) { // in place of a further key
+    Shape wider = scores.shape;
+    wider.back() += 1;
+    scores = generate(wider, [&, of = scores](const Index &index) {
+      return index.back() < keys ? of.at(index) : options.sinks->at({index[rank - 2]});
+    });
+  }
+  const Array weights = softmax(scores, -1);
   Shape shape = q.shape;
   shape.back() = width * heads;
   return generate(shape, [&](const Index &index) {

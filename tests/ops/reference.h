@@ -92,6 +92,7 @@ struct AttentionOptions {
   double softcap = 0;             // limits the scaled scores to c tanh(scores / c); 0 means no limit
   const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or per head to [..., heads, queries, keys]
   const Array *lengths = nullptr; // [...]
+  const Array *sinks = nullptr;   // [heads], of attention only: a further score, whose value is 0
   int keyHeads = 0;               // 0 means the number of heads
 };
 /// Returns the scores of every head before the softmax, [..., heads, queries, keys]: -infinity for masked keys.

@@ -89,6 +89,22 @@ public:
     return result;
   }
 
+  /// Returns the sum of the keys' weights, [..., H, Tq, 1], from the scores and their softmax p: sigmoid(l - sink),
+  /// where l = log(sum(e^scores)) = max(scores) - log(max(p)).
+  Value shareOfKeys(Value scores, Value p, Value sinks) {
+    const int64_t last = rankedType(scores).getRank() - 1;
+    auto largest = [&](Value x) { return b.keepAxis(b.create<MaxOp>(x, last, false), x, last); };
+    Value l = b.sub(largest(scores), b.create<LogOp>(largest(p)));
+    return b.create<SigmoidOp>(
+        b.sub(l, b.reshape(sinks, {constant(sinks, heads), constant(sinks, 1), constant(sinks, 1)})));
+  }
+
+  /// Returns the gradient of the sinks from that of each row's, [..., H, Tq, 1].
+  Value ofSinks(Value rows, Value sinks) {
+    SmallVector<AffineExpr> perHead{constant(sinks, heads), constant(sinks, 1), constant(sinks, 1)};
+    return b.reshape(b.sumTo(rows, b.typeOf(perHead, sinks)), getExtents(rankedType(sinks)));
+  }
+
 private:
   /// Returns the gradient of the scores before they are limited to c tanh(scores / c): times 1 - tanh^2.
   template <class Op> Value beforeCap(Op op, Value ds) {
@@ -123,13 +139,19 @@ KILN_GRADIENT(AttentionOp) {
       b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(), getKeyValueHeadsAttr(),
                                   getScaleAttr(), getCausalAttr(), getWindowAttr(), getSoftcapAttr());
   const int64_t last = rankedType(scores).getRank() - 1;
-  Value p = b.create<SoftmaxOp>(scores, last), parts = heads.splitScores(p);
+  Value p = b.create<SoftmaxOp>(scores, last), share;
+  if (getSinks()) // the weights of the keys are the softmax of their scores times their share of all weights
+    p = b.mul(p, share = heads.shareOfKeys(scores, p, getSinks()));
+  Value parts = heads.splitScores(p);
   Value dy = heads.splitQueries(gradients[0]), values = heads.splitKeys(getValue());
   Value dv = b.create<MatmulOp>(b.transposeMatrix(parts), dy, false);
   Value dp = heads.joinScores(b.create<MatmulOp>(dy, values, /*transpose_b=*/true));
-  Value ds = b.mul(p, b.sub(dp, b.sumKept(b.mul(dp, p), last)));
+  Value mean = b.sumKept(b.mul(dp, p), last);
+  Value ds = b.mul(p, b.sub(dp, mean));
   SmallVector<Value> result = heads.ofScores(*this, ds);
   result.insert(result.begin() + 2, heads.join(b.sumTo(dv, rankedType(values)), getValue()));
+  if (getSinks())
+    result.push_back(heads.ofSinks(b.mul(b.sub(share, b.number(share, 1)), mean), getSinks()));
   if (getLengths())
     result.push_back({});
   return result;

@@ -111,7 +111,8 @@ public:
 class AttentionLowering : HeadReader {
 public:
   AttentionLowering(KernelBuilder &kernel, AttentionOp op)
-      : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
+      : HeadReader(op), kernel(kernel), value(op.getValue()), sinks(op.getSinks()),
+        stored(getElementTypeOrSelf(op.getType())) {
     valueHeadDim = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
     loops = rows;
     loops.append({keys, constant(queryHeadDim), constant(valueHeadDim)});
@@ -120,7 +121,7 @@ public:
   }
 
   Value run() {
-    ElementRegion regions[] = {createQuery(), createKey(), createValue(), createScore(), createWeight()};
+    ElementRegion regions[] = {createQuery(), createKey(), createValue(), createScore(), createWeight(), createSink()};
     SmallVector<AffineExpr> extents(ArrayRef(loops).take_front(batchRank));
     extents.append({queries, constant(heads), constant(valueHeadDim)});
     const unsigned symbols = kernel.getNumSymbols();
@@ -129,14 +130,16 @@ public:
       return AffineMapAttr::get(AffineMap::get(0, symbols, values, kernel.getContext()));
     };
     SmallVector<ArrayAttr> maps;
-    for (const ElementRegion &region : ArrayRef(regions).drop_back())
+    for (const ElementRegion &region : regions)
       maps.push_back(builder.getAffineMapArrayAttr(region.maps));
     auto op = kernel.create<KernelAttentionOp>(
         getTensorType(extents, stored, symbols), regions[0].inputs, regions[1].inputs, regions[2].inputs,
-        regions[3].inputs, builder.getF64FloatAttr(scale), isCausal ? mapOf(causalOffset()) : AffineMapAttr(),
-        window ? builder.getI64IntegerAttr(*window) : IntegerAttr(), mapOf(loops), maps[0], maps[1], maps[2], maps[3]);
+        regions[3].inputs, regions[5].inputs, builder.getF64FloatAttr(scale),
+        isCausal ? mapOf(causalOffset()) : AffineMapAttr(), window ? builder.getI64IntegerAttr(*window) : IntegerAttr(),
+        mapOf(loops), maps[0], maps[1], maps[2], maps[3], sinks ? maps[5] : ArrayAttr());
     for (auto [region, made] : llvm::zip_equal(op->getRegions(), regions))
-      region.push_back(made.block.release());
+      if (made.block)
+        region.push_back(made.block.release());
     return op.getResult();
   }
 
@@ -186,8 +189,21 @@ private:
     });
   }
 
+  /// The weight of a sink: 2^(sink - maximum), at most so large that the inverse of the sum is not 0.
+  ElementRegion createSink() {
+    if (!sinks)
+      return {};
+    return kernel.createRegion(loops, element, [&](ElementBuilder &b, ValueRange maximum) {
+      Value sink = b.convert(b.read(sinks, Coordinate(b.loop(batchRank))), element);
+      sink = arith::MulFOp::create(b, sink, b.constant(element, llvm::numbers::log2e));
+      Value difference = arith::SubFOp::create(b, sink, maximum[0]);
+      difference = arith::MinimumFOp::create(b, difference, b.constant(element, 100));
+      return SmallVector<Value>{math::Exp2Op::create(b, difference)};
+    });
+  }
+
   KernelBuilder &kernel;
-  Value value;
+  Value value, sinks;
   Type stored; // element type of the result
   int64_t valueHeadDim;
   SmallVector<AffineExpr> loops;
@@ -246,7 +262,9 @@ Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   return b.convert(b.load(result, split), getType().getElementType());
 }
 
-bool AttentionOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows) && rows.markFull(getValue()); }
+bool AttentionOp::collapseRows(RowCollapser &rows) {
+  return collapseScores(*this, rows) && rows.markFull(getValue()) && (!getSinks() || rows.markWhole(getSinks()));
+}
 
 SmallVector<IndexOperand> AttentionOp::getIndexOperands() { return lengthsOf(*this); }
 

@@ -7,7 +7,7 @@
 //   3. masked = score(scores), the lowest number for excluded keys
 //   4. maxima over k, weights = 2^(masked - maximum), sums over k
 //   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, h, k, e]
-//   6. result[b, q, h, e] = products * (1 / sums)
+//   6. result[b, q, h, e] = products * (1 / sums), or with a sink 1 / (sums + its weight)
 #include "compiler/dialect/ExcludedScore.h"
 #include "compiler/dialect/lowering/KeySelection.h"
 #include "mlir/IR/OperationSupport.h"
@@ -58,6 +58,7 @@ public:
         element(op.getWeightElement().front().getArgument(0).getType()) {}
 
   AttentionOps run() {
+    found.hasSink = op.hasSink();
     found.scaled = asGeneric(createScaled());
     found.scores = asGeneric(createScores());
     if (op.getCausalOffset() || !isIdentity(op.getScoreElement()))
@@ -169,7 +170,13 @@ private:
 
   Value createInverses() {
     return kernel.createParallel(rowsWith({}), element, [&](ElementBuilder &b) -> Value {
-      return arith::DivFOp::create(b, b.constant(element, 1), b.load(valueOf(found.sums), b.loops()));
+      Value sum = b.load(valueOf(found.sums), b.loops());
+      if (op.hasSink()) {
+        Value maximum = b.load(valueOf(found.maxima), b.loops());
+        Value weight = b.copyRegion(op.getSinkElement(), op.getSink(), *op.getSinkMaps(), loopsAt(0, 0, 0), maximum)[0];
+        sum = arith::AddFOp::create(b, sum, weight);
+      }
+      return arith::DivFOp::create(b, b.constant(element, 1), sum);
     });
   }
 

@@ -83,6 +83,13 @@ KILN_INFER(AttentionOp) {
   AffineExpr keys = k[k.size() - 2], values = v[v.size() - 2];
   if (values != keys)
     return check.fail(rules::attention_c4, check.text(values), check.text(keys));
+  if (op.getSinks()) {
+    RankedTensorType sinks = tensorType(op.getSinks());
+    const AffineExpr wanted = getAffineConstantExpr(heads, query.getContext());
+    if (sinks.getElementType() != query.getElementType() || getExtents(sinks) != ArrayRef{wanted})
+      return check.fail(rules::attention_c19, check.text(sinks),
+                        check.text(resultType(op, wanted, query.getElementType())));
+  }
   q.back() = getAffineConstantExpr(width / keyHeads * heads, query.getContext());
   types.push_back(resultType(op, q, query.getElementType()));
   return success();

@@ -12,8 +12,9 @@ namespace kiln {
 
 /// Options that restrict or scale attention: `kiln::causal | kiln::lengths(n)`. Absent tensors have the type None.
 struct None {};
-template <class Mask = None, class Lengths = None> struct AttentionOptions {
+template <class Mask = None, class Lengths = None, class Sinks = None> struct AttentionOptions {
   static constexpr bool has_mask = !std::is_same_v<Mask, None>;
+  static constexpr bool has_sinks = !std::is_same_v<Sinks, None>;
   static constexpr bool has_lengths = !std::is_same_v<Lengths, None>;
   bool causal = false;
   double scale = 0; // 0: 1 / sqrt(query width / heads)
@@ -24,6 +25,7 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
   bool capped = false;
   Mask mask{};
   Lengths lengths{};
+  Sinks sinks{};
 };
 
 /// Causal mask: query i attends to keys 0 .. i + (keys - queries).
@@ -40,13 +42,19 @@ template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {
 /// Lengths of type i32 [...]: keys at or beyond the length are masked out.
 template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) { return {.lengths = lengths}; }
 
-template <class M1, class L1, class M2, class L2>
-constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptions<M2, L2> &b) {
-  using A = AttentionOptions<M1, L1>;
-  using B = AttentionOptions<M2, L2>;
+/// Attention sinks (Xiao et al. 2023; learned, as in gpt-oss): a number for each head, [heads], that takes part in the
+/// softmax as the score of a key whose value is 0, so that the weights of the keys may add up to less than 1.
+template <tensor S> constexpr AttentionOptions<None, None, S> sinks(const S &sinks) { return {.sinks = sinks}; }
+
+template <class M1, class L1, class S1, class M2, class L2, class S2>
+constexpr auto operator|(const AttentionOptions<M1, L1, S1> &a, const AttentionOptions<M2, L2, S2> &b) {
+  using A = AttentionOptions<M1, L1, S1>;
+  using B = AttentionOptions<M2, L2, S2>;
   static_assert(!(A::has_mask && B::has_mask), "kiln: attention: several masks; expected at most one [attention_c13]");
   static_assert(!(A::has_lengths && B::has_lengths),
                 "kiln: attention: several tensors of lengths; expected at most one [attention_c14]");
+  static_assert(!(A::has_sinks && B::has_sinks),
+                "kiln: attention: several tensors of sinks; expected at most one [attention_c20]");
   auto either = [](auto x, auto y) {
     if constexpr (std::is_same_v<decltype(x), None>)
       return y;
@@ -55,15 +63,18 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
   };
   auto mask = either(a.mask, b.mask);
   auto lengths = either(a.lengths, b.lengths);
-  return AttentionOptions<decltype(mask), decltype(lengths)>{.causal = a.causal || b.causal,
-                                                             .scale = b.scaled ? b.scale : a.scale,
-                                                             .scaled = a.scaled || b.scaled,
-                                                             .window_keys = b.windowed ? b.window_keys : a.window_keys,
-                                                             .windowed = a.windowed || b.windowed,
-                                                             .softcap = b.capped ? b.softcap : a.softcap,
-                                                             .capped = a.capped || b.capped,
-                                                             .mask = mask,
-                                                             .lengths = lengths};
+  auto sinks = either(a.sinks, b.sinks);
+  return AttentionOptions<decltype(mask), decltype(lengths), decltype(sinks)>{
+      .causal = a.causal || b.causal,
+      .scale = b.scaled ? b.scale : a.scale,
+      .scaled = a.scaled || b.scaled,
+      .window_keys = b.windowed ? b.window_keys : a.window_keys,
+      .windowed = a.windowed || b.windowed,
+      .softcap = b.capped ? b.softcap : a.softcap,
+      .capped = a.capped || b.capped,
+      .mask = mask,
+      .lengths = lengths,
+      .sinks = sinks};
 }
 
 namespace detail {
@@ -82,8 +93,8 @@ constexpr auto masked_shape(const Shape<R> &batch, std::int64_t heads, const Dim
 template <int Heads, int KeyHeads> struct AttentionRules {
   static_assert(Heads >= 1 && KeyHeads >= 1, "kiln: attention: no heads; expected at least one [attention_c15]");
 
-  template <tensor Q, tensor K, class Mask, class Lengths>
-  static constexpr Attributes check(const Q &q, const K &, const AttentionOptions<Mask, Lengths> &options,
+  template <tensor Q, tensor K, class Mask, class Lengths, class Sinks>
+  static constexpr Attributes check(const Q &q, const K &, const AttentionOptions<Mask, Lengths, Sinks> &options,
                                     std::vector<int> &operands) {
     Tracer *tracer = q.tracer;
     constexpr Dim width = last(Q::shape), queries = last(Q::shape, 2), keys = last(K::shape, 2);
@@ -120,6 +131,13 @@ template <int Heads, int KeyHeads> struct AttentionRules {
       operands.push_back(options.mask.node);
       attributes.has_mask = true;
     }
+    if constexpr (!std::is_same_v<Sinks, None>) {
+      constexpr Shape<1> wanted{{Dim(Heads)}};
+      if constexpr (Sinks::element != Q::element || !same_shape(Sinks::shape, wanted))
+        tracer->fail(rules::attention_c19, typed(options.sinks).data(), Text().put(Q::element).put(wanted).data());
+      operands.push_back(options.sinks.node);
+      attributes.has_sinks = true;
+    }
     if constexpr (!std::is_same_v<Lengths, None>) {
       if constexpr (Lengths::element != i32 || !same_shape(Lengths::shape, batch))
         tracer->fail(rules::attention_c9, typed(options.lengths).data(), Text().put(i32).put(batch).data());
@@ -148,8 +166,9 @@ template <int Heads, int KeyHeads> struct AttentionRules {
 /// softmax(scale q k^T + mask) v for each of the `Heads` heads: q [..., Tq, H*D], k [..., Tk, G*D], v [..., Tk, G*E] ->
 /// [..., Tq, H*E]. With G < H key/value heads, each serves H / G query heads (grouped-query attention, Ainslie et al.
 /// 2023).
-template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, tensor V, class Mask = None, class Lengths = None>
-constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOptions<Mask, Lengths> &options = {},
+template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, tensor V, class Mask = None, class Lengths = None,
+          class Sinks = None>
+constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOptions<Mask, Lengths, Sinks> &options = {},
                          Site site = Site::here()) {
   using Rules = detail::AttentionRules<Heads, KeyHeads>;
   Tracer *tracer = q.tracer;

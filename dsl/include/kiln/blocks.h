@@ -44,21 +44,23 @@ public:
   using Named::Named;
 
   /// Self-attention.
-  template <class Mask = None, class Lengths = None>
-  constexpr auto operator()(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
+  template <class Mask = None, class Lengths = None, class Sinks = None>
+  constexpr auto operator()(const tensor auto &x, const AttentionOptions<Mask, Lengths, Sinks> &options = {},
                             Site site = Site::here()) const {
     return (*this)(x, x, options, site);
   }
   /// Cross-attention: queries from `x`, keys and values from `memory`.
-  template <class Mask = None, class Lengths = None>
+  template <class Mask = None, class Lengths = None, class Sinks = None>
   constexpr auto operator()(const tensor auto &x, const tensor auto &memory,
-                            const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
+                            const AttentionOptions<Mask, Lengths, Sinks> &options = {},
+                            Site site = Site::here()) const {
     return (*this)(x, memory, memory, options, site);
   }
   /// Attention with separate tensors for queries, keys and values.
-  template <class Mask = None, class Lengths = None>
+  template <class Mask = None, class Lengths = None, class Sinks = None>
   constexpr auto operator()(const tensor auto &queries, const tensor auto &keys, const tensor auto &values,
-                            const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
+                            const AttentionOptions<Mask, Lengths, Sinks> &options = {},
+                            Site site = Site::here()) const {
     ScopeGuard guard(*queries.tracer, scope_in(queries.tracer->at(site)));
     auto q = q_proj(queries, site);
     auto k = k_proj(keys, site);

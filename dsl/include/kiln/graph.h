@@ -60,6 +60,7 @@ struct Attributes {
   std::int64_t window_keys = 0; // of causal attention: a query sees only the last so many of these; 0: all
   double softcap = 0;           // attention: scores are c tanh(scores / c) for this c; 0: they are not limited
   bool has_mask = false;        // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
+  bool has_sinks = false;       // attention: [H], a further score of each head, whose value is 0
   bool has_lengths = false;     // i32 [...]: keys at or beyond the length are masked out
   WeightOrder weight_order = WeightOrder::out_in;
   Window window;

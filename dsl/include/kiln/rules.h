@@ -126,6 +126,7 @@ inline constexpr const char *attention_c17 =
     "attention: invalid window; expected at least one key, of causal attention [attention_c17]";
 inline constexpr const char *attention_c18 =
     "attention: limit of the scores is not positive; expected one above 0 [attention_c18]";
+inline constexpr const char *attention_c19 = "attention: wrong type or shape of the sinks [attention_c19]";
 inline constexpr const char *rotary_c1 = "rotary: width of the heads is not even [rotary_c1]";
 inline constexpr const char *rotary_c2 = "rotary: wrong shape of the angles [rotary_c2]";
 

@@ -283,6 +283,8 @@ bool AttentionFuncs::buildMerge() {
   Var d0 = dimensionVar(0), d1 = dimensionVar(1);
   if (!sizes.hasKeyBlocks) {
     sum = start("sum", vars({d0}, 1), sums.func(at({d0, 0}, 1)));
+    if (match.ops.hasSink)
+      largest = start("largest", vars({d0}, 1), maxima.func(at({d0, 0}, 1)));
     product = start("product", vars({d0, d1}), productTile(at({d0, d1, 0})));
     return true;
   }
@@ -298,6 +300,9 @@ bool AttentionFuncs::buildMerge() {
   Expr index = domain(mergedMaxDomain, query, 2, "max_blocks");
   maximum = start("maximum", vars({query}), lowest);
   maximum(at({query})) = Halide::max(maximum(at({query})), statistics(at({query, index}))[0]);
+
+  if (match.ops.hasSink)
+    largest = start("largest", vars({d0}, 1), maximum(at({d0}, 1)));
 
   Expr value = weight(statistics(at({query, block}))[0], maximum(at({query})));
   if (!value.defined())

@@ -101,6 +101,9 @@ void OneQuery::prepare(Translator &translator, const ScheduleConfig &config) {
   tileKeys = std::min<int>(config.at("keys"), lanes);
   isInner = findInner();
   funcs.emplace(found, sizes, translator);
+  if (found.ops.hasSink)
+    translator.setBuilder(found.ops.maxima,
+                          [this](linalg::GenericOp) { return funcs->build() ? funcs->largest : Func(); });
   translator.setBuilder(found.ops.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
   translator.setBuilder(found.products.op,
                         [this](linalg::GenericOp) { return funcs->build() ? funcs->product : Func(); });
