@@ -37,13 +37,13 @@ struct AttentionOps {
   linalg::GenericOp products; // sums of weighted values, [batch.., heads, queries, channels]
   linalg::GenericOp result;   // products times reciprocals, [batch.., queries, heads, channels]
   SmallVector<KeyLimit> limits;
+  Value beforeWindow; // in the region of `masked`: keys up to this one are before the query's window; null: no window
   bool isPlainWithin = true; // whether the score of a key within the limits is not modified
+  bool hasSink = false;      // the inverses depend on the maxima, too
 
   // Numbers of the operands that are the results of earlier ops; the keys and values of the products come after them.
   static constexpr unsigned scaledOfScores = 0, scoreOfMasked = 0, maximumOfWeights = 0, scoreOfWeights = 1,
                             weightOfProducts = 0;
-
-  bool hasSink = false; // the inverses depend on the maxima, too
 
   /// Returns the op whose result the weights are computed from: `masked`, or else `scores`.
   linalg::GenericOp lastScores() const { return masked ? masked : scores; }

@@ -52,7 +52,7 @@ std::string attentionKernel(const AttentionCase &s) {
   const std::string score = operands.empty() ? " score []" : " score(" + operands + " : " + types + ") [" + maps + "]";
   return k.finish(
       {k.op("kiln.kernel_attention scale = " + std::string(scale) + (s.isCausal ? " causal " + k.map({offset}) : "") +
-                " over " + k.map({batch, h, "s0", keys, d, d}) +
+                (s.window ? " window = " + str(s.window) : "") + " over " + k.map({batch, h, "s0", keys, d, d}) +
                 part("query", q, "b, q, h * " + d + " + d", s.queries) + part("key", key, at("d"), s.element) +
                 part("value", value, at("e"), s.element) + score + " {\n  ^bb0(" + arguments + "%score: f32):\n" +
                 body + "    kiln.kernel_yield " + yielded + " : " + yieldedTypes +
@@ -107,9 +107,10 @@ Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t keys, 
       for (int64_t i = 0; i < queries; ++i) {
         const int64_t keyHead = h / (s.heads / s.keyHeads), last = i + (s.isOffset ? keys - queries : 0);
         auto counts = [&](int64_t j) {
-          return (!s.isCausal || j <= last) && (!s.hasLengths || double(j) < lengths.at({b}));
+          return (!s.isCausal || j <= last) && (!s.window || j > last - s.window) &&
+                 (!s.hasLengths || double(j) < lengths.at({b}));
         };
-        const bool hasKeys = counts(0);
+        const bool hasKeys = s.window ? counts(std::max<int64_t>(0, last - s.window + 1)) : counts(0);
         const int64_t row = ((b * queries + i) * s.heads + h) * s.headDim;
         const double *query = q.values.data() + row;
         double *output = expected.values.data() + row;

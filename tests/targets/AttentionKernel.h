@@ -11,6 +11,7 @@ namespace kiln::testing {
 struct AttentionCase {
   int heads = 2, keyHeads = 2, headDim = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
+  int window = 0;              // with causal masks; 0: none
   bool isCross = false;        // keys have their own symbol
   bool isPlanar = false;       // keys and values are [batch, heads, keys, headDim]: contiguous per head
   int mostQueries = 0;         // 0: the bound

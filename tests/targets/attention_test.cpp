@@ -192,6 +192,54 @@ TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
   }
 }
 
+// Sliding windows, with one block of keys and with several.
+TEST_P(AttentionKernel, Windows) {
+  for (int64_t keyBlock : {64, 1024})
+    for (int window : {1, 50, 129}) {
+      if (!hasTurn(GetParam(), keyBlock / 64 + window % 2))
+        continue;
+      const ScheduleConfig config{{"key_block", keyBlock}};
+      Shape s;
+      s.bound = 400;
+      s.headDim = 32;
+      s.isCross = s.isOffset = s.isCausal = true;
+      s.window = window;
+      SCOPED_TRACE("window " + str(window) + ", " + toString(config));
+      Kernel kernel(attentionKernel(s), GetParam(), &config);
+      for (auto [queries, keys] : {std::pair(1, 1), {1, 400}, {67, 67}, {130, 391}})
+        check(kernel, s, queries, keys);
+      s.mostQueries = 1;
+      Kernel one(attentionKernel(s), GetParam(), &config);
+      EXPECT_EQ(one.object().strategy, "one_query");
+      for (int64_t keys : {1, 63, 393})
+        check(one, s, 1, keys);
+    }
+}
+
+// Blocks of keys before the window are not read: they may be NaN.
+TEST_P(AttentionKernel, SkipsBlocksBeforeTheWindow) {
+  const ScheduleConfig config{{"key_block", 64}};
+  for (int mostQueries : {1, 40}) {
+    if (!hasTurn(GetParam(), mostQueries))
+      continue;
+    Shape s;
+    s.mostQueries = mostQueries;
+    s.bound = 600;
+    s.headDim = 32;
+    s.isCross = s.isOffset = s.isCausal = true;
+    s.window = 100;
+    Kernel kernel(attentionKernel(s), GetParam(), &config);
+    const int64_t queries = mostQueries, keys = 512;
+    std::vector<Tensor> inputs = attentionInputs(s, queries, keys);
+    for (int i : {1, 2})
+      for (int64_t batch = 0; batch < attentionBatch; ++batch)
+        for (int64_t key = 0; key < 320; ++key) // the first window begins with key 512 - 40 - 99
+          for (int64_t d = 0; d < s.keyHeads * s.headDim; ++d)
+            inputs[i].at({batch, key, d}) = NAN;
+    expectClose(kernel.run({queries, keys}, inputs)[0], expectedAttention(s, queries, keys, inputs));
+  }
+}
+
 // Where no key counts, all keys have the same weight.
 TEST_P(AttentionKernel, NothingCounts) {
   const ScheduleConfig config{{"key_block", 64}};

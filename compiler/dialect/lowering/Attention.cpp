@@ -294,9 +294,9 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
   Value score = arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale));
   score = reader.addMask(b, reader.cap(b, score, /*unit=*/1), at, /*unit=*/1);
-  SmallVector<KeyLimit> limits;
+  AttentionOps ops;
   score = KeySelection{reader.queries, reader.keys, reader.causalOffset(), reader.window}.select(
-      b, score, at[reader.batchRank + 1], at[reader.batchRank + 2], reader.readLength(b, at), limits);
+      b, score, at[reader.batchRank + 1], at[reader.batchRank + 2], reader.readLength(b, at), ops);
   auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
   if (isHalfFloat(type)) { // keep scores finite in f16
     const double largest = APFloat::getLargest(type.getFloatSemantics()).convertToDouble();

@@ -17,7 +17,7 @@
 namespace mlir::kiln {
 
 Value KeySelection::select(ElementBuilder &b, Value score, const Coordinate &query, const Coordinate &key, Value length,
-                           SmallVectorImpl<KeyLimit> &limits) const {
+                           AttentionOps &ops) const {
   if (!causalOffset && !length)
     return score;
   Value counts, k = b.toIndex(key);
@@ -31,10 +31,10 @@ Value KeySelection::select(ElementBuilder &b, Value score, const Coordinate &que
       limit = arith::AddIOp::create(b, limit, offset);
     }
     counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
-    limits.push_back({limit, /*isInclusive=*/true, grows});
+    ops.limits.push_back({limit, /*isInclusive=*/true, grows});
     if (window) {
-      Value first = arith::SubIOp::create(b, limit, b.kernel.createConstant(b.getIndexType(), double(*window)));
-      Value isNear = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, k, first);
+      ops.beforeWindow = arith::SubIOp::create(b, limit, b.kernel.createConstant(b.getIndexType(), double(*window)));
+      Value isNear = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, k, ops.beforeWindow);
       counts = arith::AndIOp::create(b, counts, isNear);
     }
   }
@@ -42,10 +42,10 @@ Value KeySelection::select(ElementBuilder &b, Value score, const Coordinate &que
     Value limit = arith::IndexCastOp::create(b, b.getIndexType(), length);
     Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, k, limit);
     counts = counts ? Value(arith::AndIOp::create(b, counts, isInside)) : isInside;
-    limits.insert(limits.begin(), KeyLimit{limit}); // limits that are the same for all queries come first
+    ops.limits.insert(ops.limits.begin(), KeyLimit{limit}); // limits that are the same for all queries come first
   }
   if (!k.getDefiningOp<linalg::IndexOp>())
-    limits.clear(); // a single key is needed even if it is excluded
+    ops.limits.clear(); // a single key is needed even if it is excluded
   return arith::SelectOp::create(b, counts, score, b.constant(score.getType(), excludedScore));
 }
 
@@ -138,7 +138,7 @@ private:
       SmallVector<Value> results =
           b.copyRegion(op.getScoreElement(), op.getScore(), op.getScoreMaps(), loopsAt(2, 2, 2), plain);
       Value masked = selection.select(b, results[0], at[batchRank + 1], at[batchRank + 2],
-                                      results.size() > 1 ? results[1] : Value(), found.limits);
+                                      results.size() > 1 ? results[1] : Value(), found);
       found.isPlainWithin = results[0] == plain && !found.limits.empty() && !op.getWindow();
       return masked;
     });

@@ -19,9 +19,9 @@ struct KeySelection {
   }
 
   /// Returns the score if the query attends to the key, and the score of an excluded key otherwise. `length` is the
-  /// number of the sequence's keys, or null. Adds the limits of the keys.
+  /// number of the sequence's keys, or null. Sets the limits of the keys.
   Value select(ElementBuilder &b, Value score, const Coordinate &query, const Coordinate &key, Value length,
-               SmallVectorImpl<KeyLimit> &limits) const;
+               AttentionOps &ops) const;
 };
 
 } // namespace mlir::kiln

@@ -87,6 +87,11 @@ bool AttentionFuncs::build() {
   blockExtent = keyCount;
   if (sizes.hasKeyBlocks) {
     blockCount = Halide::clamp(blockCount - block * sizes.blockKeys, 0, sizes.blockKeys);
+    if (match.ops.beforeWindow) { // the first query of a block has the first key
+      Expr first = sizes.isOneQuery ? Expr(0) : query / sizes.blockQueries * sizes.blockQueries;
+      Expr before = limitsOf(match.ops.beforeWindow, Halide::min(first, queryCount - 1), 2)[0];
+      blockCount = Halide::select((block + 1) * sizes.blockKeys <= before + 1, 0, blockCount);
+    }
     blockExtent = sizes.blockKeys;
   }
   buildQueries();
@@ -175,16 +180,21 @@ bool AttentionFuncs::buildScores() {
   return true;
 }
 
+/// Returns values of the mask's region for the query, which do not depend on the key.
+Exprs AttentionFuncs::limitsOf(ArrayRef<Value> wanted, const Expr &query, unsigned firstOuter) {
+  linalg::GenericOp masked = match.ops.masked;
+  Exprs loops = loopsAt(masked, at({0, query}, firstOuter));
+  return translator.evaluate(masked, wanted, loops, [&](unsigned number) {
+    return number == AttentionOps::scoreOfMasked ? Expr(0.0f) : translator.readOperand(masked, number, loops);
+  });
+}
+
 /// Returns how many keys the limits of the mask allow for the query.
 Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
-  linalg::GenericOp masked = match.ops.masked;
   SmallVector<Value> wanted;
   for (const KeyLimit &limit : match.ops.limits)
     wanted.push_back(limit.value);
-  Exprs loops = loopsAt(masked, at({0, query}, firstOuter));
-  Exprs values = translator.evaluate(masked, wanted, loops, [&](unsigned number) {
-    return number == AttentionOps::scoreOfMasked ? Expr(0.0f) : translator.readOperand(masked, number, loops);
-  });
+  Exprs values = limitsOf(wanted, query, firstOuter);
   Expr result = keyCount;
   for (auto [limit, value] : llvm::zip(match.ops.limits, values)) {
     if (!limit.growsWithQuery) // a sequence length that the model computes may have any value

@@ -75,6 +75,7 @@ private:
   Halide::Expr domainUpTo(Halide::RDom &domain, const Halide::Expr &count, const Halide::Expr &extent,
                           const char *name);
   Halide::Expr neededKeys(Halide::Expr query, unsigned firstOuter);
+  Exprs limitsOf(llvm::ArrayRef<mlir::Value> wanted, const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr smallestLimit(const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr weight(const Halide::Expr &score, const Halide::Expr &maximum);
   Halide::Expr decoded(const Contraction &of, const Exprs &loops);
