@@ -5,6 +5,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
 #include "compiler/kernel/Attention.h"
+#include "compiler/kernel/CumulativeSum.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "compiler/kernel/MaskedShares.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -77,7 +78,11 @@ Work measureWork(func::FuncOp function, ArrayRef<int64_t> extents) {
     int operations = 0;
     for (Operation &inner : *op.getBody())
       operations += operationsOf(inner);
-    work.operations += shares.lookup_or(op, 1.0) * double(operations) * double(count(loopExtents(op, extents)));
+    const std::vector<int64_t> loops = loopExtents(op, extents);
+    double points = double(count(loops));
+    if (asCumulativeSum(op) && points > 0) // each element is added once, not once for each later element
+      points /= double(loops.back());
+    work.operations += shares.lookup_or(op, 1.0) * double(operations) * points;
   });
   for (Type result : kernel.getResultTypes())
     work.bytesWritten += double(storedBytes(cast<RankedTensorType>(result), extents));

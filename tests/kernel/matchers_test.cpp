@@ -7,6 +7,7 @@
 #include "compiler/kernel/CumulativeSum.h"
 #include "compiler/kernel/KernelFunction.h"
 #include "compiler/kernel/KernelKey.h"
+#include "compiler/kernel/Workload.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -175,6 +176,7 @@ TEST_F(Matchers, FindCumulativeSums) {
   EXPECT_FALSE(forward->isReverse);
   EXPECT_TRUE(backward->isReverse);
   EXPECT_TRUE(mlir::isa<mlir::arith::MulFOp>(backward->term.getDefiningOp()));
+  EXPECT_EQ(measureWork(kernel, {64}).operations, 2.0 * 64 * 7) << "a product and an addition for each element";
   EXPECT_FALSE(cumulativeSum("slt, %c, %b")) << "an exclusive sum";
   EXPECT_FALSE(cumulativeSum("sle, %b, %c"));
   EXPECT_FALSE(cumulativeSum("sle, %c, %b", "", "1.0 : f32")) << "it starts with another number";
