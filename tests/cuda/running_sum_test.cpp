@@ -151,6 +151,22 @@ TEST(CudaRunningSum, SumsOfDifferentAxes) {
   DeviceKernel(text).check({7}, randomInputs(text, {7}));
 }
 
+TEST(CudaRunningSum, AnEpilogueThatTransposes) {
+  // The lines of the sum are the columns of what is stored.
+  KernelText k({{1, 40}});
+  Value x = k.argument(k.type({"s0", "33"}));
+  Value sums = k.reduce("ppr", {x}, x.type, {"a, c", "a, b"}, "0.0 : f32",
+                        "%i = linalg.index 1 : index\n%j = linalg.index 2 : index\n%z = arith.constant 0.0 : f32\n"
+                        "%c = arith.cmpi sle, %j, %i : index\n%v = arith.select %c, %x0, %z : f32\n"
+                        "%s = arith.addf %y0, %v : f32\nlinalg.yield %s : f32");
+  const std::string text = k.finish({k.one("pp", {sums}, k.type({"33", "s0"}), {"b, a", "a, b"},
+                                           "%m = arith.mulf %x0, %x0 : f32\nlinalg.yield %m : f32")});
+  DeviceKernel kernel(text);
+  expectOneLaunch(kernel);
+  for (int64_t m : {1, 37})
+    kernel.check({m}, randomInputs(text, {m}), 1e-5);
+}
+
 TEST(CudaRunningSum, InfinitiesAndNan) {
   const std::string text = cumsum(type({"s0", "300"}), 1);
   DeviceKernel kernel(text);
