@@ -56,7 +56,7 @@ std::vector<std::string> symbolsOf(const std::string &object) {
   return names;
 }
 
-using Names = std::vector<std::string>;
+using SymbolNames = std::vector<std::string>;
 
 std::string renamed(const std::string &object) {
   llvm::Expected<std::string> kernel = renameKernel(object, "kiln_any_kernel", "net_dense");
@@ -68,11 +68,11 @@ std::string renamed(const std::string &object) {
 
 TEST(Coff, SymbolsGetTheModelsPrefix) {
   const std::string object = compiledFor("x86_64-w64-windows-gnu");
-  EXPECT_EQ(symbolsOf(object), (Names{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "___chkstk_ms", "hook_call",
-                                      "kiln_elsewhere", "other"}));
+  EXPECT_EQ(symbolsOf(object), (SymbolNames{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "___chkstk_ms", "hook_call",
+                                            "kiln_elsewhere", "other"}));
   const std::string ours = renamed(object);
-  EXPECT_EQ(symbolsOf(ours),
-            (Names{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "net_stack_probe", "other"}));
+  EXPECT_EQ(symbolsOf(ours), (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere",
+                                          "net_stack_probe", "other"}));
   llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(ours);
   ASSERT_TRUE(before && after);
   EXPECT_GT(*before, 0u);
@@ -82,8 +82,8 @@ TEST(Coff, SymbolsGetTheModelsPrefix) {
 // As in Halide's objects.
 TEST(Coff, TheOtherEnvironmentsNamesAreTheRunTimesToo) {
   EXPECT_EQ(symbolsOf(renamed(compiledFor("x86_64-pc-windows-msvc"))),
-            (Names{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "net_floats_used",
-                   "net_stack_probe", "other"}));
+            (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "net_floats_used",
+                         "net_stack_probe", "other"}));
 }
 
 TEST(MachO, SymbolsGetTheModelsPrefix) {
@@ -91,9 +91,10 @@ TEST(MachO, SymbolsGetTheModelsPrefix) {
        {std::pair("arm64-apple-macosx11.0.0", "apple-m1"), {"x86_64-apple-macosx11.0.0", "x86-64"}}) {
     const std::string object = compiledFor(triple, cpu), ours = renamed(object);
     EXPECT_EQ(symbolsOf(object),
-              (Names{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}))
+              (SymbolNames{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}))
         << triple;
-    EXPECT_EQ(symbolsOf(ours), (Names{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "other"}))
+    EXPECT_EQ(symbolsOf(ours),
+              (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "other"}))
         << triple;
     EXPECT_NE(ours.find(std::string("\0_net_run\0", 10)), std::string::npos) << triple; // in the linker's string table
     EXPECT_EQ(ours.find("kiln_"), std::string::npos) << triple;

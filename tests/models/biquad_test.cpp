@@ -40,22 +40,21 @@ TEST(Biquad, FiltersBlocksAsOneStream) {
   std::uniform_real_distribution<float> sample(-1, 1);
   tone::Model model;
   kiln_error_t error{};
-  ASSERT_EQ(model.bind(std::string_view("\x02\0\0\0\0\0\0\0{}", 10), &error), KILN_OK) << error.message;
+  constexpr std::string_view noWeights("\x02\0\0\0\0\0\0\0{}", 10); // a safetensors file
+  ASSERT_EQ(model.bind(std::as_bytes(std::span(noWeights)), &error), KILN_OK) << error.message;
+  tone::Session session;
   for (const auto &[r, w] : {std::pair(0.9, 0.3), std::pair(0.5, 2.0), std::pair(0.97, 1.2)}) {
     const std::vector<float> k = coefficients(r, w);
     std::vector<float> audio(channels * 3000), out(audio.size());
     std::ranges::generate(audio, [&] { return sample(random); });
-    alignas(KILN_ARENA_ALIGNMENT) static std::byte arena[TONE_PLAY_ARENA_BYTES(1)];
-    const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = &error};
-    ASSERT_EQ(tone_begin_session(model.handle(), arena, &error), KILN_OK) << error.message;
-    for (std::size_t at = 0; at < audio.size();) {
-      const std::size_t most = std::min<std::size_t>(audio.size() - at, channels * TONE_PLAY_SAMPLES_MAX);
-      const std::size_t block = channels * (1 + random() % (most / channels));
-      ASSERT_EQ(tone_play(model.handle(), &call, static_cast<std::int64_t>(block / channels), audio.data() + at,
-                          k.data(), out.data() + at),
-                KILN_OK)
+    kiln_call_t options{};
+    options.error = &error;
+    ASSERT_EQ(session.begin(model, options), KILN_OK) << error.message;
+    for (std::size_t at = 0, size; at < audio.size(); at += size) {
+      const std::size_t most = std::min<std::size_t>(audio.size() / channels - at / channels, TONE_PLAY_SAMPLES_MAX);
+      size = channels * (1 + random() % most);
+      ASSERT_EQ(session.play(std::span(audio).subspan(at, size), k, std::span(out).subspan(at, size)), KILN_OK)
           << error.message;
-      at += block;
     }
     const std::vector<double> expected = reference(audio, k);
     for (std::size_t i = 0; i < audio.size(); ++i)
