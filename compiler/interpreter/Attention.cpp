@@ -26,7 +26,7 @@ public:
   /// Returns cap(scale q_i k_j) + mask, for included keys.
   Value score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
 
-  /// Returns the further score of a head; nullptr: there is none.
+  /// The further score of each head; nullptr: there are none.
   const Tensor *sinks = nullptr;
 
   std::int64_t keyHead(std::int64_t h) const { return h / (heads / keyHeads); }
@@ -134,7 +134,7 @@ Value Heads::capped(Value score) const {
     return score;
   Value inner = arithmetic.mul(score, exact(1 / cap));
   inner.error += 2 * arithmetic.unit * std::abs(inner.value);
-  Value result = arithmetic.mul(arithmetic.tanh(inner), exact(cap));
+  Value result = arithmetic.mul(evaluateUnary(Op::tanh, inner, arithmetic), exact(cap));
   result.error += 2 * arithmetic.unit * std::abs(result.value);
   return result;
 }

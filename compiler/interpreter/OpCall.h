@@ -60,6 +60,9 @@ bool broadcast(const TensorShape &a, const TensorShape &b, TensorShape &result);
 /// Returns the offset in a tensor of the shape `own` of an element of the broadcast `shape`.
 std::int64_t broadcastOffset(const TensorShape &own, const TensorShape &shape, std::int64_t flat);
 
+/// Returns a unary function of one number.
+Value evaluateUnary(Op op, Value x, const Arithmetic &arithmetic);
+
 // By family; each function evaluates the ops that its file names.
 Tensor evaluateUnary(const OpCall &call);
 Tensor evaluatePointwise(const OpCall &call);

@@ -13,7 +13,7 @@ namespace {
 
 class Unary : public Arithmetic {
 public:
-  using Arithmetic::Arithmetic;
+  explicit Unary(const Arithmetic &arithmetic) : Arithmetic(arithmetic) {}
 
   Value evaluate(Op op, Value x) const;
 
@@ -126,11 +126,13 @@ Value Unary::evaluate(Op op, Value x) const {
 
 } // namespace
 
+Value evaluateUnary(Op op, Value x, const Arithmetic &arithmetic) { return Unary(arithmetic).evaluate(op, x); }
+
 Tensor evaluateUnary(const OpCall &call) {
   call.requireOperands(1, 1);
   call.requireFloating();
   const Tensor &x = call[0];
-  const Unary arithmetic(x.element);
+  const Unary arithmetic{Arithmetic(x.element)};
   Tensor result = call.result(x.shape, x.element);
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, arithmetic.evaluate(call.node.op, x.at(i)));
