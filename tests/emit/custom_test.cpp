@@ -129,9 +129,9 @@ TEST(CustomFunctions, OfWrongNamesAreRefused) {
 }
 
 TEST(CustomFunctions, WithoutADerivativeEndTheDifferentiation) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EXPECT_EQ(compiled<Underived>().header, "");
-  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find(
                 "custom: function has no derivative; expected one between a parameter and the loss, got warp"),
             std::string::npos);
 }

@@ -37,7 +37,7 @@ std::string compiled() {
 }
 
 /// Returns sorted names, with "+" before defined ones.
-std::vector<std::string> symbolsOf(const std::string &object) {
+std::vector<std::string> wasmSymbolsOf(const std::string &object) {
   std::vector<std::string> names;
   llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
   EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
@@ -53,10 +53,10 @@ using Names = std::vector<std::string>;
 TEST(Wasm, SymbolsGetTheModelsPrefix) {
   const std::string object = compiled();
   ASSERT_TRUE(isWasm(object));
-  EXPECT_EQ(symbolsOf(object), (Names{"+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}));
+  EXPECT_EQ(wasmSymbolsOf(object), (Names{"+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}));
   llvm::Expected<std::string> renamed = renameForModel(object, "net", {"hook_"});
   ASSERT_TRUE(static_cast<bool>(renamed)) << llvm::toString(renamed.takeError());
-  EXPECT_EQ(symbolsOf(*renamed), (Names{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
+  EXPECT_EQ(wasmSymbolsOf(*renamed), (Names{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
   // Import names change too: a linker compares those of equal symbols.
   EXPECT_EQ(renamed->find("hook_call"), std::string::npos);
   llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(*renamed);
@@ -70,7 +70,7 @@ TEST(Wasm, NothingToRenameChangesNoByte) {
   ASSERT_TRUE(static_cast<bool>(same)) << llvm::toString(same.takeError());
   // LEB128 lengths may be padded; the renamed object does not pad them.
   EXPECT_LE(same->size(), object.size());
-  EXPECT_EQ(symbolsOf(*same), symbolsOf(object));
+  EXPECT_EQ(wasmSymbolsOf(*same), wasmSymbolsOf(object));
 }
 
 /// Truncated objects are rejected, unless the truncation left a complete object.

@@ -70,8 +70,8 @@ struct Attributes {
 };
 
 /// An operation with one result, which is identified by the node's number. A scan has several results: each is a
-/// `result` node, and the scan's own number is not a value. So are the results of a custom function. A stack's own
-/// number is the result of its last layer; the results of all layers are `result` nodes.
+/// `result` node, and the scan's own number is not a value. The same holds for the call of a custom function. A stack's
+/// own number is the result of its last layer; the results of all layers are `result` nodes.
 struct Node {
   Op op{};
   ElementType element{};
