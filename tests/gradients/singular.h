@@ -12,7 +12,7 @@ using kiln::f32;
 using kiln::i32;
 
 struct SingularPoints : kiln::Model {
-  static constexpr int points = 24; // at most, per operation
+  static constexpr int points = 40; // at most, per operation
   using Points = kiln::Tensor<f32, points>;
   using Rows = kiln::Tensor<f32, 3, 4>;
 
@@ -83,12 +83,19 @@ struct SingularPoints : kiln::Model {
   SINGULAR_UNARY(pow_1, kiln::pow(a, 1))                                                                               \
   SINGULAR_UNARY(pow_2, kiln::pow(a, 2))                                                                               \
   SINGULAR_UNARY(pow_3, kiln::pow(a, 3))                                                                               \
+  SINGULAR_UNARY(pow_7, kiln::pow(a, 7))                                                                               \
+  SINGULAR_UNARY(pow_100, kiln::pow(a, 100))                                                                           \
+  SINGULAR_UNARY(pow_101, kiln::pow(a, 101))                                                                           \
   SINGULAR_UNARY(pow_part, kiln::pow(a, 0.3))                                                                          \
   SINGULAR_UNARY(pow_more, kiln::pow(a, 1.5))                                                                          \
   SINGULAR_UNARY(pow_minus_1, kiln::pow(a, -1))                                                                        \
   SINGULAR_UNARY(pow_minus_2, kiln::pow(a, -2))                                                                        \
+  SINGULAR_UNARY(pow_minus_3, kiln::pow(a, -3))                                                                        \
+  SINGULAR_UNARY(pow_minus_7, kiln::pow(a, -7))                                                                        \
+  SINGULAR_UNARY(pow_minus_101, kiln::pow(a, -101))                                                                    \
   SINGULAR_UNARY(pow_minus_half, kiln::pow(a, -0.5))                                                                   \
   SINGULAR_UNARY(pow_minus_part, kiln::pow(a, -0.3))                                                                   \
+  SINGULAR_UNARY(pow_minus_more, kiln::pow(a, -3.5))                                                                   \
   SINGULAR_UNARY(where_log, kiln::where(kiln::less(0, a), kiln::log(kiln::where(kiln::less(0, a), a, 1)), a))          \
   SINGULAR_BINARY(mul, a *b)                                                                                           \
   SINGULAR_BINARY(div, a / b)                                                                                          \

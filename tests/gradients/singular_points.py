@@ -10,6 +10,8 @@ from torch.nn import functional as F
 inf, nan = float("inf"), float("nan")
 GRADIENTS = (1.0, 0.0, -2.0)  # gradients of the result
 EVERYWHERE = (0.0, 1.0, -1.0, 2.0, inf, -inf, nan)
+POSITIVE = (0.0, 1.0, 2.0, 1e-8, 1e20, inf)
+EXTREME = (1e-4, -1e-4, 1e20, -1e20, 1e38)
 
 UNARY = {
     "exp": (torch.exp, EVERYWHERE),
@@ -32,22 +34,31 @@ UNARY = {
     "pow_1": (lambda x: x**1, EVERYWHERE),
     "pow_2": (lambda x: x**2, EVERYWHERE),
     "pow_3": (lambda x: x**3, EVERYWHERE),
-    "pow_part": (lambda x: x**0.3, (0.0, 1.0, 2.0, -1.0)),
-    "pow_more": (lambda x: x**1.5, (0.0, 1.0, 2.0, -1.0)),
+    "pow_7": (lambda x: x**7, EVERYWHERE + (1e-20, -1e-20)),
+    "pow_100": (lambda x: x**100, EVERYWHERE + (1e-20, -1e-20, -0.5)),
+    "pow_101": (lambda x: x**101, EVERYWHERE + (1e-20, -1e-20, -0.5)),
+    "pow_part": (lambda x: x**0.3, POSITIVE + (-1.0,)),
+    "pow_more": (lambda x: x**1.5, POSITIVE + (-1.0,)),
     "pow_minus_1": (lambda x: x**-1, EVERYWHERE),
-    "pow_minus_2": (lambda x: x**-2, (0.0, 1.0, -1.0, 2.0, nan)),
-    "pow_minus_half": (lambda x: x**-0.5, (0.0, 1.0, 2.0, inf)),
-    "pow_minus_part": (lambda x: x**-0.3, (0.0, 1.0, 2.0)),
+    "pow_minus_2": (lambda x: x**-2, EVERYWHERE + EXTREME),
+    "pow_minus_3": (lambda x: x**-3, EVERYWHERE + EXTREME),
+    "pow_minus_7": (lambda x: x**-7, EVERYWHERE + EXTREME),
+    "pow_minus_101": (lambda x: x**-101, EVERYWHERE + (0.5, -0.5, 1e20, -1e20, 1e38)),
+    "pow_minus_half": (lambda x: x**-0.5, POSITIVE),
+    "pow_minus_part": (lambda x: x**-0.3, POSITIVE),
+    "pow_minus_more": (lambda x: x**-3.5, POSITIVE),
     # An operand that is not selected must not affect the gradient.
     "where_log": (lambda x: torch.where(x > 0, torch.log(torch.where(x > 0, x, torch.ones_like(x))), x), EVERYWHERE),
 }
 PAIRS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (inf, 1.0), (1.0, inf), (nan, 1.0), (-1.0, 0.0))
+POWERS = ((0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (2.0, 0.0), (2.0, 3.0), (0.5, 0.5), (1e20, -3.0),
+          (inf, 0.5), (inf, 2.0), (inf, 1.0), (0.0, -1.0))
 BINARY = {
     "mul": (torch.mul, PAIRS),
     "div": (torch.div, PAIRS),
     "maximum": (torch.maximum, PAIRS),
     "minimum": (torch.minimum, PAIRS),
-    "pow": (torch.pow, ((0.0, 0.0), (0.0, 0.5), (0.0, 1.0), (0.0, 2.0), (1.0, 0.0), (2.0, 0.0), (2.0, 3.0), (0.5, 0.5))),
+    "pow": (torch.pow, POWERS),
 }
 
 

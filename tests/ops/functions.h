@@ -18,6 +18,8 @@ inline double geluOf(double x) { return x == -HUGE_VAL ? std::nan("") : x / 2 * 
 inline double geluTanhOf(double x) {
   return x == -HUGE_VAL ? std::nan("") : x * logistic(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x));
 }
+inline double eluOf(double x) { return x > 0 ? x : std::expm1(x); }
+inline double leakyReluOf(double x) { return x > 0 ? x : 0.01 * x; }
 
 } // namespace kiln::testing
 
@@ -33,5 +35,7 @@ inline double geluTanhOf(double x) {
   F(silu,      siluOf,      4,   0x1p-119),                                                                            \
   F(softplus,  softplusOf,  4,   0),                                                                                   \
   F(gelu,      geluOf,      4,   1e-6),                                                                                \
-  F(gelu_tanh, geluTanhOf,  4,   1e-6)
+  F(gelu_tanh, geluTanhOf,  4,   1e-6),                                                                                \
+  F(elu,       eluOf,       4,   0),                                                                                   \
+  F(leaky_relu, leakyReluOf, 1, 0)
 // clang-format on

@@ -198,7 +198,7 @@ TEST(Functions, AreExactAtExactPoints) {
   EXPECT_EQ(of("sigmoid")[0], 0.5);
   EXPECT_EQ(of("sigmoid")[3], 1);
   EXPECT_EQ(of("sigmoid")[4], 0);
-  for (const char *name : {"silu", "gelu", "gelu_tanh"})
+  for (const char *name : {"silu", "gelu", "gelu_tanh", "elu", "leaky_relu"})
     EXPECT_EQ(of(name)[0], 0) << name;
 }
 
@@ -218,6 +218,19 @@ void expectPowers(const char *what, const std::vector<float> &a, const Output<fl
   std::printf("%s: %.3f of the bound\n", what, worst);
 }
 
+/// The outputs of the entry powers.
+struct Powers {
+  Powers(const std::vector<float> &a, const std::vector<float> &b)
+      : power(a.size()), twoAndHalf(a.size()), minusThreeQuarters(a.size()), cube(a.size()), minusTwo(a.size()),
+        minusSeven(a.size()), hundred(a.size()), minus101(a.size()) {
+    Input<float> first(a), second(b);
+    session().runWith({1}, ENTRY(powers), static_cast<std::int64_t>(a.size()), first, second, power, twoAndHalf,
+                      minusThreeQuarters, cube, minusTwo, minusSeven, hundred, minus101);
+  }
+
+  Output<float> power, twoAndHalf, minusThreeQuarters, cube, minusTwo, minusSeven, hundred, minus101;
+};
+
 TEST(Functions, PowersAreWithinTheirBounds) {
   const std::size_t n = session().isOnHost() ? 100003 : 5003;
   std::uniform_real_distribution<double> logarithms(-60, 60), exponents(-20, 20);
@@ -229,21 +242,53 @@ TEST(Functions, PowersAreWithinTheirBounds) {
   a[0] = 1, b[0] = 1e30f; // 1 to any power, and any number to the power 0, are exact
   a[1] = 7, b[1] = 0;
   a[2] = 1e-40f, b[2] = 0.5f;
-  Input<float> first(a), second(b);
-  Output<float> power(n), twoAndHalf(n), minusThreeQuarters(n), cube(n), minusTwo(n);
-  session().runWith({1}, ENTRY(powers), static_cast<std::int64_t>(n), first, second, power, twoAndHalf,
-                    minusThreeQuarters, cube, minusTwo);
-  EXPECT_EQ(power.values()[0], 1);
-  EXPECT_EQ(power.values()[1], 1);
+  a[3] = 319640.1f, b[3] = 1; // whose power -7 is subnormal
+  const Powers powers(a, b);
+  EXPECT_EQ(powers.power.values()[0], 1);
+  EXPECT_EQ(powers.power.values()[1], 1);
   auto number = [](double value) { return [=](std::size_t) { return value; }; };
-  expectPowers("a^b", a, power, [&](std::size_t i) { return double(b[i]); }, powerBound);
-  expectPowers("a^2.5", a, twoAndHalf, number(2.5), powerBound);
-  expectPowers("a^-0.75", a, minusThreeQuarters, number(-0.75),
-               [](double x, double y) { return 1 + powerBound(x, y); });
-  // One rounding per multiplication; a negative exponent adds 1 / x, whose power may be subnormal or overflow.
-  expectPowers("a^3", a, cube, number(3), [](double, double) { return 3.0; });
-  expectPowers("a^-2", a, minusTwo, number(-2),
-               [](double x, double) { return x * x < 0x1p-126 || x * x >= overflow ? infinity : 3.0; });
+  auto roundings = [](double count) { return [=](double, double) { return count; }; };
+  expectPowers("a^b", a, powers.power, [&](std::size_t i) { return double(b[i]); }, powerBound);
+  expectPowers("a^2.5", a, powers.twoAndHalf, number(2.5), powerBound);
+  expectPowers("a^-0.75", a, powers.minusThreeQuarters, number(-0.75), powerBound);
+  expectPowers("a^100", a, powers.hundred, number(100), powerBound);
+  expectPowers("a^-101", a, powers.minus101, number(-101), powerBound);
+  // One rounding per multiplication; below 0 the rounding of 1 / a counts as often as it is a factor.
+  expectPowers("a^3", a, powers.cube, number(3), roundings(2));
+  expectPowers("a^-2", a, powers.minusTwo, number(-2), roundings(3));
+  expectPowers("a^-7", a, powers.minusSeven, number(-7), roundings(13));
+}
+
+// The powers of C's pow, except that those of negative numbers to a tensor's power are NaN.
+TEST(Functions, PowersOfInfinitiesZerosAndNegativeNumbers) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> a, b;
+  for (float base : {0.0f, 1.0f, 2.0f, 0.5f, inf, nan, -1.0f, -2.0f, -0.5f, -inf, 1e20f, -1e20f, 1e-40f})
+    for (float exponent : {0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, -2.0f, 3e38f, inf, -inf, nan}) {
+      a.push_back(base);
+      b.push_back(exponent);
+    }
+  const Powers powers(a, b);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    auto expectPower = [&](double exponent, const Output<float> &actual, double most) {
+      EXPECT_LE(errorIn(actual.values()[i], std::pow(double(a[i]), exponent), 0), most)
+          << a[i] << " to the power " << exponent << " is " << actual.values()[i];
+    };
+    if (!(a[i] < 0) || b[i] == 0)
+      expectPower(b[i], powers.power,
+                  std::isfinite(a[i]) && a[i] > 0 && std::isfinite(b[i]) ? powerBound(a[i], b[i]) : 0);
+    else
+      EXPECT_TRUE(std::isnan(powers.power.values()[i])) << a[i] << " to the power " << b[i];
+    if (!(a[i] < 0)) {
+      expectPower(2.5, powers.twoAndHalf, 300);
+      expectPower(-0.75, powers.minusThreeQuarters, 300);
+    }
+    expectPower(3, powers.cube, 2);
+    expectPower(-2, powers.minusTwo, 3);
+    expectPower(-7, powers.minusSeven, 13);
+    expectPower(100, powers.hundred, 300);
+    expectPower(-101, powers.minus101, 300);
+  }
 }
 
 double angleError(const std::vector<std::int32_t> &positions, std::span<const float> actual, std::size_t width,

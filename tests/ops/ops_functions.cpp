@@ -15,7 +15,8 @@ struct Functions : kiln::Model {
 #undef KILN_OUTPUT
   }
   constexpr auto powers(X a, X b) const {
-    return kiln::outputs(kiln::pow(a, b), kiln::pow(a, 2.5), kiln::pow(a, -0.75), kiln::pow(a, 3), kiln::pow(a, -2));
+    return kiln::outputs(kiln::pow(a, b), kiln::pow(a, 2.5), kiln::pow(a, -0.75), kiln::pow(a, 3), kiln::pow(a, -2),
+                         kiln::pow(a, -7), kiln::pow(a, 100), kiln::pow(a, -101));
   }
   constexpr auto angles(kiln::Tensor<kiln::i32, P> at) const {
     return kiln::outputs(kiln::sinusoidal<64>(at), kiln::sinusoidal<128>(at, 500000.0), kiln::sinusoidal<6>(at, 1.5));

@@ -97,55 +97,68 @@ template <tensor X> constexpr auto integer_power(const X &x, int whole, Site sit
   return power;
 }
 
+constexpr double largest_f32 = 0x1.fffffep127;
+
+/// Whether x is 0 or +infinity.
+constexpr auto zero_or_infinite(const tensor auto &x, Site site) {
+  return logical_or(equal(x, 0, site), less(largest_f32, x, site), site);
+}
+
 } // namespace detail
 
-/// x to a constant power: multiplications for integers up to 64 in magnitude, a square root for 1/2. For all other
-/// exponents the result for a negative x is NaN. Where the general formula's derivative would be 0 times infinity at x
-/// = 0, a separate formula computes the powers of 0 and has the right derivative there. Each formula reads only its own
+/// x to a constant power: multiplications for integers up to 64 in magnitude, of 1 / x below 0; a square root for 1/2;
+/// otherwise exp(exponent log x), of |x| for integers. There the derivative y / x would be 0 / 0 or inf / inf where x
+/// is 0 or infinite, and a product or a root with the same limits takes its place. Each formula reads only its own
 /// elements of x.
 template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Site::here()) {
   if constexpr (half_float(X::element)) // rounded once
     return cast<X::element>(pow(cast<f32>(x, site), exponent, site), site);
   const double size = exponent < 0 ? -exponent : exponent;
-  const bool is_integer = size <= 64 && size == static_cast<double>(static_cast<int>(size));
-  const int whole = is_integer ? static_cast<int>(size) : 0;
+  const int whole = size < 0x1p24 ? static_cast<int>(size) : 0; // integers from 2^24 on are even in f32
+  const bool is_integer = size >= 0x1p24 || size == whole, is_odd = is_integer && whole % 2 == 1;
+  auto inverse_below_0 = [&](const X &base) -> X { return exponent < 0 ? X(div(1, base, site)) : base; };
   if (exponent == 0)
     return detail::filled<X::element, X::shape>(x.tracer, 1);
-  if (exponent == 0.5)
-    return sqrt(x, site);
-  if (exponent == -0.5)
-    return div(1, sqrt(x, site), site);
-  if (exponent > 0 && is_integer)
-    return detail::integer_power(x, whole, site);
-  if (exponent == -1)
-    return div(1, x, site);
-  auto is_zero = equal(x, 0, site);
-  auto other = where(is_zero, 1, x, site);
-  auto power = is_integer ? detail::integer_power(other, whole, site) : exp(mul(log(other, site), size, site), site);
-  if (exponent < 0) {
-    auto inverse = div(1, where(is_zero, x, 1, site), site);
-    return where(is_zero, detail::integer_power(inverse, is_integer ? whole : 2, site), div(1, power, site), site);
-  }
-  if (exponent < 1)
-    return where(is_zero, sqrt(where(is_zero, x, 1, site), site), power, site);
-  return where(is_zero, 0, power, site);
+  if (size == 0.5)
+    return inverse_below_0(sqrt(x, site));
+  if (is_integer && size <= 64)
+    return detail::integer_power(inverse_below_0(x), whole, site);
+  auto is_limit = detail::zero_or_infinite(is_integer ? X(abs(x, site)) : x, site);
+  auto other = where(is_limit, 1, x, site), limit = inverse_below_0(where(is_limit, x, 1, site));
+  auto power = exp(mul(log(is_integer ? X(abs(other, site)) : other, site), exponent, site), site);
+  if (is_odd)
+    power = where(less(other, 0, site), mul(power, -1, site), power, site);
+  if (exponent > 0 && exponent < 1)
+    return where(is_limit, sqrt(limit, site), power, site);
+  return where(is_limit, detail::integer_power(limit, is_odd ? 3 : 2, site), power, site);
 }
 
-/// Element-wise a to the power b for a >= 0; NaN for a negative a. Powers of 0 are handled as above.
+/// Element-wise a to the power b for a >= 0; NaN for a negative a unless b is 0. Where a is 0 or infinite, formulas
+/// with the same limits compute the power, as above. `a` to the power 0 and 1 to the power `b` are 1, also for
+/// infinities and NaN.
 template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
   if constexpr (half_float(A::element) && B::element == A::element) { // rounded once
     return cast<A::element>(pow(cast<f32>(a, site), cast<f32>(b, site), site), site);
   } else {
-    auto is_zero = equal(a, 0, site);
-    auto power = exp(mul(log(where(is_zero, 1, a, site), site), b, site), site); // 1 for b = 0
+    auto is_positive = logical_and(less(0, a, site), less_equal(a, detail::largest_f32, site), site);
+    auto is_finite = less_equal(abs(b, site), detail::largest_f32, site);
+    auto is_one = logical_or(logical_and(equal(b, 0, site), logical_not(is_positive, site), site),
+                             logical_and(equal(a, 1, site), logical_not(is_finite, site), site), site);
+    auto is_limit = logical_and(detail::zero_or_infinite(a, site), logical_not(is_one, site), site);
+    auto is_other = logical_not(logical_or(is_one, is_limit, site), site);
+    auto power = exp(mul(log(where(is_other, a, 1, site), site), where(is_other, b, 0, site), site), site);
+    auto within = [&](const auto &is_within) { return logical_and(is_limit, is_within, site); };
+    auto is_negative = within(less(b, 0, site)), is_same = within(equal(b, 1, site)),
+         is_more = within(less(1, b, site));
+    auto is_part = within(logical_and(less(0, b, site), less(b, 1, site), site));
     auto only = [&](const auto &is_here) { return where(is_here, a, 1, site); };
-    auto is_negative = logical_and(is_zero, less(b, 0, site), site);
-    auto is_part = logical_and(is_zero, logical_and(less(0, b, site), less(b, 1, site), site), site);
-    auto is_one = logical_and(is_zero, equal(b, 1, site), site);
-    auto is_more = logical_and(is_zero, less(1, b, site), site);
     auto inverse = div(1, only(is_negative), site);
-    auto larger = where(is_more, 0, where(is_negative, mul(inverse, inverse, site), power, site), site);
-    return where(is_part, sqrt(only(is_part), site), where(is_one, only(is_one), larger, site), site);
+    auto steep =
+        where(is_negative, mul(inverse, inverse, site), where(is_same, only(is_same), b, site), site); // or NaN
+    auto square = where(is_more, mul(only(is_more), only(is_more), site), steep, site);
+    auto limit = where(is_part, sqrt(only(is_part), site), square, site);
+    auto slope = where(within(is_finite), abs(b, site), 1, site); // does not change the limit, but has its derivative
+    return where(is_limit, mul(limit, slope, site), power, site);
   }
 }
 
