@@ -135,8 +135,8 @@ struct SingularPoints : kiln::Model {
 
 /// The two largest elements of each row, times dy.
 struct Ties : kiln::Model {
-  constexpr auto loss(kiln::Tensor<f32, 3, 2> dy) const {
-    auto a = kiln::parameter<f32, 3, 4>(dy, "a");
+  constexpr auto loss(kiln::Tensor<f32, 4, 2> dy) const {
+    auto a = kiln::parameter<f32, 4, 4>(dy, "a");
     return kiln::sum(kiln::sum(kiln::topk<2>(a).first * dy));
   }
 

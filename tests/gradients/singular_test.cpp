@@ -155,9 +155,10 @@ TEST(SingularPoints, AreNumbersWhereCompiled) {
 /// The gradient goes to the first two of equal elements, which are those that topk returns, interpreted and compiled.
 TEST(SingularPoints, TopkGivesAllToWhatItReturned) {
   Differentiated model(trace<specs::Ties>(), 1);
-  model.weights.at("a") = Tensor::of(ElementType::f32, {3, 4}, {1, 1, 1, 1, 0, 2, 2, 2, 3, 0, 5, 3});
-  const Tensor dy = Tensor::of(ElementType::f32, {3, 2}, {10, 20, 30, 40, 50, 60});
-  const std::vector<double> expected{10, 20, 0, 0, 0, 30, 40, 0, 60, 0, 50, 0};
+  model.weights.at("a") =
+      Tensor::of(ElementType::f32, {4, 4}, {1, 1, 1, 1, 0, 2, 2, 2, 3, 0, 5, 3, 5, -inf, -inf, -inf});
+  const Tensor dy = Tensor::of(ElementType::f32, {4, 2}, {10, 20, 30, 40, 50, 60, 70, 80});
+  const std::vector<double> expected{10, 20, 0, 0, 0, 30, 40, 0, 60, 0, 50, 0, 70, 80, 0, 0};
   EXPECT_EQ(model.run(entryOf(model.graph, "topk"), {}, {dy})[1]->values, expected);
   for (const std::string &target : runnableTargets()) {
     SCOPED_TRACE(target);

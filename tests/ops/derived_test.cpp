@@ -142,11 +142,12 @@ TEST(Derived, Rows) {
   }
 }
 
-/// Returns the positions of a line's elements in descending order; the first of equal elements comes first.
+/// Returns the positions of a line's elements in descending order, NaN first; the first of equal elements comes first.
 std::vector<std::size_t> order(const std::vector<double> &line) {
   std::vector<std::size_t> places(line.size());
   std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](auto a, auto b) { return line[a] > line[b]; });
+  std::stable_sort(places.begin(), places.end(),
+                   [&](auto a, auto b) { return std::isnan(line[a]) ? !std::isnan(line[b]) : line[a] > line[b]; });
   return places;
 }
 Array largest(const Array &x, int axis, std::int64_t count, bool asPlaces) {
@@ -163,6 +164,16 @@ TEST(Derived, Largest) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array x = randomIntegers({e.batch, e.rows, 19}, -9, 10), n = randomIntegers({e.batch, 19, e.rows}, -9, 10);
+    // Lines whose largest elements include the lowest value, and one with NaN.
+    for (std::size_t i = 0; i < 19; ++i) {
+      x.values[i] = i == 7 ? -3.4028234663852886e38 : i == 9 ? 2.0 : -INFINITY;
+      if (i > 1)
+        n.values[i * static_cast<std::size_t>(e.rows)] = -2147483648.0;
+    }
+    if (x.values.size() > 19) {
+      x.values[19 + 3] = x.values[19 + 11] = NAN;
+      x.values[19 + 2] = INFINITY;
+    }
     Expected values(largest(x, 2, 5, false), 0, 0), first(largest(x, 1, 1, false), 0, 0);
     ExpectedIntegers places(largest(x, 2, 5, true)), firstPlace(largest(x, 1, 1, true)), whole(largest(n, 1, 3, false)),
         wholePlaces(largest(n, 1, 3, true));
