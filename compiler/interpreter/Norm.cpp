@@ -50,7 +50,8 @@ Moments centeredMoments(const Arithmetic &arithmetic, const Value *row, std::int
   Sum sum(arithmetic);
   for (std::int64_t i = 0; i < n; ++i)
     sum.add(row[i]);
-  const Value mean = arithmetic.div(sum.result(), exact(count));
+  // An implementation may add the mean of the rounded differences from such a mean.
+  const Value mean = arithmetic.div(sum.result(/*more=*/1), exact(count));
   if (mean.isDetermined() &&
       !std::isfinite(mean.value)) // the difference of an infinite element is NaN, and so is the sum of squares
     return {mean, exact(std::numeric_limits<double>::quiet_NaN())};

@@ -162,8 +162,24 @@ void expectNorms(double deviation, double most) {
 
 TEST(Functions, NormsOfNumbersWithALargeMean) {
   expectNorms(1, 6e-3);
-  // The error of the mean counts a hundred times: PyTorch's f32 is 0.15 to 0.17 off, a plain sum was 1.3 off.
-  expectNorms(0.01, 0.3);
+  // The error of the mean, half a unit, counts a hundred times: PyTorch's f32 is 0.15 to 0.17 off, a plain sum was 1.3
+  // off.
+  expectNorms(0.01, 0.06);
+}
+
+// A mean that is off by one unit of 2^-10 would give 0.3: it is divided by the root of epsilon.
+TEST(Functions, NormsOfEqualNumbersAreZero) {
+  constexpr std::size_t rows = 64, width = 769;
+  for (float number : {10000.1f, -300.1f, 1000000.3f, 1e-3f, 3e10f}) {
+    SCOPED_TRACE(number);
+    Input<float> x(std::vector<float>(rows * width, number)), columns(std::vector<float>(rows * width, number)),
+        weight(std::vector<float>(width, 1)), bias(std::vector<float>(width, 0));
+    Output<float> byRow(rows * width), byColumn(rows * width), meansOfColumns(rows), meansOfRows(rows);
+    session().runWith({1}, ENTRY(norms), x, columns, weight, bias, byRow, byColumn, meansOfColumns, meansOfRows);
+    for (const Output<float> *output : {&byRow, &byColumn})
+      for (float value : output->values())
+        ASSERT_EQ(value, 0);
+  }
 }
 
 TEST(Functions, MeansOfImagesOfLargeNumbers) {

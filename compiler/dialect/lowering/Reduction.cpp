@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops along one axis. Each stores its reductions; the elements of norms and softmaxes are then pointwise in these.
-//   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
+//   layer_norm:  mean, corrected mean, then 1 / sqrt(variance + epsilon)
+//   rms_norm:    1 / sqrt(mean of squares + epsilon)
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
 //   cumsum:      for each element the sum over the whole axis, with all later elements replaced by 0
 #include "compiler/dialect/lowering/KernelBuilder.h"
@@ -165,11 +166,19 @@ bool collapseNorm(Operation *op, RowCollapser &rows) {
 SmallVector<Value> LayerNormOp::decompose(KernelBuilder &kernel) {
   const double epsilon = getEpsilon().convertToDouble();
   AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
-  Value mean = reducer.mean(reducer.sum(itself));
-  Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
-    Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
-    return multiply(b, difference, difference);
+  auto sumDifferences = [&](Value from, function_ref<Value(ElementBuilder &, Value)> term) {
+    return reducer.sum([&](ElementBuilder &b, Value x) -> Value {
+      return term(b, arith::SubFOp::create(b, x, b.load(from, reducer.row(b))));
+    });
+  };
+  // A sum of numbers that are far from 0 loses digits, which a small deviation makes large; the differences have few
+  // digits. So the mean of equal elements is exact, and that of others is rounded once.
+  Value first = reducer.mean(reducer.sum(itself));
+  Value mean = reducer.perRow(sumDifferences(first, itself), [&](ElementBuilder &b, Value sum) -> Value {
+    return arith::AddFOp::create(b, b.load(first, b.loops()), Value(arith::DivFOp::create(b, sum, reducer.count(b))));
   });
+  Value squares =
+      sumDifferences(mean, [](ElementBuilder &b, Value difference) { return multiply(b, difference, difference); });
   return {mean, reducer.inverseRoot(squares, epsilon)};
 }
 
