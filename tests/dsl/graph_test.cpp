@@ -106,6 +106,56 @@ TEST(Graph, NestedStacksKeepTheirOwnersParameters) {
   EXPECT_EQ(graph.regions.size(), 3u);
 }
 
+struct OfLanguage : Model {
+  Stack<2, Linear<8, 8>> lines{"lines"};
+  Stack<3, LayerNorm<8>> norms{"norms", 1e-3};
+  Stack<2, MultiHeadAttention<8, 2>> attentions{"attentions"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return attentions(norms(lines(x)), causal); }
+};
+
+TEST(Graph, LayersOfTheLanguageAreNamedAfterTheirStack) {
+  Graph graph = trace<OfLanguage>();
+  std::vector<std::string> names;
+  for (const Parameter &parameter : graph.parameters)
+    names.push_back(graph.name(parameter));
+  names.resize(6);
+  EXPECT_EQ(names, (std::vector<std::string>{"lines.{}.weight", "lines.{}.bias", "norms.{}.weight", "norms.{}.bias",
+                                             "attentions.{}.q_proj.weight", "attentions.{}.q_proj.bias"}));
+  EXPECT_EQ(parameters<OfLanguage>(), 2 * 72 + 3 * 16 + 2 * 4 * 72);
+  EXPECT_EQ(graph.regions.size(), 4u);
+}
+
+TEST(Graph, StacksPassOptionsToTheirLayers) {
+  int found = 0;
+  for (const Node &node : trace<OfLanguage>().nodes)
+    if (node.op == Op::layer_norm) {
+      EXPECT_EQ(node.attributes.epsilon, 1e-3);
+      ++found;
+    }
+  EXPECT_EQ(found, 1);
+}
+
+template <class Block> struct Wrapped : Model {
+  Stack<2, Block> h{"h"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return h(x); }
+};
+struct Written {
+  constexpr auto forward(const tensor auto &x) const {
+    return linear(x, parameter<f32, 8, 8>(x, "weight", Initial::fan_in(8)),
+                  parameter<f32, 8>(x, "bias", Initial::fan_in(8)));
+  }
+};
+
+TEST(Graph, LayersOfTheLanguageAreTracedAsWrittenOnes) {
+  Graph graph = trace<Wrapped<Linear<8, 8>>>(), expected = trace<Wrapped<Written>>();
+  ASSERT_EQ(graph.nodes.size(), expected.nodes.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    EXPECT_EQ(graph.nodes[i].op, expected.nodes[i].op);
+    EXPECT_EQ(graph.nodes[i].operands, expected.nodes[i].operands);
+    EXPECT_EQ(graph.nodes[i].scope, expected.nodes[i].scope);
+  }
+}
+
 TEST(Graph, LeavesOutWhatNoResultNeeds) {
   for (const Node &node : trace<Nested>().nodes)
     EXPECT_NE(node.op, Op::exp);

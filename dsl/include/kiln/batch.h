@@ -67,9 +67,9 @@ constexpr void check_batches(Tracer &tracer) {
     if (entry.sequences == 0)
       continue;
     if (entry.sequences < 1 || entry.sequences > most_sequences)
-      tracer.fail(rules::batch_c1, entry.sequences);
+      tracer.fail(rules::batch_c1, as_written(entry.sequences));
     if (first && first->sequences != entry.sequences)
-      tracer.fail(rules::batch_c2, entry.sequences, first->sequences);
+      tracer.fail(rules::batch_c2, as_written(entry.sequences), as_written(first->sequences));
     first = &entry;
     for (const std::vector<int> *nodes : {&graph.regions[entry.region].arguments, &graph.regions[entry.region].results})
       for (int node : *nodes) {

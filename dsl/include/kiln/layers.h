@@ -11,8 +11,14 @@
 
 namespace kiln {
 
+namespace detail {
+class InScope;
+}
+
 /// The base of every layer: its name and its scope.
 class Named {
+  friend class detail::InScope;
+
 public:
   constexpr Named() = default;
   constexpr explicit Named(const char *name) : name(or_empty(name)) {}
@@ -33,6 +39,23 @@ private:
 };
 
 namespace detail {
+
+/// Gives a layer of the language the scope of its stack. While it is called, messages keep the line of the stack's
+/// call, since the layer has none.
+class InScope {
+public:
+  constexpr InScope(Tracer &tracer, const Named &layer, int scope) : tracer(tracer), former(tracer.keep_site(true)) {
+    const_cast<int &>(layer.scope) = scope;
+  }
+  constexpr ~InScope() { tracer.keep_site(former); }
+  InScope(const InScope &) = delete;
+  InScope &operator=(const InScope &) = delete;
+
+private:
+  Tracer &tracer;
+  bool former;
+};
+
 /// Returns the first tensor among the arguments, or the last argument if there is none.
 template <class First, class... Rest> constexpr auto first_tensor(const First &first, const Rest &...rest) {
   if constexpr (tensor<First> || sizeof...(Rest) == 0)

@@ -39,13 +39,13 @@ template <class Function> struct EntryPoint {
   /// Returns the entry with a batched form, NAME_<entry>_batch, for up to `most` sequences per call, each with its own
   /// states and dimensions. The rows of the sequences are concatenated along the first axis of inputs and results.
   constexpr EntryPoint batched(int most) const {
-    return {name, function, inputs, outputs, most != 0 ? most : -1, training};
+    return {name, function, inputs, outputs, detail::or_least(most), training};
   }
 
   /// Clips gradients (training entries): scales them down if the norm of all gradients together exceeds `norm`.
   constexpr EntryPoint clipped(double norm) const {
     EntryPoint changed = *this;
-    changed.training.clip = norm != 0 ? norm : -1;
+    changed.training.clip = detail::or_least(norm);
     return changed;
   }
   /// Freezes the parameters that match one of the patterns; nothing is computed for them.
@@ -72,13 +72,13 @@ template <class Function> struct EntryPoint {
   /// after another. The loss and the gradients are means over the micro-batches; other results are stacked.
   constexpr EntryPoint accumulated(int micro_batches) const {
     EntryPoint changed = *this;
-    changed.training.micro_batches = micro_batches != 0 ? micro_batches : -1;
+    changed.training.micro_batches = detail::or_least(micro_batches);
     return changed;
   }
   /// Keeps an exponential moving average of the parameters: decay * average + (1 - decay) * parameter after each step.
   constexpr EntryPoint averaged(double decay) const {
     EntryPoint changed = *this;
-    changed.training.average = decay != 0 ? decay : -1;
+    changed.training.average = detail::or_least(decay);
     return changed;
   }
   /// Disables weight decay for the parameters that match one of the patterns.

@@ -72,10 +72,12 @@ template <ElementType E, Dim... Ds> struct Tensor {
     tracer->fail(rules::tensor_c2, got.data(), expected.data());
   }
 
-  // C++ syntax that a trace cannot support: `if (x)`, `!x`, `x && y`, `x ? a : b`, and `x[0]`.
+  // C++ syntax that a trace cannot support: `if (x)`, `!x`, `x ? a : b`, `x[0]`, and below `x && y`.
+#define KILN_NO_CONDITION                                                                                              \
+  "kiln: condition: a tensor has no value while the model is traced; expected kiln::where, kiln::logical_and, "        \
+  "logical_or or logical_not [tensor_c6]"
   template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
-    static_assert(detail::never<Bool>, "kiln: condition: a tensor has no value while the model is traced; expected "
-                                       "kiln::where, kiln::logical_and, logical_or or logical_not [tensor_c6]");
+    static_assert(detail::never<Bool>, KILN_NO_CONDITION);
     return false;
   }
   template <class Index> constexpr Tensor operator[](const Index &) const {
@@ -113,6 +115,22 @@ template <ElementType E, Dim... Ds> struct Tensor {
   KILN_ASSIGNMENT(*=, mul)
   KILN_ASSIGNMENT(/=, div)
 #undef KILN_ASSIGNMENT
+  // Without these operators, g++ takes `x && y` for a bool and first reports the call that has it as an argument.
+#define KILN_NO_OPERATOR(symbol)                                                                                       \
+  template <class B> friend constexpr Tensor operator symbol(const Tensor &a, const B &) {                             \
+    static_assert(detail::never<B>, KILN_NO_CONDITION);                                                                \
+    return a;                                                                                                          \
+  }                                                                                                                    \
+  template <class A>                                                                                                   \
+    requires(!tensor<A>)                                                                                               \
+  friend constexpr Tensor operator symbol(const A &, const Tensor &b) {                                                \
+    static_assert(detail::never<A>, KILN_NO_CONDITION);                                                                \
+    return b;                                                                                                          \
+  }
+  KILN_NO_OPERATOR(&&)
+  KILN_NO_OPERATOR(||)
+#undef KILN_NO_OPERATOR
+#undef KILN_NO_CONDITION
   friend constexpr auto operator-(detail::Located<const Tensor &> x) { return mul(x.x, -1, x.site); }
   friend constexpr Tensor operator+(detail::Located<const Tensor &> x) { return x.x; }
 };

@@ -56,10 +56,12 @@ public:
 
   /// Sets the source line of the next operations; an unknown site keeps the previous one.
   constexpr Tracer &at(Site where) {
-    if (where.line != 0)
+    if (where.line != 0 && !keeps_site)
       site = where;
     return *this;
   }
+  /// Whether at() keeps the line as it is, from now on; returns the former choice.
+  constexpr bool keep_site(bool keeps) { return std::exchange(keeps_site, keeps); }
 
   /// Appends a node to the current region and returns its number.
   constexpr int add(Node &&node) {
@@ -450,7 +452,8 @@ private:
     }
   }
   int region = -1;
-  bool dotted = false;              // a name has a dot
+  bool dotted = false; // a name has a dot
+  bool keeps_site = false;
   std::vector<std::uint64_t> paths; // indexed by scope: the hash of its path
   std::vector<int> enclosing;       // indexed by region
   std::vector<Use> uses;            // indexed by parameter: where it was last used

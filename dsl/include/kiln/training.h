@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,15 @@ struct AdamW {
 };
 
 namespace detail {
+
+/// In the options of an entry 0 means that the option was not given. A given 0 becomes the least number, which no rule
+/// permits and which messages print as the 0 that it was.
+template <class Number> constexpr Number or_least(Number given) {
+  return given != 0 ? given : std::numeric_limits<Number>::lowest();
+}
+template <class Number> constexpr Number as_written(Number option) {
+  return option == std::numeric_limits<Number>::lowest() ? 0 : option;
+}
 
 constexpr void mark_parameters(const Graph &graph, int region, std::vector<int> &read) {
   for (int number : graph.regions[region].nodes) {
@@ -74,7 +84,7 @@ struct Mistake {
 };
 constexpr Mistake find_mistake(const Training &given) {
   if (given.average != 0 && !(given.average > 0 && given.average < 1))
-    return {rules::train_c8, given.average};
+    return {rules::train_c8, as_written(given.average)};
   if (!given.changes_parameters())
     return {};
   const bool is_adam = given.update == Update::adam || given.update == Update::adamw;
@@ -86,7 +96,7 @@ constexpr Mistake find_mistake(const Training &given) {
   if (!(given.weight_decay >= 0))
     return {rules::train_c4, given.weight_decay};
   if (!(given.clip >= 0))
-    return {rules::train_c5, given.clip};
+    return {rules::train_c5, as_written(given.clip)};
   return {};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The clipping norm is negative.
-// expect: clipping: norm is not positive; expected one above 0, got -1.000000 [train_c5]
+// expect: clipping: norm is not positive; expected one above 0, got 0.000000 [train_c5]
 #include "case.h"
 using namespace kiln;
 
