@@ -94,7 +94,42 @@ MISTAKES = [
     ("state stored", SEEN, '    kiln::State<kiln::f32, T, 16> kept("kept");\n    kept.store(y);\n' + SEEN, 22,
      "forward: parameter, constant or state: dynamic dimension; expected static ones, got tokens 1..64 [tensor_c5]"),
     ("array first", SEEN, "    float table[4] = {};\n    return table * head(y);", 22, "kiln::constant of an array"),
+    ("private base", "struct Block : kiln::Layer<Block> {", "class Block : kiln::Layer<Block> {", 3,
+     "Block: its base kiln::Layer<Block> is private; expected a struct, or `class Block : public kiln::Layer<Block>`"),
+    ("endless layer", "return y + down(kiln::gelu(up(y)));", "return (*this)(y);", 11, "layer: it calls itself; expected"),
+    ("endless forward", "  constexpr auto forward(kiln::Tensor<kiln::f32, T, 8> x) const {\n    auto y = block(in(x));\n" + SEEN,
+     "  constexpr kiln::Tensor<kiln::f32, T, 8> forward(kiln::Tensor<kiln::f32, T, 8> x) const {\n    return forward(x);", 20,
+     "model: its functions call one another without end, or too deep"),
+    ("and", SEEN, "    return head(kiln::where(y > 0 && y < 1, y, -y));", 21, "expected kiln::where, kiln::logical_and"),
+    ("or", SEEN, "    return head(kiln::where(y > 0 || true, y, -y));", 21, "expected kiln::where, kiln::logical_and"),
+    ("std::max", SEEN, "    return head(std::max(y, -y));", 21, "std::max: it takes numbers, and a tensor has none while "
+     "the model is traced; expected kiln::maximum"),
+    ("std::min", SEEN, "    return std::min(head(y), head(y));", 21, "expected kiln::minimum"),
+    ("std::abs", SEEN, "    return head(std::abs(y));", 22, "expected kiln::abs", "<kiln/generator.h>\n",
+     "<kiln/generator.h>\n#include <cmath>\n"),
+    ("std::exp", SEEN, "    return head(std::min(y, std::exp(y)));", 21, "expected kiln::exp"),
+    ("two models", "KILN_MODEL(tiny, Tiny)\n", "KILN_MODEL(tiny, Tiny)\nKILN_MODEL(small, Tiny)\n", 25,
+     "KILN_MODEL: the spec has a main already; expected one KILN_MODEL and no main"),
+    ("main", "KILN_MODEL(tiny, Tiny)\n", "KILN_MODEL(tiny, Tiny)\nint main() {}\n", 25, "main: KILN_MODEL defines it"),
+    ("quoted model", "KILN_MODEL(tiny,", 'KILN_MODEL("tiny",', 24,
+     'KILN_MODEL: invalid name; expected an identifier in C and C++, got "tiny"'),
+    ("dash in the model", "KILN_MODEL(tiny,", "KILN_MODEL(tiny-net,", 24,
+     "KILN_MODEL: invalid name; expected an identifier in C and C++, got tiny-net"),
+    ("umlaut", 'inputs{"x"}', 'inputs{"größe"}', 15,
+     "forward: entry: invalid name; expected identifiers in C and C++, got größe [model_c3]"),
+    ("stack of stacks", '  Block block{"block"};', '  kiln::Stack<2, kiln::Stack<2, Block>> block{"block"};', 17, "[stack_c5]"),
+    ("options of a stack", '  Block block{"block"};', '  kiln::Stack<2, Block> block{"block", 1e-5};', 17, "[stack_c4]"),
+    ("stack of recurrent layers", '  Block block{"block"};', '  kiln::Stack<2, kiln::Gru<16, 16>> block{"block"};', 20,
+     "stack: layer returns another type than its argument's; expected f32[tokens 1..64, 16], got the outputs and the last "
+     "state of a recurrent layer [stack_c1]"),
+    ("width in a stack", '  Block block{"block"};', '  kiln::Stack<2, kiln::Mlp<8, 8>> block{"block"};', 20,
+     "block.{}.fc1: linear: wrong input width; expected 8, got 16 [linear_c1]", "auto y = block(in(x));",
+     "auto z = in(x), y = block(z);"),
 ]
+# clang quotes a text as a string, as a shortened one or as numbers, by its length.
+MISTAKES += [(f"length {count}", '{"block"}', '{"' + "b" * count + '"}', 11,
+              "b" * count + ".down: linear: wrong input width; expected 16, got 32 [linear_c1]",
+              "kiln::Linear<32, 16> down", "kiln::Linear<16, 16> down") for count in (1, 23, 40, 41, 42, 43, 44, 45, 46, 100)]
 
 
 def run(command):

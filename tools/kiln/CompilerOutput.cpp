@@ -50,13 +50,23 @@ bool isInclusion(std::string_view line) {
   return line.starts_with("In file included from") || trimmed(line).starts_with("from ");
 }
 
-/// Returns a string literal's content, up to its closing quote.
+/// Returns a string literal's content, up to its closing quote. g++ prints a byte above 127 as an octal number, of a
+/// char that is sign-extended to an int: \37777777703.
 std::string unescaped(std::string_view literal) {
   std::string text;
   for (std::size_t i = 0; i < literal.size() && literal[i] != '"'; ++i) {
     if (literal[i] == '\\' && i + 1 < literal.size())
       ++i;
-    text += literal[i];
+    const bool isEscaped = i > 0 && literal[i - 1] == '\\' && literal[i] >= '0' && literal[i] <= '7';
+    const std::size_t most = isEscaped ? (literal.substr(i).starts_with("37777777") ? 11 : 3) : 0;
+    unsigned long value = 0;
+    std::size_t end = i;
+    for (; end < literal.size() && end - i < most && literal[end] >= '0' && literal[end] <= '7'; ++end)
+      value = value * 8 + static_cast<unsigned long>(literal[end] - '0');
+    if (isEscaped)
+      text += static_cast<char>(value & 0xff), i = end - 1;
+    else
+      text += literal[i];
   }
   return text;
 }
@@ -206,8 +216,10 @@ std::optional<std::string> findLanguageText(const Error &error) {
     return std::nullopt;
   }
   if (said.find("none<") != std::string::npos || said.find("Message<") != std::string::npos)
-    if (const std::size_t at = said.find("\"}>': "); at != std::string::npos)
-      return said.substr(at + 6);
+    // The requirement before the text has the message as a string, as a shortened one, or as numbers, by its length:
+    // none<Message<2>{"ab"}>', none<Message<128>{{97, 98, ...}}>'.
+    if (const std::size_t at = said.find("}>': "); at != std::string::npos)
+      return said.substr(at + 5);
   if (const std::size_t at = said.find("kiln: "); at != std::string::npos && said.starts_with("static"))
     return said.substr(at + 6);
   // Some functions are named after a rule, because calling one makes an expression not constant:

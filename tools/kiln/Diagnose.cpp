@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Diagnose.h"
+#include "tools/kiln/Advice.h"
 #include "tools/kiln/SpecPlaces.h"
 #include "tools/kiln/Words.h"
 
@@ -25,29 +26,17 @@ std::string pathOf(const std::string &name, const std::vector<Source> &sources, 
 Place usersPlace(const Error &error) {
   if (isUsers(error.said.place.file))
     return error.said.place;
-  for (const Remark &remark : error.around)
-    if (isUsers(remark.place.file))
-      return remark.place;
+  for (const Remark &remark : error.around) {
+    if (!isUsers(remark.place.file))
+      continue;
+    // Here an evaluation of the model began, whose calls g++ lists from the outermost on.
+    if (remark.text == "required from here")
+      for (auto call = error.around.rbegin(); call != error.around.rend(); ++call)
+        if (call->text.starts_with("in 'constexpr' expansion") && isUsers(call->place.file))
+          return call->place;
+    return remark.place;
+  }
   return {};
-}
-
-struct Mistake {
-  Place place;
-  std::string text;
-};
-
-/// Returns the text in the first quotes after `from`.
-std::string quotedIn(const std::string &text, std::size_t from = 0) {
-  const std::size_t open = text.find('\'', from), close = open == std::string::npos ? open : text.find('\'', open + 1);
-  return close == std::string::npos ? "" : text.substr(open + 1, close - open - 1);
-}
-
-/// Returns "Block::forward" for "auto Block::forward(const auto:1&) const [with ...]", and "forward" for
-/// "forward<...>".
-std::string functionName(std::string text) {
-  text.resize(std::min({text.size(), text.find('('), text.find('<')}));
-  const std::size_t space = text.rfind(' ');
-  return space == std::string::npos ? text : text.substr(space + 1);
 }
 
 /// Explains a trace that is not a constant expression, because of a function or another part of it.
@@ -59,7 +48,8 @@ std::optional<Mistake> notConstant(const Error &error) {
     return Mistake{
         {}, "model: " + quotedIn(said) + " is mutable; expected members that a call does not change [model_c17]"};
   const bool isAboutConstants = contains(said, "constant expression") || contains(said, "non-'constexpr' function") ||
-                                contains(said, "called in a constant expression");
+                                contains(said, "called in a constant expression") ||
+                                contains(said, "evaluation depth exceeds maximum");
   if (!isAboutConstants)
     return std::nullopt;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -68,6 +58,11 @@ std::optional<Mistake> notConstant(const Error &error) {
         contains(text, "non-constexpr function '") || contains(text, "call to non-'constexpr' function");
     const bool isOther =
         contains(text, "not valid in a constant expression") || contains(text, "not allowed in a constant expression");
+    const bool isDeep = containsOne(text, {"evaluation depth exceeds maximum", "exceeded maximum depth of"});
+    if (isDeep)
+      return Mistake{isUsers(all[i].place.file) ? all[i].place : usersPlace(error),
+                     "model: its functions call one another without end, or too deep; expected functions that do not "
+                     "call themselves"};
     if (!isFunction && !isOther)
       continue;
     if (isOther)
@@ -89,46 +84,6 @@ std::optional<Mistake> notConstant(const Error &error) {
   return std::nullopt;
 }
 
-/// Returns the layer's own type in `struct Block : kiln::Layer<Block<W>>` at or above a line.
-std::string layerAbove(const Place &place, const std::vector<Source> &sources) {
-  for (const Source &source : sources)
-    if (source.path == place.file)
-      for (int i = std::min(place.line, static_cast<int>(source.lines.size())); i > 0; --i) {
-        const std::string &line = source.lines[static_cast<std::size_t>(i) - 1];
-        const std::size_t at = line.find(": kiln::Layer<") != std::string::npos ? line.find(": kiln::Layer<") + 2
-                                                                                : line.find("public kiln::Layer<");
-        if (at != std::string::npos && line.rfind('>') != std::string::npos)
-          return line.substr(line.find("kiln::Layer<"), line.rfind('>') + 1 - line.find("kiln::Layer<"));
-      }
-  return "kiln::Layer<Self>";
-}
-
-/// Returns advice on common mistakes that the C++ compiler reports in its own words.
-std::string advised(const Place &place, const std::string &text, const std::vector<Source> &sources) {
-  if (contains(text, "'Layer' has not been declared") || contains(text, "undeclared identifier 'Layer'") ||
-      (contains(text, "'Layer'") && contains(lineAt(place, sources), "using Layer::Layer")))
-    return "using Layer::Layer: a template does not know the name; expected `using " + layerAbove(place, sources) +
-           "::Layer;` [layer_c7]";
-  if (containsWord(lineAt(place, sources), "KILN_MODEL") && !findText(sources, "kiln/generator.h") &&
-      !findText(sources, "KILN_MODEL(", true).text().empty())
-    return "KILN_MODEL: it is not declared; expected #include <kiln/generator.h>";
-  const bool isConstruction = contains(text, "could not convert") || contains(text, "no matching constructor") ||
-                              contains(text, "no matching function for call to") ||
-                              contains(text, "no viable conversion");
-  if (isConstruction)
-    for (std::size_t quote = text.find('\''); quote != std::string::npos; quote = text.find('\'', quote + 1)) {
-      std::string type = quotedIn(text, quote);
-      type = type.substr(0, type.find('<'));
-      if (!type.empty() && std::all_of(type.begin(), type.end(), isLetter))
-        if (Found layer = findText(sources, "kiln::Layer<" + type); layer && contains(lineAt(place, sources), type))
-          return type + ": it has no constructor that takes its name; expected `using Layer::Layer;` in it [layer_c7]";
-    }
-  std::string result = shorten(text);
-  if (contains(result, "kiln::Recurrence<"))
-    result += "; a recurrent layer gives the outputs and the last state: auto [outputs, last] = gru(x)";
-  return result;
-}
-
 Mistake explain(const Error &error, const std::vector<Source> &sources) {
   Mistake mistake;
   if (std::optional<std::string> text = findLanguageText(error)) {
@@ -144,6 +99,11 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
     else
       mistake.place = given.line != 0 ? Place{pathOf(given.file, sources, error), given.line} : usersPlace(error);
     mistake.text = textOf(told);
+    if (told.label == "tensor_c6")
+      mistake.text = adviceOnStd(lineAt(mistake.place, sources), "").value_or(mistake.text);
+    if (told.label == "stack_c4" && containsWord(lineAt(mistake.place, sources), "KILN_MODEL")) // g++ 12
+      if (Found found = findText(sources, "Stack<"))
+        mistake.place = found.place();
     return mistake;
   }
   if (std::optional<Mistake> found = notConstant(error)) {
@@ -157,8 +117,7 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
     return mistake;
   }
   mistake.place = usersPlace(error);
-  mistake.text = advised(mistake.place, error.said.text, sources);
-  return mistake;
+  return advised(mistake.place, error.said.text, sources);
 }
 
 /// Returns the error to show: the first one, unless it is C++'s own error in the DSL's headers and a rule's text

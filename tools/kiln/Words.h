@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cctype>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,13 @@ namespace kiln::diagnose {
 inline bool isLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+inline bool containsOne(std::string_view text, std::initializer_list<const char *> parts) {
+  for (const char *part : parts)
+    if (contains(text, part))
+      return true;
+  return false;
+}
 
 /// Returns the position of the word in the text where it is not part of a longer word; npos if there is none.
 inline std::size_t findWord(std::string_view text, std::string_view word, std::size_t from = 0) {

@@ -17,6 +17,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)());
 /// Defines the `main` of a spec: KILN_MODEL(gpt, Gpt2<12, 768, 12>) is the generator of a library whose symbols begin
 /// with gpt_.
 #define KILN_MODEL(name, ...)                                                                                          \
+  static_assert(::kiln::detail::is_identifier(#name),                                                                  \
+                "kiln: KILN_MODEL: invalid name; expected an identifier in C and C++, got " #name);                    \
   int main(int argc, char **argv) {                                                                                    \
     return ::kiln::runGenerator(argc, argv, #name, [] { return ::kiln::trace<__VA_ARGS__>(); });                       \
   }
