@@ -158,6 +158,22 @@ static std::vector<std::string> definedMacros(const ModelInterface &model) {
   return wordsAfter(writeCHeader(model, {}), "#define ", macroName(model.name) + "_");
 }
 
+/// Returns what the macros are about that the header has for entries and their dimensions, in its order.
+static std::multimap<std::string, std::string> describedMacros(const ModelInterface &model) {
+  std::multimap<std::string, std::string> described;
+  for (const EntryInterface &entry : model.entries) {
+    const std::string prefix = macroName(model.name) + "_" + macroName(entry.name) + "_";
+    const std::string words =
+        entry.isBatch() ? "the batched form of entry \"" + entry.single + "\"" : "entry \"" + entry.name + "\"";
+    described.emplace(prefix + "ARENA_BYTES", "the arena size of " + words);
+    for (const Symbol &symbol : entry.symbols)
+      for (const char *bound : {"MIN", "MAX"})
+        described.emplace(prefix + macroName(symbol.name) + "_" + bound,
+                          fmt::format("a bound of dimension \"{}\" of {}", symbol.name, words));
+  }
+  return described;
+}
+
 /// Returns the names that a header declares for any set of entries: functions and a type.
 static std::set<std::string> declaredNames(ModelInterface model) {
   model.entries.clear();
@@ -203,6 +219,19 @@ static llvm::Error define(const ModelInterface &model, std::map<std::string, std
   return llvm::Error::success();
 }
 
+static llvm::Error defineMacros(const ModelInterface &model, std::map<std::string, std::string> &defined) {
+  std::multimap<std::string, std::string> described = describedMacros(model);
+  for (const std::string &macro : definedMacros(model)) {
+    const auto known = described.lower_bound(macro); // the first of equal ones
+    const bool isKnown = known != described.end() && known->first == macro;
+    if (llvm::Error wrong = define(model, defined, macro, isKnown ? known->second : "a macro of " + model.name + ".h"))
+      return wrong;
+    if (isKnown)
+      described.erase(known);
+  }
+  return llvm::Error::success();
+}
+
 /// Checks that no entry has the name of a function that the compiler writes.
 static llvm::Error checkWrittenNames(const ModelInterface &model) {
   for (const EntryInterface &entry : model.entries) {
@@ -241,9 +270,8 @@ llvm::Error checkNames(const ModelInterface &model, llvm::ArrayRef<ObjectFile> r
   for (const std::string &function : functions)
     if (llvm::Error wrong = define(model, defined, prefix + function, "a function of the run time"))
       return wrong;
-  for (const std::string &macro : definedMacros(model))
-    if (llvm::Error wrong = define(model, defined, macro, "a macro of " + model.name + ".h"))
-      return wrong;
+  if (llvm::Error wrong = defineMacros(model, defined))
+    return wrong;
   for (const EntryInterface &entry : model.entries) {
     if (llvm::Error wrong = checkEntryName(model, entry, functions))
       return wrong;

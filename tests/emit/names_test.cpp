@@ -52,6 +52,32 @@ std::string parametersOf(std::initializer_list<const char *> arguments, std::ini
   return text;
 }
 
+// Names that only differ in their case, or that a batched form or a prefix makes equal.
+TEST(Names, ThatClashAreBothNamed) {
+  const std::string end =
+      "; expected names that differ in more than upper and lower case, also with the model's prefix";
+  EXPECT_EQ(wrongWith({"a", "A"}), "model \"net\": the arena size of entry \"a\" and the arena size of entry \"A\" are "
+                                   "both NET_A_ARENA_BYTES" +
+                                       end);
+  ModelInterface model;
+  model.name = "net";
+  for (const char *name : {"a", "a_batch", "a_batch"})
+    model.entries.emplace_back().name = name;
+  model.entries[1].single = "a";
+  EXPECT_EQ(
+      llvm::toString(checkNames(model, {})),
+      "model \"net\": the arena size of the batched form of entry \"a\" and the arena size of entry \"a_batch\" are "
+      "both NET_A_BATCH_ARENA_BYTES" +
+          end);
+  model.entries.resize(1);
+  model.entries[0].symbols = {Dim("N", 1, 8).symbols[0], Dim("n", 1, 4).symbols[0]};
+  EXPECT_EQ(
+      llvm::toString(checkNames(model, {})),
+      "model \"net\": a bound of dimension \"N\" of entry \"a\" and a bound of dimension \"n\" of entry \"a\" are both "
+      "NET_A_N_MIN" +
+          end);
+}
+
 // Names that conflict only with others of the model or of the entry.
 TEST(Names, OfParametersDiffer) {
   EXPECT_EQ(parametersOf({"x", "n_extent"}, {"n"}), "n x n_extent");

@@ -22,8 +22,8 @@ protected:
     fs::create_directory(folder.path / "headers");
     writeWidth(6);
     std::ofstream(folder.path / "net.cpp") << R"(
-#include "width.h"
 #include <kiln/generator.h>
+#include "width.h"
 struct Net : kiln::Model {
   kiln::Linear<width, OUTPUTS> fc{"fc"};
   constexpr auto forward(kiln::Tensor<kiln::f32, 3, width> x) const { return fc(x); }
@@ -153,6 +153,55 @@ TEST_F(Options, FlagsOfTheCompilerStandAfterTwoDashes) {
   EXPECT_NE(with.text.find("out/libnet.a: 35 parameters"), std::string::npos) << with.text;
   const Result other = runHere(kiln + " compile net.cpp -o out" + only + " -- -I headers -D OUTPUTS=4");
   EXPECT_NE(other.text.find("out/libnet.a: 28 parameters"), std::string::npos) << other.text;
+}
+
+TEST_F(Options, WrongCommandsSayWhatIsExpected) {
+  std::ofstream(path("w.safetensors")) << "weights";
+  const std::string gcc = "env CXX='gcc-12' ";
+  const std::vector<std::pair<std::string, std::string>> commands{
+      {kiln + " check w.safetensors net.cpp",
+       "spec \"w.safetensors\": no C++ source file; expected kiln check net.cpp w.safetensors"},
+      {kiln + " compile w.safetensors",
+       "spec \"w.safetensors\": no C++ source file; expected a name that ends in .cpp, .cc or .cxx"},
+      {kiln + " compile .", "spec \".\": a folder; expected a C++ source file, such as ./spec.cpp"},
+      {kiln + " compile none.cpp", "spec \"none.cpp\": not found; expected a C++ source file"},
+      {kiln + " compile net.cpp -Iheaders",
+       "option \"-Iheaders\": a flag of the C++ compiler; expected it after \"--\": "
+       "kiln compile SPEC -- -Iheaders"},
+      {kiln + " inspect -DOUTPUTS=5 net.cpp", "option \"-DOUTPUTS=5\": a flag of the C++ compiler; expected it after "
+                                              "\"--\": kiln inspect SPEC -- -DOUTPUTS=5"},
+      {gcc + kiln + " compile net.cpp", "CXX \"gcc-12\": a C compiler, which links no C++ program; expected a C++ "
+                                        "compiler, such as g++"}};
+  for (const auto &[command, words] : commands) {
+    const Result result = runHere(command);
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_EQ(result.text, "error: " + words + "\n") << command;
+  }
+  EXPECT_EQ(calls(), 0u);
+}
+
+// The precompiled header must not provide what the spec does not include.
+TEST_F(Options, SpecsIncludeWhatTheyUse) {
+  const std::string model = "struct Net : kiln::Model {\n"
+                            "  constexpr auto forward(kiln::Tensor<kiln::f32, 3> x) const { return kiln::relu(x); }\n"
+                            "};\n",
+                    make = "KILN_MODEL(net, Net)\n";
+  const std::string command = "compile net.cpp -o out" + only;
+  const auto firstLine = [&](const std::string &spec) {
+    std::ofstream(path("net.cpp")) << spec;
+    const std::string said = runHere(kiln + " " + command).text;
+    return said.substr(0, said.find('\n'));
+  };
+  const std::string undeclared = "error: KILN_MODEL: it is not declared; expected #include <kiln/generator.h>";
+  EXPECT_EQ(firstLine("#include <kiln/dsl.h>\n" + model + make), "net.cpp:5: " + undeclared);
+  EXPECT_NE(firstLine(model + make).find("net.cpp:1: error: "), std::string::npos);
+  EXPECT_NE(firstLine(model + "#include <kiln/generator.h>\n" + make).find("net.cpp:1: error: "), std::string::npos);
+  std::ofstream(path("model.h")) << "// A model.\n#pragma once\n\n#include \"kiln/dsl.h\"\n" << model;
+  EXPECT_EQ(firstLine("#include \"model.h\"\n" + make), "net.cpp:2: " + undeclared);
+  calls();
+  EXPECT_NE(firstLine("#include \"model.h\"\n#include <kiln/generator.h>\n" + make).find("libnet.a"),
+            std::string::npos);
+  EXPECT_EQ(calls(), 3u) << "the language, the spec, the link";
 }
 
 // The compiler command has two words; and it is not called again for an unchanged spec.

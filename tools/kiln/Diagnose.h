@@ -22,6 +22,9 @@ struct Source {
 /// Reads a spec and those of its `#include "..."` headers that are not the language's.
 std::vector<Source> readSources(const std::filesystem::path &spec, const std::vector<std::string> &includeFolders);
 
+/// Returns the folders of the -I and -iquote flags among the words of a command.
+std::vector<std::string> includeFolders(const std::vector<std::string> &words);
+
 /// Returns the first mistake in the output, "FILE:LINE: error: TEXT", or nothing if the output has no error.
 std::optional<std::string> findMistake(std::string_view output, const std::vector<Source> &sources);
 

@@ -56,6 +56,8 @@ int run(std::vector<std::string> words, std::string &said) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+} // namespace
+
 std::vector<std::string> includeFolders(const std::vector<std::string> &words) {
   std::vector<std::string> folders;
   for (std::size_t i = 0; i < words.size(); ++i)
@@ -66,8 +68,6 @@ std::vector<std::string> includeFolders(const std::vector<std::string> &words) {
         folders.push_back(words[i].substr(flag.size()));
   return folders;
 }
-
-} // namespace
 
 int compile(std::vector<std::string> words, const std::string &spec, bool isVerbose, const std::string &hint) {
   const std::vector<Source> sources = readSources(spec, includeFolders(words));

@@ -4,6 +4,7 @@
 // new DIRECTORY` creates a spec.
 #include "tools/kiln/Diagnose.h"
 #include "tools/kiln/GeneratorCache.h"
+#include "tools/kiln/SpecCheck.h"
 #include "tools/new/New.h"
 
 #include <CLI/CLI.hpp>
@@ -176,12 +177,15 @@ int buildAndRun(SpecCommand command) {
   if (command.subcommand.front() != "compile") // the generator's `compile` has this option too
     std::erase(command.rest, "--verbose");
   const std::string &spec = command.spec;
-  if (!fs::is_regular_file(spec)) {
-    fmt::print(stderr, "error: spec \"{}\": not found; expected a C++ source file\n", spec);
-    return 1;
-  }
   const char *given = std::getenv("CXX");
   const std::string compiler = given && *given ? given : "c++";
+  const std::vector<std::string> words = kiln::splitWords(compiler);
+  for (const std::string &wrong :
+       {kiln::checkSpec(command.subcommand.front(), spec, command.rest), kiln::checkCompiler(words)})
+    if (!wrong.empty()) {
+      fmt::print(stderr, "error: {}\n", wrong);
+      return 1;
+    }
   const char *temporary = std::getenv("TMPDIR");
   if (!temporary || !*temporary)
     temporary = "/tmp";
@@ -192,7 +196,6 @@ int buildAndRun(SpecCommand command) {
   }
   Toolchain tools = findToolchain();
   std::string object = folder + "/spec.o", generator = folder + "/generator", rule = folder + "/spec.d";
-  const std::vector<std::string> words = kiln::splitWords(compiler);
   std::vector<std::string> base = words;
   base.push_back("-std=c++20");
   for (const std::string &include : tools.includes)
@@ -214,7 +217,7 @@ int buildAndRun(SpecCommand command) {
   if (!known) {
     std::vector<std::string> compile = base;
     compile.insert(compile.end(), {"-c", spec, "-o", object, "-MD", "-MF", rule});
-    if (precompilesHeaders(words))
+    if (precompilesHeaders(words) && kiln::beginsWithLanguage(spec, command.flags))
       if (std::optional<fs::path> header = precompileHeaders(base, cache, folder))
         compile.insert(compile.end(), {"-include", header->string(), "-fpch-deps"});
     const fs::file_time_type begin = fs::file_time_type::clock::now();
@@ -347,6 +350,10 @@ int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
   }
   if (command.subcommand.back() == "merge")
     return runInLibrary("kiln_tune_merge", "kiln tune merge", std::move(command.rest));
+  if (const std::string wrong = kiln::checkFlags(command.subcommand.front(), command.rest); !wrong.empty()) {
+    fmt::print(stderr, "error: {}\n", wrong);
+    return 1;
+  }
   if (std::optional<int> status = takeSpec(command))
     return *status;
   if ((command.subcommand.front() == "inspect" || command.subcommand.front() == "scale") && isLibrary(command.spec))
