@@ -61,13 +61,22 @@ private:
   llvm::StringMap<verify::SharedTensor> known;
 };
 
+/// Returns the value of a limit, which unlike an extent may be any number of 64 bits.
+int64_t limitValue(const ValueCheck &range, const interpreter::Extents &extents) {
+  const int64_t limit = range.limit.fixed() ? range.limit.offset : interpreter::evaluate(range.limit, extents);
+  if (limit <= range.minimum)
+    throw std::runtime_error(
+        fmt::format("an input has no valid value; expected a limit above {}, got {}", range.minimum, limit));
+  return limit;
+}
+
 /// Creates an input with the values that the runtime uses.
 verify::SharedTensor makeInput(const ArgumentInterface &argument, const interpreter::Extents &extents, uint64_t seed) {
   interpreter::TensorShape shape = interpreter::evaluate(argument.shape, extents);
   std::vector<double> values(static_cast<size_t>(interpreter::elementCount(shape)));
   const uint64_t key = keyOf(argument.name, seed);
   const ValueCheck range = argument.check.value_or(ValueCheck{1, Dim(10)});
-  const int64_t limit = interpreter::evaluate(range.limit, extents);
+  const int64_t limit = limitValue(range, extents);
   for (auto [i, value] : llvm::enumerate(values))
     switch (argument.element) {
     case ElementType::i32:
@@ -177,36 +186,25 @@ llvm::Error check(const ModelInterface &model, const verify::RandomCalls &calls)
   return llvm::Error::success();
 }
 
-} // namespace
+/// Evaluates the trials with their error bounds. Throws std::runtime_error for what the interpreter cannot hold.
+verify::Outcome evaluateWithBounds(ModuleOp module, const std::vector<verify::Session> &sessions, Weights &weights,
+                                   bool isNarrow) {
+  verify::Outcome expected = evaluate(module, sessions, weights, /*isMoved=*/false);
+  if (!isNarrow)
+    return expected;
+  const verify::Outcome bounds = expected;
+  expected = verify::narrowed(expected, evaluate(module, sessions, weights, /*isMoved=*/true));
+  expected.zip(bounds, [](verify::SharedTensor &tensor, const verify::SharedTensor &bound) {
+    verify::Tensor wide = *tensor;
+    for (auto [error, most] : llvm::zip_equal(wide.errors, bound->errors))
+      error = std::min(error * roundings, most);
+    tensor = std::make_shared<const verify::Tensor>(std::move(wide));
+  });
+  return expected;
+}
 
-llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, const ModelInterface &model, bool tf32) {
-  const verify::RandomCalls calls = verify::drawCalls(module, /*seed=*/1, mostOperations);
-  if (llvm::Error wrong = check(model, calls))
-    return std::move(wrong);
-  std::vector<SelfTestTrial> trials;
-  std::vector<verify::Session> sessions;
-  for (const verify::Session &drawn : calls.sessions)
-    sessions.push_back(prepare(drawn, calls.symbols, model, trials));
-  verify::Outcome expected;
-  // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
-  // layers; the effect of perturbed numbers is then a tighter bound.
-  const bool isHalf = hasHalfFloats(module);
-  try {
-    Weights weights(model);
-    expected = evaluate(module, sessions, weights, /*isMoved=*/false);
-    if (!isHalf && !tf32) {
-      const verify::Outcome bounds = expected;
-      expected = verify::narrowed(expected, evaluate(module, sessions, weights, /*isMoved=*/true));
-      expected.zip(bounds, [](verify::SharedTensor &tensor, const verify::SharedTensor &bound) {
-        verify::Tensor wide = *tensor;
-        for (auto [error, most] : llvm::zip_equal(wide.errors, bound->errors))
-          error = std::min(error * roundings, most);
-        tensor = std::make_shared<const verify::Tensor>(std::move(wide));
-      });
-    }
-  } catch (const std::exception &error) {
-    return llvm::createStringError(fmt::format("the self-test cannot be evaluated: {}", error.what()));
-  }
+/// Records samples of the results; returns whether some of them has a finite tolerance.
+bool addSamples(const verify::Outcome &expected, bool tf32, std::vector<SelfTestTrial> &trials) {
   size_t next = 0;
   bool finds = false;
   for (const auto &session : expected.results)
@@ -218,9 +216,34 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, con
                               [](double tolerance) { return tolerance < std::numeric_limits<double>::infinity(); });
       }
     }
-  if (!finds)
+  return finds;
+}
+
+llvm::Expected<std::vector<SelfTestTrial>> evaluateTrials(ModuleOp module, const ModelInterface &model, bool tf32) {
+  const verify::RandomCalls calls = verify::drawCalls(module, /*seed=*/1, mostOperations);
+  if (llvm::Error wrong = check(model, calls))
+    return std::move(wrong);
+  std::vector<SelfTestTrial> trials;
+  std::vector<verify::Session> sessions;
+  for (const verify::Session &drawn : calls.sessions)
+    sessions.push_back(prepare(drawn, calls.symbols, model, trials));
+  Weights weights(model);
+  // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
+  // layers; the effect of perturbed numbers is then a tighter bound.
+  const bool isNarrow = !hasHalfFloats(module) && !tf32;
+  if (!addSamples(evaluateWithBounds(module, sessions, weights, isNarrow), tf32, trials))
     return llvm::createStringError("self-test: no determined output; expected at least one, got none");
   return std::move(trials);
+}
+
+} // namespace
+
+llvm::Expected<std::vector<SelfTestTrial>> evaluateSelfTest(ModuleOp module, const ModelInterface &model, bool tf32) {
+  try {
+    return evaluateTrials(module, model, tf32);
+  } catch (const std::exception &error) {
+    return llvm::createStringError(fmt::format("the self-test cannot be evaluated: {}", error.what()));
+  }
 }
 
 } // namespace kiln
