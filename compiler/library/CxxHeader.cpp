@@ -236,22 +236,42 @@ static constexpr const char *hiddenText = R"(#ifndef KILN_HIDDEN
 
 )";
 
-/// Whether the line begins the declaration of a function with this indentation.
-static bool beginsFunction(llvm::StringRef line, size_t indentation) {
-  const llvm::StringRef declaration = line.drop_while([](char c) { return c == ' '; });
-  if (line.size() - declaration.size() != indentation || declaration.empty() ||
-      !(llvm::isAlpha(declaration.front()) || declaration.front() == '~'))
-    return false;
-  const llvm::StringRef word = declaration.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-  if (llvm::is_contained({"template", "requires", "using", "friend", "namespace", "class", "struct", "static_assert",
-                          "typedef", "extern"},
-                         word))
-    return false;
-  const size_t parameters = declaration.find('('), value = declaration.find('=');
-  return parameters != llvm::StringRef::npos && (value > parameters || declaration.contains("operator"));
+/// Returns the length of "template <...> " at the beginning of a declaration, or 0.
+static size_t templateHead(llvm::StringRef declaration) {
+  if (!declaration.starts_with("template <"))
+    return 0;
+  int depth = 0;
+  for (size_t i = declaration.find('<'); i < declaration.size(); ++i) {
+    depth += (declaration[i] == '<') - (declaration[i] == '>');
+    if (depth == 0)
+      return declaration.find_first_not_of(' ', i + 1) == llvm::StringRef::npos ? declaration.size() : i + 2;
+  }
+  return declaration.size();
 }
 
-/// Hides every function of the header: members of classes, which are indented by two spaces, and free functions.
+/// Returns the position in the line at which the declaration of a function with this indentation begins, after the head
+/// of a template; npos: none begins there.
+static size_t beginOfFunction(llvm::StringRef line, size_t indentation) {
+  llvm::StringRef declaration = line.drop_while([](char c) { return c == ' '; });
+  if (line.size() - declaration.size() != indentation)
+    return llvm::StringRef::npos;
+  declaration = declaration.drop_front(templateHead(declaration));
+  if (declaration.empty() || !(llvm::isAlpha(declaration.front()) || declaration.front() == '~'))
+    return llvm::StringRef::npos;
+  const llvm::StringRef word = declaration.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (llvm::is_contained({"requires", "using", "friend", "namespace", "class", "struct", "static_assert", "typedef",
+                          "extern", "KILN_HIDDEN"},
+                         word))
+    return llvm::StringRef::npos;
+  const size_t parameters = declaration.find('('), value = declaration.find('=');
+  const bool isFunction =
+      parameters != llvm::StringRef::npos && (value > parameters || declaration.contains("operator"));
+  return isFunction ? line.size() - declaration.size() : llvm::StringRef::npos;
+}
+
+/// Hides every function of the header: members of classes, which are indented by two spaces, and free functions; also
+/// templates. What a compiler declares remains: the default constructors of argument structs, which must stay
+/// aggregates. They call nothing of the library.
 static std::string hideFunctions(llvm::StringRef text) {
   std::string result;
   bool isInClass = false;
@@ -263,9 +283,9 @@ static std::string hideFunctions(llvm::StringRef text) {
       isInClass = line.ends_with("{");
     else if (line.starts_with("};"))
       isInClass = false;
-    const size_t indentation = isInClass ? 2 : 0;
-    if (beginsFunction(line, indentation))
-      result += std::string(indentation, ' ') + "KILN_HIDDEN " + line.drop_front(indentation).str() + "\n";
+    const size_t begin = beginOfFunction(line, isInClass ? 2 : 0);
+    if (begin != llvm::StringRef::npos)
+      result += line.take_front(begin).str() + "KILN_HIDDEN " + line.drop_front(begin).str() + "\n";
     else
       result += line.str() + "\n";
   }

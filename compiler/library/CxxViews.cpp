@@ -20,7 +20,7 @@ const char *const cxxViewText = R"(#ifndef KILN_VIEW_HPP
 namespace kiln {
 
 /// Marks a dynamic dimension, whose size is known only at run time.
-inline constexpr std::int64_t dynamic = -1;
+KILN_HIDDEN inline constexpr std::int64_t dynamic = -1;
 
 /// A dense row-major tensor that the view does not own. Fixed dimensions are part of the type. The sizes of dynamic
 /// dimensions follow, in order, after a pointer or a range of elements: a span, a vector, an array. A single dynamic
@@ -32,8 +32,8 @@ template <class T, std::int64_t... Extents> class View {
                                   std::convertible_to<Source &&, std::span<T>>;
 
 public:
-  static constexpr std::size_t rank = sizeof...(Extents);
-  static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
+  KILN_HIDDEN static constexpr std::size_t rank = sizeof...(Extents);
+  KILN_HIDDEN static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
 
   /// Makes an empty view, which a call rejects.
   constexpr View() = default;

@@ -2,6 +2,7 @@
 // Libraries with embedded weights, which are bound in place, give the same bits as libraries that are bound from a
 // file.
 #include "command.h"
+#include "learner.hpp"
 #include "pair.hpp"
 #include "scaled.h"
 #include "scaled_renamed.h"
@@ -161,6 +162,11 @@ TEST(SelfTest, PassesAndGivesItsMemoryBack) {
   EXPECT_EQ(pair::Model::selftest(&error), KILN_OK) << error.message;
   EXPECT_GT(counted.allocations, 0);
   EXPECT_EQ(counted.alive, 0);
+}
+
+TEST(SelfTest, PassesForEntriesThatTrainAndKeepStates) {
+  kiln_error_t error{};
+  EXPECT_EQ(learner::Model::selftest(&error), KILN_OK) << error.message;
 }
 
 // Each allocation may fail; a failure must leak nothing.

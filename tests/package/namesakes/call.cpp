@@ -3,6 +3,7 @@
 // the sum is 64 * WIDTH * WIDTH. A host exports it as `host_sum`, a plug-in as `plugin_sum`.
 #include "net.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -27,12 +28,18 @@ extern "C" double SUM() {
   const std::unique_ptr<net::Model> model = std::make_unique<net::Model>(); // a template of the model's type
   if (model->bind(ones(), &error) != KILN_OK)
     return -1;
-  alignas(KILN_ARENA_ALIGNMENT) static char arena[NET_FORWARD_ARENA_BYTES(1)];
+  alignas(KILN_ARENA_ALIGNMENT) static char arena[std::max(NET_FORWARD_ARENA_BYTES(1), NET_EACH_ARENA_BYTES(1))];
   const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = &error};
   std::vector<float> x(64 * WIDTH, 1.0f), y(64 * WIDTH), again(64 * WIDTH);
   if (model->forward(call, x.data(), y.data()) != KILN_OK ||
       net_forward(model->get(), &call, x.data(), again.data()) != KILN_OK)
     return -2;
+  // Spans of a dynamic dimension instantiate templates of net.hpp.
+  std::vector<float> rows(y.size());
+  net::Session session;
+  if (session.begin(*model, call) != KILN_OK ||
+      session.each(std::span<const float>(x), std::span<float>(rows)) != KILN_OK || rows != y)
+    return -3;
   double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i)
     sum += y[i] == again[i] ? y[i] : -1e9;
