@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/library/Interface.h"
+#include <map>
 
 namespace kiln {
 
@@ -27,9 +28,27 @@ std::string writeRust(const ModelInterface &model);
 int64_t ownRowsIndex(const EntryInterface &entry);
 /// Returns a description such as "tokens: i32 [tokens, 4]", for comments.
 std::string describeArgument(const ArgumentInterface &argument);
-/// Returns the parameter name for an extent: "tokens", or "tokens_extent" if there is an argument "tokens".
-std::string extentName(const EntryInterface &entry, const Symbol &symbol);
-/// Returns the name, with "_" appended if it is a keyword of the language.
-std::string nameIn(const std::string &name, llvm::ArrayRef<llvm::StringRef> words);
+
+/// The names of a binding's parameters and methods. A name keeps its spelling unless it is one of the language's words,
+/// those that the methods use themselves, or another name of the same kind: then underscores are appended. Names of
+/// gradients, which contain those of weights, become identifiers.
+class BindingNames {
+public:
+  BindingNames(const EntryInterface &entry, llvm::ArrayRef<llvm::StringRef> words);
+
+  const std::string &argument(size_t index) const { return arguments[index]; }
+  /// Returns "tokens", or "tokens_extent" if there is an argument "tokens".
+  const std::string &extent(const Symbol &symbol) const { return extents.at(symbol.name); }
+
+private:
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string> extents;
+};
+
+/// Returns the names of the entries' methods.
+std::vector<std::string> methodNames(const ModelInterface &model, llvm::ArrayRef<llvm::StringRef> words);
+
+/// Returns what is wrong with a model's name in these languages, or an empty string.
+std::string checkBindingName(const std::string &name, const std::vector<std::string> &languages);
 
 } // namespace kiln

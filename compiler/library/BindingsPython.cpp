@@ -13,16 +13,33 @@
 
 namespace kiln {
 
-static constexpr llvm::StringRef pythonWords[] = {
-    "False",    "None",   "True",  "and",  "as",     "assert",   "async",   "await",     "break", "class",
-    "continue", "def",    "del",   "elif", "else",   "except",   "finally", "for",       "from",  "global",
-    "if",       "import", "in",    "is",   "lambda", "nonlocal", "not",     "or",        "pass",  "raise",
-    "return",   "try",    "while", "with", "yield",  "self",     "close",   "sequences", "model"};
+/// The keywords, followed by `more`.
+static std::vector<llvm::StringRef> keywordsAnd(std::initializer_list<llvm::StringRef> more) {
+  std::vector<llvm::StringRef> words{"False",  "None",   "True",    "and",      "as",       "assert", "async",
+                                     "await",  "break",  "class",   "continue", "def",      "del",    "elif",
+                                     "else",   "except", "finally", "for",      "from",     "global", "if",
+                                     "import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
+                                     "pass",   "raise",  "return",  "try",      "while",    "with",   "yield"};
+  words.insert(words.end(), more);
+  return words;
+}
+
+/// Names that no parameter of a method may have.
+static const std::vector<llvm::StringRef> &parameterWords() {
+  static const auto words = keywordsAnd({"self", "sequences"});
+  return words;
+}
+
+/// Names that no entry's method may have: the other methods and attributes of Session.
+static const std::vector<llvm::StringRef> &methodWords() {
+  static const auto words = keywordsAnd({"close", "model"});
+  return words;
+}
 
 static constexpr const char *head = R"PY(# SPDX-License-Identifier: {license}
 """{name}.py: written by Kiln; do not edit. Loads the model "{name}" from the shared object {library} next to this file.
 
-    from {name} import Model
+    {import}
     session = Model().bind("{name}.safetensors").session()
     {example}
 
@@ -81,6 +98,34 @@ _ELEMENTS = {
 }
 
 
+def _view(label, element, value):
+    """Returns the elements of an input."""
+    try:
+        return memoryview(value)
+    except (BufferError, TypeError, ValueError):
+        more = "; its numpy() is one" if hasattr(value, "numpy") else ""
+        raise TypeError(f"{label}: wrong kind; expected a numpy array, array.array or memoryview of {element}, "
+                        f"got {type(value).__name__}{more}") from None
+
+
+def _number(label, element, value):
+    """Returns a tensor of rank 0."""
+    form, _, size = _ELEMENTS[element]
+    number = memoryview(bytearray(size)).cast(form)
+    try:
+        number[0] = value
+    except (TypeError, ValueError):
+        raise TypeError(f"{label}: wrong number; expected one of {element}, got {value!r}") from None
+    return number
+
+
+def _integer(label, value, least=-(2**63), most=2**63 - 1):
+    """Checks an argument that ctypes would wrap around."""
+    if not hasattr(value, "__index__") or not least <= int(value) <= most:
+        raise ValueError(f"{label}: wrong number; expected an integer from {least} to {most}, got {value!r}")
+    return int(value)
+
+
 def _extent(dim, extents):
     """Returns the value of (offset, factor, symbol ...)."""
     value = dim[1] if len(dim) > 2 else 0
@@ -109,6 +154,7 @@ class Model:
     def __init__(self, library=None, threads=1):
         """library: the path of the shared object; threads: the size of the thread pool that calls share."""
         self._handle, self._pool = _c.c_void_p(), _c.c_void_p()
+        threads = _integer("threads", threads, 1, 2**32 - 1)
         self.library = _open(library)
         self.call("create", None, _c.byref(self._handle))
         if threads > 1:
@@ -190,7 +236,7 @@ class Session:
 
     def _input(self, name, element, dims, value, extents):
         _, formats, size = _ELEMENTS[element]
-        view = memoryview(value)
+        view = _view(name, element, value)
         shape = tuple(_extent(dim, extents) for dim in dims)
         if view.format.lstrip("<@=") not in formats or view.itemsize != size:
             raise TypeError(f"{name}: wrong type; expected {element}, got format {view.format!r}")
@@ -216,19 +262,29 @@ class Session:
         return (_c.c_char * len(memory)).from_buffer(memory), view
 
     def _run(self, name, values, extents, sequences=None):
-        symbols, own_rows, inputs, outputs = _ENTRIES[name]
+        symbols, own_rows, own_count, inputs, outputs = _ENTRIES[name]
         if not self._arena:
             raise ValueError("session: is closed")
         passed, kept = [self.model._handle, _c.byref(self._call)], []
         if sequences is None:
-            for (label, _, dims), value in zip(inputs, values):  # a dimension that is exactly a symbol gives its value
-                shape = () if isinstance(value, (bool, int, float)) else memoryview(value).shape
-                for dim, length in zip(dims, shape):
+            extents = {symbol: _integer(symbol, value) for symbol, value in extents.items()}
+            for (label, element, dims), value in zip(inputs, values):
+                if not dims:
+                    continue
+                shape = _view(label, element, value).shape
+                if len(shape) != len(dims):
+                    raise ValueError(f"{label}: wrong shape; expected {len(dims)} dimensions, got {shape}")
+                for dim, length in zip(dims, shape):  # a dimension that is exactly a symbol gives its value
                     if dim[:2] == (0, 1) and len(dim) == 3:
                         extents.setdefault(dim[2], length)
             passed += [_c.c_int64(extents[symbol]) for symbol in symbols]
         else:
             table = (_Sequence * max(len(sequences), 1))()
+            sequences = [(session, [_integer("sequences", value) for value in own]) for session, own in sequences]
+            for session, own in sequences:
+                if not isinstance(session, Session) or len(own) != own_count:
+                    raise TypeError(f"sequences: wrong pair; expected a Session and {own_count} extents, "
+                                    f"got {type(session).__name__} and {len(own)}")
             extents = {symbols[0]: len(sequences)}
             if own_rows >= 0:
                 extents[symbols[-1]] = sum(own[own_rows] for _, own in sequences)
@@ -241,9 +297,7 @@ class Session:
             passed += [_c.c_size_t(len(sequences)), table]
         for (label, element, dims), value in zip(inputs, values):
             if not dims and isinstance(value, (bool, int, float)):
-                number = memoryview(bytearray(_ELEMENTS[element][2])).cast(_ELEMENTS[element][0])
-                number[0] = value
-                value = number
+                value = _number(label, element, value)
             passed.append(self._input(label, element, dims, value, extents))
         results = []
         for _, element, dims in outputs:
@@ -281,8 +335,8 @@ static std::string entryTable(const EntryInterface &entry) {
   for (const ArgumentInterface &argument : entry.arguments)
     sides[argument.isOutput].push_back(fmt::format("\n            (\"{}\", \"{}\", {})", argument.name,
                                                    name_of(argument.element), dimsTuple(argument.shape)));
-  return fmt::format("    \"{}\": (\n        {}, {},\n        {},\n        {}),\n", entry.name, tuple(symbols),
-                     ownRowsIndex(entry), tuple(sides[0]), tuple(sides[1]));
+  return fmt::format("    \"{}\": (\n        {}, {}, {},\n        {},\n        {}),\n", entry.name, tuple(symbols),
+                     ownRowsIndex(entry), entry.ownSymbols.size(), tuple(sides[0]), tuple(sides[1]));
 }
 
 /// Whether some input has a dimension that is exactly this symbol, so that the caller need not pass the extent.
@@ -295,7 +349,8 @@ static bool isFound(const EntryInterface &entry, const Symbol &symbol) {
   });
 }
 
-static std::string method(const EntryInterface &entry) {
+static std::string method(const EntryInterface &entry, const std::string &methodName) {
+  const BindingNames names(entry, parameterWords());
   std::vector<std::string> parameters{"self"}, values, extents;
   std::string words = fmt::format("        \"\"\"Runs entry \"{}\"", entry.isBatch() ? entry.single : entry.name);
   words +=
@@ -307,11 +362,11 @@ static std::string method(const EntryInterface &entry) {
     parameters.emplace_back("sequences");
     words += fmt::format("        sequences: extents are ({})\n", fmt::join(own, ", "));
   }
-  for (const ArgumentInterface &argument : entry.arguments) {
+  for (const auto &[i, argument] : llvm::enumerate(entry.arguments)) {
     words += fmt::format("        {}{}\n", argument.isOutput ? "returns " : "", describeArgument(argument));
     if (argument.isOutput)
       continue;
-    parameters.push_back(nameIn(argument.name, pythonWords));
+    parameters.push_back(names.argument(i));
     values.push_back(parameters.back());
   }
   for (const Symbol &symbol : entry.symbols) {
@@ -319,13 +374,13 @@ static std::string method(const EntryInterface &entry) {
       continue;
     if (extents.empty())
       parameters.emplace_back("*");
-    parameters.push_back(nameIn(extentName(entry, symbol), pythonWords));
+    parameters.push_back(names.extent(symbol));
     extents.push_back(fmt::format("\"{}\": {}", symbol.name, parameters.back()));
   }
   for (const Symbol &symbol : entry.isBatch() ? entry.ownSymbols : entry.symbols)
     words += fmt::format("        {}: {} to {}\n", symbol.name, symbol.min, symbol.max);
   return fmt::format("\n    def {}({}):\n{}        \"\"\"\n        return self._run(\"{}\", {}, {{{}}}{})\n",
-                     nameIn(entry.name, pythonWords), fmt::join(parameters, ", "), words, entry.name, tuple(values),
+                     methodName, fmt::join(parameters, ", "), words, entry.name, tuple(values),
                      fmt::join(extents, ", "), entry.isBatch() ? ", sequences" : "");
 }
 
@@ -336,21 +391,27 @@ static std::string replaced(std::string text, llvm::StringRef from, const std::s
 }
 
 std::string writePython(const ModelInterface &model, const std::string &library) {
+  const std::vector<std::string> methods = methodNames(model, methodWords());
   std::string example = "...";
   if (!model.entries.empty()) {
     std::vector<std::string> inputs, outputs;
-    for (const ArgumentInterface &argument : model.entries.front().arguments)
-      (argument.isOutput ? outputs : inputs).push_back(argument.name);
-    example = fmt::format("{} = session.{}({})", fmt::join(outputs, ", "),
-                          nameIn(model.entries.front().name, pythonWords), fmt::join(inputs, ", "));
+    const EntryInterface &entry = model.entries.front();
+    const BindingNames names(entry, parameterWords());
+    for (const auto &[i, argument] : llvm::enumerate(entry.arguments))
+      (argument.isOutput ? outputs : inputs).push_back(names.argument(i));
+    example = fmt::format("{} = session.{}({})", fmt::join(outputs, ", "), methods.front(), fmt::join(inputs, ", "));
   }
   std::string text = replaced(head, "{license}", licenseOfLibraries);
+  const bool isKeyword = llvm::is_contained(keywordsAnd({}), model.name);
+  text = replaced(text, "{import}",
+                  isKeyword ? "Model = importlib.import_module(\"{name}\").Model" : "from {name} import Model");
   text = replaced(replaced(text, "{name}", model.name), "{library}", library);
   text = replaced(replaced(text, "{example}", example), "{abi}", std::to_string(KILN_ABI_VERSION));
-  text += fmt::format("NAME = \"{}\"\n\n# For each entry: symbols, the index of the one that counts a sequence's rows, "
-                      "inputs, outputs.\n"
-                      "_ENTRIES = {{\n",
-                      model.name);
+  text +=
+      fmt::format("NAME = \"{}\"\n\n# For each entry: symbols; for a batched one the index of the extent that counts a "
+                  "sequence's rows, and the number of a\n# sequence's extents; inputs, outputs.\n"
+                  "_ENTRIES = {{\n",
+                  model.name);
   for (const EntryInterface &entry : model.entries)
     text += entryTable(entry);
   const char *embedded = model.embedsWeights ? R"PY(
@@ -361,8 +422,8 @@ std::string writePython(const ModelInterface &model, const std::string &library)
 )PY"
                                              : "";
   text += "}\n" + replaced(body, "{bind_embedded}", embedded);
-  for (const EntryInterface &entry : model.entries)
-    text += method(entry);
+  for (const auto &[entry, name] : llvm::zip_equal(model.entries, methods))
+    text += method(entry, name);
   return text;
 }
 

@@ -6,29 +6,49 @@
 
 #include "kiln/runtime.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace kiln {
 
-static constexpr llvm::StringRef rustWords[] = {
-    "abstract", "as",      "async", "await",   "become", "box",   "break", "const",     "continue", "crate", "do",
-    "dyn",      "else",    "enum",  "extern",  "false",  "final", "fn",    "for",       "if",       "impl",  "in",
-    "let",      "loop",    "macro", "match",   "mod",    "move",  "mut",   "override",  "priv",     "pub",   "ref",
-    "return",   "self",    "Self",  "static",  "struct", "super", "trait", "true",      "try",      "type",  "typeof",
-    "unsafe",   "unsized", "use",   "virtual", "where",  "while", "yield", "sequences", "table",    "new",   "drop"};
+/// The keywords of all editions, followed by `more`.
+static std::vector<llvm::StringRef> keywordsAnd(std::initializer_list<llvm::StringRef> more) {
+  std::vector<llvm::StringRef> words{
+      "abstract", "as",     "async",   "await",  "become",  "box",    "break", "const", "continue", "crate", "do",
+      "dyn",      "else",   "enum",    "extern", "false",   "final",  "fn",    "for",   "gen",      "if",    "impl",
+      "in",       "let",    "loop",    "macro",  "match",   "mod",    "move",  "mut",   "override", "priv",  "pub",
+      "ref",      "return", "self",    "Self",   "static",  "struct", "super", "trait", "true",     "try",   "type",
+      "typeof",   "unsafe", "unsized", "use",    "virtual", "where",  "while", "yield"};
+  words.insert(words.end(), more);
+  return words;
+}
+
+/// Names that no parameter may have: constants that no variable can hide, and the variables of the methods. The methods
+/// call functions of the module by paths, which no variable hides.
+static const std::vector<llvm::StringRef> &parameterWords() {
+  static const auto words =
+      keywordsAnd({"None", "Some", "Ok", "Err", "ABI_VERSION", "call", "sequences", "status", "table"});
+  return words;
+}
+
+/// Names that no entry's method may have: other methods of Session.
+static const std::vector<llvm::StringRef> &methodWords() {
+  static const auto words = keywordsAnd({"call", "drop"});
+  return words;
+}
 
 static constexpr const char *head = R"RS(// SPDX-License-Identifier: {license}
-//! {name}.rs: written by Kiln; do not edit. This module is the model "{name}": `mod {name};`.
+//! {name}.rs: written by Kiln; do not edit. This module is the model "{name}": `{module}`.
 //!
 //! A build.rs must name the folder of the library, which is a shared object or an archive:
 //!     println!("cargo:rustc-link-search=native=FOLDER");
 //!     println!("cargo:rustc-link-lib={name}");          // or static={name}, with rustc-link-lib=m
 //!
-//!     let mut model = {name}::Model::new()?;
+//!     let mut model = {path}::Model::new()?;
 //!     model.bind("{name}.safetensors")?;
 //!     let mut session = model.session()?;
-#![allow(dead_code, unused_parens, unused_variables)]
+#![allow(dead_code, non_snake_case, unused_parens, unused_variables)]
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::fmt;
@@ -122,6 +142,11 @@ fn result(status: c_int, message: &Message) -> Result<(), Error> {
 
 fn wrong(message: String) -> Error {
     Error { status: 2, message } // KILN_EXTENT_OUT_OF_RANGE
+}
+
+/// The product, or the nearest number of 64 bits; no slice has so many elements.
+fn product(factors: &[i64]) -> i64 {
+    factors.iter().fold(1, |value: i64, factor| value.saturating_mul(*factor))
 }
 
 fn check(name: &str, got: usize, expected: i64) -> Result<(), Error> {
@@ -292,20 +317,27 @@ static const char *rustType(ElementType element) {
   }
 }
 
-/// Returns the product of the dimensions as an expression over the function's parameters.
-static std::string elements(const ArgumentInterface &argument, const EntryInterface &entry) {
-  std::string text;
-  for (const Dim &dim : argument.shape) {
-    std::string factor = dim.fixed() ? std::to_string(dim.offset) : std::to_string(dim.factor);
-    if (!dim.fixed()) {
-      for (const Symbol &symbol : dim.symbols)
-        if (symbol.present())
-          factor += " * " + nameIn(extentName(entry, symbol), rustWords);
-      factor = fmt::format("({} + {})", factor, dim.offset);
-    }
-    text += (text.empty() ? "" : " * ") + factor;
-  }
-  return text.empty() ? "1" : text;
+/// Returns a dimension as an expression over the function's parameters that does not wrap around.
+static std::string extent(const Dim &dim, const BindingNames &names) {
+  if (dim.fixed())
+    return std::to_string(dim.offset);
+  std::vector<std::string> factors;
+  if (dim.factor != 1)
+    factors.push_back(std::to_string(dim.factor));
+  for (const Symbol &symbol : dim.symbols)
+    if (symbol.present())
+      factors.push_back(names.extent(symbol));
+  const std::string value =
+      factors.size() == 1 ? factors.front() : fmt::format("self::product(&[{}])", fmt::join(factors, ", "));
+  return dim.offset == 0 ? value : fmt::format("{}.saturating_add({})", value, dim.offset);
+}
+
+/// Returns the product of the dimensions.
+static std::string elements(const ArgumentInterface &argument, const BindingNames &names) {
+  std::vector<std::string> extents;
+  for (const Dim &dim : argument.shape)
+    extents.push_back(extent(dim, names));
+  return extents.size() == 1 ? extents.front() : fmt::format("self::product(&[{}])", fmt::join(extents, ", "));
 }
 
 static std::string declaration(const ModelInterface &model, const EntryInterface &entry) {
@@ -324,17 +356,18 @@ static std::string declaration(const ModelInterface &model, const EntryInterface
 }
 
 /// Returns the code that computes a batched entry's extents: the number of sequences, and the sum of their rows.
-static std::string batchExtents(const EntryInterface &entry) {
-  std::string text = fmt::format("        let {} = sequences.len() as i64;\n",
-                                 nameIn(extentName(entry, entry.symbols.front()), rustWords));
+static std::string batchExtents(const EntryInterface &entry, const BindingNames &names) {
+  std::string text = fmt::format("        let {} = sequences.len() as i64;\n", names.extent(entry.symbols.front()));
   text += fmt::format(
       "        if sequences.iter().any(|(_, extents)| extents.len() != {0}) {{\n"
-      "            return Err(wrong(\"sequences: wrong count of extents; expected {0} each\".to_string()));\n"
+      "            return Err(self::wrong(\"sequences: wrong count of extents; expected {0} each\".to_string()));\n"
       "        }}\n",
       entry.ownSymbols.size());
   if (const int64_t own = ownRowsIndex(entry); own >= 0)
-    text += fmt::format("        let {}: i64 = sequences.iter().map(|(_, extents)| extents[{}]).sum();\n",
-                        nameIn(extentName(entry, entry.symbols.back()), rustWords), own);
+    text += fmt::format("        let {}: i64 = sequences\n"
+                        "            .iter()\n"
+                        "            .fold(0, |rows: i64, (_, extents)| rows.saturating_add(extents[{}]));\n",
+                        names.extent(entry.symbols.back()), own);
   return text + fmt::format("        let table: Vec<Sequence> = sequences\n"
                             "            .iter()\n"
                             "            .map(|(session, extents)| Sequence {{ states: session.arena, extents: {} }})\n"
@@ -343,7 +376,8 @@ static std::string batchExtents(const EntryInterface &entry) {
                                                      : "extents.as_ptr()");
 }
 
-static std::string method(const ModelInterface &model, const EntryInterface &entry) {
+static std::string method(const ModelInterface &model, const EntryInterface &entry, const std::string &methodName) {
+  const BindingNames names(entry, parameterWords());
   std::string words = fmt::format("\n    /// Runs entry \"{}\"{}\n", entry.isBatch() ? entry.single : entry.name,
                                   entry.isBatch() ? " for several sequences, whose rows follow each other." : ".");
   std::string parameters = "&mut self", checks, passed;
@@ -351,28 +385,28 @@ static std::string method(const ModelInterface &model, const EntryInterface &ent
     words += fmt::format("    /// - {}: {} to {}\n", symbol.name, symbol.min, symbol.max);
   if (entry.isBatch()) {
     parameters += ", sequences: &mut [(&mut Session<'_>, &[i64])]";
-    checks += batchExtents(entry);
+    checks += batchExtents(entry, names);
     passed += ", table.len(), table.as_ptr()";
   } else {
     for (const Symbol &symbol : entry.symbols) {
-      const std::string name = nameIn(extentName(entry, symbol), rustWords);
-      parameters += fmt::format(", {}: i64", name);
-      passed += ", " + name;
+      parameters += fmt::format(", {}: i64", names.extent(symbol));
+      passed += ", " + names.extent(symbol);
     }
   }
-  for (const ArgumentInterface &argument : entry.arguments) {
-    const std::string name = nameIn(argument.name, rustWords);
+  for (const auto &[i, argument] : llvm::enumerate(entry.arguments)) {
+    const std::string &name = names.argument(i);
     words += fmt::format("    /// - {}{}\n", describeArgument(argument), argument.isOutput ? ", written" : "");
     parameters += fmt::format(", {}: &{}[{}]", name, argument.isOutput ? "mut " : "", rustType(argument.element));
-    checks += fmt::format("        check(\"{}\", {}.len(), {})?;\n", argument.name, name, elements(argument, entry));
+    checks +=
+        fmt::format("        self::check(\"{}\", {}.len(), {})?;\n", argument.name, name, elements(argument, names));
     passed += fmt::format(", {}.as_{}ptr()", name, argument.isOutput ? "mut_" : "");
   }
   return words + fmt::format("    #[allow(clippy::too_many_arguments)]\n"
                              "    pub fn {}({}) -> Result<(), Error> {{\n{}"
                              "        let call = self.call();\n"
                              "        let status = unsafe {{ raw::{}_{}(self.model.handle, &call{}) }};\n"
-                             "        result(status, &self.message)\n    }}\n",
-                             nameIn(entry.name, rustWords), parameters, checks, model.name, entry.name, passed);
+                             "        self::result(status, &self.message)\n    }}\n",
+                             methodName, parameters, checks, model.name, entry.name, passed);
 }
 
 static std::string replaced(std::string text, llvm::StringRef from, const std::string &to) {
@@ -382,7 +416,10 @@ static std::string replaced(std::string text, llvm::StringRef from, const std::s
 }
 
 std::string writeRust(const ModelInterface &model) {
+  const bool isKeyword = llvm::is_contained(keywordsAnd({}), model.name);
   std::string text = replaced(head, "{license}", licenseOfLibraries), sizes;
+  text = replaced(text, "{path}", isKeyword ? "model" : "{name}");
+  text = replaced(text, "{module}", isKeyword ? "#[path = \"{name}.rs\"] mod model;" : "mod {name};");
   for (const EntryInterface &entry : model.entries) {
     text += declaration(model, entry);
     sizes += fmt::format("            session.bytes = session.bytes.max(raw::{}_{}_arena_bytes(self.threads));\n",
@@ -401,8 +438,8 @@ std::string writeRust(const ModelInterface &model) {
   }
   text += replaced(replaced(body, "{bind_embedded}", embedded), "{sizes}", sizes);
   text = replaced(replaced(text, "{name}", model.name), "{abi}", std::to_string(KILN_ABI_VERSION));
-  for (const EntryInterface &entry : model.entries)
-    text += method(model, entry);
+  for (const auto &[entry, name] : llvm::zip_equal(model.entries, methodNames(model, methodWords())))
+    text += method(model, entry, name);
   return text + "}\n";
 }
 

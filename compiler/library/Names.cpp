@@ -89,8 +89,7 @@ static bool isTakenOfMethods(const std::string &name) {
          isOneOf(headerTypes, name) || name == "handle";
 }
 
-/// The name of a gradient is derived from a parameter's name, which may contain any printable characters.
-static std::string asIdentifier(std::string name) {
+std::string asIdentifier(std::string name) {
   for (char &c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)))
       c = '_';

@@ -18,6 +18,10 @@ inline constexpr const char *arenaBytesSuffix = "_arena_bytes";
 /// Returns what is wrong with a model's name, or an empty string.
 std::string checkModelName(const std::string &name);
 
+/// Returns the name with an underscore for each character that identifiers do not have: the name of a gradient contains
+/// that of a weight, which may have any printable characters.
+std::string asIdentifier(std::string name);
+
 /// Checks that the names that the headers and the archive define are distinct, and that they are no keyword, macro or
 /// declaration of the standard headers. `runtime` has the members of the runtime, whose functions get the model's
 /// prefix too.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // write_headers FOLDER: writes the headers of the model "wide", whose views and argument structs views.cpp uses.
-// write_headers FILE FOLDER: writes headers of models that have each name of FILE as an input, an output, a dimension,
-// an entry and the model's own name, as far as the generator accepts it. It prints "refused KIND NAME" for each name
-// that it rejects, and "wrote STEM" for each pair of headers.
+// write_headers FILE FOLDER: writes headers and bindings of models that have each name of FILE as an input, an output,
+// a dimension, an entry and the model's own name, as far as the generator accepts it. It prints "refused KIND NAME" for
+// each name that it rejects, and "wrote STEM" for the files of each model.
+#include "compiler/library/Bindings.h"
 #include "compiler/library/Headers.h"
 #include "compiler/library/Names.h"
 
@@ -27,7 +28,7 @@ void addArgument(EntryInterface &entry, const std::string &name, const Dim &exte
   entry.arguments.push_back({name, ElementType::f32, {extent}, isOutput, {}});
 }
 
-/// Writes the model's headers. Returns an empty string, or the error in the model's names.
+/// Writes the model's headers and bindings. Returns an empty string, or the error in the model's names.
 std::string write(const ModelInterface &model, const std::string &folder) {
   if (std::string wrong = checkModelName(model.name); !wrong.empty())
     return wrong;
@@ -35,6 +36,10 @@ std::string write(const ModelInterface &model, const std::string &folder) {
     return llvm::toString(std::move(wrong));
   std::ofstream(folder + "/" + model.name + ".h") << writeCHeader(model, {});
   std::ofstream(folder + "/" + model.name + ".hpp") << writeCxxHeader(model, {});
+  for (const std::string &language : bindingLanguages()) {
+    const Binding binding = writeBinding(language, model, "lib" + model.name + ".so");
+    std::ofstream(folder + "/" + binding.file) << binding.text;
+  }
   fmt::print("wrote {}\n", model.name);
   return "";
 }
@@ -127,7 +132,11 @@ std::string writeConflicts(const std::string &folder) {
   many.symbols = cross.symbols;
   for (size_t i = 0; i < names.size(); ++i)
     addArgument(many, names[i], dimOf(i % 3 ? "n" : "m"), i % 2 == 1);
-  model.entries = {forward, cross, many};
+  EntryInterface train = plainEntry("train"); // its loss has an input "step", as an optimiser does
+  for (const char *name : {"step", "learning_rate", "step", "learning_rate"})
+    addArgument(train, name, dimOf("n"), false);
+  addArgument(train, "grad fc.weight", dimOf("n"), true);
+  model.entries = {forward, cross, many, train};
   return write(model, folder);
 }
 
