@@ -3,6 +3,7 @@
 
 #include "compiler/driver/CheckCustom.h"
 #include "compiler/driver/CheckRanks.h"
+#include "compiler/library/Bindings.h"
 #include "compiler/library/CustomFunctions.h"
 #include "compiler/library/Names.h"
 #include "compiler/object/ReplaceFile.h"
@@ -60,6 +61,13 @@ static std::string checkProcesses(const CompileOptions &options) {
   return "";
 }
 
+/// Returns why no bindings can be written, or an empty string.
+static std::string checkBindings(const CompileOptions &options) {
+  if (llvm::is_contained(options.bindings, "python") && !options.isShared)
+    return "bindings: Python loads a shared object; expected --shared with --bindings python, got an archive";
+  return checkBindingName(options.name, options.bindings);
+}
+
 FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOptions &options, raw_ostream &errors) {
   CompileContext context{graph, options, errors};
   if (std::string wrong = checkModelName(options.name); !wrong.empty())
@@ -71,6 +79,8 @@ FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOpti
   if (std::string wrong = checkRanks(graph, options.lowering, context.targets); !wrong.empty())
     return context.fail(wrong);
   if (std::string wrong = checkProcesses(options); !wrong.empty())
+    return context.fail(wrong);
+  if (std::string wrong = checkBindings(options); !wrong.empty())
     return context.fail(wrong);
   context.described = describeInterface(graph, options.name);
   if (std::string wrong = checkExtents(context.described, options.extents); !wrong.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Checkpoints.h"
 
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Options.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -17,7 +18,7 @@ std::string checkCheckpoint(const Checkpoint &checkpoint) {
 void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization,
                  "format of quantised weights in safetensors files: gptq, gptq_v2, awq, fp8 or mxfp4")
-      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq", "fp8", "mxfp4"}));
+      ->check(oneOf({"gptq", "gptq_v2", "awq", "fp8", "mxfp4"}));
   app.add_option(
       "--renames", checkpoint.renames,
       "file with a line FROM TO [HEADS] for each name of the checkpoint that differs from the model's; ?FROM "
@@ -37,6 +38,7 @@ CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint
       ->required();
   addCheckpointOptions(*pack, checkpoint);
   pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one for each target")
+      ->check(notEmpty())
       ->capture_default_str();
   return pack;
 }

@@ -8,6 +8,7 @@
 #include "compiler/library/Version.h"
 #include "tools/kiln/Bench.h"
 #include "tools/kiln/Checkpoints.h"
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Inspect.h"
 #include "tools/kiln/Options.h"
 #include "tools/kiln/Scale.h"
@@ -264,7 +265,9 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
   CLI::App *compile = app.add_subcommand(
       "compile", "write libNAME.a, NAME.h, NAME.hpp, NAME.manifest.json, NAME.pc and NAME.LICENSE.txt");
   addCompileOptions(*compile, options, command);
-  compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the six files")->capture_default_str();
+  compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the six files")
+      ->check(notEmpty())
+      ->capture_default_str();
   const std::map<std::string, EmitForm> forms{{"library", EmitForm::Library}, {"ir", EmitForm::Ir},
                                               {"linalg", EmitForm::Linalg},   {"stmt", EmitForm::Stmt},
                                               {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};
@@ -277,7 +280,7 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
                     "add NAME_selftest to the archive, which detects a damaged library");
   compile->add_option("--bindings", options.bindings, "also write bindings for these languages: python, rust")
       ->delimiter(',')
-      ->check(CLI::IsMember(bindingLanguages()));
+      ->check(oneOf(bindingLanguages()));
   compile->add_flag("--shared", options.isShared,
                     "write a shared object that exports the functions of NAME.h, instead of an archive");
   compile
@@ -332,7 +335,7 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
       return 0;
     }
   } catch (const CLI::ParseError &error) {
-    return app.exit(error);
+    return refuseCommandLine(app, error);
   }
   applyCommandOptions(options, command);
   if (tune.isChosen())

@@ -10,6 +10,7 @@
 #include "compiler/tuner/Executor.h"
 #include "compiler/tuner/Probes.h"
 #include "compiler/tuner/TargetsToTune.h"
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Options.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -180,7 +181,7 @@ static int runInspectArchive(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error);
+    return refuseCommandLine(app, error);
   }
   return inspectArchive(path, target, options);
 }

@@ -2,6 +2,7 @@
 #include "tools/kiln/Options.h"
 
 #include "targets/registry.h"
+#include "tools/kiln/CommandLine.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -127,7 +128,7 @@ void addModelOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("--name", options.name, "name of the library and prefix of its symbols")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets in the archive, best first")
       ->delimiter(',')
-      ->check(CLI::IsMember(targetNames()))
+      ->check(oneOf(targetNames()))
       ->capture_default_str();
   addLoweringOptions(app, options.lowering);
 }

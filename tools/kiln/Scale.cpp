@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/kiln/Scale.h"
 
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Inspect.h"
 #include "tools/kiln/Options.h"
 #include "tools/scale/Library.h"
@@ -109,7 +110,7 @@ static int runScaleArchive(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error);
+    return refuseCommandLine(app, error);
   }
   llvm::Expected<Inspection> inspection = readLibrary(path, target);
   return inspection ? showCosts(*inspection, options) : fail(inspection.takeError());

@@ -3,7 +3,9 @@
 
 #include "compiler/driver/Untuned.h"
 #include "targets/registry.h"
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Options.h"
+
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -52,7 +54,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
   tune->add_option("--target", measuring.targets,
                    "instruction sets to tune for; those that this machine does not support are skipped")
       ->delimiter(',')
-      ->check(CLI::IsMember(targetNames()))
+      ->check(oneOf(targetNames()))
       ->capture_default_str();
   addRunner(*tune)->needs("--target");
   measuredFile = tune->add_option("--tuning", measuring.file, "the tuning file; an existing file is continued")
@@ -108,7 +110,7 @@ void TuneCommand::addCoverage(const std::string &name, const TuningOptions &advi
   coverage = tune->add_subcommand("coverage", "show which schedule each kernel gets from a tuning file, and why");
   coverage->add_option("--target", covering.targets, "instruction sets")
       ->delimiter(',')
-      ->check(CLI::IsMember(targetNames()))
+      ->check(oneOf(targetNames()))
       ->capture_default_str();
   coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
   addChooseOptions(*coverage, covering.tuning.choose);
@@ -296,7 +298,7 @@ int runMerge(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error);
+    return refuseCommandLine(app, error);
   }
   return mergeFiles(files, output);
 }

@@ -2,6 +2,7 @@
 //
 // `kiln SUBCOMMAND spec.cpp ...` compiles the spec with the user's C++ compiler to its generator, and runs that. `kiln
 // new DIRECTORY` creates a spec.
+#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Diagnose.h"
 #include "tools/kiln/GeneratorCache.h"
 #include "tools/kiln/SpecCheck.h"
@@ -395,7 +396,8 @@ int main(int argc, char **argv) {
   create->set_version_flag("--version", version);
   create->add_option("directory", project.folder, "folder with config.json and model.safetensors")->required();
   create->add_option("--name", project.name, "name of the library and the program; default: the directory's");
-  create->add_option("-o,--output-dir", project.out, "folder of the project; default: its name");
+  create->add_option("-o,--output-dir", project.out, "folder of the project; default: its name")
+      ->check(kiln::notEmpty());
   create->add_option("--context", project.context, "maximum number of tokens of a text")->check(CLI::Range(1, 1 << 24));
   create->add_option("--ignore", project.ignored, "a key of config.json that can be ignored")->allow_extra_args(false);
   create->add_flag("--build", isBuilt, "also build the project");
@@ -408,7 +410,7 @@ int main(int argc, char **argv) {
     if (app.get_subcommands().empty())
       throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError &error) {
-    return app.exit(error);
+    return kiln::refuseCommandLine(app, error);
   }
   return runNew(project, isBuilt);
 }
