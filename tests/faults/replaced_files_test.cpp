@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 namespace {
 
@@ -190,6 +191,20 @@ TEST_F(ReplacedFiles, PipesAreRefused) {
             EXPECT_TRUE(fs::is_fifo(Files.at("saved")));
             fs::remove(Files.at("saved")); // opening it would block
           });
+}
+
+// The link of a pipe that has no name in the file system, as the standard output often is, cannot be followed by its
+// text, "pipe:[12345]".
+TEST_F(ReplacedFiles, LinksToUnnamedPipesAreRefused) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  forEach([&] { fs::create_symlink("/proc/self/fd/" + std::to_string(ends[1]), Files.at("saved")); },
+          [&](kiln_status_t status) {
+            expectRefused(status);
+            EXPECT_TRUE(fs::is_symlink(Files.at("saved")));
+          });
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(ReplacedFiles, FoldersAreRefused) {

@@ -165,6 +165,8 @@ TEST_F(Resume, RefusesOtherFiles) {
     text.replace(text.find(from), from.size(), to);
     return text;
   };
+  std::string weightsOnly = renamed("training:step", "training-step");
+  weightsOnly.replace(weightsOnly.find("training:seed"), 13, "training-seed");
   const auto weights = training.weights();
   const std::vector<char> states = training.session.states();
   const std::pair<std::string, std::string> cases[] = {
@@ -173,6 +175,8 @@ TEST_F(Resume, RefusesOtherFiles) {
        "tensor \"training:step\": not found; expected shape [] and type I32"},
       {write("no_mean", renamed("mean:gain", "mean:lain")), "tensor \"mean:gain\": not found; expected shape [1]"},
       {write("unknown", renamed("\"words.weight\":", "\"words.weigth\":")), ""},
+      {write("of_weights", weightsOnly), "load_training: a file without \"training:step\"; expected one of "
+                                         "save_training, got weights, which bind_weights reads"},
       {file("absent"), "cannot open weight file"}};
   for (const auto &[path, words] : cases) {
     SCOPED_TRACE(path);

@@ -258,7 +258,7 @@ TEST(BadFile, IsRefusedWithWords) {
       {"/", KILN_FILE_ERROR, "cannot read weight file \"/\": not a regular file"},
       {"/dev/null", KILN_FILE_ERROR, "cannot read weight file \"/dev/null\": not a regular file"},
       {empty.c_str(), KILN_FILE_MALFORMED,
-       "weight file: of another kind; expected a safetensors file, got an empty file"},
+       "file \"kiln_empty.safetensors\": weight file: of another kind; expected a safetensors file, got an empty file"},
   };
   small_t *model = nullptr;
   kiln_error_t error{};

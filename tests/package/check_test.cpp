@@ -123,9 +123,9 @@ TEST(Check, FilesOfOtherKinds) {
   std::ofstream(path) << "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n";
   const Result result = run(pairProgram + " check " + path);
   EXPECT_EQ(result.status, 1);
-  EXPECT_EQ(result.text,
-            "error: weight file: of another kind; expected a safetensors file, got a pointer of git-lfs, for "
-            "which `git lfs pull` gets the file\n");
+  EXPECT_EQ(result.text, "error: file \"w.safetensors\": weight file: of another kind; expected a safetensors file, "
+                         "got a pointer of git-lfs, for "
+                         "which `git lfs pull` gets the file\n");
 }
 
 } // namespace

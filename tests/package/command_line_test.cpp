@@ -116,7 +116,7 @@ const CommandCase commandCases[] = {
     {"pack of weights that are not there", pairProgram + " pack /nonexistent/w.safetensors -o /tmp",
      "error: cannot open weight file \"/nonexistent/w.safetensors\": No such file or directory"},
     {"pack of weights that are none", pairProgram + " pack " + sources + "/pair.cpp -o /tmp",
-     "error: weight file: of another kind; expected a safetensors file, got text"},
+     "error: file \"pair.cpp\": weight file: of another kind; expected a safetensors file, got text"},
     {"pack of an index that is none", "echo [] > kiln-index.json && " + pairProgram + " pack kiln-index.json -o /tmp",
      "error: index of weight files: malformed JSON; expected '\\{' to begin, got '\\[' at byte 0"},
     {"pack of a GGUF file that is none",

@@ -101,8 +101,9 @@ TEST(GpuModels, TakePackedFiles) {
   ASSERT_EQ(small_bind_packed(bound.get(), packed.c_str(), &error), KILN_OK) << error.message;
   EXPECT_EQ(logits(bound, 12), wanted);
   EXPECT_EQ(small_bind_packed(onCpu.get(), packed.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_EQ(std::string(error.message),
-            "packed file: built for another target; expected " + std::string(small_target(onCpu.get())) + ", got cuda");
+  EXPECT_EQ(std::string(error.message), "file \"" + packed.filename().string() +
+                                            "\": packed file: built for another target; expected " +
+                                            std::string(small_target(onCpu.get())) + ", got cuda");
 }
 
 TEST(GpuModels, RunInTwoThreads) {

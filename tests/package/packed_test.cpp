@@ -109,19 +109,23 @@ TEST(PackedFiles, OfOtherLibrariesAreRefused) {
   ASSERT_EQ(run(pairProgram + " pack " + weights + to).status, 0);
   const fs::path v4 = folder.path / "pair.x86-64-v4.packed", v3 = folder.path / "pair.x86-64-v3.packed";
   EXPECT_EQ(pair_bind_packed(session.get(), v3.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "packed file: built for another target; expected x86-64-v2, got x86-64-v3");
+  EXPECT_STREQ(error.message, "file \"pair.x86-64-v3.packed\": packed file: built for another target; expected "
+                              "x86-64-v2, got x86-64-v3");
   EXPECT_EQ(pair_bind_packed(session.get(), v4.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "packed file: built for another target; expected x86-64-v2, got x86-64-v4");
+  EXPECT_STREQ(error.message, "file \"pair.x86-64-v4.packed\": packed file: built for another target; expected "
+                              "x86-64-v2, got x86-64-v4");
 
   const fs::path v2 = folder.path / "pair.x86-64-v2.packed";
   ASSERT_EQ(run(pairProgram + " pack --weights f16 --target x86-64-v2 " + weights + to).status, 0);
   EXPECT_EQ(pair_bind_packed(session.get(), v2.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message,
-               "packed file: built for another library; expected weights as this library of \"pair\" stores them");
+  EXPECT_STREQ(error.message, "file \"pair.x86-64-v2.packed\": packed file: built for another library; expected "
+                              "weights as this library of \"pair\" stores them");
   ASSERT_EQ(run(pairProgram + " pack --name peer --target x86-64-v2 " + weights + to).status, 0);
   EXPECT_EQ(pair_bind_packed(session.get(), (folder.path / "peer.x86-64-v2.packed").c_str(), &error),
             KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "packed file: built for another model; expected \"pair\", got \"peer\"");
+  EXPECT_STREQ(error.message,
+               "file \"peer.x86-64-v2.packed\": packed file: built for another model; expected \"pair\", "
+               "got \"peer\"");
   EXPECT_EQ(codes(session, 9), wanted);
 
   pair::Model model;

@@ -38,11 +38,35 @@ const std::vector<Mistake> &mistakes() {
       {"\x1F\x8B\x08\0\0\0\0\0\0\3"s + std::string(1 << 20, 'z'), "a gzip archive"},
       {"\x28\xB5\x2F\xFD" + std::string(40, 'z'), "a Zstandard archive"},
       {"tjgg\3\0\0\0"s + std::string(40, '\0'), "a GGML file, which is older than GGUF"},
+      {"\x08\x08\x12\x07pytorch\x1A\x05"
+       "2.2.0",
+       "an ONNX file"},
+      {"\x08\7\x12\x0Connx.quantize", "an ONNX file"},
+      {"\x1C\0\0\0TFL3"s + std::string(40, '\0'), "a TensorFlow Lite file"},
+      {"weights/model" + std::string(244, '\0') + "ustar  " + std::string(248, '\0'), "a tar archive"},
+      {"\xFD"
+       "7zXZ\0\0\4"s +
+           std::string(40, 'z'),
+       "an xz archive"},
+      {"BZh91AY&SY" + std::string(40, '\1'), "a bzip2 archive"},
+      {"\x81\xA6params\x82\xA5"
+       "Dense" +
+           std::string(40, '\x81'),
+       "a msgpack file, as those of Flax are"},
+      {"\x7F"
+       "ELF\2\1\1\0"s +
+           std::string(40, '\0'),
+       "a program or shared object"},
+      {"\x89PNG\r\n\x1A\n" + std::string(40, '\0'), "a PNG picture"},
+      {"%PDF-1.7\n%\xE2\xE3", "a PDF document"},
+      {"\xFF\xFE{\0\"\0w\0\"\0"s, "text of UTF-16"},
+      {"\xFE\xFF\0{\0\"\0w\0\""s, "text of UTF-16"},
+      {"\0\0\0\0\0\0\0\x40{\"w\":{}}"s + std::string(70, ' '), "a big-endian safetensors file"},
   };
   return all;
 }
 
-/// A reader of files, the format it expects, and how it binds a file.
+/// A reader of files, the format it expects, and how it binds a file. The name of an index is not reported.
 struct Reader {
   const char *Name, *Expected, *Path;
   std::function<kiln_status_t(kiln_model_t *, const char *, kiln_error_t *)> Bind;
@@ -109,6 +133,8 @@ TEST_F(Kinds, EachIsNamedByEachReader) {
       const std::string words = wordsOf(reader, mistake.Bytes);
       EXPECT_NE(words.find(wanted), std::string::npos)
           << reader.Name << "\ngot:    " << words << "\nwanted: " << wanted;
+      if (!std::string_view(reader.Path).ends_with(".json"))
+        EXPECT_EQ(words.find("file \""s + reader.Path + "\": weight file"), 0u) << words;
     }
 }
 
@@ -137,6 +163,24 @@ TEST_F(Kinds, FilesOfOtherReaders) {
         EXPECT_EQ(isNamed, std::string_view(reader.Expected) != file.Reader) << reader.Name << ": " << Error.message;
       }
     }
+}
+
+// The length of a header may be the first bytes of another format.
+TEST_F(Kinds, HeadersOfEachLengthAreRead) {
+  for (const uint64_t length : {0x0280u, 0x0380u, 0x0480u, 0x0580u, 0x8B1Fu, 0xFEFFu, 0xFFFEu}) {
+    std::string bytes(8, '\0');
+    for (int i = 0; i < 8; ++i)
+      bytes[i] = static_cast<char>(length >> (8 * i));
+    bytes += "{" + std::string(length - 2, ' ') + "}";
+    for (const Reader &reader : readers()) {
+      const std::string path = Folder + "/" + reader.Path;
+      std::ofstream(path, std::ios::binary) << bytes;
+      EXPECT_NE(reader.Bind(Models[0], path.c_str(), &Error), KILN_OK);
+      const bool isOther =
+          std::string(Error.message).find("got a safetensors file, which bind_weights reads") != std::string::npos;
+      EXPECT_EQ(isOther, std::string_view(reader.Expected) != "a safetensors file") << length << ": " << Error.message;
+    }
+  }
 }
 
 // A truncated file is never taken for a well-formed file of another format.

@@ -44,6 +44,8 @@ public:
   explicit TemporaryFile(std::string_view contents);
   ~TemporaryFile();
   const char *path() const { return Path.c_str(); }
+  /// Returns the beginning of errors about the file's content.
+  std::string words() const { return "file \"" + Path.substr(Path.rfind('/') + 1) + "\": "; }
 
 private:
   std::string Path;

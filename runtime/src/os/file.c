@@ -195,11 +195,12 @@ typedef struct former_t {
   struct stat facts;
 } former_t;
 
-static kiln_status_t look_at(const char *target, former_t *former, kiln_error_t *error) {
-  former->is_there = stat(target, &former->facts) == 0;
+/* Looks at the path as given: a link such as /dev/stdout may name a pipe, which only the system can follow. */
+static kiln_status_t look_at(const char *path, former_t *former, kiln_error_t *error) {
+  former->is_there = stat(path, &former->facts) == 0;
   if (former->is_there && !S_ISREG(former->facts.st_mode))
-    return kiln_file_error(error, "write", target, "not a regular file");
-  return former->is_there || errno == ENOENT ? KILN_OK : fail(error, "create", target);
+    return kiln_file_error(error, "write", path, "not a regular file");
+  return former->is_there || errno == ENOENT ? KILN_OK : fail(error, "create", path);
 }
 
 #if defined(__wasi__) /* no file modes */
@@ -223,19 +224,15 @@ static bool keep_mode(int descriptor, const former_t *former) {
 #endif
 
 /* Writes `part`, and renames it to `target`. */
-static kiln_status_t write_part(const char *part, const char *target, kiln_write_t write_all, const void *context,
-                                kiln_error_t *error) {
-  former_t former;
-  kiln_status_t status = look_at(target, &former, error);
-  if (status)
-    return status;
+static kiln_status_t write_part(const char *part, const char *target, const former_t *former, kiln_write_t write_all,
+                                const void *context, kiln_error_t *error) {
   /* While it is written, the file must not be readable by anyone who could not read the previous one. */
-  const int descriptor = create_part(part, former.is_there ? 0600 : 0666);
+  const int descriptor = create_part(part, former->is_there ? 0600 : 0666);
   const kiln_output_t output = {descriptor, part};
   if (descriptor < 0)
     return fail(error, "create", part);
-  status = write_all(context, &output, error);
-  if (!status && !keep_mode(descriptor, &former))
+  kiln_status_t status = write_all(context, &output, error);
+  if (!status && !keep_mode(descriptor, former))
     status = fail(error, "write", part);
   if (!status)
     status = kiln_file_keep(&output, error);
@@ -250,11 +247,15 @@ static kiln_status_t write_part(const char *part, const char *target, kiln_write
 
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
   char target[PATH_BYTES], part[PATH_BYTES];
+  former_t former;
+  const kiln_status_t status = look_at(path, &former, error);
+  if (status)
+    return status;
   if (!follow_links(path, target))
     return fail(error, "create", path);
   if (kiln_text_print(part, sizeof part, "%s.%ld.part", target, kiln_process()) >= sizeof part) {
     errno = ENAMETOOLONG;
     return fail(error, "create", path);
   }
-  return write_part(part, target, write_all, context, error);
+  return write_part(part, target, &former, write_all, context, error);
 }

@@ -367,6 +367,8 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
   status = kiln_checkpoint_take(model, path, bind_joined, &how, error);
   if (!status || status == KILN_FILE_ERROR || kiln_is_index(path))
     return status;
+  if (error && strncmp(error->message, "file \"", 6) == 0) /* kiln_checkpoint_take names a file that is none */
+    return status;
   const char *const name = kiln_base_name(path);
   return kiln_error_name_file(error, status, name, strlen(name));
 }

@@ -38,7 +38,7 @@ typedef enum kiln_kind_t {
   KILN_KIND_PACKED = 4
 } kiln_kind_t;
 /* The number of leading bytes that are inspected. */
-enum { KILN_KIND_BYTES = 64 };
+enum { KILN_KIND_BYTES = 264 };
 /* For a file that does not start like the expected format: returns KILN_FILE_MALFORMED with a message that names the
  * format that its first bytes indicate, or KILN_OK if they indicate none. */
 kiln_status_t kiln_kind_check(const void *begin, size_t bytes, kiln_kind_t expected, kiln_error_t *error);

@@ -127,8 +127,24 @@ static kiln_status_t take_some_weights(kiln_model_t *model, const kiln_tensors_t
   return take_weights(model, table, true, error);
 }
 
+/* Whether a file has something that only save_training writes. */
+static bool is_of_training(const kiln_tensors_t *table) {
+  bool has_some = false;
+  kiln_name_t name;
+  for (int i = 0; i < KILN_TRAINING_NUMBERS; ++i) {
+    kiln_weight_name(&kiln_training_numbers[i], 0, &name);
+    has_some |= kiln_tensors_find(table, &name) != NULL;
+  }
+  return has_some;
+}
+
 static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, const void *context,
                                    kiln_error_t *error) {
+  if (!is_of_training(table))
+    return kiln_error_set(error, KILN_WEIGHT_MISSING,
+                          "load_training: a file without \"%s\"; expected one of save_training, got weights, which "
+                          "bind_weights reads",
+                          kiln_training_numbers[0].name);
   kiln_status_t status = take_states(model, table, NULL, error);
   if (status || (status = kiln_source_check(table, error)) ||
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))

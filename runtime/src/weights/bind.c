@@ -180,9 +180,8 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
 }
 
 bool kiln_is_index(const char *path) {
-  static const char ending[] = ".json";
-  const size_t length = strlen(path), ends = sizeof ending - 1;
-  return length >= ends && memcmp(path + length - ends, ending, ends) == 0;
+  const char *const ending = strrchr(path, '.');
+  return ending && strcmp(ending, ".json") == 0;
 }
 
 kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
@@ -197,6 +196,9 @@ kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_t
   if (!(status = kiln_safetensors_open_file(&file, &model->allocator, &table, error))) {
     status = take(model, &table, context, error);
     kiln_tensors_release(&table, &model->allocator);
+  } else if (status == KILN_FILE_MALFORMED) {
+    const char *const name = kiln_base_name(path);
+    kiln_error_name_file(error, status, name, strlen(name));
   }
   kiln_file_unmap(&file);
   return status;

@@ -103,8 +103,9 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
   if ((status = kiln_file_map(path, kiln_packed_is_written(model), &file, error)))
     return status;
   if ((status = check_file(model, &file, error))) {
+    const char *const name = kiln_base_name(path);
     kiln_file_unmap(&file);
-    return status;
+    return status == KILN_FILE_ERROR ? status : kiln_error_name_file(error, status, name, strlen(name));
   }
   if (model->copies_files)
     return bind_copy(model, &file, error);
