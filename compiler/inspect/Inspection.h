@@ -50,12 +50,14 @@ struct InspectedEntry {
   int64_t planBytes = 0, planLowerBound = 0;                  // for the target shown, without the states
   std::vector<InspectedStep> steps;
   std::vector<InspectedBuffer> buffers;
-  bool isMeasured = false; // whether its times are measured
-  std::string listedAt;    // "rows=7": the extents of the listed steps; empty: the largest
-  std::string measuredAt;  // the extents of the measured times, if known
+  bool isMeasured = false;    // whether its times are measured
+  std::string listedAt;       // "rows=7": the extents of the listed steps; empty: the largest
+  std::string measuredAt;     // the extents of the measured times, if known
+  double measuredSeconds = 0; // of a call, which also takes time between its kernels; 0: unknown
 
   double operations() const;
   double bytes() const;
+  /// Returns the time of a call: as measured, or the sum over the steps.
   double seconds() const;
 };
 

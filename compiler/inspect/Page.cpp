@@ -67,6 +67,7 @@ static json::Value toJson(const InspectedEntry &entry) {
                       {"isMeasured", entry.isMeasured},
                       {"listedAt", entry.listedAt},
                       {"measuredAt", entry.measuredAt},
+                      {"seconds", entry.seconds()},
                       {"steps", list(entry.steps)},
                       {"buffers", list(entry.buffers)}};
 }

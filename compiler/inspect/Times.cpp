@@ -18,6 +18,10 @@ static double sum(const InspectedEntry &entry, function_ref<double(const Inspect
   return all;
 }
 
+static double secondsInKernels(const InspectedEntry &entry) {
+  return sum(entry, [](const InspectedStep &step) { return step.seconds.value_or(0); });
+}
+
 double InspectedEntry::operations() const {
   return sum(*this, [](const InspectedStep &step) { return step.times * step.operations; });
 }
@@ -25,7 +29,7 @@ double InspectedEntry::bytes() const {
   return sum(*this, [](const InspectedStep &step) { return step.times * step.bytes(); });
 }
 double InspectedEntry::seconds() const {
-  return sum(*this, [](const InspectedStep &step) { return step.seconds.value_or(0); });
+  return isMeasured && measuredSeconds > 0 ? measuredSeconds : secondsInKernels(*this);
 }
 
 const InspectedKernel *Inspection::findKernel(StringRef kernel) const {
@@ -34,7 +38,7 @@ const InspectedKernel *Inspection::findKernel(StringRef kernel) const {
 }
 
 static void shareOut(InspectedEntry &entry) {
-  const double all = entry.seconds();
+  const double all = secondsInKernels(entry);
   for (InspectedStep &step : entry.steps)
     step.share = all > 0 ? step.seconds.value_or(0) / all : 0;
 }
@@ -68,11 +72,13 @@ bool fromJSON(const json::Value &value, MeasuredKernel &kernel, json::Path path)
 
 struct MeasuredEntry {
   std::string name, extents; // "tokens=64, rows=2"
+  double seconds = 0;
 };
 
 bool fromJSON(const json::Value &value, MeasuredEntry &entry, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("name", entry.name) && map.mapOptional("extents", entry.extents);
+  return map && map.map("name", entry.name) && map.mapOptional("extents", entry.extents) &&
+         map.mapOptional("seconds", entry.seconds);
 }
 
 struct MeasuredTimes {
@@ -186,8 +192,10 @@ Error takeTimes(Inspection &inspection, StringRef text, StringRef file) {
     if (Error error = takeTimesOf(*entry, kernels, file))
       return error;
     for (const MeasuredEntry &known : times->entries)
-      if (known.name == name)
+      if (known.name == name) {
         entry->measuredAt = known.extents;
+        entry->measuredSeconds = known.seconds;
+      }
   }
   return Error::success();
 }

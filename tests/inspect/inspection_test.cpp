@@ -119,9 +119,9 @@ TEST(Inspection, RefusesTimesThatDoNotFit) {
   EXPECT_NE(refuse("[]").find("\"t.json\" is no table of times: "), std::string::npos);
 }
 
-// The dimensions at which a table was measured are printed.
+// The dimensions at which a table was measured are printed, and the time of a call, which is longer than its kernels.
 TEST(Inspection, TakesExtentsOfTimes) {
-  const char *times = R"({"entries": [{"name": "forward", "extents": "rows=3"}],
+  const char *times = R"({"entries": [{"name": "forward", "extents": "rows=3", "seconds": 0.7}],
                           "kernels": [{"entry": "forward", "name": "linear_0", "seconds": 0.1},
                                       {"entry": "forward", "name": "norm_1", "seconds": 0.4}]})";
   llvm::Expected<std::map<std::string, int64_t>> extents = extentsOfTimes(times, "t.json");
@@ -130,11 +130,12 @@ TEST(Inspection, TakesExtentsOfTimes) {
   Inspection tiny = read();
   ASSERT_FALSE(takeTimes(tiny, times, "t.json"));
   EXPECT_NE(printWords(tiny).find(
-                "  a call at the largest extents: 3.01 kFLOP, 400 B read and written, 500 ms measured at rows=3\n"),
+                "  a call at the largest extents: 3.01 kFLOP, 400 B read and written, 700 ms measured at rows=3\n"),
             std::string::npos)
       << printWords(tiny);
+  EXPECT_DOUBLE_EQ(tiny.entries[0].steps[1].share, 0.8) << "of the time in kernels";
   tiny.entries[0].listedAt = "rows=3"; // as for a spec, whose steps are listed at these dimensions
-  EXPECT_NE(printWords(tiny).find("  a call at rows=3: 3.01 kFLOP, 400 B read and written, 500 ms measured\n"),
+  EXPECT_NE(printWords(tiny).find("  a call at rows=3: 3.01 kFLOP, 400 B read and written, 700 ms measured\n"),
             std::string::npos)
       << printWords(tiny);
   const std::pair<const char *, const char *> wrong[] = {

@@ -20,7 +20,7 @@ function drawTiles() {
     [words.flops(sum(step => step.times * step.operations)), `of work in ${entry.name}`],
     [words.bytes(entry.arenaFixed), 'arena'],
     ...(entry.stateBytes ? [[words.bytes(entry.stateBytes), 'of the arena for states']] : []),
-    ...(hasTimes(entry) ? [[words.seconds(sum(step => step.seconds ?? 0)), timeWord(entry)]] : []),
+    ...(hasTimes(entry) ? [[words.seconds(entry.seconds), timeWord(entry)]] : []),
   ];
   byId('tiles').replaceChildren(...tiles.map(([value, name]) => html('div', { class: 'tile' }, html('b', {}, value), html('span', {}, name))));
 }
