@@ -180,6 +180,7 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
                  {"epsilon", shown(epsilon)}};
   model.words = {{"vocabulary", std::to_string(vocabulary)}, {"width", std::to_string(width)}};
   model.renamings = bodyOf(kind, hasPrefix);
+  keepLearnedContext(model, rows - first, options);
   chooseHead(model, fields, kind, options);
   return model;
 }

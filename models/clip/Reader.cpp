@@ -77,6 +77,7 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
   model.words = {{"image", std::to_string(image)}, {"channels", "3"}, {"joint", std::to_string(joint)}};
   addPreprocessor(model, options, 3);
   model.renamings = {{"logit_scale", {}}, {"*.position_ids", {}}};
+  keepLearnedContext(model, positions, options);
   return model;
 }
 

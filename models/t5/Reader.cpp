@@ -49,7 +49,9 @@ Model readT5(Fields &fields, const Tensors &tensors, const Options &options) {
   Model model;
   model.header = "t5.h";
   model.shapeType = "t5::Shape";
-  const std::int64_t longest = std::min<std::int64_t>(options.context, 512);
+  constexpr std::int64_t most = 512; // published models were trained with texts of this length
+  requireContext(options, most);
+  const std::int64_t longest = std::min(options.context, most);
   std::size_t encoderCount = 0, decoderCount = 0;
   const std::string encoderDistances = distancesOf(buckets / 2, farthest, encoderCount),
                     decoderDistances = distancesOf(buckets, farthest, decoderCount);

@@ -182,6 +182,23 @@ TEST(New, ChoosesANameAndAContext) {
   EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 40,\n"), std::string::npos);
 }
 
+// A context that the user gives is never reduced silently; the default one is.
+TEST(New, RefusesAContextThatTheCheckpointDoesNotAllow) {
+  for (const auto &[name, most] :
+       {std::pair("llama", 64), {"mistral", 32}, {"phi", 64}, {"gpt2", 0}, {"roberta", 0}, {"t5", 512}}) {
+    SCOPED_TRACE(name);
+    Checkpoint checkpoint(name);
+    checkpoint.options.context = 99999;
+    checkpoint.options.hasContext = true;
+    const std::string words = checkpoint.create(), beginning = "refused: --context: too large; expected at most ";
+    EXPECT_EQ(words.find(beginning + (most ? std::to_string(most) + ", which the checkpoint allows, got 99999" : "")),
+              0u)
+        << words;
+    checkpoint.options.hasContext = false;
+    EXPECT_EQ(checkpoint.create().find("--context: too large"), std::string::npos);
+  }
+}
+
 // Within a sliding window each token sees all previous ones, so the context is limited to the window.
 TEST(New, KeepsWithinASlidingWindow) {
   Checkpoint checkpoint("mistral");
@@ -377,6 +394,10 @@ TEST(New, SaysWhatIsWrongWithFiles) {
   const std::string huge(8, '\xff'), cut = tensorFile({{"a", 1}}).substr(0, 11);
   for (const std::string &bytes : {std::string(), std::string("short"), huge, cut})
     expect("model.safetensors\" is no safetensors file", [&](Checkpoint &c) { c.write("model.safetensors", bytes); });
+  expect("model.safetensors\": a pointer of git-lfs; expected a safetensors file, which `git lfs pull` gets",
+         [](Checkpoint &c) {
+           c.write("model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12\n");
+         });
   expect("its header is no JSON object", [](Checkpoint &c) { c.write("model.safetensors", tensorFile({1, 2})); });
   expect("model.safetensors: \"a\" has no shape",
          [](Checkpoint &c) { c.write("model.safetensors", tensorFile({{"a", {{"dtype", "F32"}}}})); });

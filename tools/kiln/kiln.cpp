@@ -398,7 +398,8 @@ int main(int argc, char **argv) {
   create->add_option("--name", project.name, "name of the library and the program; default: the directory's");
   create->add_option("-o,--output-dir", project.out, "folder of the project; default: its name")
       ->check(kiln::notEmpty());
-  create->add_option("--context", project.context, "maximum number of tokens of a text")->check(CLI::Range(1, 1 << 24));
+  CLI::Option *context = create->add_option("--context", project.context, "maximum number of tokens of a text")
+                             ->check(CLI::Range(1, 1 << 24));
   create->add_option("--ignore", project.ignored, "a key of config.json that can be ignored")->allow_extra_args(false);
   create->add_flag("--build", isBuilt, "also build the project");
   if (argc > 1)
@@ -412,5 +413,6 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return kiln::refuseCommandLine(app, error);
   }
+  project.hasContext = context->count() > 0;
   return runNew(project, isBuilt);
 }

@@ -40,6 +40,7 @@ Model writerOf(const std::string &space, const DecoderSizes &sizes) {
 
 std::int64_t chooseContext(Model &model, Fields &fields, const DecoderSizes &sizes, std::int64_t most,
                            const Options &options) {
+  requireContext(options, most);
   const std::int64_t context = std::min(most, options.context);
   if (context < most)
     model.notes.push_back(fmt::format("texts have up to {} tokens, of {} that the checkpoint allows; --context N "

@@ -115,7 +115,14 @@ void requireHeads(const Fields &fields, const std::string &key, std::int64_t wid
     fields.refuse(key, fmt::format("a divisor of the width {}", width));
 }
 
+void requireContext(const Options &options, std::int64_t most) {
+  if (options.hasContext && options.context > most)
+    throw Refusal(fmt::format("--context: too large; expected at most {}, which the checkpoint allows, got {}", most,
+                              options.context));
+}
+
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options) {
+  requireContext(options, positions);
   if (options.context < positions)
     model.notes.push_back(
         fmt::format("--context: ignored for learned positions, of which the model has {}", positions));

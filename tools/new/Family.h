@@ -19,6 +19,7 @@ struct Options {
   std::filesystem::path out;        // folder of the project
   std::string name;                 // name of the library and the program
   std::int64_t context = 4096;      // upper limit of the context length
+  bool hasContext = false;          // whether the user gave it
   std::vector<std::string> ignored; // ignored keys of config.json
   std::filesystem::path source;     // root of Kiln's source files
   std::string prefix;               // where Kiln is installed; empty in its build tree
@@ -66,6 +67,8 @@ std::string architecture(Fields &fields, const std::string &otherwise);
 std::string activation(Fields &fields, const std::string &key, const std::string &otherwise = "gelu");
 /// Checks that `heads` divides the width.
 void requireHeads(const Fields &fields, const std::string &key, std::int64_t width, std::int64_t heads);
+/// Refuses a context length that the user gave and that is above `most`, which the model allows.
+void requireContext(const Options &options, std::int64_t most);
 /// Models with learned positions keep their full context length whatever --context says. Adds a note if it says less.
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options);
 /// Returns the names of the classes by number as a list of C++ strings; "class 3" if config.json has no name.

@@ -7,17 +7,31 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <set>
+#include <string_view>
 
 namespace kiln::newproject {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+/// Whether the file is the text that git-lfs puts in the place of a large file.
+static bool isPointer(std::ifstream &stream) {
+  constexpr std::string_view beginning = "version https://git-lfs";
+  std::string text(beginning.size(), ' ');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  stream.clear();
+  stream.seekg(0);
+  return text == beginning;
+}
+
 /// Returns the JSON header of a safetensors file, which follows its length in 8 bytes.
 static Json readHeader(const fs::path &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     throw Refusal(fmt::format("cannot read \"{}\"", path.string()));
+  if (isPointer(stream))
+    throw Refusal(fmt::format("\"{}\": a pointer of git-lfs; expected a safetensors file, which `git lfs pull` gets",
+                              path.string()));
   std::uint64_t size = 0;
   char bytes[sizeof size];
   constexpr std::uint64_t most = 100 << 20; // the limit of the format
