@@ -301,6 +301,10 @@ inline constexpr const char *train_c9 = "activations: unsupported type; expected
 inline constexpr const char *train_c10 =
     "frozen or without_decay: pattern matches no parameter; expected a parameter for each pattern [train_c10]";
 inline constexpr const char *train_c11 = "frozen or without_decay: too many patterns; expected at most 16 [train_c11]";
+inline constexpr const char *train_c12 =
+    "frozen: nothing remains to train; expected patterns that leave a parameter of the entry [train_c12]";
+inline constexpr const char *train_c13 =
+    "without_decay: optimizer has no weight decay; expected one with a weight_decay above 0 [train_c13]";
 inline constexpr const char *model_c17 =
     "model: a member of it or of its layers is mutable; expected members that a call does not change [model_c17]";
 inline constexpr const char *loss_c1 = "cross_entropy: wrong type or rank of an operand; expected i32 targets, and "

@@ -438,6 +438,19 @@ private:
       fail(found.rule, found.value);
     check_patterns(given.frozen);
     check_patterns(given.undecayed);
+    if (given.undecayed.count > 0 && given.weight_decay == 0)
+      fail(rules::train_c13, entry.name);
+    if (given.frozen.count > 0 && !trains_some(entry))
+      fail(rules::train_c12, entry.name);
+  }
+  /// Whether the entry reads a parameter that is not frozen.
+  constexpr bool trains_some(const Entry &entry) const {
+    std::vector<int> read(graph.parameters.size(), 0);
+    detail::mark_parameters(graph, entry.region, read);
+    for (std::size_t i = 0; i < read.size(); ++i)
+      if (read[i] && !detail::matches_one(entry.training.frozen, full_name(graph.parameters[i]).data()))
+        return true;
+    return false;
   }
   /// Checks the patterns of the frozen parameters, or of those without weight decay.
   constexpr void check_patterns(const Names &patterns) {

@@ -15,7 +15,7 @@ struct M : Model {
   Linear<8, 8> head{"head"};
   constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(h(x)), x); }
   static constexpr auto entries() {
-    return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{}).without_decay({"haed.*"})};
+    return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{.weight_decay = 0.1}).without_decay({"haed.*"})};
   }
 };
 static_assert(parameters<M>() >= 0);
