@@ -45,9 +45,11 @@ func.func @round_trip(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor
   return %0 : tensor<7x4x32xf32>
 }
 
-// CHECK-LABEL: @window
-func.func @window(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor<9x2x32xf32>) -> tensor<7x4x32xf32> {
-  // CHECK: kiln.kernel_attention scale = 1.250000e-01 causal affine_map<() -> (2)> window = 4 over affine_map<() -> (4, 7, 9, 64, 32)>
+// CHECK-LABEL: @window_and_sink
+func.func @window_and_sink(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor<9x2x32xf32>, %z: tensor<4xf32>) -> tensor<7x4x32xf32> {
+  // CHECK: kiln.kernel_attention scale = 1.250000e-01 causal #[[TWO]] window = 4 over #[[LOOPS]] query
+  // CHECK: } sink(%{{.*}} : tensor<4xf32>) [#[[SINK:.*]]] {
+  // CHECK: } -> tensor<7x4x32xf32>
   %0 = kiln.kernel_attention scale = 1.25e-1 causal affine_map<() -> (2)> window = 4 over affine_map<() -> (4, 7, 9, 64, 32)>
     query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
     ^bb0(%x: f32):
@@ -64,6 +66,11 @@ func.func @window(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor<9x2
     } weight {
     ^bb0(%s: f32, %m: f32):
       %t = arith.subf %s, %m : f32
+      %w = math.exp2 %t : f32
+      kiln.kernel_yield %w : f32
+    } sink(%z : tensor<4xf32>) [affine_map<(h, q, k, d, e) -> (h)>] {
+    ^bb0(%score: f32, %m: f32):
+      %t = arith.subf %score, %m : f32
       %w = math.exp2 %t : f32
       kiln.kernel_yield %w : f32
     } -> tensor<7x4x32xf32>
@@ -307,5 +314,54 @@ func.func @result(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: tensor<9x2
       %w = math.exp2 %t : f32
       kiln.kernel_yield %w : f32
     } -> tensor<4x7x32xf32>
+  return
+}
+
+// -----
+func.func @empty_window(%q: tensor<7x4x64xf32>) {
+  // expected-error@+1 {{wrong window; expected at least one key, of causal attention, got 0}}
+  %0 = kiln.kernel_attention scale = 1.25e-1 causal affine_map<() -> (0)> window = 0 over affine_map<() -> (4, 7, 7, 64, 64)>
+    query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } key(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } value(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, e)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } score [] {
+    ^bb0(%s: f32):
+      kiln.kernel_yield %s : f32
+    } weight {
+    ^bb0(%s: f32, %m: f32):
+      kiln.kernel_yield %s : f32
+    } -> tensor<7x4x64xf32>
+  return
+}
+
+// -----
+func.func @sink(%q: tensor<7x4x64xf32>, %z: tensor<4xf32>) {
+  // expected-error@+1 {{sink: wrong map; expected the indices of an operand over its loops}}
+  %0 = kiln.kernel_attention scale = 1.25e-1 causal affine_map<() -> (0)> over affine_map<() -> (4, 7, 7, 64, 64)>
+    query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } key(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } value(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, e)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } score [] {
+    ^bb0(%s: f32):
+      kiln.kernel_yield %s : f32
+    } weight {
+    ^bb0(%s: f32, %m: f32):
+      kiln.kernel_yield %s : f32
+    } sink(%z : tensor<4xf32>) [affine_map<(h, q, k, d, e) -> (k)>] {
+    ^bb0(%score: f32, %m: f32):
+      kiln.kernel_yield %score : f32
+    } -> tensor<7x4x64xf32>
   return
 }
