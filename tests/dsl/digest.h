@@ -75,6 +75,9 @@ constexpr void add(Hash &hash, const kiln::Node &node) {
   hash.numbers(a.permutation);
   for (double value : a.values)
     hash.number(std::bit_cast<std::int64_t>(value));
+  if (a.window_keys != 0 || a.softcap != 0 || a.has_sinks) // hashes of graphs without these options are unchanged
+    for (std::int64_t value : {a.window_keys, std::bit_cast<std::int64_t>(a.softcap), std::int64_t{a.has_sinks}})
+      hash.number(value);
   hash.number(node.scope);
 }
 
