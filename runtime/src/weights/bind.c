@@ -180,8 +180,8 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
 }
 
 bool kiln_is_index(const char *path) {
-  const char *const ending = strrchr(path, '.');
-  return ending && strcmp(ending, ".json") == 0;
+  const size_t length = strlen(path), ends = strlen(".json");
+  return length >= ends && strcmp(path + length - ends, ".json") == 0;
 }
 
 kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
