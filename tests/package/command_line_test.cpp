@@ -28,7 +28,7 @@ const CommandCase commandCases[] = {
     {"a spec that is not there", kilnProgram + " compile /nonexistent/spec.cpp",
      "error: spec \"/nonexistent/spec.cpp\": not found; expected a C\\+\\+ source file"},
     {"a folder as spec", kilnProgram + " compile /tmp",
-     "error: spec \"/tmp\": not found; expected a C\\+\\+ source file"},
+     "error: spec \"/tmp\": a folder; expected a C\\+\\+ source file, such as /tmp/spec.cpp"},
     {"a spec that breaks a rule", kilnProgram + " compile " + sources + "/broken.cpp",
      "[^\n]*/broken.cpp:[0-9]+: error: fc: linear: wrong input width; expected [0-9]+, got [0-9]+ \\[linear_c1\\]"},
     {"a spec without KILN_MODEL", kilnProgram + " compile " + sources + "/plain.cpp -o /tmp/kiln-plain",

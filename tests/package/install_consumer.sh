@@ -21,8 +21,8 @@ cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 
 step "the first line of a compile error"
-# first_line COMPILER CHANGE LINE WORDS: builds the spec with a change (of sed) by kiln_add_library. What the build prints
-# begins with the user's line, that with the text LINE, and the words.
+# first_line COMPILER CHANGE LINE WORDS: builds the spec with a change (of sed) by kiln_add_library. What the build
+# prints begins with the user's line, that with the text LINE, and the words.
 first_line() {
   sed "$2" "$source/tests/package/pair.cpp" >"$work/mistake.cpp"
   rm -rf "$work/mistake"
