@@ -37,10 +37,12 @@ std::optional<Mistake> privateBase(const std::string &text, const std::vector<So
         continue;
       const std::string layer = line.substr(base, end + 1 - base), self = layer.substr(12, layer.size() - 13);
       const std::string name = self.substr(0, self.find('<'));
-      if (containsWord(text, name))
-        return Mistake{{source.path, static_cast<int>(i) + 1},
-                       name + ": its base " + layer + " is private; expected a struct, or `class " + name +
-                           " : public " + layer + "` with a public forward"};
+      if (!containsWord(text, name))
+        continue;
+      std::string words = name;
+      words.append(": its base ").append(layer).append(" is private; expected a struct, or `class ").append(name);
+      words.append(" : public ").append(layer).append("` with a public forward");
+      return Mistake{{source.path, static_cast<int>(i) + 1}, std::move(words)};
     }
   return std::nullopt;
 }
