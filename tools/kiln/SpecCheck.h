@@ -9,14 +9,14 @@
 
 namespace kiln {
 
-/// Returns what is wrong with the spec of `kiln SUBCOMMAND SPEC WORD...`, or an empty text.
+/// Returns the mistake in the spec of `kiln SUBCOMMAND SPEC WORD...`, or an empty text.
 std::string checkSpec(const std::string &subcommand, const std::filesystem::path &spec,
                       const std::vector<std::string> &words);
 
-/// Returns what is wrong with a flag of the C++ compiler that is not after "--", or an empty text.
+/// Returns the mistake in a flag of the C++ compiler that is not after "--", or an empty text.
 std::string checkFlags(const std::string &subcommand, const std::vector<std::string> &words);
 
-/// Returns what is wrong with the C++ compiler, which may be two words, such as `ccache g++`, or an empty text.
+/// Returns the mistake in the C++ compiler, which may be two words, such as `ccache g++`, or an empty text.
 std::string checkCompiler(const std::vector<std::string> &compiler);
 
 /// Whether a spec includes <kiln/generator.h>, and its first text is the inclusion of the language. Then a precompiled
