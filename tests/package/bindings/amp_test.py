@@ -55,6 +55,23 @@ assert all(abs(a - b) < 1e-5 for a, b in zip(after, expected[50:]))
 
 refuses(ValueError, lambda: session.play(memoryview(bytearray(24)).cast("f", [3, 2])), "clean: wrong shape", "(3, 1)")
 refuses(TypeError, lambda: session.play(memoryview(bytearray(24)).cast("d", [3, 1])), "clean: wrong type", "f32")
+refuses(ValueError, lambda: session.play(array.array("f", [0, 0])), "clean: wrong shape; expected 2 dimensions", "(2,)")
+
+
+class Tensor:
+    """As one of PyTorch: no buffer, but numpy() is."""
+
+    def numpy(self):
+        return whole
+
+
+for wrong, words in (([1.0], "got list"), (None, "got NoneType"), (1.0, "got float"), (Tensor(), "its numpy() is one")):
+    refuses(TypeError, lambda: session.play(wrong), "clean: wrong kind; expected a numpy array", words)
+for threads in (0, -1, 2**32 + 1, 1.5, None):
+    refuses(ValueError, lambda: Model(threads=threads), "threads: wrong number", repr(threads))
+refuses(TypeError, lambda: call.play_batch([(first, ())], whole[:1]), "expected a Session and 1 extents, got Session and 0")
+refuses(TypeError, lambda: call.play_batch([(model, (1,))], whole[:1]), "expected a Session and 1 extents, got Model")
+refuses(ValueError, lambda: call.play_batch([(first, (2**64 + 1,))], whole[:1]), "sequences: wrong number")
 refuses(ValueError, lambda: first.play_batch([(first, (1,))], whole[:1]),
         "the session of the call is one of them; expected others")
 refuses(Error, lambda: session.play(tone(257)), "samples", "257")

@@ -50,6 +50,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(refused.message, "clean: wrong size; expected 3 elements, got 2");
     let refused = session.play(257, &[0.0; 257], &mut [0.0; 257]).unwrap_err();
     assert!(refused.message.contains("samples") && refused.status != 0, "{refused}");
+    let refused = session.play(i64::MAX, &[0.0], &mut [0.0]).unwrap_err();
+    assert_eq!(refused.message, "clean: wrong size; expected 9223372036854775807 elements, got 1");
+    // The sum of the extents does not wrap around.
+    let huge = &mut [(&mut first, &[i64::MAX][..]), (&mut second, &[i64::MAX][..])];
+    assert!(call.play_batch(huge, &[0.0], &mut [0.0]).is_err());
     assert!(amp::Model::new()?.session()?.play(1, &[0.0], &mut [0.0]).is_err());
     let refused = amp::Model::new()?.bind("/nowhere.safetensors").unwrap_err();
     assert!(refused.message.contains("/nowhere.safetensors"), "{refused}");
