@@ -95,13 +95,14 @@ verify::SharedTensor makeInput(const ArgumentInterface &argument, const interpre
       verify::Tensor::of(argument.element, std::move(shape), std::move(values)));
 }
 
-/// Converts the drawn calls of entries that are not batched to trials, with the values of the self-test.
-verify::Session prepare(const verify::Session &drawn, const std::vector<std::string> &symbols,
+/// Converts the drawn calls of entries that are not batched to trials, with the values of the self-test: those of the
+/// entries that train, or of the others. A call of one of these ends the other's session in an arena.
+verify::Session prepare(const verify::Session &drawn, bool trains, const std::vector<std::string> &symbols,
                         const ModelInterface &model, std::vector<SelfTestTrial> &trials) {
   verify::Session session;
   for (const verify::EntryCall &call : drawn) {
     const auto entry = llvm::find_if(model.entries, [&](const EntryInterface &e) { return e.name == call.entry; });
-    if (entry->isBatch())
+    if (entry->isBatch() || entry->changesWeights != trains)
       continue;
     interpreter::Extents extents;
     for (auto [symbol, value] : llvm::zip_equal(symbols, call.extents))
@@ -226,7 +227,8 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateTrials(ModuleOp module, const
   std::vector<SelfTestTrial> trials;
   std::vector<verify::Session> sessions;
   for (const verify::Session &drawn : calls.sessions)
-    sessions.push_back(prepare(drawn, calls.symbols, model, trials));
+    for (const bool trains : {false, true})
+      sessions.push_back(prepare(drawn, trains, calls.symbols, model, trials));
   Weights weights(model);
   // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
   // layers; the effect of perturbed numbers is then a tighter bound.
