@@ -104,7 +104,7 @@ static const char *text_kind(const unsigned char *begin, size_t bytes, uint8_t *
   if (bytes < LEAST_TEXT)
     return bytes == 0 ? "an empty file" : NULL;
   for (size_t i = start; i < bytes; ++i)
-    if (begin[i] >= 0x7F || (begin[i] < ' ' && (begin[i] < '\t' || begin[i] > '\r')))
+    if (begin[i] < '\t' || (begin[i] > '\r' && begin[i] < ' ') || begin[i] >= 0x7F)
       return NULL;
   *kind = KILN_KIND_INDEX; /* the index reader will report what is wrong with it */
   return first < bytes && begin[first] == '{' ? "JSON, as the index of several files, whose name ends with .json"
