@@ -23,7 +23,7 @@ struct CommandCase {
 const CommandCase commandCases[] = {
     {"kiln alone", kilnProgram, "A subcommand is required"},
     {"unknown subcommand", kilnProgram + " bake x.cpp",
-     "error: subcommand \"bake\": unknown; expected one of compile, .*; nearest: bench"},
+     "error: subcommand \"bake\": unknown; expected one of compile, .*; nearest: pack"},
     {"no spec", kilnProgram + " compile", "spec is required"},
     {"a spec that is not there", kilnProgram + " compile /nonexistent/spec.cpp",
      "error: spec \"/nonexistent/spec.cpp\": not found; expected a C\\+\\+ source file"},

@@ -59,7 +59,7 @@ static std::string describeExtras(const CLI::App &app) {
 }
 
 int refuseCommandLine(const CLI::App &app, const CLI::ParseError &error) {
-  if (error.get_name() != "ExtrasError")
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError))
     return app.exit(error);
   std::fflush(stdout);
   fmt::print(stderr, "error: {}\n", describeExtras(app));
