@@ -305,8 +305,8 @@ SmallVector<Value> ArgmaxOp::decompose(KernelBuilder &kernel) {
   return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).argmax()[1]);
 }
 
-/// linalg has no running sums, so each element is a separate sum. Targets match it (compiler/kernel/CumulativeSum.h) and
-/// compute a line in a single pass.
+/// linalg has no running sums, so each element is a separate sum. Targets match it (compiler/kernel/CumulativeSum.h)
+/// and compute a line in a single pass.
 SmallVector<Value> CumsumOp::decompose(KernelBuilder &kernel) {
   kernel.prepareRepeatedReads(getX());
   SmallVector<AffineExpr> extents = getExtents(getType());
