@@ -88,8 +88,8 @@ def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, K
 def Kiln_CumsumOp : Kiln_Op<"cumsum", [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "running sums along an axis";
   let description = [{
-    The sum of each element and those before it along `axis`, added in their order; with `reverse`, for its gradient, of those
-    after it, the last one first.
+    The sum of each element and those before it along `axis`; with `reverse`, for its gradient, of those after it. CPUs add
+    in that order, the farthest element first; GPUs add tiles of a line in a fixed order.
 
     ```mlir
     %0 = kiln.cumsum %x axis = 1 : tensor<7x768xf32>
