@@ -20,7 +20,7 @@ std::string checkFlags(const std::string &subcommand, const std::vector<std::str
 std::string checkCompiler(const std::vector<std::string> &compiler);
 
 /// Whether a spec includes <kiln/generator.h>, and its first text is the inclusion of the language. Then a precompiled
-/// header in front of it changes nothing; otherwise, it would conceal that other compilers reject the spec.
+/// header before it changes nothing; otherwise, it would conceal that other compilers reject the spec.
 bool beginsWithLanguage(const std::filesystem::path &spec, const std::vector<std::string> &flags);
 
 } // namespace kiln
