@@ -41,7 +41,7 @@ namespace {
 /// Returns the sums of columns of exp(x - maximum of the column): two launches, with a thread for each column.
 std::string twoSteps() {
   KernelText k({{0, 700}});
-  std::string wide = k.type({"40", "s0"}), column = k.type({"s0"});
+  std::string wide = k.type({"20", "s0"}), column = k.type({"s0"});
   Value x = k.argument(wide);
   Value most = k.reduce("pr", {x}, column, {"b, a", "a"}, "0xff800000 : f32",
                         "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");

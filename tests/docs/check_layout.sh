@@ -23,8 +23,14 @@ table=$(grep -oE '^\| [^|]*`kiln-[a-z0-9-]+' "$ir" | grep -oE 'kiln-[a-z0-9-]+')
 while read -r _ name; do
   grep -qx "$name" <<<"$table" || fail "docs/ir.md does not list $name"
 done <<<"$passes"
-ordered=$(sed -n '/^void buildImportPhase/,$ s/buildRecognition(/createRecognizeAttention(/; /^void buildImportPhase/,$p' \
-  "$root/compiler/pipeline/Pipeline.cpp" | grep -oE 'create[A-Z]\w+\(' | sed 's/create//; s/(//' |
+# Functions that add several passes are replaced by their bodies.
+pipeline=$(sed -n '/^void buildImportPhase/,$ s/buildRecognition(/createRecognizeAttention(/; /^void buildImportPhase/,$p' \
+  "$root/compiler/pipeline/Pipeline.cpp")
+while read -r part; do
+  body=$(sed -n "/^void $part(/,/^}/p" "$root/compiler/pipeline/ParallelPasses.cpp" | sed 1d)
+  pipeline=${pipeline/"$part(passes"/"$body("}
+done < <(sed -nE 's/^void (add[A-Za-z]+)\(.*/\1/p' "$root/compiler/pipeline/ParallelPasses.cpp")
+ordered=$(echo "$pipeline" | grep -oE 'create[A-Z]\w+\(' | sed 's/create//; s/(//' |
   while read -r pass; do sed -n "s/^$pass //p" <<<"$passes"; done)
 difference=$(diff <(echo "$ordered") <(grep -xF "$ordered" <<<"$table")) || fail "docs/ir.md has another order of passes:
 $difference"

@@ -6,7 +6,7 @@
 set -uo pipefail
 root=$1 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-sed '/^compiler\/object\//d; s/^runtime\/src\/  *core, /runtime\/src\/ /' "$root/docs/architecture.md" >"$work/architecture.md"
+sed '/^compiler\/object\//d; s/^\(runtime\/src\/ .*\) core,/\1/' "$root/docs/architecture.md" >"$work/architecture.md"
 sed '/^| `kiln-record-work`/d; s/`kiln-shard-rows`/`kiln-shard`/; t; s/^| `kiln-shard`/| `kiln-shard-rows`/' \
   "$root/docs/ir.md" >"$work/ir.md"
 found=$("$root/tests/docs/check_layout.sh" "$root" "$work/architecture.md" "$work/ir.md") &&

@@ -64,6 +64,7 @@ TEST(Names, ThatClashAreBothNamed) {
   for (const char *name : {"a", "a_batch", "a_batch"})
     model.entries.emplace_back().name = name;
   model.entries[1].single = "a";
+  model.entries[1].symbols = {Dim("sequences", 1, 4).symbols[0], Dim("rows", 1, 32).symbols[0]};
   EXPECT_EQ(
       llvm::toString(checkNames(model, {})),
       "model \"net\": the arena size of the batched form of entry \"a\" and the arena size of entry \"a_batch\" are "

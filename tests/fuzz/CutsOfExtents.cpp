@@ -230,9 +230,9 @@ private:
         n.operands.erase(n.operands.begin() + tensors);
       });
     if (node.attributes.has_sinks)
-      change([=, this](Node &n) {
+      change([=](Node &n) {
         n.attributes.has_sinks = false;
-        n.operands.erase(n.operands.begin() + tensors + node.attributes.has_mask);
+        n.operands.erase(n.operands.begin() + tensors + n.attributes.has_mask);
       });
     if (node.attributes.has_lengths)
       change([](Node &n) {

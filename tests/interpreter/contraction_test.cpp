@@ -89,12 +89,12 @@ TEST(Attention, LimitsScores) {
 
 TEST(Attention, AddsAScoreOfEachHead) {
   const Tensor q = f32({1, 2}, {1, 1}), k = f32({2, 2}, {0, 1, 0, 2}), v = f32({2, 2}, {3, 5, 6, 7}),
-               sinks = f32({2}, {std::log(2.0), 3});
+               sinks = f32({2}, {0, 3});
   Attributes withSinks = heads(2, 2, 1);
   withSinks.has_sinks = true;
   const double all = std::exp(1.0) + std::exp(2.0) + std::exp(3.0);
   expectValues(evaluate(Op::attention, {q, k, v, sinks}, {1, 2}, withSinks),
-               {(3 + 6) / 4.0, (5 * std::exp(1.0) + 7 * std::exp(2.0)) / all});
+               {(3 + 6) / 3.0, (5 * std::exp(1.0) + 7 * std::exp(2.0)) / all});
   withSinks.has_lengths = true;
   EXPECT_EQ(evaluate(Op::attention, {q, k, v, sinks, i32({}, {0})}, {1, 2}, withSinks).errors[0], infinity);
 }

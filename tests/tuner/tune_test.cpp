@@ -432,7 +432,7 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
        "error: --threads: too many; expected at most the [0-9]+ CPUs that this process may use, got 1000"},
       {{"--budget", "fast"}, "--budget"},
       {{"--budget", "-3s"}, "--budget"},
-      {{"--target", "arm64"}, "--target: .*arm64 not in"},
+      {{"--target", "arm64"}, "--target: \"arm64\" is unknown; expected one of .*aarch64"},
       {{"--tuning", "/proc/nowhere/x.tuning"}, "error: .*/proc/nowhere/x.tuning"},
       {{"verify"}, "--target: wrong position; expected after \"verify\""},
   };

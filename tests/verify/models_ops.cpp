@@ -9,9 +9,6 @@ namespace ops_attention_spec {
 namespace ops_contraction_spec {
 #include "../ops/ops_contraction.cpp"
 }
-namespace ops_custom_spec {
-#include "../ops/ops_custom.cpp"
-}
 namespace ops_image_spec {
 #include "../ops/ops_image.cpp"
 }

@@ -125,7 +125,9 @@ template <tensor X> constexpr X pow(const X &x, double exponent, Site site = Sit
     return detail::integer_power(inverse_below_0(x), whole, site);
   auto is_limit = detail::zero_or_infinite(is_integer ? X(abs(x, site)) : x, site);
   auto other = where(is_limit, 1, x, site), limit = inverse_below_0(where(is_limit, x, 1, site));
-  auto power = exp(mul(log(is_integer ? X(abs(other, site)) : other, site), exponent, site), site);
+  // Unlike that of abs, the derivative of this magnitude is NaN for NaN.
+  auto magnitude = [&] { return X(where(less(other, 0, site), mul(other, -1, site), other, site)); };
+  auto power = exp(mul(log(is_integer ? magnitude() : other, site), exponent, site), site);
   if (is_odd)
     power = where(less(other, 0, site), mul(power, -1, site), power, site);
   if (exponent > 0 && exponent < 1)
