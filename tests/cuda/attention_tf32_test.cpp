@@ -283,17 +283,6 @@ TEST(CudaAttentionTf32, KilnOps) {
 
 //===- Supported kernels -------------------------------------------------===//
 
-/// Adds attributes to the ops of the two GEMMs.
-std::string withAttributes(std::string text, const std::string &ofScores, const std::string &ofOutputs) {
-  size_t at = text.size();
-  for (const std::string &attributes : {ofOutputs, ofScores}) { // the last GEMM first
-    at = text.rfind(" {\n  ^bb0", text.rfind("%m = arith.mulf", at));
-    if (!attributes.empty())
-      text.insert(at, " attrs = {" + attributes + "}");
-  }
-  return text;
-}
-
 TEST(CudaAttentionTf32, IsAskedFor) {
   AttentionCase s = tf32Case(), exact = s;
   exact.attributes.clear();
@@ -305,11 +294,6 @@ TEST(CudaAttentionTf32, IsAskedFor) {
   };
   EXPECT_FALSE(usesMma(attentionKernel(exact)));
   EXPECT_TRUE(usesMma(attentionKernel(s)));
-  EXPECT_TRUE(usesMma(withAttributes(attentionKernel(exact), "kiln.tf32", "kiln.tf32")));
-  EXPECT_FALSE(usesMma(withAttributes(attentionKernel(exact), "kiln.tf32", "")));
-  EXPECT_FALSE(usesMma(withAttributes(attentionKernel(exact), "", "kiln.tf32")));
-  EXPECT_FALSE(usesMma(withAttributes(attentionKernel(s), "kiln.strict", "")));
-  EXPECT_FALSE(usesMma(withAttributes(attentionKernel(s), "", "kiln.strict")));
   s.isCross = true, s.mostQueries = 16;
   EXPECT_FALSE(usesMma(attentionKernel(s))) << "memory bounds few queries";
   s.mostQueries = 17;
@@ -338,14 +322,6 @@ TEST(CudaAttentionTf32, VariantsForFewRows) {
 }
 
 // Operands of strict ops are not rounded.
-TEST(CudaAttentionTf32, StrictIsF32) {
-  AttentionCase s = tf32Case();
-  s.headDim = 24;
-  DeviceKernel kernel(withAttributes(attentionKernel(s), "kiln.strict", "kiln.strict"));
-  const std::vector<Tensor> inputs = attentionInputs(s, 40, 40);
-  expectClose(kernel.run({40}, inputs)[0], expectedAttention(s, 40, 40, inputs));
-}
-
 //===- Search space ------------------------------------------------------===//
 
 TEST(CudaAttentionTf32, EndsOfTheSearchSpace) {
