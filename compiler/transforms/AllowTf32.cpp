@@ -14,12 +14,16 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Whether the op is an f32 multiplication whose result is accumulated by a reduction.
-bool isSummed(Operation *op) {
+/// Whether the op sums products of f32, which are not strict.
+bool sumsProducts(Operation *op) {
+  if (op->hasAttr(strictAttrName))
+    return false;
+  if (isa<KernelAttentionOp>(op))
+    return true;
   auto product = dyn_cast<arith::MulFOp>(op);
   auto generic = dyn_cast<linalg::GenericOp>(op->getParentOp());
   return product && generic && generic.getNumReductionLoops() > 0 && product.getType().isF32() &&
-         product.getLhs() != product.getRhs() && !generic->hasAttr(strictAttrName) && !op->hasAttr(strictAttrName) &&
+         product.getLhs() != product.getRhs() && !generic->hasAttr(strictAttrName) &&
          llvm::any_of(op->getUsers(), [](Operation *user) { return isa<arith::AddFOp>(user); });
 }
 
@@ -29,7 +33,7 @@ struct AllowTf32 : impl::AllowTf32Base<AllowTf32> {
     if (!::kiln::isKernel(kernel))
       return;
     kernel.walk([&](Operation *op) {
-      if (isSummed(op) || isa<KernelAttentionOp>(op))
+      if (sumsProducts(op))
         kernel->setAttr(tf32AttrName, UnitAttr::get(&getContext()));
     });
   }

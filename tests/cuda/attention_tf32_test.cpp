@@ -321,7 +321,6 @@ TEST(CudaAttentionTf32, VariantsForFewRows) {
   EXPECT_EQ(bounds(8, true, 300, "kiln.tf32"), (Bounds{1, 16}));
 }
 
-// Operands of strict ops are not rounded.
 //===- Search space ------------------------------------------------------===//
 
 TEST(CudaAttentionTf32, EndsOfTheSearchSpace) {

@@ -52,6 +52,55 @@ func.func private @squares(%x: tensor<4x16xf32>) -> tensor<4xf32> attributes {ki
   return %y : tensor<4xf32>
 }
 
+// The two products of attention are one op.
+// CHECK: func.func private @attention({{.*}}) -> tensor<7x4x64xf32> attributes {kiln.kernel, kiln.tf32}
+func.func private @attention(%q: tensor<7x4x64xf32>, %k: tensor<9x4x64xf32>) -> tensor<7x4x64xf32> attributes {kiln.kernel} {
+  %y = kiln.kernel_attention scale = 1.25e-1 over affine_map<() -> (4, 7, 9, 64, 64)>
+    query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } key(%k : tensor<9x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } value(%k : tensor<9x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, e)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } score [] {
+    ^bb0(%s: f32):
+      kiln.kernel_yield %s : f32
+    } weight {
+    ^bb0(%s: f32, %m: f32):
+      %t = arith.subf %s, %m : f32
+      %w = math.exp2 %t : f32
+      kiln.kernel_yield %w : f32
+    } -> tensor<7x4x64xf32>
+  return %y : tensor<7x4x64xf32>
+}
+
+// CHECK: func.func private @strict_attention({{.*}}) -> tensor<7x4x64xf32> attributes {kiln.kernel} {
+func.func private @strict_attention(%q: tensor<7x4x64xf32>, %k: tensor<9x4x64xf32>) -> tensor<7x4x64xf32> attributes {kiln.kernel} {
+  %y = kiln.kernel_attention scale = 1.25e-1 over affine_map<() -> (4, 7, 9, 64, 64)>
+    query(%q : tensor<7x4x64xf32>) [affine_map<(h, q, k, d, e) -> (q, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } key(%k : tensor<9x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, d)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } value(%k : tensor<9x4x64xf32>) [affine_map<(h, q, k, d, e) -> (k, h, e)>] {
+    ^bb0(%x: f32):
+      kiln.kernel_yield %x : f32
+    } score [] {
+    ^bb0(%s: f32):
+      kiln.kernel_yield %s : f32
+    } weight {
+    ^bb0(%s: f32, %m: f32):
+      %t = arith.subf %s, %m : f32
+      %w = math.exp2 %t : f32
+      kiln.kernel_yield %w : f32
+    } {kiln.strict} -> tensor<7x4x64xf32>
+  return %y : tensor<7x4x64xf32>
+}
+
 // Sums of integers are unchanged.
 // CHECK: func.func private @integers({{.*}}) -> tensor<4xi32> attributes {kiln.kernel} {
 func.func private @integers(%x: tensor<4x16xi32>, %w: tensor<16xi32>) -> tensor<4xi32> attributes {kiln.kernel} {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/attention/MmaOperands.h"
 
-#include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/cuda/attention/Match.h"
 
@@ -26,15 +25,13 @@ static std::optional<MmaType> halfTypeOf(Value tensor) {
   return element.isF16() ? std::optional(MmaType::F16) : element.isBF16() ? std::optional(MmaType::BF16) : std::nullopt;
 }
 
-static bool isStrict(Operation *op) { return op->hasAttr(mlir::kiln::strictAttrName); }
-
 /// Whether the op computes an input in f32, possibly times a constant; sets the input's number and the constant.
 static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
   Value result = op.getBlock()->getTerminator()->getOperand(0);
   if (auto scale = result.getDefiningOp<arith::MulFOp>()) {
     APFloat factor(0.0f);
     const bool isRight = matchPattern(scale.getRhs(), m_ConstantFloat(&factor));
-    if (isStrict(scale) || (!isRight && !matchPattern(scale.getLhs(), m_ConstantFloat(&factor))))
+    if (!isRight && !matchPattern(scale.getLhs(), m_ConstantFloat(&factor)))
       return false;
     found.factor = factor.convertToFloat();
     result = isRight ? scale.getLhs() : scale.getRhs();
@@ -54,8 +51,7 @@ static bool findScaling(const Attention &attention, const Placement &placement, 
   linalg::GenericOp scores = attention.scores.op;
   Value query = scores->getOperand(attention.query);
   auto op = query.getDefiningOp<linalg::GenericOp>();
-  if (!op || placement.find(query) || op->getNumResults() != 1 || op.getNumReductionLoops() || isStrict(op) ||
-      !isScaled(op, found))
+  if (!op || placement.find(query) || op->getNumResults() != 1 || op.getNumReductionLoops() || !isScaled(op, found))
     return false;
   AffineMap read = scores.getMatchingIndexingMap(&scores->getOpOperand(attention.query));
   AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -75,15 +71,12 @@ static std::optional<MmaType> typeOf(const Attention &attention, Value queries) 
   std::optional<MmaType> ofKeys = halfTypeOf(scores->getOperand(attention.key));
   if (ofKeys && halfTypeOf(outputs->getOperand(attention.value)) == ofKeys && halfTypeOf(queries) == ofKeys)
     return ofKeys;
-  const bool mayRound = scores->getParentOfType<func::FuncOp>()->hasAttr(tf32AttrName) ||
-                        (scores->hasAttr(tf32AttrName) && outputs->hasAttr(tf32AttrName));
+  const bool mayRound = scores->getParentOfType<func::FuncOp>()->hasAttr(tf32AttrName);
   return mayRound ? std::optional(MmaType::TF32) : std::nullopt;
 }
 
 std::optional<AttentionMma> findAttentionMma(const Attention &attention, const Placement &placement) {
   linalg::GenericOp scores = attention.scores.op;
-  if (isStrict(scores) || isStrict(attention.outputs.op))
-    return std::nullopt;
   AttentionMma found{MmaType::TF32, 1, scores, attention.query, llvm::to_vector(llvm::seq(scores.getNumLoops()))};
   Value queries = scores->getOperand(attention.query);
   if (AttentionMma scaled = found; !halfTypeOf(queries) && findScaling(attention, placement, scaled))
