@@ -2,7 +2,6 @@
 #include "compiler/driver/CheckRanks.h"
 
 #include "kiln/training.h"
-#include "runtime/src/core/model.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ static bool keepsStates(const Graph &graph, const Entry &entry) {
   });
 }
 
-std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
+std::string checkRanks(const Graph &graph, const LoweringOptions &lowering) {
   const auto [ranks, replicas, parts, rows, stages, sharesStates, sumsHalf] = lowering.ranks;
   if (std::string wrong = checkBuilt(lowering.ranks); !wrong.empty())
     return wrong;
@@ -48,12 +47,6 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
       return fmt::format(
           "--stages {}: entry returns gradients; expected entries that change weights by them, got \"{}\"", stages,
           entry.name);
-  for (const Target *target : targets)
-    if (stages > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
-      return fmt::format("--stages {}: target is no CPU; expected CPUs, got {}", stages, target->info().name);
-  for (const Target *target : targets)
-    if (replicas > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
-      return fmt::format("--replicas {}: target is no CPU; expected CPUs, got {}", replicas, target->info().name);
   return "";
 }
 

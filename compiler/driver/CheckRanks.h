@@ -8,6 +8,6 @@
 namespace kiln {
 
 /// Returns which of the rank choices is not supported, or an empty string.
-std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets);
+std::string checkRanks(const Graph &graph, const LoweringOptions &lowering);
 
 } // namespace kiln

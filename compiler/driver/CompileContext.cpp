@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/driver/CompileContext.h"
 
-#include "compiler/driver/CheckCustom.h"
+#include "compiler/driver/CheckKind.h"
 #include "compiler/driver/CheckRanks.h"
 #include "compiler/library/Bindings.h"
 #include "compiler/library/CustomFunctions.h"
@@ -48,19 +48,6 @@ static llvm::Expected<std::vector<const Target *>> findTargets(const std::vector
   return targets;
 }
 
-/// Returns which option is not supported for a library of several processes, or an empty string.
-static std::string checkProcesses(const CompileOptions &options) {
-  const RankChoices &ranks = options.lowering.ranks;
-  if (ranks.ranks * ranks.replicas * ranks.stages == 1)
-    return "";
-  if (options.hasSelfTest || options.embedded)
-    return "self-test or embedded weights: not supported with several ranks, replicas or stages; expected neither";
-  if (!options.bindings.empty())
-    return "bindings: calls of a library for several processes take communicators, which are functions of C; expected "
-           "one rank, replica and stage";
-  return "";
-}
-
 /// Returns why no bindings can be written, or an empty string.
 static std::string checkBindings(const CompileOptions &options) {
   if (llvm::is_contained(options.bindings, "python") && !options.isShared)
@@ -76,9 +63,7 @@ FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOpti
   if (failed(targets))
     return failure();
   context.targets = std::move(*targets);
-  if (std::string wrong = checkRanks(graph, options.lowering, context.targets); !wrong.empty())
-    return context.fail(wrong);
-  if (std::string wrong = checkProcesses(options); !wrong.empty())
+  if (std::string wrong = checkRanks(graph, options.lowering); !wrong.empty())
     return context.fail(wrong);
   if (std::string wrong = checkBindings(options); !wrong.empty())
     return context.fail(wrong);
@@ -87,7 +72,7 @@ FailureOr<CompileContext> beginCompilation(const Graph &graph, const CompileOpti
     return context.fail(wrong);
   if (std::string wrong = describeCustomFunctions(graph, context.described); !wrong.empty())
     return context.fail(wrong);
-  if (std::string wrong = checkCustom(context.described, options, context.targets); !wrong.empty())
+  if (std::string wrong = checkKind(context.described, options, context.targets); !wrong.empty())
     return context.fail(wrong);
   context.described.embedsWeights = options.embedded.has_value();
   context.described.hasSelfTest = options.hasSelfTest;
