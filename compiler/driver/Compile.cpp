@@ -57,16 +57,6 @@ static FailureOr<LibraryParts> compileParts(CompileContext &context) {
                       std::move(kernels),        std::move(*trials),          std::move(*host)};
 }
 
-/// Returns the report of a library, without the facts about its archive.
-static CompileReport describeParts(LibraryParts parts) {
-  CompileReport report;
-  report.model = std::move(parts.model);
-  report.variants = std::move(parts.variants);
-  report.remarks = std::move(parts.remarks);
-  report.memoryPlan = std::move(parts.host.memoryPlan);
-  return report;
-}
-
 static CompileReport describeModules(LoweredTargets lowered) {
   CompileReport report;
   report.text = printModules(lowered);
@@ -124,61 +114,59 @@ static FailureOr<CompileReport> emitKernelText(CompileContext &context, KernelTe
   return report;
 }
 
-static FailureOr<CompileReport> emitObjects(CompileContext &context) {
+/// Compiles all parts, lets `use` write them or take the report's facts from them, and reports what they have.
+static FailureOr<CompileReport>
+emitParts(CompileContext &context, function_ref<LogicalResult(CompileContext &, LibraryParts &, CompileReport &)> use) {
   FailureOr<LibraryParts> parts = compileParts(context);
   if (failed(parts))
     return failure();
-  for (const ObjectFile &kernel : parts->kernels)
+  CompileReport report;
+  if (failed(use(context, *parts, report)))
+    return failure();
+  report.model = std::move(parts->model);
+  report.variants = std::move(parts->variants);
+  report.remarks = std::move(parts->remarks);
+  report.memoryPlan = std::move(parts->host.memoryPlan);
+  return report;
+}
+
+static LogicalResult useNothing(CompileContext &, LibraryParts &, CompileReport &) { return success(); }
+
+static LogicalResult writeObjects(CompileContext &context, LibraryParts &parts, CompileReport &) {
+  for (const ObjectFile &kernel : parts.kernels)
     if (failed(context.write(context.options.outputDirectory + "/" + kernel.name, kernel.bytes)))
       return failure();
-  return describeParts(std::move(*parts));
+  return success();
 }
 
-static FailureOr<CompileReport> emitNothing(CompileContext &context) {
-  FailureOr<LibraryParts> parts = compileParts(context);
-  if (failed(parts))
-    return failure();
-  return describeParts(std::move(*parts));
-}
-
-static FailureOr<CompileReport> emitMembers(CompileContext &context) {
-  FailureOr<LibraryParts> parts = compileParts(context);
-  if (failed(parts))
-    return failure();
-  FailureOr<LibraryMembers> members = context.timed("members", [&] { return joinParts(context, *parts); });
+static LogicalResult reportMembers(CompileContext &context, LibraryParts &parts, CompileReport &report) {
+  FailureOr<LibraryMembers> members = context.timed("members", [&] { return joinParts(context, parts); });
   if (failed(members))
     return failure();
-  CompileReport report = describeParts(std::move(*parts));
   report.members = std::move(members->files);
   report.textBytes = members->textBytes;
-  return report;
+  return success();
 }
 
-static FailureOr<CompileReport> emitLibrary(CompileContext &context) {
-  FailureOr<LibraryParts> parts = compileParts(context);
-  if (failed(parts))
-    return failure();
-  uint64_t textBytes = 0;
-  FailureOr<WrittenLibrary> written = context.timed("archive", [&]() -> FailureOr<WrittenLibrary> {
-    FailureOr<LibraryMembers> members = joinParts(context, *parts);
+static LogicalResult writeFiles(CompileContext &context, LibraryParts &parts, CompileReport &report) {
+  return context.timed("archive", [&]() -> LogicalResult {
+    FailureOr<LibraryMembers> members = joinParts(context, parts);
     if (failed(members))
       return failure();
-    textBytes = members->textBytes;
-    return writeLibrary(context, parts->model, parts->variants, std::move(members->files));
+    FailureOr<WrittenLibrary> written = writeLibrary(context, parts.model, parts.variants, std::move(members->files));
+    if (failed(written))
+      return failure();
+    report.textBytes = members->textBytes;
+    report.archiveBytes = written->archiveBytes;
+    report.libraryFile = std::move(written->file);
+    return success();
   });
-  if (failed(written))
-    return failure();
-  CompileReport report = describeParts(std::move(*parts));
-  report.textBytes = textBytes;
-  report.archiveBytes = written->archiveBytes;
-  report.libraryFile = std::move(written->file);
-  return report;
 }
 
 static FailureOr<CompileReport> emit(CompileContext &context) {
   switch (context.options.form) {
   case EmitForm::Library:
-    return emitLibrary(context);
+    return emitParts(context, writeFiles);
   case EmitForm::Ir:
     return emitImport(context);
   case EmitForm::Linalg:
@@ -188,15 +176,15 @@ static FailureOr<CompileReport> emit(CompileContext &context) {
   case EmitForm::Assembly:
     return emitKernelText(context, KernelText::Assembly);
   case EmitForm::Objects:
-    return emitObjects(context);
+    return emitParts(context, writeObjects);
   case EmitForm::Memory:
-    return emitMembers(context);
+    return emitParts(context, reportMembers);
   case EmitForm::Layout:
     return emitLayout(context);
   case EmitForm::Nothing:
     break;
   }
-  return emitNothing(context);
+  return emitParts(context, useNothing);
 }
 
 FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options, raw_ostream &errors) {
