@@ -2,15 +2,9 @@
 // Objects for Windows (COFF) and macOS (Mach-O): symbols get the model's name as a prefix, including those that code
 // generators reference implicitly, and data of other objects is accessed without a table whose entries would have its
 // name.
-#include "compiler/object/Object.h"
+#include "objects.h"
 
-#include "llvm/AsmParser/Parser.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/Object/Archive.h"
-#include "llvm/Support/SourceMgr.h"
-#include <algorithm>
-#include <gtest/gtest.h>
 
 namespace kiln {
 namespace {
@@ -34,29 +28,10 @@ constexpr char source[] = R"(
     ret float %y
   })";
 
-std::string compiledFor(const char *triple, const char *cpu = "x86-64") {
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic wrong;
-  auto module = llvm::parseAssemblyString(source, wrong, context);
-  EXPECT_TRUE(module) << wrong.getMessage().str();
-  llvm::Expected<std::string> object = compileToObject(*module, {triple, cpu});
-  EXPECT_TRUE(static_cast<bool>(object)) << llvm::toString(object.takeError());
-  return *object;
-}
+std::string compiledFor(const char *triple, const char *cpu = "x86-64") { return objectOf(source, {triple, cpu}); }
 
-/// Returns sorted names, with "+" before defined ones, without constants that are named by their value.
-std::vector<std::string> symbolsOf(const std::string &object) {
-  std::vector<std::string> names;
-  llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
-  EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
-  for (const ObjectSymbol &symbol : *symbols)
-    if (symbol.name.rfind("__real@", 0) != 0)
-      names.push_back((symbol.defined ? "+" : "") + symbol.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-using SymbolNames = std::vector<std::string>;
+/// Ignores constants that are named by their value.
+SymbolNames namesIn(const std::string &object) { return symbolsOf(object, "__real@"); }
 
 std::string renamed(const std::string &object) {
   llvm::Expected<std::string> kernel = renameKernel(object, "kiln_any_kernel", "net_dense");
@@ -68,11 +43,11 @@ std::string renamed(const std::string &object) {
 
 TEST(Coff, SymbolsGetTheModelsPrefix) {
   const std::string object = compiledFor("x86_64-w64-windows-gnu");
-  EXPECT_EQ(symbolsOf(object), (SymbolNames{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "___chkstk_ms", "hook_call",
-                                            "kiln_elsewhere", "other"}));
+  EXPECT_EQ(namesIn(object), (SymbolNames{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "___chkstk_ms", "hook_call",
+                                          "kiln_elsewhere", "other"}));
   const std::string ours = renamed(object);
-  EXPECT_EQ(symbolsOf(ours), (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere",
-                                          "net_stack_probe", "other"}));
+  EXPECT_EQ(namesIn(ours), (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere",
+                                        "net_stack_probe", "other"}));
   llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(ours);
   ASSERT_TRUE(before && after);
   EXPECT_GT(*before, 0u);
@@ -81,7 +56,7 @@ TEST(Coff, SymbolsGetTheModelsPrefix) {
 
 // As in Halide's objects.
 TEST(Coff, TheOtherEnvironmentsNamesAreTheRunTimesToo) {
-  EXPECT_EQ(symbolsOf(renamed(compiledFor("x86_64-pc-windows-msvc"))),
+  EXPECT_EQ(namesIn(renamed(compiledFor("x86_64-pc-windows-msvc"))),
             (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "net_floats_used",
                          "net_stack_probe", "other"}));
 }
@@ -90,10 +65,10 @@ TEST(MachO, SymbolsGetTheModelsPrefix) {
   for (auto [triple, cpu] :
        {std::pair("arm64-apple-macosx11.0.0", "apple-m1"), {"x86_64-apple-macosx11.0.0", "x86-64"}}) {
     const std::string object = compiledFor(triple, cpu), ours = renamed(object);
-    EXPECT_EQ(symbolsOf(object),
+    EXPECT_EQ(namesIn(object),
               (SymbolNames{"+kiln_any_kernel", "+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}))
         << triple;
-    EXPECT_EQ(symbolsOf(ours),
+    EXPECT_EQ(namesIn(ours),
               (SymbolNames{"+net_dense", "+net_run", "+net_table", "net_call", "net_elsewhere", "other"}))
         << triple;
     EXPECT_NE(ours.find(std::string("\0_net_run\0", 10)), std::string::npos) << triple; // in the linker's string table

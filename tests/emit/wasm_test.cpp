@@ -2,21 +2,12 @@
 // Renames symbols of relocatable WebAssembly: defined symbols and imports.
 #include "compiler/object/Wasm.h"
 
-#include "compiler/object/Object.h"
-#include "llvm/AsmParser/Parser.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
-#include "llvm/Support/SourceMgr.h"
-#include <algorithm>
-#include <gtest/gtest.h>
+#include "objects.h"
 
 namespace kiln {
 namespace {
 
-std::string compiled() {
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic wrong;
-  auto module = llvm::parseAssemblyString(R"(
+constexpr char wasmSource[] = R"(
     @kiln_table = constant [3 x i32] [i32 1, i32 2, i32 3]
     @kiln_elsewhere = external constant i32
     declare i32 @hook_call(ptr)
@@ -28,35 +19,20 @@ std::string compiled() {
       %c = load i32, ptr @kiln_elsewhere
       %sum = add i32 %b, %c
       ret i32 %sum
-    })",
-                                          wrong, context);
-  EXPECT_TRUE(module) << wrong.getMessage().str();
-  llvm::Expected<std::string> object = compileToObject(*module, {"wasm32-unknown-wasip1", "generic"});
-  EXPECT_TRUE(static_cast<bool>(object)) << llvm::toString(object.takeError());
-  return *object;
-}
+    })";
 
-/// Returns sorted names, with "+" before defined ones.
-std::vector<std::string> wasmSymbolsOf(const std::string &object) {
-  std::vector<std::string> names;
-  llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
-  EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
-  for (const ObjectSymbol &symbol : *symbols)
-    if (symbol.name.rfind("__", 0) != 0) // the stack pointer and similar symbols
-      names.push_back((symbol.defined ? "+" : "") + symbol.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
+std::string compiled() { return objectOf(wasmSource, {"wasm32-unknown-wasip1", "generic"}); }
 
-using Names = std::vector<std::string>;
+/// Ignores the stack pointer and similar symbols.
+SymbolNames wasmSymbolsOf(const std::string &object) { return symbolsOf(object, "__"); }
 
 TEST(Wasm, SymbolsGetTheModelsPrefix) {
   const std::string object = compiled();
   ASSERT_TRUE(isWasm(object));
-  EXPECT_EQ(wasmSymbolsOf(object), (Names{"+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}));
+  EXPECT_EQ(wasmSymbolsOf(object), (SymbolNames{"+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}));
   llvm::Expected<std::string> renamed = renameForModel(object, "net", {"hook_"});
   ASSERT_TRUE(static_cast<bool>(renamed)) << llvm::toString(renamed.takeError());
-  EXPECT_EQ(wasmSymbolsOf(*renamed), (Names{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
+  EXPECT_EQ(wasmSymbolsOf(*renamed), (SymbolNames{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
   // Import names change too: a linker compares those of equal symbols.
   EXPECT_EQ(renamed->find("hook_call"), std::string::npos);
   llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(*renamed);
