@@ -60,30 +60,15 @@ protected:
   /// Causal attention with a length for each of two heads, and possibly a mask.
   void parseAttention(const std::string &queries = "s0", const std::string &keys = "s0", bool hasMask = false) {
     KernelText k({{1, 64}});
-    auto map = [](const std::string &at) { return "[affine_map<(h, q, k, d, e) -> (" + at + ")>"; };
-    auto part = [&](const std::string &name, const std::string &rows, const std::string &at) {
-      const testing::Value of = k.argument(k.type({"2", rows, "8"}));
-      return " " + name + "(" + of.name + " : " + of.type + ") " + map(at) +
-             "] {\n^bb0(%x: f32):\nkiln.kernel_yield %x : f32\n}";
-    };
-    const std::string inputs = part("query", queries, "h, q, d") + part("key", keys, "h, k, d") +
-                               part("value", keys, "h, k, e"),
-                      result = k.type({queries, "2", "8"});
-    const testing::Value lengths = k.argument(k.type({"2"}, "i32"));
-    std::string operands = lengths.name, types = lengths.type, maps = map("h"), arguments = "%n: i32", score = "%s";
-    if (hasMask) {
-      const testing::Value mask = k.argument(k.type({queries, keys}));
-      operands += ", " + mask.name, types += ", " + mask.type, maps += ", " + map("q, k").substr(1);
-      arguments += ", %m: f32", score = "%t";
-    }
-    parse(k.finish({k.op("kiln.kernel_attention scale = 0.5 causal " + k.map({"0"}) + " over " +
-                             k.map({"2", queries, keys, "8", "8"}) + inputs + " score(" + operands + " : " + types +
-                             ") " + maps + "] {\n^bb0(" + arguments + ", %s: f32):\n" +
-                             (hasMask ? "%t = arith.addf %s, %m : f32\n" : "") + "kiln.kernel_yield " + score +
-                             ", %n : f32, i32\n} weight {\n^bb0(%s: f32, %m: f32):\n%t = arith.subf %s, %m : f32\n"
-                             "%w = math.exp2 %t : f32\nkiln.kernel_yield %w : f32\n} -> " +
-                             result,
-                         result)}));
+    testing::AttentionText attention{.extents = {"2", queries, keys, "8", "8"},
+                                     .query = {k.argument(k.type({"2", queries, "8"})), "h, q, d"},
+                                     .key = {k.argument(k.type({"2", keys, "8"})), "h, k, d"},
+                                     .value = {k.argument(k.type({"2", keys, "8"})), "h, k, e"},
+                                     .lengths = {{k.argument(k.type({"2"}, "i32")), "h"}},
+                                     .causalOffset = "0"};
+    if (hasMask)
+      attention.mask = {k.argument(k.type({queries, keys})), "q, k"};
+    parse(k.finish({k.attention(attention)}));
   }
 
   mlir::MLIRContext context;

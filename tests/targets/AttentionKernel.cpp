@@ -3,7 +3,6 @@
 
 #include "KernelText.h"
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace kiln::testing {
@@ -19,50 +18,23 @@ std::string attentionKernel(const AttentionCase &s) {
   const std::string stored = s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}, s.element)
                                         : k.type({batch, keys, str(s.keyHeads * s.headDim)}, s.element);
   const Value key = k.argument(stored), value = k.argument(stored);
-  auto map = [](const std::string &at) { return "affine_map<(b, h, q, k, d, e) -> (" + at + ")>"; };
   const std::string keyHead = s.heads == s.keyHeads ? "h" : "(h floordiv " + str(s.heads / s.keyHeads) + ")";
   auto at = [&](const std::string &channel) {
     return s.isPlanar ? "b, " + keyHead + ", k, " + channel : "b, k, " + keyHead + " * " + d + " + " + channel;
   };
-  auto part = [&](const std::string &name, const Value &of, const std::string &at, const std::string &element) {
-    return " " + name + "(" + of.name + " : " + of.type + ") [" + map(at) + "] {\n  ^bb0(%x: " + element + "):\n" +
-           (element == "f32" ? "    kiln.kernel_yield %x : f32\n"
-                             : "    %w = arith.extf %x : " + element + " to f32\n    kiln.kernel_yield %w : f32\n") +
-           "  }";
-  };
-  std::string operands, types, maps, arguments, body, yielded = "%score", yieldedTypes = "f32";
-  auto read = [&](const std::string &name, const std::string &type, const std::string &element, const std::string &at) {
-    const Value of = k.argument(type);
-    operands += (operands.empty() ? "" : ", ") + of.name, types += (types.empty() ? "" : ", ") + of.type;
-    maps += (maps.empty() ? "" : ", ") + map(at), arguments += name + ": " + element + ", ";
-  };
-  if (s.hasMask) {
-    read("%mask", k.type({"s0", keys}), "f32", "q, k");
-    body = "    %log2e = arith.constant 1.4426950408889634 : f32\n    %m = arith.mulf %mask, %log2e : f32\n"
-           "    %masked = arith.addf %score, %m : f32\n";
-    yielded = "%masked";
-  }
-  if (s.hasLengths) {
-    read("%length", k.type({batch}, "i32"), "i32", "b");
-    yielded += ", %length", yieldedTypes += ", i32";
-  }
-  char scale[32]; // all digits of an f32
-  std::snprintf(scale, sizeof scale, "%.10e", 1 / std::sqrt(double(s.headDim)));
-  const std::string offset = s.isCross && s.isOffset ? "s1 - s0" : "0", result = k.type({batch, "s0", h, d});
-  const std::string score = operands.empty() ? " score []" : " score(" + operands + " : " + types + ") [" + maps + "]";
-  return k.finish(
-      {k.op("kiln.kernel_attention scale = " + std::string(scale) + (s.isCausal ? " causal " + k.map({offset}) : "") +
-                (s.window ? " window = " + str(s.window) : "") + " over " + k.map({batch, h, "s0", keys, d, d}) +
-                part("query", q, "b, q, h * " + d + " + d", s.queries) + part("key", key, at("d"), s.element) +
-                part("value", value, at("e"), s.element) + score + " {\n  ^bb0(" + arguments + "%score: f32):\n" +
-                body + "    kiln.kernel_yield " + yielded + " : " + yieldedTypes +
-                "\n  } weight {\n  ^bb0(%score: f32, %maximum: f32):\n"
-                "    %difference = arith.subf %score, %maximum : f32\n"
-                "    %weight = math.exp2 %difference {kiln.nonpositive} : f32\n"
-                "    kiln.kernel_yield %weight : f32\n  } -> " +
-                result,
-            result)},
-      s.attributes);
+  AttentionText attention{.extents = {batch, h, "s0", keys, d, d},
+                          .query = {q, "b, q, h * " + d + " + d"},
+                          .key = {key, at("d")},
+                          .value = {value, at("e")},
+                          .scale = 1 / std::sqrt(double(s.headDim)),
+                          .window = s.window};
+  if (s.isCausal)
+    attention.causalOffset = s.isCross && s.isOffset ? "s1 - s0" : "0";
+  if (s.hasMask)
+    attention.mask = {k.argument(k.type({"s0", keys})), "q, k"};
+  if (s.hasLengths)
+    attention.lengths = {k.argument(k.type({batch}, "i32")), "b"};
+  return k.finish({k.attention(attention)}, s.attributes);
 }
 
 std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queries, int64_t keys, int64_t mostKeys,

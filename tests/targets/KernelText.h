@@ -3,6 +3,7 @@
 // Builds the text of a kernel function op by op.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,23 @@ namespace kiln::testing {
 /// An SSA value of the kernel: its name and its type.
 struct Value {
   std::string name, type;
+};
+
+/// A tensor and the index of its element, such as "h, k floordiv 2, d".
+struct Read {
+  Value tensor;
+  std::string at;
+};
+
+/// An attention over the loops b, h, q, k, d and e, or without b: a batch axis, heads, queries, keys, and the channels
+/// of queries and keys and of values.
+struct AttentionText {
+  std::vector<std::string> extents; // of the loops
+  Read query, key, value;
+  std::optional<Read> mask = {}, lengths = {}; // a mask is added to scores
+  double scale = 0.5;
+  std::string causalOffset = {}; // of a query's last key; empty: keys have no such limit
+  int window = 0;                // with causal masks; 0: none
 };
 
 class KernelText {
@@ -41,6 +59,9 @@ public:
   /// Adds a reduction with one result and the initial value `start`.
   Value reduce(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
                const std::vector<std::string> &maps, const std::string &start, const std::string &body);
+
+  /// Adds kiln.kernel_attention, whose result is [b, q, h, e] of f32.
+  Value attention(const AttentionText &a);
 
   /// Adds an op with one result, given as its text after the equals sign.
   Value op(const std::string &text, const std::string &resultType);

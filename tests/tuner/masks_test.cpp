@@ -23,27 +23,16 @@ constexpr int heads = 3, depth = 5;
 /// Returns attention over s0 queries and s1 keys.
 std::string attention(const std::string &causalOffset, bool hasLengths, int window = 0) {
   KernelText text({{1, 99}, {1, 99}});
-  const std::string h = std::to_string(heads), d = std::to_string(depth), result = text.type({"s0", h, d});
-  auto part = [&](const std::string &name, const std::string &rows, const std::string &at) {
-    const Value of = text.argument(text.type({h, rows, d}));
-    return " " + name + "(" + of.name + " : " + of.type + ") [affine_map<(h, q, k, d, e) -> (" + at +
-           ")>] {\n  ^bb0(%x: f32):\n    kiln.kernel_yield %x : f32\n  }";
-  };
-  std::string op = "kiln.kernel_attention scale = 0.5" +
-                   (causalOffset.empty() ? "" : " causal " + text.map({causalOffset})) +
-                   (window ? " window = " + std::to_string(window) : "") + " over " + text.map({h, "s0", "s1", d, d});
-  op += part("query", "s0", "h, q, d") + part("key", "s1", "h, k, d") + part("value", "s1", "h, k, e") + " score";
-  if (hasLengths) {
-    const Value lengths = text.argument(text.type({h}, "i32"));
-    op += "(" + lengths.name + " : " + lengths.type + ") [affine_map<(h, q, k, d, e) -> (h)>] {\n" +
-          "  ^bb0(%n: i32, %s: f32):\n    kiln.kernel_yield %s, %n : f32, i32\n  }";
-  } else {
-    op += " [] {\n  ^bb0(%s: f32):\n    kiln.kernel_yield %s : f32\n  }";
-  }
-  op += " weight {\n  ^bb0(%s: f32, %m: f32):\n    %t = arith.subf %s, %m : f32\n    %w = math.exp2 %t : f32\n"
-        "    kiln.kernel_yield %w : f32\n  } -> " +
-        result;
-  return text.finish({text.op(op, result)});
+  const std::string h = std::to_string(heads), d = std::to_string(depth);
+  testing::AttentionText attention{.extents = {h, "s0", "s1", d, d},
+                                   .query = {text.argument(text.type({h, "s0", d})), "h, q, d"},
+                                   .key = {text.argument(text.type({h, "s1", d})), "h, k, d"},
+                                   .value = {text.argument(text.type({h, "s1", d})), "h, k, e"},
+                                   .causalOffset = causalOffset,
+                                   .window = window};
+  if (hasLengths)
+    attention.lengths = {text.argument(text.type({h}, "i32")), "h"};
+  return text.finish({text.attention(attention)});
 }
 
 /// Returns masked scores of s0 queries and s1 keys: the condition is %c, on query %i and key %j. The number `low` is
