@@ -16,36 +16,36 @@ struct Request {
   const RankChoices &ranks() const { return options.lowering.ranks; }
 };
 
-/// Each returns why a library is of a kind; an empty string: it is not.
+/// Each returns why a library is of a kind, or an empty string if it is not.
 using Kind = std::string (*)(const Request &);
 
-std::string callsFunctions(const Request &request) {
+std::string withFunctions(const Request &request) {
   if (request.model.functions.empty())
     return "";
   return fmt::format("custom: function \"{}\" is defined by the program", request.model.functions.front().name);
 }
 
-std::string isForProcesses(const Request &request) {
+std::string ofProcesses(const Request &request) {
   const RankChoices &ranks = request.ranks();
   const bool isForOne = ranks.ranks == 1 && ranks.replicas == 1 && ranks.stages == 1;
   return isForOne ? "" : flagsOf(ranks).substr(1) + ": library for several processes";
 }
 
-std::string hasReplicas(const Request &request) {
+std::string ofReplicas(const Request &request) {
   const int64_t replicas = request.ranks().replicas;
   return replicas == 1 ? "" : fmt::format("--replicas {}: library of replicas", replicas);
 }
 
-std::string hasStages(const Request &request) {
+std::string ofStages(const Request &request) {
   const int64_t stages = request.ranks().stages;
   return stages == 1 ? "" : fmt::format("--stages {}: library of pipeline stages", stages);
 }
 
-/// Each returns what was got of a feature; an empty string: nothing.
+/// Each returns what a request has of a feature, or an empty string for nothing.
 using Feature = std::string (*)(const Request &);
 
 std::string processes(const Request &request) {
-  return isForProcesses(request).empty() ? "" : flagsOf(request.ranks()).substr(1);
+  return ofProcesses(request).empty() ? "" : flagsOf(request.ranks()).substr(1);
 }
 
 std::string gpu(const Request &request) {
@@ -70,16 +70,16 @@ struct Exclusion {
 };
 
 constexpr Exclusion exclusions[] = {
-    {callsFunctions, processes, "one process"},
-    {callsFunctions, gpu, "CPUs as targets"},
-    {callsFunctions, selfTest, "no self-test, since the compiler cannot call the function"},
-    {callsFunctions, sharedObject, "an archive, since nothing defines the function in a shared object"},
-    {callsFunctions, bindings, "no bindings, since the function is one of C"},
-    {isForProcesses, selfTest, "no self-test"},
-    {isForProcesses, embeddedWeights, "no embedded weights"},
-    {isForProcesses, bindings, "no bindings, since its calls take communicators, which are functions of C"},
-    {hasReplicas, gpu, "CPUs as targets"},
-    {hasStages, gpu, "CPUs as targets"},
+    {withFunctions, processes, "one process"},
+    {withFunctions, gpu, "CPUs as targets"},
+    {withFunctions, selfTest, "no self-test, since the compiler cannot call the function"},
+    {withFunctions, sharedObject, "an archive, since nothing defines the function in a shared object"},
+    {withFunctions, bindings, "no bindings, since the function is one of C"},
+    {ofProcesses, selfTest, "no self-test"},
+    {ofProcesses, embeddedWeights, "no embedded weights"},
+    {ofProcesses, bindings, "no bindings, since its calls take communicators, which are functions of C"},
+    {ofReplicas, gpu, "CPUs as targets"},
+    {ofStages, gpu, "CPUs as targets"},
 };
 
 } // namespace
