@@ -2,14 +2,15 @@
 //
 // The errors of unary functions, of powers, and of sines and cosines of positions, compared with libm in f64: the
 // bounds are those of "Error bounds" and "sinusoidal" in dsl/SPEC.md. Each run tests a sample of the 2^32 inputs
-// with a random offset; KILN_TEST_EVERY_FLOAT=1 in the environment tests all, as the nightly tests ops_*.every_float
-// do.
-#include "functions.h"
+// with a random offset; KILN_TEST_EVERY_FLOAT=1 in the environment tests all, as the tests ops_*.every_float do.
+#include "errors.h"
 #include "ops.h"
 
+#include <array>
+#include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -25,31 +26,15 @@
 namespace kiln::testing {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double overflow = 0x1p128;
-
 auto &session() {
   static Session session(KILN_OPS_LIBRARY(ops_functions, OPS_FUNCTIONS));
   return session;
 }
 #define ENTRY(name) KILN_OPS_ENTRY(ops_functions, name)
 
-/// The bound of an error: in units in the last place of the exact value, plus an absolute error.
-struct Bound {
-  double ulps, absolute;
-};
+constexpr std::size_t count = std::size(testedFunctions);
 
-struct Function {
-  const char *name;
-  double (*reference)(double);
-  Bound bound;
-};
-#define KILN_FUNCTION(name, reference, ulps, absolute)                                                                 \
-  {                                                                                                                    \
-    #name, reference, { ulps, absolute }                                                                               \
-  }
-const Function functions[] = {KILN_TEST_FUNCTIONS(KILN_FUNCTION)};
-constexpr std::size_t count = std::size(functions);
+bool isEveryInputTested() { return std::getenv("KILN_TEST_EVERY_FLOAT") != nullptr; }
 
 /// Computes all functions of some numbers; the outputs are in the order of the table.
 std::deque<Output<float>> compute(const std::vector<float> &numbers) {
@@ -63,86 +48,96 @@ std::deque<Output<float>> compute(const std::vector<float> &numbers) {
   return y;
 }
 
-/// Returns the error to compare with a bound, in units in the last place: 0 for a correct result, infinity if only one
-/// of the values is NaN. Magnitudes of at least 2^128, and infinity, count as 2^128.
-double errorIn(double actual, double expected, double absolute) {
-  if (std::isnan(expected) || std::isnan(actual))
-    return std::isnan(expected) && std::isnan(actual) ? 0 : infinity;
-  expected = std::fmax(std::fmin(expected, overflow), -overflow);
-  actual = std::fmax(std::fmin(actual, overflow), -overflow);
-  int exponent = 0;
-  std::frexp(std::fmin(std::fabs(expected), 0x1.fffffep127), &exponent);
-  const double unit = std::ldexp(1.0, std::max(expected == 0 ? -149 : exponent - 24, -149));
-  return std::fmax(std::fabs(actual - expected) - absolute, 0) / unit;
+double ulpsOf(double actual, double expected) { return oracle::errorOf(actual, expected, {0, 0}).ulps; }
+
+using WorstOfEach = std::array<Worst, count>;
+
+void tryNumbers(const std::vector<float> &numbers, WorstOfEach &worst) {
+  const std::deque<Output<float>> y = compute(numbers);
+  for (std::size_t f = 0; f < count; ++f)
+    includeErrors(f, numbers, y[f].values(), worst[f]);
 }
 
-struct Worst {
-  double error = 0, at = 0, value = 0;
-  void include(double other, double x, double y) {
-    if (other > error) {
-      error = other;
-      at = x;
-      value = y;
-    }
+/// Tries blocks of numbers with consecutive bits in one thread. A session would check each call's accesses to memory,
+/// which takes longer than the call; a sweep's buffers stay in the cache.
+class Sweep {
+public:
+  static constexpr std::size_t block = 1 << 13;
+
+  Sweep() {
+    for (std::vector<float> &each : y)
+      each.resize(block);
   }
+
+  void tryFrom(std::uint32_t firstBits) {
+    writeFloats(firstBits, x);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const kiln_call_t call{arena.data(), arena.size() * sizeof(Line), nullptr, &error};
+      ASSERT_EQ(ENTRY(unary)(session().get(), &call, block, x.data(), y[I].data()...), KILN_OK) << error.message;
+    }(std::make_index_sequence<count>());
+    for (std::size_t f = 0; f < count; ++f)
+      includeErrors(f, x, y[f], worst[f]);
+  }
+
+  WorstOfEach worst;
+
+private:
+  struct alignas(KILN_ARENA_ALIGNMENT) Line {
+    unsigned char bytes[KILN_ARENA_ALIGNMENT];
+  };
+
+  std::vector<float> x = std::vector<float>(block);
+  std::array<std::vector<float>, count> y;
+  std::vector<Line> arena = std::vector<Line>(ENTRY(unary_arena_bytes)(1) / sizeof(Line) + 1);
+  kiln_error_t error{};
 };
 
-/// Calls body(first, last) for parts of [0, n), concurrently on systems with threads.
-template <class Body> void inParts(std::size_t n, Body body) {
+/// Returns the worst errors of all floats, which as many threads try as there are CPUs.
+WorstOfEach tryEveryFloat() {
+  constexpr std::uint64_t blocks = (std::uint64_t{1} << 32) / Sweep::block;
+  std::atomic<std::uint64_t> next = 0;
+  auto sweepOn = [&](Sweep &sweep) {
+    for (std::uint64_t i = next++; i < blocks && !::testing::Test::HasFatalFailure(); i = next++)
+      sweep.tryFrom(static_cast<std::uint32_t>(i * Sweep::block));
+  };
+  std::vector<Sweep> sweeps(1);
 #ifdef __linux__
-  const std::size_t parts = n < 1 << 16 ? 1 : std::max(1u, std::thread::hardware_concurrency());
+  sweeps.resize(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < parts; ++i)
-    threads.emplace_back([=] { body(i, n * i / parts, n * (i + 1) / parts); });
+  for (Sweep &sweep : sweeps)
+    threads.emplace_back(sweepOn, std::ref(sweep));
   for (std::thread &thread : threads)
     thread.join();
 #else
-  body(0, 0, n);
+  sweepOn(sweeps[0]);
 #endif
-}
-
-void tryNumbers(const std::vector<float> &numbers, Worst *worst) {
-  const std::deque<Output<float>> y = compute(numbers);
-  constexpr std::size_t mostParts = 256;
-  std::vector<Worst> each(mostParts * count);
-  inParts(numbers.size(), [&](std::size_t part, std::size_t first, std::size_t last) {
+  WorstOfEach worst;
+  for (const Sweep &sweep : sweeps)
     for (std::size_t f = 0; f < count; ++f)
-      for (std::size_t i = first; i < last; ++i)
-        each[part % mostParts * count + f].include(
-            errorIn(y[f].values()[i], functions[f].reference(numbers[i]), functions[f].bound.absolute), numbers[i],
-            y[f].values()[i]);
-  });
-  for (std::size_t i = 0; i < each.size(); ++i)
-    worst[i % count].include(each[i].error, each[i].at, each[i].value);
+      worst[f].include(sweep.worst[f]);
+  return worst;
 }
 
-float ofBits(std::uint64_t bits) {
-  const auto low = static_cast<std::uint32_t>(bits);
-  float result;
-  std::memcpy(&result, &low, sizeof(result));
-  return result;
+void expectWithinBounds(const WorstOfEach &worst) {
+  for (std::size_t f = 0; f < count; ++f)
+    EXPECT_LE(worst[f].ulps, testedFunctions[f].bound.ulps)
+        << testedFunctions[f].name << "(" << worst[f].at << ") is " << worst[f].value;
 }
 
 TEST(Functions, ErrorsAreWithinTheirBounds) {
-  const bool isEvery = std::getenv("KILN_TEST_EVERY_FLOAT") != nullptr;
-  const std::uint64_t stride = isEvery ? 1 : session().isOnHost() ? 16381 : 262139; // primes: all mantissa endings
-  const std::size_t block = isEvery ? 1 << 20 : 1 << 16;
-  Worst worst[count];
-  std::vector<float> numbers;
-  for (std::uint64_t bits = seed() % stride; bits < (std::uint64_t{1} << 32); bits += stride) {
-    numbers.push_back(ofBits(bits));
-    if (numbers.size() == block) {
-      tryNumbers(numbers, worst);
-      numbers.clear();
-    }
-  }
-  if (!numbers.empty())
-    tryNumbers(numbers, worst);
+  WorstOfEach worst;
+  if (isEveryInputTested() && session().isOnHost())
+    worst = tryEveryFloat();
+  else
+    tryNumbers(sampleFloats(session().isOnHost() ? 16381 : 262139), worst);
   for (std::size_t f = 0; f < count; ++f) {
-    std::printf("%s: %.3f ulp at %a\n", functions[f].name, worst[f].error, worst[f].at);
-    EXPECT_LE(worst[f].error, functions[f].bound.ulps)
-        << functions[f].name << "(" << worst[f].at << ") is " << worst[f].value;
+    const auto &[name, bound] = testedFunctions[f];
+    std::printf("%s: %.3f ulp at %a", name, worst[f].ulps, worst[f].at);
+    if (bound.absolute > 0)
+      std::printf(" beyond %g; %g beyond %g ulp", bound.absolute, worst[f].absolute, bound.ulps);
+    std::printf("\n");
   }
+  expectWithinBounds(worst);
 }
 
 // Inputs where the kind of result changes, or where it must be exact, and the neighbouring numbers.
@@ -159,14 +154,13 @@ TEST(Functions, PointsWhereResultsChange) {
                   1.4142137f, 0.34657359f, -0.34657359f, 1e-5f,       -1e-5f})
     for (float near : {x, std::nextafter(x, largest), std::nextafter(x, -largest)})
       numbers.push_back(near);
-  for (float special : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-                        std::numeric_limits<float>::quiet_NaN(), ofBits(0xffc00001), ofBits(0x7f800001)})
+  for (float special :
+       {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+        std::numeric_limits<float>::quiet_NaN(), std::bit_cast<float>(0xffc00001), std::bit_cast<float>(0x7f800001)})
     numbers.push_back(special);
-  Worst worst[count];
+  WorstOfEach worst;
   tryNumbers(numbers, worst);
-  for (std::size_t f = 0; f < count; ++f)
-    EXPECT_LE(worst[f].error, functions[f].bound.ulps)
-        << functions[f].name << "(" << worst[f].at << ") is " << worst[f].value;
+  expectWithinBounds(worst);
 }
 
 TEST(Functions, AreExactAtExactPoints) {
@@ -174,7 +168,7 @@ TEST(Functions, AreExactAtExactPoints) {
   const std::deque<Output<float>> results = compute({0.0f, -0.0f, 1.0f, inf, -inf, 4.0f, 0x1p-126f, -1.0f});
   auto of = [&](const std::string &name) {
     std::size_t f = 0;
-    while (functions[f].name != name)
+    while (testedFunctions[f].name != name)
       ++f;
     return results[f].values();
   };
@@ -211,7 +205,7 @@ void expectPowers(const char *what, const std::vector<float> &a, const Output<fl
                   const std::function<double(double, double)> &most) {
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const double b = exponent(i), error = errorIn(actual.values()[i], std::pow(a[i], b), 0) / most(a[i], b);
+    const double b = exponent(i), error = ulpsOf(actual.values()[i], std::pow(a[i], b)) / most(a[i], b);
     ASSERT_LE(error, 1) << what << ": " << a[i] << " to the power " << b << " is " << actual.values()[i];
     worst = std::fmax(worst, error);
   }
@@ -271,7 +265,7 @@ TEST(Functions, PowersOfInfinitiesZerosAndNegativeNumbers) {
   const Powers powers(a, b);
   for (std::size_t i = 0; i < a.size(); ++i) {
     auto expectPower = [&](double exponent, const Output<float> &actual, double most) {
-      EXPECT_LE(errorIn(actual.values()[i], std::pow(double(a[i]), exponent), 0), most)
+      EXPECT_LE(ulpsOf(actual.values()[i], std::pow(double(a[i]), exponent)), most)
           << a[i] << " to the power " << exponent << " is " << actual.values()[i];
     };
     if (!(a[i] < 0) || b[i] == 0)
@@ -291,60 +285,31 @@ TEST(Functions, PowersOfInfinitiesZerosAndNegativeNumbers) {
   }
 }
 
-double angleError(const std::vector<std::int32_t> &positions, std::span<const float> actual, std::size_t width,
-                  double base) {
-  std::vector<double> worst(256, 0);
-  inParts(positions.size() * width, [&](std::size_t part, std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) {
-      const std::size_t column = i % width;
-      const double exponent = static_cast<double>(column - column % 2) / static_cast<double>(width);
-      const double angle = positions[i / width] / std::pow(base, exponent);
-      const double error = std::fabs(actual[i] - (column % 2 ? std::cos(angle) : std::sin(angle)));
-      worst[part % 256] = error <= worst[part % 256] ? worst[part % 256] : error; // NaN propagates
-    }
-  });
-  for (double each : worst)
-    if (!(each <= worst[0]))
-      worst[0] = each;
-  return worst[0];
-}
+/// The largest errors of angles with several widths and bases, and of rotations.
+struct WorstAngles {
+  double usual = 0, large = 0, small = 0, rotated = 0;
+};
 
-/// Rotates rows of numbers in [-1, 1]: two products with errors of angles, and three roundings.
-void expectRotations(const std::vector<std::int32_t> &positions) {
-  constexpr std::size_t heads = 2, depth = 32, half = depth / 2;
-  const std::size_t n = positions.size();
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> rows(n * heads * depth);
-  for (float &value : rows)
-    value = uniform(generator());
-  Input<std::int32_t> at(positions);
-  Input<float> x(rows);
-  Output<float> y(rows.size());
-  session().runWith({1}, ENTRY(rotated), static_cast<std::int64_t>(n), at, x, y);
-  double worst = 0;
-  for (std::size_t t = 0; t < n; ++t)
-    for (std::size_t i = 0; i < half; ++i) {
-      const double angle = positions[t] / std::pow(5e5, static_cast<double>(i) / half);
-      const double sine = std::sin(angle), cosine = std::cos(angle);
-      for (std::size_t head = 0; head < heads; ++head) {
-        const std::size_t first = (t * heads + head) * depth + i, second = first + half;
-        const double a = rows[first], b = rows[second];
-        for (double error : {y.values()[first] - (a * cosine - b * sine), y.values()[second] - (b * cosine + a * sine)})
-          worst = std::fabs(error) <= worst ? worst : std::fabs(error); // NaN propagates
-      }
-    }
-  EXPECT_LE(worst, 7e-7) << "from position " << positions[0];
-}
-
-void expectAngles(const std::vector<std::int32_t> &positions) {
+void includeAngles(const std::vector<std::int32_t> &positions, WorstAngles &worst) {
   const std::size_t n = positions.size();
   Input<std::int32_t> at(positions);
-  Output<float> usual(n * 64), large(n * 128), small(n * 6);
+  Output<float> usual(n * 64), large(n * 128), small(n * 6), rotated(n * 64);
+  Input<float> rows(randomRows(n * 64));
   session().runWith({1}, ENTRY(angles), static_cast<std::int64_t>(n), at, usual, large, small);
-  EXPECT_LE(angleError(positions, usual.values(), 64, 1e4), 2.4e-7) << "from position " << positions[0];
-  EXPECT_LE(angleError(positions, large.values(), 128, 5e5), 2.4e-7) << "from position " << positions[0];
-  EXPECT_LE(angleError(positions, small.values(), 6, 1.5), 2.4e-7) << "from position " << positions[0];
-  expectRotations(positions);
+  session().runWith({1}, ENTRY(rotated), static_cast<std::int64_t>(n), at, rows, rotated);
+  worst.usual = worse(worst.usual, angleError(positions, usual.values(), 64, 1e4));
+  worst.large = worse(worst.large, angleError(positions, large.values(), 128, 5e5));
+  worst.small = worse(worst.small, angleError(positions, small.values(), 6, 1.5));
+  worst.rotated = worse(worst.rotated, rotationError(positions, rows.values, rotated.values(), 32, 5e5));
+}
+
+/// Rotated numbers in [-1, 1] are sums of two products with errors of angles, and round three times.
+void expectWithinBounds(const WorstAngles &worst) {
+  std::printf("angles: %.3g, %.3g, %.3g; rotated: %.3g\n", worst.usual, worst.large, worst.small, worst.rotated);
+  EXPECT_LE(worst.usual, 2.4e-7);
+  EXPECT_LE(worst.large, 2.4e-7);
+  EXPECT_LE(worst.small, 2.4e-7);
+  EXPECT_LE(worst.rotated, 7e-7);
 }
 
 // Up to 2^24, and around each power of two: an earlier range reduction with three short parts was valid up to 40,000
@@ -360,18 +325,23 @@ TEST(Functions, AnglesOfLargePositions) {
   std::uniform_int_distribution<std::int32_t> any(-(1 << 24), 1 << 24);
   while (positions.size() < (session().isOnHost() ? 4096u : 512u))
     positions.push_back(any(generator()));
-  expectAngles(positions);
+  WorstAngles worst;
+  includeAngles(positions, worst);
+  expectWithinBounds(worst);
 }
 
+// Every input: all positions from 0 to 2^24.
 TEST(Functions, AnglesOfBlocksOfPositions) {
   constexpr std::int32_t block = 512;
-  const std::int32_t stride = std::getenv("KILN_TEST_EVERY_FLOAT") ? block : session().isOnHost() ? 1 << 20 : 1 << 23;
+  const std::int32_t stride = isEveryInputTested() ? block : session().isOnHost() ? 1 << 20 : 1 << 23;
   std::vector<std::int32_t> positions(block);
+  WorstAngles worst;
   for (std::int32_t first = 0; first <= 1 << 24; first += stride) {
     for (std::int32_t i = 0; i < block; ++i)
       positions[static_cast<std::size_t>(i)] = std::min(first + i, 1 << 24);
-    expectAngles(positions);
+    includeAngles(positions, worst);
   }
+  expectWithinBounds(worst);
 }
 
 } // namespace
