@@ -16,7 +16,7 @@ struct CacheType {
   ElementType element = ElementType::f32;
   bool is_stated = false;
 
-  constexpr CacheType() = default;
+  constexpr CacheType() {} // g++ 13 refuses a default argument that calls a defaulted constructor
   constexpr CacheType(ElementType element) : element(element), is_stated(true) {}
   constexpr CacheType(const Storage &storage) : element(storage.element), is_stated(true) {}
   constexpr bool operator==(const CacheType &) const = default;
