@@ -15,8 +15,11 @@ namespace kiln {
 struct Symbol {
   static constexpr std::size_t capacity = 24;
   char name[capacity]{};
-  char least[capacity]{}; // the name of another symbol that is a lower bound; empty: none
   std::int64_t min = 0, max = 0;
+  // The name of another symbol that is a lower bound; empty: none. It is the last member because of g++ 15, which takes
+  // an array of zeros that was assigned and one that was initialised for different template arguments, except at the
+  // end.
+  char least[capacity]{};
 
   constexpr bool present() const { return name[0] != 0; }
   constexpr bool operator==(const Symbol &) const = default;
