@@ -24,8 +24,8 @@ struct Shape {
   double epsilon = 1e-5; // last: clang 22 confuses members after a double in a template argument
 };
 
-template <Tower T, double Epsilon> struct Block {
-  kiln::LayerNorm<T.width> before{"layer_norm1", Epsilon}, between{"layer_norm2", Epsilon};
+template <Shape S, Tower T> struct Block {
+  kiln::LayerNorm<T.width> before{"layer_norm1", S.epsilon}, between{"layer_norm2", S.epsilon};
   kiln::MultiHeadAttention<T.width, T.heads> attention{"self_attn"};
   kiln::Linear<T.width, T.hidden> fc1{"mlp.fc1"};
   kiln::Linear<T.hidden, T.width> fc2{"mlp.fc2"};
@@ -49,7 +49,7 @@ template <Shape S> struct Text : kiln::Layer<Text<S>> {
   using kiln::Layer<Text>::Layer;
   kiln::Embedding<S.vocabulary, S.text.width> token{"embeddings.token_embedding"};
   kiln::Embedding<S.positions, S.text.width> position{"embeddings.position_embedding"};
-  kiln::Stack<S.text.layers, Block<S.text, S.epsilon>> layers{"encoder.layers"};
+  kiln::Stack<S.text.layers, Block<S, S.text>> layers{"encoder.layers"};
   kiln::LayerNorm<S.text.width> norm{"final_layer_norm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &tokens) const {
@@ -65,7 +65,7 @@ template <Shape S> struct Vision : kiln::Layer<Vision<S>> {
   kiln::Conv2d<3, width, S.patch, kiln::Conv2dOptions{.stride = S.patch}, false> patches{"embeddings.patch_embedding"};
   kiln::Embedding<side * side + 1, width> position{"embeddings.position_embedding"};
   kiln::LayerNorm<width> first{"pre_layrnorm", S.epsilon}; // the spelling of the checkpoints
-  kiln::Stack<S.vision.layers, Block<S.vision, S.epsilon>> layers{"encoder.layers"};
+  kiln::Stack<S.vision.layers, Block<S, S.vision>> layers{"encoder.layers"};
   kiln::LayerNorm<width> norm{"post_layernorm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &image) const {

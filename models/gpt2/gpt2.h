@@ -43,12 +43,16 @@ struct Gpt2Mlp : kiln::Layer<Gpt2Mlp<Width, Hidden, A>> {
   constexpr auto forward(const kiln::tensor auto &x) const { return c_proj(kiln::activate<A>(c_fc(x))); }
 };
 
-template <std::int64_t Width, int Heads, double Epsilon = 1e-5, std::int64_t Hidden = 4 * Width,
-          kiln::Activation A = kiln::Activation::gelu_tanh>
-struct Gpt2Block {
-  kiln::LayerNorm<Width> ln_1{"ln_1", Epsilon}, ln_2{"ln_2", Epsilon};
+struct Gpt2Options {
+  std::int64_t hidden; // of the MLPs
+  kiln::Activation activation = kiln::Activation::gelu_tanh;
+  double epsilon = 1e-5; // a member, since a double is no template argument for clang 16 and 17
+};
+
+template <std::int64_t Width, int Heads, Gpt2Options Options = Gpt2Options{.hidden = 4 * Width}> struct Gpt2Block {
+  kiln::LayerNorm<Width> ln_1{"ln_1", Options.epsilon}, ln_2{"ln_2", Options.epsilon};
   Gpt2Attention<Width, Heads> attn{"attn"};
-  Gpt2Mlp<Width, Hidden, A> mlp{"mlp"};
+  Gpt2Mlp<Width, Options.hidden, Options.activation> mlp{"mlp"};
 
   constexpr auto forward(const kiln::tensor auto &x, auto... cached) const {
     auto y = x + attn(ln_1(x), cached...);
@@ -74,13 +78,13 @@ struct Gpt2 : kiln::Model {
 /// Text generation: every call appends tokens to the context, with a KV cache, and returns the logits of the next
 /// token. `decode` is `prefill` of one token; `verify` returns the logits after each of them.
 template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
-          kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257, double Epsilon = 1e-5,
-          std::int64_t Hidden = 4 * Width, kiln::Activation A = kiln::Activation::gelu_tanh>
+          kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257,
+          Gpt2Options Options = Gpt2Options{.hidden = 4 * Width}>
 struct Gpt2Writer : kiln::Model {
   kiln::Embedding<Vocabulary, Width> wte{"wte"};
   kiln::Embedding<Context.max(), Width> wpe{"wpe"};
-  kiln::Stack<Layers, Gpt2Block<Width, Heads, Epsilon, Hidden, A>> h{"h"};
-  kiln::LayerNorm<Width> ln_f{"ln_f", Epsilon};
+  kiln::Stack<Layers, Gpt2Block<Width, Heads, Options>> h{"h"};
+  kiln::LayerNorm<Width> ln_f{"ln_f", Options.epsilon};
 
   constexpr auto layers(const kiln::tensor auto &tokens) const {
     return h(wte(tokens) + wpe(kiln::positions_in<Context>(tokens)), kiln::cached<Context>);
@@ -105,8 +109,8 @@ template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_tokens{"tokens", 1, S.con
 template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_context{"context", gpt2_tokens<S>, S.context};
 template <Gpt2Shape S> using Gpt2Of = Gpt2<S.layers, S.width, S.heads, gpt2_tokens<S>, S.vocabulary>;
 template <Gpt2Shape S, kiln::Activation A = kiln::Activation::gelu_tanh>
-using Gpt2WriterOf =
-    Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary, S.epsilon, S.hidden, A>;
+using Gpt2WriterOf = Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary,
+                                Gpt2Options{.hidden = S.hidden, .activation = A, .epsilon = S.epsilon}>;
 
 using Gpt2Small = Gpt2Of<gpt2_small>;
 using Gpt2Medium = Gpt2Of<gpt2_medium>;
