@@ -26,7 +26,7 @@ namespace error {
 
 template <Message Text> inline constexpr bool none = Text.size() == 0;
 
-/// The text as single characters, the only form of a template argument that clang before 22 prints completely.
+/// The text as single characters, the only form of a template argument that clang before 20 prints completely.
 template <char... Letters> struct Spelled {
   static_assert(sizeof...(Letters) == 0, "kiln: the model breaks a rule; the next note spells it");
   static constexpr bool passed = true;
@@ -34,7 +34,7 @@ template <char... Letters> struct Spelled {
 
 /// Instantiating this template is the error, unless the text is empty.
 template <Message Text> struct Refusal {
-#if (defined(__clang__) && __clang_major__ >= 22) || (defined(__cpp_static_assert) && __cpp_static_assert >= 202306L)
+#if __cpp_static_assert >= 202306L
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wc++26-extensions"
