@@ -22,6 +22,10 @@ class Named {
 public:
   constexpr Named() = default;
   constexpr explicit Named(const char *name) : name(or_empty(name)) {}
+  // Not defaulted, so that a model is copied member by member: g++ copies a trivially copyable class as a whole, and
+  // does not notice its mutable members (has_mutable_members).
+  constexpr Named(const Named &other) : name(other.name), scope(other.scope) {}
+  constexpr Named &operator=(const Named &) = default;
 
 protected:
   /// The scope of this layer, opened at the first call.

@@ -243,8 +243,8 @@ concept names_entries = can_be_asked<M> && !requires { &WithOther<M>::entries; }
 template <class M>
 concept lacks_forward = (can_be_asked<M> || std::is_final_v<M>) && !names_forward<M>;
 
-/// A model as a constant, which a constant expression can copy unless it has a mutable member. g++ reports such a
-/// member when the trace reads it; clang never does, since the trace owns its model.
+/// A model as a constant, which a constant expression can copy unless it has a mutable member. The compilers do not
+/// report such a member, since the trace owns its model.
 template <class M> inline constexpr M untouched{};
 template <class M> constexpr bool is_made() {
   M made{};
