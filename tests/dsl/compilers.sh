@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by the checks that run on every compiler: `compilers` prints the installed ones, and reports the others.
+# Sourced by the checks that run on every compiler: `compilers` prints each installed version of g++ and clang.
 compilers() {
-  for compiler in g++ clang++-22 clang++-19; do
-    if command -v "$compiler" > /dev/null; then
-      echo "$compiler"
-    else
-      echo "skipped $compiler: not installed" >&2
-    fi
+  for compiler in $(seq -f 'g++-%g' 12 16) $(seq -f 'clang++-%g' 16 22); do
+    ! command -v "$compiler" > /dev/null || echo "$compiler"
   done
 }

@@ -222,6 +222,14 @@ std::optional<std::string> findLanguageText(const Error &error) {
       return said.substr(at + 5);
   if (const std::size_t at = said.find("kiln: "); at != std::string::npos && said.starts_with("static"))
     return said.substr(at + 6);
+  for (std::string_view begin : {"\"kiln: ", "#error \"kiln: "}) // clang, g++
+    if (said.starts_with(begin))
+      return said.substr(begin.size(), said.rfind('"') - begin.size());
+  // g++ prints a computed message, which it has in C++26, after these words.
+  if (constexpr std::string_view failed = "static assertion failed: "; said.starts_with(failed))
+    for (const Remark &remark : error.around)
+      if (remark.text.find("error::Refusal<") != std::string::npos)
+        return said.substr(failed.size());
   // Some functions are named after a rule, because calling one makes an expression not constant:
   // flops_value_missing_or_out_of_bounds_flops_c1.
   if (const std::size_t at = said.find("kiln::error::"); at != std::string::npos) {

@@ -33,7 +33,7 @@ std::vector<Error> readErrors(std::string_view output);
 bool isUsers(const std::string &file);
 
 /// Returns the DSL's text in an error, or nothing if the error is C++'s own. The text is written out, or comes from
-/// `Message<42>{"..."}` (g++, clang 22) or `Spelled<'a', 'b'>` (clang before 22).
+/// `Message<42>{"..."}` (g++ before C++26) or `Spelled<'a', 'b'>` (clang before 20).
 std::optional<std::string> findLanguageText(const Error &error);
 
 /// Shortens C++'s own text: tensors are written as in the DSL, "f32[batch, 64]", and trailing lists of template

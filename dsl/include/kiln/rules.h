@@ -4,6 +4,8 @@
 // strings with the values that break the rule.
 #pragma once
 
+#include "kiln/compilers.h"
+
 namespace kiln::rules {
 
 /// Returns the label at the end of a rule's text, " [linear_c1]".
