@@ -18,7 +18,7 @@ struct StoredRows : kiln::Model {
   Product<51, kiln::WeightOrder::out_in, kiln::int4<32>> four{"four"};
   Product<70, kiln::WeightOrder::in_out, kiln::int4_zero<64>> zero{"zero"};
   kiln::Embedding<40, 33, kiln::int8> table{"table"};
-  kiln::Conv2d<16, 24, {3, 3}, kiln::Conv2dOptions{}, true, kiln::int8> conv{"conv"};
+  kiln::Conv2d<16, 24, kiln::Pair(3, 3), kiln::Conv2dOptions{}, true, kiln::int8> conv{"conv"};
 
   constexpr auto forward(kiln::Tensor<kiln::f32, rows, 128> x, kiln::Tensor<kiln::f32, many, 128> z,
                          kiln::Tensor<kiln::f32, 1, 128> one, kiln::Tensor<kiln::i32, rows> tokens,

@@ -5,16 +5,18 @@
 
 struct Image : kiln::Model {
   using X = kiln::Tensor<kiln::f32, B, 9, 11, 6>;
-  kiln::Conv2d<6, 50, 3, {.padding = 1}> same{"same"};
-  kiln::Conv2d<6, 17, {3, 2}, {.stride = {2, 3}, .padding = {1, 0}}, false> strided{"strided"};
-  kiln::Conv2d<6, 33, {2, 3}, {.stride = 2, .padding = {3, 2}, .dilation = {3, 2}}> dilated{"dilated"};
+  kiln::Conv2d<6, 50, 3, kiln::Conv2dOptions{.padding = 1}> same{"same"};
+  kiln::Conv2d<6, 17, kiln::Pair(3, 2), kiln::Conv2dOptions{.stride = {2, 3}, .padding = {1, 0}}, false> strided{
+      "strided"};
+  kiln::Conv2d<6, 33, kiln::Pair(2, 3), kiln::Conv2dOptions{.stride = 2, .padding = {3, 2}, .dilation = {3, 2}}>
+      dilated{"dilated"};
   kiln::Conv2d<6, 20, 1> pointwise{"pointwise"};
-  kiln::Conv2d<6, 20, 1, {.stride = 2}> sparse{"sparse"};
-  kiln::Conv2d<6, 15, 3, {.stride = {2, 1}, .padding = 1, .groups = 3}> grouped{"grouped"};
-  kiln::Conv2d<6, 6, {5, 3}, {.padding = {2, 1}, .groups = 6}> depthwise{"depthwise"};
-  kiln::Conv2d<6, 12, 3, {.groups = 6}, false> multiplied{"multiplied"};
-  kiln::Conv2d<6, 31, {3, 4}, {.stride = {3, 4}}> patches{"patches"};
-  kiln::Conv2d<6, 6, 3, {.padding = 1}, false> square{"square"};
+  kiln::Conv2d<6, 20, 1, kiln::Conv2dOptions{.stride = 2}> sparse{"sparse"};
+  kiln::Conv2d<6, 15, 3, kiln::Conv2dOptions{.stride = {2, 1}, .padding = 1, .groups = 3}> grouped{"grouped"};
+  kiln::Conv2d<6, 6, kiln::Pair(5, 3), kiln::Conv2dOptions{.padding = {2, 1}, .groups = 6}> depthwise{"depthwise"};
+  kiln::Conv2d<6, 12, 3, kiln::Conv2dOptions{.groups = 6}, false> multiplied{"multiplied"};
+  kiln::Conv2d<6, 31, kiln::Pair(3, 4), kiln::Conv2dOptions{.stride = {3, 4}}> patches{"patches"};
+  kiln::Conv2d<6, 6, 3, kiln::Conv2dOptions{.padding = 1}, false> square{"square"};
   kiln::BatchNorm2d<6> norm{"norm", 1e-3}, shortcut{"shortcut"};
 
   constexpr auto convolution(X x) const {

@@ -20,7 +20,7 @@ template <kiln::ElementType E> struct HalfLayers : kiln::Layer<HalfLayers<E>> {
   kiln::DecoderBlock<width, 3, 20, kiln::BlockOptions{.norm = kiln::NormOrder::post, .weight = E}> block{"block"};
   kiln::AdditiveAttention<width, width, 7, E> additive{"additive"};
   kiln::RmsNorm<width, E> rms{"rms"};
-  kiln::Conv2d<width, 10, {3, 3}, kiln::Conv2dOptions{.padding = 1}, true, E> conv{"conv"};
+  kiln::Conv2d<width, 10, kiln::Pair(3, 3), kiln::Conv2dOptions{.padding = 1}, true, E> conv{"conv"};
   kiln::BatchNorm2d<width, E> batch{"batch"};
   kiln::GroupNorm<3, width, E> group{"group"};
   kiln::SwinBlock<width, 3, 2, true, 16, E> swin{"swin"};
