@@ -4,7 +4,8 @@
 # Common mistakes in a spec: the first line that `kiln compile` prints is a line of the user's file, with its number,
 # for every C++ compiler; kiln-diagnose, which kiln_add_library runs before the compiler, prints the same.
 #
-#   first_line.py --kiln PROGRAM --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
+#   first_line.py [--kiln PROGRAM] --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
+#     [--every N] [--compiler NAME] [--flags "-std=c++23 -stdlib=libc++"]
 import argparse
 import re
 import shutil
@@ -143,21 +144,24 @@ def main():
     parser.add_argument("--diagnose", required=True)
     parser.add_argument("--include", action="append", required=True)
     parser.add_argument("--only")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--compiler")
+    parser.add_argument("--flags", default="-std=c++20")
     options = parser.parse_args()
-    compilers = [name for name in ("g++", "clang++-22") if shutil.which(name)]
+    wanted = [options.compiler] if options.compiler else ["g++", "clang++-22"]
+    compilers = [name for name in wanted if shutil.which(name)]
+    mistakes = [each for each in MISTAKES if options.only in (None, each[0])][::options.every]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kiln-mistakes-") as folder:
         spec = Path(folder, "spec.cpp")
-        for name, before, after, line, words, *more in MISTAKES:
-            if options.only and options.only != name:
-                continue
+        for name, before, after, line, words, *more in mistakes:
             text = SPEC
             for old, new in [(before, after)] + ([tuple(more)] if more else []):
                 assert old in text, (name, old)
                 text = text.replace(old, new)
             spec.write_text(text)
             for compiler in compilers:
-                plain = [compiler, "-std=c++20", "-c", spec, "-o", f"{folder}/spec.o"] + [f"-I{each}" for each in options.include]
+                plain = [compiler, *options.flags.split(), "-c", spec, "-o", f"{folder}/spec.o"] + [f"-I{each}" for each in options.include]
                 commands = [[options.diagnose, spec, "--", *plain]]
                 if options.kiln and name in ("width", "typing", "no model", "header"):
                     commands.append(["env", f"CXX={compiler}", options.kiln, "compile", spec, "-o", folder])
@@ -172,7 +176,7 @@ def main():
     if status == 0 or not re.search("nonexistent", said):
         failed += 1
         print(f"what the compiler says of other things is lost: {said}")
-    print(f"{len(MISTAKES)} mistakes, {', '.join(compilers)}: {failed} wrong")
+    print(f"{len(mistakes)} mistakes, {', '.join(compilers)}: {failed} wrong")
     sys.exit(1 if failed or not compilers else 0)
 
 
