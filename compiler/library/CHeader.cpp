@@ -45,7 +45,7 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   ArenaBytes arena = arenaBytes(variants, index);
   text += fmt::format(
       "/* The arena size in bytes for a call with this many workers; a null executor and a GPU count as 1. */\n"
-      "#define {}_ARENA_BYTES(workers) ((size_t){} + (size_t){} * (size_t)(workers))\n",
+      "#define {}_ARENA_BYTES(workers) (KILN_SIZE({}) + KILN_SIZE({}) * KILN_SIZE(workers))\n",
       prefix, arena.fixed, arena.perWorker);
   return text;
 }
@@ -75,15 +75,16 @@ static std::string trainingConstants(const ModelInterface &model) {
              "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then\n"
              " * the optimiser state. They must be kept from one step to the next. {2}_begin_training, or zeros,\n"
              " * initialise them before step 1. */\n"
-             "#define {0}_TRAINING_BYTES ((size_t){1})\n",
+             "#define {0}_TRAINING_BYTES KILN_SIZE({1})\n",
              macro, model.trainingBytes, model.name) +
          (model.parallel && model.parallel->stages > 1 ? "" : optimizerStateTable(model, macro));
 }
 
-/// Returns a name of the spec for use in a comment. The name must not end the comment.
+/// Returns a name of the spec for use in a comment. The name must not end the comment, nor seem to begin one.
 static std::string commentText(std::string name) {
-  for (size_t at = 0; (at = name.find("*/", at)) != std::string::npos;)
-    name.insert(at + 1, " ");
+  for (const char *mark : {"*/", "/*"})
+    for (size_t at = 0; (at = name.find(mark, at)) != std::string::npos;)
+      name.insert(at + 1, " ");
   return name;
 }
 
@@ -94,11 +95,11 @@ static std::string stateConstants(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* Bytes at the beginning of an arena that hold the model's states between calls. Each arena is a session:\n"
       " * {2}_begin_session, or zeros, initialise it, and a copy of these bytes in another arena continues it. */\n"
-      "#define {0}_STATE_BYTES ((size_t){1})\n",
+      "#define {0}_STATE_BYTES KILN_SIZE({1})\n",
       macro, model.stateBytes, model.name);
   if (model.stateBytesPerRow > 0)
     text += fmt::format("/* The part of these bytes that each row takes in the states that rows are appended to. */\n"
-                        "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
+                        "#define {0}_STATE_BYTES_PER_ROW KILN_SIZE({1})\n",
                         macro, model.stateBytesPerRow);
   text += "/* X(name, type, copies, offset, stride, shape...) for each state: copy c begins offset + c * stride bytes\n"
           " * after the beginning of the arena.";
@@ -175,7 +176,7 @@ static std::string argumentStruct(const ModelInterface &model, const EntryInterf
   for (size_t i = 0; i < entry.arguments.size(); ++i)
     values += fmt::format(",\n      arguments->{}", names.argument(i));
   text += tensorsText(entry, names, "  ", ";\n");
-  return text + fmt::format("}} {2};\n\nstatic inline kiln_status_t {0}_{1}_with(const {0}_t *model, const kiln_call_t "
+  return text + fmt::format("}} {2};\n\nKILN_INLINE kiln_status_t {0}_{1}_with(const {0}_t *model, const kiln_call_t "
                             "*call,\n    const {2} *arguments) {{\n  return {0}_{1}(model, call{3});\n}}\n\n",
                             model.name, entry.name, type, values);
 }
@@ -260,7 +261,7 @@ static std::string weightTable(const ModelInterface &model) {
 static std::string beginning(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* SPDX-License-Identifier: {1} */\n"
-      "/* {0}.h: written by Kiln {2}; do not edit. C11 and C++.\n"
+      "/* {0}.h: written by Kiln {2}; do not edit. C89 with <stdint.h>, C++11, or later.\n"
       " *\n"
       " * Create a model, bind its weights once, then call its entry points with an arena and, optionally, an\n"
       " * executor. Link with the archive next to this header, libc and libm; nothing else is needed. */\n",
@@ -299,7 +300,7 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
     isas += (isas.empty() ? "" : " ") + variant.target;
   }
   text += fmt::format(
-      "/* The largest size of the packed weights on any target, in bytes. */\n#define {}_WEIGHT_BYTES ((size_t){})\n",
+      "/* The largest size of the packed weights on any target, in bytes. */\n#define {}_WEIGHT_BYTES KILN_SIZE({})\n",
       macro, packed);
   text += fmt::format("/* The instruction sets in the archive. A model uses the best one that the CPU supports. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",

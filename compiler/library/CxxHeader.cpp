@@ -77,8 +77,8 @@ MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
 static MethodText batchText(const ModelInterface &model, const EntryInterface &entry) {
   const ParameterNames names(model, entry);
   MethodText method;
-  method.parameters = ", std::span<const kiln_sequence_t> sequences";
-  method.members = "  std::span<const kiln_sequence_t> sequences{};\n";
+  method.parameters = ", ::kiln::Span<const kiln_sequence_t> sequences";
+  method.members = "  ::kiln::Span<const kiln_sequence_t> sequences{};\n";
   method.memberValues = ", arguments.sequences";
   method.values = ", sequences.size(), sequences.data()";
   method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
@@ -204,7 +204,7 @@ static std::string ranksMethods(const ModelInterface &model, const ParallelLayou
 static std::string deviceMethods(const std::string &name) {
   return fmt::format(
       R"(  /// Returns the kernels as the driver has assembled them, for a later load_cuda_image; empty if none is new.
-  kiln_status_t cuda_image(std::span<const std::byte> &image, kiln_error_t *error = nullptr) const {{
+  kiln_status_t cuda_image(::kiln::Span<const std::byte> &image, kiln_error_t *error = nullptr) const {{
     const void *data = nullptr;
     std::size_t bytes = 0;
     const kiln_status_t status = {0}_cuda_image(handle, &data, &bytes, error);
@@ -212,7 +212,7 @@ static std::string deviceMethods(const std::string &name) {
     return status;
   }}
   /// Loads such an image. Call it between create_on and the first call.
-  kiln_status_t load_cuda_image(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
+  kiln_status_t load_cuda_image(::kiln::Span<const std::byte> image, kiln_error_t *error = nullptr) {{
     return {0}_load_cuda_image(handle, image.data(), image.size(), error);
   }}
   double cuda_assembly_seconds() const {{ return {0}_cuda_assembly_seconds(handle); }}
@@ -278,8 +278,9 @@ static std::string hideFunctions(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');
   for (llvm::StringRef line : lines) {
-    if (line.starts_with("class ") || line.starts_with("struct ") || line.contains("> class ") ||
-        line.contains("> struct "))
+    const bool isClass = line.starts_with("class ") || line.starts_with("struct ") || line.contains("> class ") ||
+                         line.contains("> struct ");
+    if (isClass && !line.starts_with(" "))
       isInClass = line.ends_with("{");
     else if (line.starts_with("};"))
       isInClass = false;
@@ -310,18 +311,18 @@ static std::string modelClass(const ModelInterface &model, const std::vector<Var
 std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   std::string text =
       fmt::format("// SPDX-License-Identifier: {1}\n"
-                  "// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h documents the functions.\n"
+                  "// {0}.hpp: written by Kiln; do not edit. C++17 or later; {0}.h documents the functions.\n"
                   "#pragma once\n\n"
                   "#if !defined(__cplusplus)\n"
-                  "#error \"{0}.hpp: this is no C++; expected a C++20 compiler, or {0}.h, which is for C11\"\n"
-                  "#elif __cplusplus <= 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG <= 201703L)\n"
-                  "#error \"{0}.hpp: this C++ is too old; expected C++20 (-std=c++20), or {0}.h, which is for C++11\"\n"
+                  "#error \"{0}.hpp: this is no C++; expected a C++17 compiler, or {0}.h, which is for C\"\n"
+                  "#elif __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)\n"
+                  "#error \"{0}.hpp: this C++ is too old; expected C++17 (-std=c++17), or {0}.h, which is for C++11\"\n"
                   "#else\n\n#include \"{0}.h\"\n\n",
                   model.name, licenseOfLibraries);
   text += hiddenText;
   text += hideFunctions(inlineNamespace(cxxViewText, "kiln", llvm::xxh3_64bits(llvm::StringRef(cxxViewText))));
   return text + hideFunctions(inlineNamespace(modelClass(model, variants), model.name, model.digest)) +
-         "\n#endif // C++20\n";
+         "\n#endif // C++17\n";
 }
 
 static std::string modelClass(const ModelInterface &model, const std::vector<Variant> &variants) {
@@ -357,24 +358,24 @@ public:
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights(handle, path, error) : status;
   }}
-  kiln_status_t bind(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
+  kiln_status_t bind(::kiln::Span<const std::byte> image, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
   }}
 
   /// Binds a file whose tensors have other names.
-  kiln_status_t bind(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+  kiln_status_t bind(const char *path, ::kiln::Span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights_renamed(handle, path, renames.data(), renames.size(), error) : status;
   }}
 
   /// Creates the model, if there is none yet, and binds a quantised checkpoint: {0}_bind_gguf and {0}_bind_quantized.
-  kiln_status_t bind_gguf(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+  kiln_status_t bind_gguf(const char *path, ::kiln::Span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_gguf(handle, path, renames.data(), renames.size(), error) : status;
   }}
   kiln_status_t bind_quantized(const char *path, kiln_quantization_t quantization,
-                               std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+                               ::kiln::Span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK
                ? {0}_bind_quantized(handle, path, quantization, renames.data(), renames.size(), error)

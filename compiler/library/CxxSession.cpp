@@ -53,7 +53,7 @@ public:
   /// Allocates an arena that is large enough for every entry with the executor of the options, and begins a session in
   /// it. The options' arena and arena_bytes are ignored.
   kiln_status_t begin(const Model &model, const kiln_call_t &options = {{}}) {{
-    const std::size_t workers = options.executor ? options.executor->workers : 1;
+    const std::uint32_t workers = options.executor ? options.executor->workers : 1;
     std::size_t bytes = 0;
 {1}    void *memory = nullptr;
     const kiln_status_t status = model.allocate_memory(bytes, &memory, options.error);

@@ -9,27 +9,58 @@ const char *const cxxViewText = R"(#ifndef KILN_VIEW_HPP
 #define KILN_VIEW_HPP
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
-#include <span>
+#include <iterator>
 #include <type_traits>
+#include <utility>
+#if __cplusplus >= 202002L || (defined(_MSVC_LANG) && _MSVC_LANG >= 202002L)
+#include <span> // callers may pass std::span
+#endif
 
 namespace kiln {
 
 /// Marks a dynamic dimension, whose size is known only at run time.
 KILN_HIDDEN inline constexpr std::int64_t dynamic = -1;
 
+/// Elements that the span does not own, like std::span of C++20. It is made from a pointer and a number, or implicitly
+/// from any range with data() and size(), such as a vector, an array or a std::span. It is the same type in C++17 and
+/// C++20, so that a program may mix files of both.
+template <class T> class Span {
+  /// A temporary is const here, so that a temporary vector has no mutable elements, but a temporary span has.
+  template <class Source>
+  using Kept = std::conditional_t<std::is_lvalue_reference_v<Source>, Source, const Source &>;
+  template <class Source> using Elements = std::remove_pointer_t<decltype(std::data(std::declval<Kept<Source>>()))> (*)[];
+  template <class Source, class = void> struct IsRange : std::false_type {};
+  template <class Source>
+  struct IsRange<Source, std::void_t<Elements<Source>, decltype(std::size(std::declval<Kept<Source>>())),
+                                     decltype(std::begin(std::declval<Kept<Source>>()))>>
+      : std::is_convertible<Elements<Source>, T (*)[]> {};
+
+public:
+  constexpr Span() = default;
+  constexpr Span(T *data, std::size_t size) : elements(data), count(size) {}
+  template <class Range, std::enable_if_t<IsRange<Range>::value, int> = 0>
+  constexpr Span(Range &&range) : elements(std::data(range)), count(static_cast<std::size_t>(std::size(range))) {}
+
+  constexpr T *data() const { return elements; }
+  constexpr std::size_t size() const { return count; }
+  constexpr T *begin() const { return elements; }
+  constexpr T *end() const { return elements + count; }
+
+private:
+  T *elements = nullptr;
+  std::size_t count = 0;
+};
+
 /// A dense row-major tensor that the view does not own. Fixed dimensions are part of the type. The sizes of dynamic
-/// dimensions follow, in order, after a pointer or a range of elements: a span, a vector, an array. A single dynamic
+/// dimensions follow, in order, after a pointer or a range of elements: a Span, a vector, an array. A single dynamic
 /// dimension of a range can be omitted: it follows from the number of elements. A call rejects a range whose number of
 /// elements differs from the tensor's, but an array may be longer unless its dynamic dimension is omitted.
 template <class T, std::int64_t... Extents> class View {
   template <class Source>
-  static constexpr bool isRange = !std::same_as<std::remove_cvref_t<Source>, View> &&
-                                  std::convertible_to<Source &&, std::span<T>>;
+  static constexpr bool isRange = std::is_convertible_v<Source &&, Span<T>>;
 
 public:
   KILN_HIDDEN static constexpr std::size_t rank = sizeof...(Extents);
@@ -38,16 +69,20 @@ public:
   /// Makes an empty view, which a call rejects.
   constexpr View() = default;
 
-  template <class Pointer, class... Sizes>
-    requires(sizeof...(Sizes) == dynamicRank && !isRange<Pointer> && std::convertible_to<Pointer &&, T *>)
+  template <class Pointer, class... Sizes,
+            std::enable_if_t<sizeof...(Sizes) == dynamicRank && !isRange<Pointer> &&
+                                 std::is_convertible_v<Pointer &&, T *>,
+                             int> = 0>
   constexpr View(Pointer &&data, Sizes... sizes) : elements(data) {
     give(std::array<std::int64_t, dynamicRank>{static_cast<std::int64_t>(sizes)...});
   }
 
-  template <class Range, class... Sizes>
-    requires(isRange<Range> && (sizeof...(Sizes) == dynamicRank || (sizeof...(Sizes) == 0 && dynamicRank == 1)))
+  template <class Range, class... Sizes,
+            std::enable_if_t<isRange<Range> && (sizeof...(Sizes) == dynamicRank ||
+                                                (sizeof...(Sizes) == 0 && dynamicRank == 1)),
+                             int> = 0>
   constexpr View(Range &&range, Sizes... sizes) {
-    const std::span<T> data(range);
+    const Span<T> data(static_cast<Range &&>(range));
     elements = data.data();
     given = static_cast<std::int64_t>(data.size());
     isRoom = std::is_array_v<std::remove_reference_t<Range>> && sizeof...(Sizes) == dynamicRank;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that describe a library to programs: NAME.h (C11), NAME.hpp (C++20) and NAME.manifest.json. Each is a pure
-// function of the interface and of the compiled variants.
+// The texts that describe a library to programs: NAME.h (C89 and C++11), NAME.hpp (C++17) and NAME.manifest.json. Each
+// is a pure function of the interface and of the compiled variants.
 #pragma once
 
 #include "compiler/library/Interface.h"

@@ -15,11 +15,33 @@
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
+/* KILN_NULL is a default, so that compilers do not warn about missing initialisers. In C++11 a struct with defaults
+ * would be no aggregate. */
+#define KILN_NULL
 #ifdef __cplusplus
 extern "C" {
-#define KILN_NULL = {} /* a default, so that compilers do not warn about missing initialisers */
+#if __cplusplus >= 201402L || (defined(_MSVC_LANG) && _MSVC_LANG >= 201402L)
+#undef KILN_NULL
+#define KILN_NULL = {}
+#endif
+#endif
+
+/* Converts to size_t, in C++ without a cast in the style of C, which some programs are warned of. */
+#ifdef __cplusplus
+#define KILN_SIZE(number) static_cast<size_t>(number)
 #else
-#define KILN_NULL
+#define KILN_SIZE(number) ((size_t)(number))
+#endif
+
+/* The linkage of functions that headers define. C89 has no inline functions, but its compilers have. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define KILN_INLINE static inline
+#elif defined(__GNUC__) || defined(__TINYC__)
+#define KILN_INLINE static __inline__
+#elif defined(_MSC_VER)
+#define KILN_INLINE static __inline
+#else
+#define KILN_INLINE static
 #endif
 
 typedef enum kiln_status_t {

@@ -50,7 +50,7 @@ def all_names(modes):
 
 def check(command, is_cxx, is_strict, folder, stems):
     """Returns the first errors of a program that includes all headers, or an empty text."""
-    endings = [".h"] + ([".hpp"] if re.search(r"\+\+2", " ".join(command)) else [])
+    endings = [".h"] + ([".hpp"] if re.search(r"\+\+(17|2)", " ".join(command)) else [])
     found = ""
     for ending in endings:
         text = reserved_names.includes(is_cxx, is_strict)

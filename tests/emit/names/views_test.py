@@ -25,16 +25,16 @@ def main():
         for c, cxx in reserved_names.found_compilers():
             program = f"{folder}/views"
             command = [cxx, "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined", f"-I{folder}", "-o", program]
-            for standard in ("c++20", "c++2b"):
+            for standard in ("c++17", "c++20", "c++2b"):
                 status, said, _ = errors(command + [f"-std={standard}", str(source)])
                 if not status:
                     status, said, told = errors([program])
                     said += [told]
                 if status:
                     failures.append(f"{cxx} -std={standard}: " + "\n".join(said[:10]))
-            for language, standard, words in (("c++", "c++17", "this C++ is too old; expected C++20"),
-                                              ("c++", "gnu++14", "this C++ is too old; expected C++20"),
-                                              ("c", "c11", "this is no C++; expected a C++20 compiler")):
+            for language, standard, words in (("c++", "c++14", "this C++ is too old; expected C++17"),
+                                              ("c++", "gnu++11", "this C++ is too old; expected C++17"),
+                                              ("c", "c11", "this is no C++; expected a C++17 compiler")):
                 file = pathlib.Path(folder, "old.cpp")
                 file.write_text('#include "wide.hpp"\n')
                 status, said, _ = errors([cxx if language == "c++" else c, "-x", language, f"-std={standard}",
