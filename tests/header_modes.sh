@@ -3,8 +3,10 @@
 #
 #   in_c FIRST FLAG ... SOURCE     C from the standard FIRST on (89, 99 or 11)
 #   in_cxx FIRST FLAG ... SOURCE   C++ from the standard FIRST on (11 or 17)
-#   in_bare FLAG ... SOURCE        C and C++ of MSVC and of other machines, where no library is here: for sources that
-#                                  include no more than <stdbool.h>, <stddef.h> and <stdint.h>
+#   on_windows FIRST_C FIRST_CXX FLAG ... SOURCE
+#                                  C and C++ with mingw, and C++ as MSVC understands it; FIRST_C may be empty
+#   in_bare FLAG ... SOURCE        C with tcc; C and C++ of MSVC and of other machines, for sources that include no more
+#                                  than <stdbool.h>, <stddef.h> and <stdint.h>, since only the compiler's headers are here
 #
 # A compiler that is not here is skipped, which is printed. FLAG ... are for all compilers, such as -Ifolder.
 # shellcheck shell=sh disable=SC2086 # a word a flag
@@ -49,8 +51,6 @@ in_c() {
     compiles gcc -x c "-std=gnu$standard" $gnu_c_warnings "$@"
     compiles clang-22 -x c "-std=c$standard" $all_warnings "$@"
   done
-  compiles x86_64-w64-mingw32-gcc-posix -x c "-std=c$first" $gnu_c_warnings "$@"
-  compiles tcc -Wall -Werror -c "$@" -o /dev/null
 }
 
 in_cxx() {
@@ -62,18 +62,25 @@ in_cxx() {
   for standard in $(standards "$first" 11 14 17 20 23 26); do
     compiles clang++-22 -x c++ "-std=c++$standard" $all_warnings "$@"
   done
-  for standard in $(standards "$first" 14 17 20); do
-    compiles clang++-22 -x c++ "-std=c++$standard" $gnu_cxx_warnings $like_msvc "$@"
-  done
   if [ -e /usr/lib/llvm-22/include/c++/v1/array ]; then
     compiles clang++-22 -x c++ -stdlib=libc++ "-std=c++$first" $all_warnings "$@"
   else
     echo "skipped: libc++ is not here"
   fi
+}
+
+on_windows() {
+  first_c=$1 first=$2
+  shift 2
+  [ -z "$first_c" ] || compiles x86_64-w64-mingw32-gcc-posix -x c "-std=c$first_c" $gnu_c_warnings "$@"
   compiles x86_64-w64-mingw32-g++-posix -x c++ "-std=c++$first" $gnu_cxx_warnings "$@"
+  for standard in $(standards "$first" 11 14 17 20); do
+    compiles clang++-22 -x c++ "-std=c++$standard" $gnu_cxx_warnings $like_msvc "$@"
+  done
 }
 
 in_bare() {
+  compiles tcc -Wall -Werror -c "$@" -o /dev/null
   for standard in "" c11 c17; do
     compiles clang-22 $clang_cl /TC ${standard:+"/std:$standard"} "$@"
   done

@@ -18,10 +18,12 @@ printf '#include "%s"\n' "$name.hpp" "$other.hpp" "$name.h" >"$work/both.cpp"
 for source in alone both; do
   in_c 89 "-I$folder" "-I$other_folder" "$work/$source.c"
   in_cxx 11 "-I$folder" "-I$other_folder" "$work/$source.c"
+  on_windows 89 11 "-I$folder" "-I$other_folder" "$work/$source.c"
   in_bare "-I$folder" "-I$other_folder" "$work/$source.c"
 done
 in_cxx 17 "-I$folder" "$work/alone.cpp"
 in_cxx 17 "-I$folder" "-I$other_folder" "$work/both.cpp"
+on_windows "" 17 "-I$folder" "-I$other_folder" "$work/both.cpp"
 
 # No function of NAME.hpp may be a symbol that a program or shared object exports. Templates are kept only where they are
 # instantiated.

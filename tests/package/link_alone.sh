@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Links the archive into a C11 program with all warnings and with libm only, and runs it; --gc-sections keeps the
-# program working and removes unused functions; a shared library of the whole archive has no relocations in its code:
+# Links the archive into a C program with all warnings and with libm only, and runs it; --gc-sections keeps the program
+# working and removes unused functions; a shared library of the whole archive has no relocations in its code:
 # link_alone.sh SOURCE FOLDER NAME [SAYS [DRIVER]]
 #
 # SAYS: a shell pattern for the program's output; for an archive with code for GPUs, without a driver. With DRIVER, the
@@ -12,12 +12,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "link_alone: $1" >&2; exit 1; }
 flags="-std=c11 -Wall -Wextra -Wpedantic -Werror -O1 -I$folder"
-gcc $flags "$source" "$folder/lib$name.a" -lm -o "$work/plain"
+gcc $flags -std=c89 "$source" "$folder/lib$name.a" -lm -o "$work/plain"
 gcc $flags "$source" "$folder/lib$name.a" -lm -Wl,--gc-sections -o "$work/collected"
 gcc $flags -static "$source" "$folder/lib$name.a" -lm -o "$work/static"
 gcc $flags -Wl,--whole-archive "$source" "$folder/lib$name.a" -Wl,--no-whole-archive -lm -o "$work/whole"
 gcc -shared -Wl,-z,text -Wl,--whole-archive "$folder/lib$name.a" -Wl,--no-whole-archive -lm -o "$work/shared.so"
-for program in plain collected static whole; do
+programs="plain collected static whole"
+if command -v tcc >/dev/null; then # another compiler's structs and calls
+  tcc -Wall -Werror -I"$folder" -c "$source" -o "$work/tcc.o"
+  gcc -Wl,-z,noexecstack "$work/tcc.o" "$folder/lib$name.a" -lm -o "$work/tcc"
+  programs="$programs tcc"
+else
+  echo "skipped: tcc is not here"
+fi
+for program in $programs; do
   said=$(KILN_CUDA_DRIVER=/nowhere/libcuda.so.1 "$work/$program") && status=0 || status=$?
   echo "$program: $said"
   case $said in

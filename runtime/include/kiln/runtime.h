@@ -26,14 +26,15 @@ extern "C" {
 #endif
 #endif
 
-/* Converts to size_t, in C++ without a cast in the style of C, which some programs are warned of. */
+/* A cast without a warning of casts in the style of C. */
 #ifdef __cplusplus
-#define KILN_SIZE(number) static_cast<size_t>(number)
+#define KILN_CAST(type, value) static_cast<type>(value)
 #else
-#define KILN_SIZE(number) ((size_t)(number))
+#define KILN_CAST(type, value) ((type)(value))
 #endif
+#define KILN_SIZE(number) KILN_CAST(size_t, number)
 
-/* The linkage of functions that headers define. C89 has no inline functions, but its compilers have. */
+/* The linkage of functions that headers define. C89 has no inline functions, but most of its compilers have them. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
 #define KILN_INLINE static inline
 #elif defined(__GNUC__) || defined(__TINYC__)

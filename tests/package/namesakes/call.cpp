@@ -29,16 +29,15 @@ extern "C" double SUM() {
   if (model->bind(ones(), &error) != KILN_OK)
     return -1;
   alignas(KILN_ARENA_ALIGNMENT) static char arena[std::max(NET_FORWARD_ARENA_BYTES(1), NET_EACH_ARENA_BYTES(1))];
-  const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = &error};
+  const kiln_call_t call{arena, sizeof arena, nullptr, &error};
   std::vector<float> x(64 * WIDTH, 1.0f), y(64 * WIDTH), again(64 * WIDTH);
   if (model->forward(call, x.data(), y.data()) != KILN_OK ||
       net_forward(model->get(), &call, x.data(), again.data()) != KILN_OK)
     return -2;
-  // Spans of a dynamic dimension instantiate templates of net.hpp.
+  // Vectors of a dynamic dimension instantiate templates of net.hpp.
   std::vector<float> rows(y.size());
   net::Session session;
-  if (session.begin(*model, call) != KILN_OK ||
-      session.each(std::span<const float>(x), std::span<float>(rows)) != KILN_OK || rows != y)
+  if (session.begin(*model, call) != KILN_OK || session.each(x, rows) != KILN_OK || rows != y)
     return -3;
   double sum = 0;
   for (std::size_t i = 0; i < y.size(); ++i)

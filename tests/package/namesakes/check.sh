@@ -2,30 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two different models with the same name in one process: check.sh NARROW_FOLDER WIDE_FOLDER CXX [EMULATOR ...]. A host
 # that exports its symbols, as hosts of plug-ins do, contains one of them or none; plug-ins contain one each. They are
-# opened RTLD_LOCAL and RTLD_GLOBAL, in both orders, and each must compute with its own library.
+# opened RTLD_LOCAL and RTLD_GLOBAL, in both orders, and each must compute with its own library. One plug-in is C++17,
+# one C++20.
 set -eu
 narrow=$1 wide=$2 cxx=$3
 shift 3
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags="-std=c++20 -O0 -fPIC -Wall -Wextra -Werror"
+flags="-O0 -fPIC -Wall -Wextra -Werror"
 
 for plugin in narrow wide; do
   eval folder=\$$plugin
-  width=64
-  [ $plugin = narrow ] || width=96
-  $cxx $flags -shared -DWIDTH=$width -DSUM=plugin_sum -I"$folder" "$here/call.cpp" "$folder/libnet.a" -lm -o "$work/$plugin.so"
+  width=64 standard=17
+  [ $plugin = narrow ] || width=96 standard=20
+  $cxx -std=c++$standard $flags -shared -DWIDTH=$width -DSUM=plugin_sum -I"$folder" "$here/call.cpp" "$folder/libnet.a" -lm -o "$work/$plugin.so"
   nm -D --defined-only "$work/$plugin.so" | awk '{ print $NF }' | grep -E '^(net_|_ZNK?3net|_ZNK?4kiln)' >"$work/exported" || true
   if [ -s "$work/exported" ]; then
     echo "a plug-in must export nothing of its library; got:" >&2
     head -5 "$work/exported" >&2
     exit 1
   fi
-  $cxx $flags -rdynamic -DWIDTH=$width -DSUM=host_sum -I"$folder" "$here/call.cpp" "$here/host.cpp" "$folder/libnet.a" -lm -ldl \
+  $cxx -std=c++20 $flags -rdynamic -DWIDTH=$width -DSUM=host_sum -I"$folder" "$here/call.cpp" "$here/host.cpp" "$folder/libnet.a" -lm -ldl \
     -o "$work/host_$plugin"
 done
-$cxx $flags -rdynamic "$here/host.cpp" -ldl -o "$work/host_none"
+$cxx -std=c++20 $flags -rdynamic "$here/host.cpp" -ldl -o "$work/host_none"
 
 tried=0
 for host in none narrow wide; do

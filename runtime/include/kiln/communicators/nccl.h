@@ -284,7 +284,9 @@ static inline kiln_status_t kiln_nccl_try(kiln_nccl_t *nccl, const kiln_collecti
   if (status)
     return status;
   kiln_nccl_item(nccl, nccl->count)->what = *what;
-  ++nccl->count, ++nccl->held, ++nccl->unfinished;
+  ++nccl->count;
+  ++nccl->held;
+  ++nccl->unfinished;
   return is_single ? KILN_OK : kiln_nccl_hand_over(nccl);
 }
 

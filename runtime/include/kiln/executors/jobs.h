@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An executor on the caller's job system (C++20). It needs a function that submits a job, and the number of workers:
+// An executor on the caller's job system (C++17). It needs a function that submits a job, and the number of workers:
 //
 //   kiln::JobExecutor executor(4, [&](kiln::JobExecutor::Job job, void *data) { scheduler.submit(job, data); });
 //   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
@@ -16,7 +16,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -79,6 +82,8 @@ private:
     uint32_t count = 0;                // the following are read inside an open gate, and written while no job is inside
     Task task = nullptr;
     void *context = nullptr;
+    std::mutex lock; // of the following, on which the calling thread waits for the last job to leave
+    std::condition_variable isEmpty;
   };
 
   static void runJob(void *data) noexcept {
@@ -87,8 +92,10 @@ private:
     if (shared.gate.fetch_add(1, std::memory_order_acquire) & Shared::open)
       shared.work(helper.worker);
     helper.isSubmitted.store(false, std::memory_order_relaxed); // before the loop can end, since the next loop reads it
-    if (shared.gate.fetch_sub(1, std::memory_order_release) == 1)
-      shared.gate.notify_all();
+    if (shared.gate.fetch_sub(1, std::memory_order_release) == 1) {
+      const std::lock_guard<std::mutex> guard(shared.lock); // the calling thread has not read the gate, or waits
+      shared.isEmpty.notify_all();
+    }
     shared.release();
   }
 
@@ -109,8 +116,19 @@ private:
     callHelpers(std::min<uint32_t>(count - 1, static_cast<uint32_t>(shared->helpers.size())));
     shared->work(0);
     shared->gate.fetch_sub(Shared::open, std::memory_order_relaxed);
-    for (uint32_t inside; (inside = shared->gate.load(std::memory_order_acquire)) != 0;)
-      shared->gate.wait(inside, std::memory_order_relaxed);
+    waitForHelpers();
+  }
+
+  /// Waits until no job is inside. Most leave soon, since all of them run out of tasks at the same time.
+  void waitForHelpers() {
+    const auto isEmpty = [this] { return shared->gate.load(std::memory_order_acquire) == 0; };
+    for (int yields = 0; yields < 16; ++yields) {
+      if (isEmpty())
+        return;
+      std::this_thread::yield();
+    }
+    std::unique_lock<std::mutex> guard(shared->lock);
+    shared->isEmpty.wait(guard, isEmpty);
   }
 
   static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// An executor that starts its own std::threads (C++20), for platforms without the bundled pthread pool. It is a small
+// An executor that starts its own std::threads (C++17), for platforms without the bundled pthread pool. It is a small
 // job system on top of jobs.h, which must be in the same folder:
 //
 //   kiln::ThreadExecutor executor(std::thread::hardware_concurrency());
@@ -27,7 +27,7 @@ public:
   /// No call may use the executor any more.
   ~ThreadExecutor() {
     {
-      const std::lock_guard guard(lock);
+      const std::lock_guard<std::mutex> guard(lock);
       isClosing = true;
     }
     changed.notify_all();
@@ -55,14 +55,14 @@ private:
 
   void submit(Waiting job) {
     {
-      const std::lock_guard guard(lock);
+      const std::lock_guard<std::mutex> guard(lock);
       waiting.push_back(job);
     }
     changed.notify_one();
   }
 
   void runJobs() {
-    for (std::unique_lock guard(lock);;) {
+    for (std::unique_lock<std::mutex> guard(lock);;) {
       changed.wait(guard, [this] { return isClosing || !waiting.empty(); });
       if (waiting.empty())
         return;
