@@ -48,6 +48,7 @@ public:
   constexpr std::size_t size() const { return count; }
   constexpr T *begin() const { return elements; }
   constexpr T *end() const { return elements + count; }
+  constexpr T &operator[](std::size_t index) const { return elements[index]; }
 
 private:
   T *elements = nullptr;

@@ -23,13 +23,14 @@ public:
 
   /// Processes a block of any size in place. If the model fails, which cannot happen here after prepare(), the input is
   /// passed through.
-  void process(std::span<float> block) noexcept EFFECT_NONBLOCKING {
-    while (!block.empty()) {
-      const std::span<float> part = block.first(std::min<std::size_t>(block.size(), AMP_PLAY_SAMPLES_MAX));
-      std::ranges::copy(part, clean);
-      if (model.play(call, std::span<const float>(clean, part.size()), part) != KILN_OK)
-        std::copy_n(clean, part.size(), part.begin());
-      block = block.subspan(part.size());
+  void process(float *block, std::size_t samples) noexcept EFFECT_NONBLOCKING {
+    while (samples > 0) {
+      const std::size_t part = std::min<std::size_t>(samples, AMP_PLAY_SAMPLES_MAX);
+      std::copy_n(block, part, clean);
+      if (model.play(call, {clean, part}, {block, part}) != KILN_OK)
+        std::copy_n(clean, part, block);
+      block += part;
+      samples -= part;
     }
   }
 
@@ -37,5 +38,5 @@ private:
   amp::Model model;
   alignas(KILN_ARENA_ALIGNMENT) std::byte arena[AMP_PLAY_ARENA_BYTES(1)]{};
   float clean[AMP_PLAY_SAMPLES_MAX];
-  const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = nullptr};
+  const kiln_call_t call{arena, sizeof arena, nullptr, nullptr};
 };

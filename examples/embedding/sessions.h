@@ -20,7 +20,7 @@ public:
   explicit Server(const amp::Model &model) : model(model) {}
 
   /// Processes waiting samples of at most AMP_PLAY_BATCH_SEQUENCES_MAX sessions. On failure nothing changes.
-  kiln_status_t serve(std::span<Session *const> sessions, kiln_error_t *error) {
+  kiln_status_t serve(kiln::Span<Session *const> sessions, kiln_error_t *error) {
     std::vector<std::int64_t> samples;
     std::vector<kiln_sequence_t> sequences;
     std::vector<float> clean;
@@ -32,8 +32,8 @@ public:
       sequences.push_back({session->states, &samples.back()});
     }
     std::vector<float> driven(clean.size());
-    const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = error};
-    const kiln_status_t status = model.play_batch(call, sequences, std::span<const float>(clean), std::span(driven));
+    const kiln_call_t call{arena, sizeof arena, nullptr, error};
+    const kiln_status_t status = model.play_batch(call, sequences, clean, driven);
     if (status != KILN_OK)
       return status;
     auto from = driven.begin();

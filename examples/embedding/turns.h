@@ -23,7 +23,7 @@ public:
   Turns(const Turns &) = delete;
 
   /// Runs the model for one player. All players share one arena, since each player has separate states.
-  kiln_status_t frame(std::span<const float> clean, std::span<float> driven) {
+  kiln_status_t frame(kiln::Span<const float> clean, kiln::Span<float> driven) {
     const auto samples = static_cast<std::int64_t>(clean.size());
     const kiln_sequence_t player{states[turn].bytes, &samples};
     turn = (turn + 1) % states.size();

@@ -33,7 +33,7 @@ kiln_status_t playEffect(const char *weights, kiln_error_t *error) {
     return status;
   std::vector<float> samples = tone();
   for (std::size_t i = 0, block = 1; i < length; i += block, ++block) // blocks of all sizes
-    effect->process(std::span(samples).subspan(i, std::min(block, length - i)));
+    effect->process(samples.data() + i, std::min(block, length - i));
   sayLoudness(samples);
   return KILN_OK;
 }
@@ -41,13 +41,14 @@ kiln_status_t playEffect(const char *weights, kiln_error_t *error) {
 /// Two threads of a game.
 struct Jobs {
   static std::uint32_t threads() { return 2; }
-  void run(std::uint32_t count, const auto &job) {
-    std::jthread other([&] {
+  template <class Job> void run(std::uint32_t count, const Job &job) {
+    std::thread other([&] {
       for (std::uint32_t i = 1; i < count; i += 2)
         job(i, 1);
     });
     for (std::uint32_t i = 0; i < count; i += 2)
       job(i, 0);
+    other.join();
   }
 };
 
@@ -61,8 +62,7 @@ kiln_status_t playTurns(const amp::Model &model) {
   constexpr std::size_t block = 64;
   for (std::size_t i = 0; i < length; i += block)
     for (auto &player : driven)
-      if (const kiln_status_t status =
-              turns.frame(std::span(samples).subspan(i, block), std::span(player).subspan(i, block));
+      if (const kiln_status_t status = turns.frame({samples.data() + i, block}, {player.data() + i, block});
           status != KILN_OK)
         return status;
   sayLoudness(driven[2]);
@@ -76,7 +76,8 @@ kiln_status_t playSessions(const amp::Model &model, kiln_error_t *error) {
   std::vector<Session *> clients;
   const auto serve = [&] {
     std::vector<Session *> ready;
-    std::ranges::copy_if(clients, std::back_inserter(ready), [](Session *client) { return !client->waiting.empty(); });
+    std::copy_if(clients.begin(), clients.end(), std::back_inserter(ready),
+                 [](Session *client) { return !client->waiting.empty(); });
     return ready.empty() ? KILN_OK : server->serve(ready, error);
   };
   for (int round = 0; round < 32; ++round) {

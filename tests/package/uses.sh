@@ -21,13 +21,13 @@ if ! clang++-22 -fsanitize=realtime "$work/empty.cpp" -o "$work/empty" 2>"$work/
   echo "not run with RealtimeSanitizer, which takes clang-22 and libclang-rt-22-dev"
   exit 0
 fi
-clang++-22 -std=c++20 -O1 -fsanitize=realtime -I"$folder" "$source/uses.cpp" "$folder/libamp.a" -o "$work/uses"
+clang++-22 -std=c++17 -O1 -fsanitize=realtime -I"$folder" "$source/uses.cpp" "$folder/libamp.a" -o "$work/uses"
 check "$work/uses"
 # Checks that the sanitizer works: copying a block into a vector must end the program.
-sed 's|^    while (!block.empty()) {|    const std::vector<float> copied(block.begin(), block.end());\n&|; s|^#include <algorithm>|&\n#include <vector>|' \
+sed 's|^    while (samples > 0) {|    const std::vector<float> copied(block, block + samples);\n&|; s|^#include <algorithm>|&\n#include <vector>|' \
   "$source/effect.h" >"$work/effect.h"
 cp "$source/uses.cpp" "$source/turns.h" "$source/sessions.h" "$work"
-clang++-22 -std=c++20 -O1 -fsanitize=realtime -I"$folder" "$work/uses.cpp" "$folder/libamp.a" -o "$work/allocating"
+clang++-22 -std=c++17 -O1 -fsanitize=realtime -I"$folder" "$work/uses.cpp" "$folder/libamp.a" -o "$work/allocating"
 if "$work/allocating" "$work/amp.safetensors" >"$work/log" 2>&1; then
   echo "an allocation on the audio thread was not seen" >&2
   exit 1
