@@ -57,7 +57,7 @@ static void addTensors(MethodText &method, const EntryInterface &entry, const Pa
 MethodText entryText(const ModelInterface &model, const EntryInterface &entry) {
   const ParameterNames names(model, entry);
   MethodText method;
-  method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
+  method.checks = fmt::format("    ::kiln::Check check{{call.error, \"{}\"}};\n", entry.name);
   for (const Symbol &symbol : entry.symbols) {
     const std::string source = symbolSource(entry, names, symbol), &name = names.extent(symbol);
     if (source.empty()) { // the symbol is only part of composed dimensions: the caller passes it
@@ -81,7 +81,7 @@ static MethodText batchText(const ModelInterface &model, const EntryInterface &e
   method.members = "  ::kiln::Span<const kiln_sequence_t> sequences{};\n";
   method.memberValues = ", arguments.sequences";
   method.values = ", sequences.size(), sequences.data()";
-  method.checks = fmt::format("    ::kiln::Check check(call.error, \"{}\");\n", entry.name);
+  method.checks = fmt::format("    ::kiln::Check check{{call.error, \"{}\"}};\n", entry.name);
   if (!entry.ownRows.empty()) {
     const auto own = llvm::find_if(entry.ownSymbols, [&](const Symbol &each) { return each.name == entry.ownRows; });
     method.checks += fmt::format("    std::int64_t rows = 0;\n    for (const kiln_sequence_t &sequence : sequences)\n"

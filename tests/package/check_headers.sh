@@ -25,6 +25,44 @@ in_cxx 17 "-I$folder" "$work/alone.cpp"
 in_cxx 17 "-I$folder" "-I$other_folder" "$work/both.cpp"
 on_windows "" 17 "-I$folder" "-I$other_folder" "$work/both.cpp"
 
+# Unreal Engine and macOS define check as a macro, Windows max, Qt emit, X11 None; games have no exceptions.
+cat >"$work/macros.cpp" <<'END'
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
+#define check(condition) static_assert(false, "check")
+#define verify(condition) static_assert(false, "verify")
+#define ensure(condition) static_assert(false, "ensure")
+#define require(condition, label) static_assert(false, "require")
+#define max(a, b) static_assert(false, "max")
+#define min(a, b) static_assert(false, "min")
+#define foreach(variable, container) static_assert(false, "foreach")
+#define emit
+#define signals public
+#define slots
+#define None 0L
+#define Status int
+#define Success 0
+#define Bool int
+#define TEXT(text) L##text
+#define near
+#define far
+#define small char
+#define interface struct
+END
+cat "$work/both.cpp" >>"$work/macros.cpp"
+for standard in 17 20; do
+  compiles g++ -std=c++$standard -fno-exceptions -fno-rtti $gnu_warnings "-I$folder" "-I$other_folder" "$work/macros.cpp"
+done
+
 # No function of NAME.hpp may be a symbol that a program or shared object exports. Templates are kept only where they are
 # instantiated.
 cp "$work/both.cpp" "$work/kept.cpp"
