@@ -55,7 +55,6 @@ cat >"$work/macros.cpp" <<'END'
 #define TEXT(text) L##text
 #define near
 #define far
-#define small char
 #define interface struct
 END
 cat "$work/both.cpp" >>"$work/macros.cpp"
