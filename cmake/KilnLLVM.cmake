@@ -18,6 +18,10 @@ add_library(kiln_mlir INTERFACE)
 add_library(kiln::mlir ALIAS kiln_mlir)
 target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
+# Halide brings another version of LLVM into the process.
+set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
+target_link_options(kiln_mlir INTERFACE
+  "$<${is_program}:LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/program.map>")
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
 # After MLIR: it looks for LLVM 14 and overwrites the variables of LLVM 22.
