@@ -131,24 +131,35 @@ static void chooseBits(Function &function) {
   }
 }
 
-Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, bool isAssembly) {
+/// Removes the CPU that the bitcode was generated for.
+static void removeMachine(Function &function) {
+  for (StringRef attribute : {"target-cpu", "target-features", "tune-cpu"})
+    function.removeFnAttr(attribute);
+}
+
+Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &given, bool isAssembly,
+                                     const InlinedFunctions *functions) {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = parseBitcodeFile(MemoryBufferRef(bitcode, "bitcode"), context);
   if (!module)
     return module.takeError();
+  const bool isForNamed = given.triple.empty();
+  const CpuName name = isForNamed ? CpuName{(*module)->getTargetTriple().str(), ""} : given;
   Expected<std::unique_ptr<TargetMachine>> machine = createMachine(name);
   if (!machine)
     return machine.takeError();
   setMachine(**module, **machine);
+  if (!isForNamed)
+    for (Function &function : **module)
+      removeMachine(function);
+  if (functions)
+    if (Error error = inlineFunctions(**module, *functions, **machine))
+      return error;
   for (Function &function : make_early_inc_range(**module)) {
     if (function.hasWeakODRLinkage() && function.use_empty()) { // all calls are inlined
       function.eraseFromParent();
       continue;
     }
-    // Remove the CPU that the bitcode was generated for.
-    function.removeFnAttr("target-cpu");
-    function.removeFnAttr("target-features");
-    function.removeFnAttr("tune-cpu");
     if (StringRef(name.features).contains("+relaxed-simd"))
       chooseBits(function);
   }

@@ -4,6 +4,7 @@
 // Everything is deterministic: the same input produces the same bytes.
 #pragma once
 
+#include "compiler/object/InlineFunctions.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -38,9 +39,11 @@ struct CpuName {
 /// section.
 llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
 
-/// Compiles optimised LLVM bitcode, of this version or an earlier one, like compileToObject(). Returns assembly if
-/// `isAssembly`. Functions that several modules may define (weak_odr) are left out if they are not used.
-llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false);
+/// Compiles optimised LLVM bitcode, of this version or an earlier one, like compileToObject(), for the CPU that the
+/// bitcode names if `name` has no triple. Returns assembly if `isAssembly`. Functions that several modules may define
+/// (weak_odr) are left out if they are not used. Inlines `functions`, if any.
+llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false,
+                                           const InlinedFunctions *functions = nullptr);
 
 /// The prefix of every symbol of the run time, which a model's name replaces.
 inline constexpr llvm::StringRef runtimePrefix = "kiln_";
