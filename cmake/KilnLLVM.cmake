@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# LLVM/MLIR 22 and Halide 14, and the helpers with which the compiler's libraries use them.
+# LLVM/MLIR 22 and Halide (14, 19 or 21), and the helpers with which the compiler's libraries use them.
 #
 #   kiln_compiler_library(NAME SOURCES... [HALIDE])
 #     A static library that includes MLIR (and Halide) headers and is linked to the shared MLIR and LLVM.
@@ -24,7 +24,7 @@ target_link_options(kiln_mlir INTERFACE
   "$<${is_program}:LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/program.map>")
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
-# After MLIR: it looks for LLVM 14 and overwrites the variables of LLVM 22.
+# After MLIR: it looks for its own LLVM and overwrites the variables of LLVM 22.
 find_package(Halide REQUIRED COMPONENTS Halide)
 
 # One precompiled header for all of them: 2 s per file instead of 15.

@@ -15,6 +15,7 @@
 #include "targets/halide/translate/VectorFunctions.h"
 #include "targets/halide/workarounds/StrictFloats.h"
 #include "targets/halide/workarounds/StridedLoads.h"
+#include "targets/halide/workarounds/VectorCalls.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
 #include <sys/mman.h>
@@ -98,12 +99,11 @@ public:
                                                             : isRelaxed                       ? Products::Either
                                                                                               : Products::Rounded));
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
-    module.emplace(pipeline.compile_to_module(translator.arguments, symbol.str(),
-                                              Halide::Target(target.triple +
-                                                             (target.features.empty() ? "" : "-" + target.features) +
-                                                             "-user_context-no_runtime-no_asserts-no_bounds_query" +
-                                                             (translator.keepsLoops ? "-disable_llvm_loop_opt" : "")),
-                                              Halide::LinkageType::External));
+    inlinesFunctions = translator.usesVectorFunctions && !linksBitcode;
+    if (inlinesFunctions && failed(passVectorsInMemory(pipeline)))
+      return failure();
+    module.emplace(
+        pipeline.compile_to_module(translator.arguments, symbol.str(), halideTarget(), Halide::LinkageType::External));
     module->set_any_strict_float(true);
     if (translator.usesVectorFunctions)
       addVectorFunctions(*module, translator.vectorFunctions);
@@ -137,12 +137,17 @@ public:
   }
 
   FailureOr<std::string> emitCode(bool isAssembly) {
-    if (target.newer.triple.empty())
+    if (target.newer.triple.empty() && !inlinesFunctions)
       return emit(isAssembly ? Halide::OutputFileType::assembly : Halide::OutputFileType::object);
     FailureOr<std::string> bitcode = emit(Halide::OutputFileType::bitcode);
     if (failed(bitcode))
       return bitcode;
-    llvm::Expected<std::string> code = compileBitcode(*bitcode, target.newer, isAssembly);
+    InlinedFunctions functions;
+    if (inlinesFunctions)
+      functions = inlinedFunctions(translator.vectorFunctions);
+    functions.optimizesLoops = !translator.keepsLoops;
+    llvm::Expected<std::string> code =
+        compileBitcode(*bitcode, target.newer, isAssembly, inlinesFunctions ? &functions : nullptr);
     if (!code)
       return kernel.emitError() << "cannot compile the kernel's bitcode: " << llvm::toString(code.takeError());
     return std::move(*code);
@@ -150,7 +155,7 @@ public:
 
   FailureOr<std::string> emitObject() {
     FailureOr<std::string> code = emitCode(/*isAssembly=*/false);
-    if (failed(code) || !translator.usesVectorFunctions || !target.newer.triple.empty())
+    if (failed(code) || !translator.usesVectorFunctions || inlinesFunctions || !target.newer.triple.empty())
       return code;
     llvm::Expected<std::string> kept = removeFunctions(*code, vectorFunctionPrefix);
     if (!kept)
@@ -170,6 +175,26 @@ public:
   KernelObject result;
 
 private:
+  Halide::Target halideTarget() const {
+    const bool isRiscv = translator.vectorFunctions.target.arch == Halide::Target::RISCV;
+    return Halide::Target((isRiscv ? riscvTarget : target.triple) +
+                          (target.features.empty() ? "" : "-" + target.features) +
+                          "-user_context-no_runtime-no_asserts-no_bounds_query" +
+                          (translator.keepsLoops ? withoutLoopOptimizations : withLoopOptimizations));
+  }
+
+  LogicalResult passVectorsInMemory(Halide::Pipeline &pipeline) {
+    std::set<std::string> names;
+    for (StringRef bitcode : inlinedFunctions(translator.vectorFunctions).bitcode) {
+      llvm::Expected<std::vector<std::string>> defined = functionNames(bitcode);
+      if (!defined)
+        return kernel.emitError() << "cannot read the vector functions: " << llvm::toString(defined.takeError());
+      names.insert(defined->begin(), defined->end());
+    }
+    pipeline.add_custom_lowering_pass(new PassVectorsInMemory(std::move(names)));
+    return success();
+  }
+
   const DecomposedKernel decomposed;
   func::FuncOp kernel; // the decomposed one
   StringRef symbol;
@@ -177,6 +202,7 @@ private:
   Translator translator;
   Halide::Internal::Stmt statement; // after lowering
   std::optional<Halide::Module> module;
+  bool inlinesFunctions = false; // whether LLVM 22 links the vector functions
 };
 
 class HalideCompiler : public KernelCompiler {

@@ -4,8 +4,8 @@
 // stores.
 #pragma once
 
+#include "targets/halide/Compat.h"
 #include "llvm/ADT/StringRef.h"
-#include <Halide.h>
 #include <string>
 
 namespace kiln::halide {

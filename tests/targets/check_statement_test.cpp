@@ -32,7 +32,7 @@ struct Pipe {
     pipeline.add_custom_lowering_pass(new KeepStatement(stmt));
     pipeline.compile_to_module({n, in}, "pipe", Target("x86-64-linux-avx2-no_runtime-no_asserts-no_bounds_query"));
     run.buffers = {{"in", "argument 0", false, Float(32), {given < 0 ? size : given}},
-                   {out.name(), "result 0", true, out.output_types()[0], {size}}};
+                   {out.name(), "result 0", true, kiln::halide::typesOf(out)[0], {size}}};
     run.scalars["n"] = size;
     if (!run.overwritten.empty())
       run.overwriting = out.name();

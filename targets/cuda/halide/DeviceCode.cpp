@@ -108,7 +108,7 @@ public:
   }
 
   AffineExpr read(const Expr &e) const {
-    if (const int64_t *constant = as_const_int(e))
+    if (std::optional<int64_t> constant = halide::constantInt(e))
       return mlir::getAffineConstantExpr(*constant, kernel->getContext());
     if (auto *variable = e.as<Variable>()) {
       auto number = symbol(variable->name);
@@ -180,8 +180,8 @@ private:
     for (int i : {blocks + 1, blocks + 2, threads + 1, threads + 2})
       require(is_const_one(op->args[i]), "one dimension of blocks and of threads");
     require(is_const_zero(op->args[shared]), "no shared memory");
-    const int64_t *size = as_const_int(op->args[threads]);
-    require(size, "blocks of a constant size");
+    std::optional<int64_t> size = halide::constantInt(op->args[threads]);
+    require(size.has_value(), "blocks of a constant size");
     Launch launch{unsigned(functions.size()), numbers.read(op->args[blocks]), {}};
     require(bool(launch.blocks), "a number of blocks over the index arguments");
     auto *values = op->args[arguments].as<Call>();

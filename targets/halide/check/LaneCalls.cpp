@@ -13,38 +13,45 @@ namespace kiln::halide {
 using namespace Halide::Internal;
 using Halide::Expr;
 
-/// Returns the operation on two integers that the intrinsic is, if it is one.
+/// Returns the operation on two numbers that the intrinsic is, if it is one.
 static std::optional<IntegerOp> integerOp(const Call &op) {
-  static const std::pair<Call::IntrinsicOp, IntegerOp> table[] = {
-      {Call::absd, IntegerOp::AbsoluteDifference},
-      {Call::bitwise_and, IntegerOp::And},
-      {Call::bitwise_or, IntegerOp::Or},
-      {Call::bitwise_xor, IntegerOp::Xor},
-      {Call::div_round_to_zero, IntegerOp::DivTowardsZero},
-      {Call::halving_add, IntegerOp::HalvingAdd},
-      {Call::halving_sub, IntegerOp::HalvingSub},
-      {Call::mod_round_to_zero, IntegerOp::ModTowardsZero},
-      {Call::rounding_halving_add, IntegerOp::RoundingHalvingAdd},
-      {Call::rounding_halving_sub, IntegerOp::RoundingHalvingSub},
-      {Call::rounding_shift_left, IntegerOp::RoundingShiftLeft},
-      {Call::rounding_shift_right, IntegerOp::RoundingShiftRight},
-      {Call::saturating_add, IntegerOp::SaturatingAdd},
-      {Call::saturating_sub, IntegerOp::SaturatingSub},
-      {Call::shift_left, IntegerOp::ShiftLeft},
-      {Call::shift_right, IntegerOp::ShiftRight},
-      {Call::sorted_avg, IntegerOp::HalvingAdd},
-      {Call::widening_add, IntegerOp::Add},
-      {Call::widening_mul, IntegerOp::Mul},
-      {Call::widening_shift_left, IntegerOp::ShiftLeft},
-      {Call::widening_shift_right, IntegerOp::ShiftRight},
-      {Call::widening_sub, IntegerOp::Sub},
+  // Halide compares intrinsics by name. Each version has some that others lack.
+  static const llvm::StringMap<IntegerOp> meanings = {
+      {"absd", IntegerOp::AbsoluteDifference},
+      {"bitwise_and", IntegerOp::And},
+      {"bitwise_or", IntegerOp::Or},
+      {"bitwise_xor", IntegerOp::Xor},
+      {"div_round_to_zero", IntegerOp::DivTowardsZero},
+      {"halving_add", IntegerOp::HalvingAdd},
+      {"halving_sub", IntegerOp::HalvingSub},
+      {"mod_round_to_zero", IntegerOp::ModTowardsZero},
+      {"rounding_halving_add", IntegerOp::RoundingHalvingAdd},
+      {"rounding_halving_sub", IntegerOp::RoundingHalvingSub},
+      {"rounding_shift_left", IntegerOp::RoundingShiftLeft},
+      {"rounding_shift_right", IntegerOp::RoundingShiftRight},
+      {"saturating_add", IntegerOp::SaturatingAdd},
+      {"saturating_sub", IntegerOp::SaturatingSub},
+      {"shift_left", IntegerOp::ShiftLeft},
+      {"shift_right", IntegerOp::ShiftRight},
+      {"sorted_avg", IntegerOp::HalvingAdd},
+      {"strict_add", IntegerOp::Add},
+      {"strict_div", IntegerOp::Div},
+      {"strict_eq", IntegerOp::Equal},
+      {"strict_le", IntegerOp::LessEqual},
+      {"strict_lt", IntegerOp::Less},
+      {"strict_max", IntegerOp::Max},
+      {"strict_min", IntegerOp::Min},
+      {"strict_mul", IntegerOp::Mul},
+      {"strict_sub", IntegerOp::Sub},
+      {"widen_right_add", IntegerOp::Add},
+      {"widen_right_mul", IntegerOp::Mul},
+      {"widen_right_sub", IntegerOp::Sub},
+      {"widening_add", IntegerOp::Add},
+      {"widening_mul", IntegerOp::Mul},
+      {"widening_shift_left", IntegerOp::ShiftLeft},
+      {"widening_shift_right", IntegerOp::ShiftRight},
+      {"widening_sub", IntegerOp::Sub},
   };
-  static const llvm::StringMap<IntegerOp> meanings = [] { // Halide compares intrinsics by name
-    llvm::StringMap<IntegerOp> byName;
-    for (auto [intrinsic, meaning] : table)
-      byName[Call::get_intrinsic_name(intrinsic)] = meaning;
-    return byName;
-  }();
   const auto found = op.is_intrinsic() ? meanings.find(op.name) : meanings.end();
   return found == meanings.end() ? std::nullopt : std::optional(found->second);
 }
@@ -81,12 +88,20 @@ Lanes LaneEvaluator::bufferField(const Call &op) {
   return Lanes::scalar(op.name == Call::buffer_get_extent ? extent : stride);
 }
 
+Lanes LaneEvaluator::saturatingCast(Halide::Type type, const Expr &value) {
+  const int magnitudeBits = type.bits() - (type.is_int() ? 1 : 0);
+  const Wide past = Wide(1) << magnitudeBits, least = type.is_int() ? -past : Wide(0);
+  const bool isUnsigned = value.type().is_uint();
+  return convert(type, evaluate(value),
+                 [&](int64_t x) { return std::clamp(isUnsigned ? Wide(uint64_t(x)) : Wide(x), least, past - 1); });
+}
+
 Lanes LaneEvaluator::call(const Call &op) {
   const Expr e = &op;
   if (std::optional<IntegerOp> meaning = integerOp(op))
     return binary(*meaning, op.type, op.args[0], op.args[1]);
-  if (op.is_intrinsic({Call::likely, Call::likely_if_innermost, Call::strict_float, Call::promise_clamped,
-                       Call::unsafe_promise_clamped}))
+  if (isStrict(op) ||
+      op.is_intrinsic({Call::likely, Call::likely_if_innermost, Call::promise_clamped, Call::unsafe_promise_clamped}))
     return evaluate(op.args[0]);
   if (op.is_intrinsic(Call::if_then_else)) {
     // Only the side that is taken is evaluated.
@@ -95,10 +110,14 @@ Lanes LaneEvaluator::call(const Call &op) {
       unknownNode(e);
     return evaluate(op.args[isTrue ? 1 : 2]);
   }
-  if (op.is_intrinsic(Call::reinterpret))
-    return reinterpret(op.type, op.args[0]);
+  if (Expr bits = reinterpreted(e); bits.defined())
+    return reinterpret(op.type, bits);
   if (op.is_intrinsic(Call::abs) && !op.type.is_float())
     return convert(op.type, evaluate(op.args[0]), [](int64_t x) { return x < 0 ? -Wide(x) : Wide(x); });
+  if (op.is_intrinsic() && op.name == "saturating_cast" && !op.type.is_float() && !op.args[0].type().is_float())
+    return saturatingCast(op.type, op.args[0]);
+  if (op.is_intrinsic() && op.name == "round") // of floats
+    return draw(op.type, evaluate(op.args[0]));
   if (op.is_intrinsic(Call::bitwise_not))
     return convert(op.type, evaluate(op.args[0]), [](int64_t x) { return Wide(~x); });
   if (op.is_intrinsic(Call::return_second)) {
@@ -111,7 +130,7 @@ Lanes LaneEvaluator::call(const Call &op) {
     throw MemoryFault{"arithmetic on indices overflows"};
   if (llvm::StringRef(op.name).starts_with("_halide_buffer_get_"))
     return bufferField(op);
-  const bool isPrefetch = op.name == "llvm.prefetch.p0i8"; // workarounds/Prefetch.cpp: any address is allowed
+  const bool isPrefetch = op.name == prefetchIntrinsic; // workarounds/Prefetch.cpp: any address is allowed
   if (!isPrefetch && !isFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
     unknownNode(e);
   Lanes from = Lanes::opaque(op.type.lanes());

@@ -299,6 +299,8 @@ Lanes LaneEvaluator::evaluate(const Expr &e) {
   case IRNodeType::VectorReduce:
     return reduce(as<VectorReduce>(e));
   default:
+    if (Expr bits = reinterpreted(e); bits.defined())
+      return reinterpret(e.type(), bits);
     unknownNode(e);
   }
 }

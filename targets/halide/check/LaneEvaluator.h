@@ -48,6 +48,7 @@ private:
   [[noreturn]] static void unknownNode(const Halide::Expr &e);
   Lanes load(const Halide::Internal::Load &op);
   Lanes call(const Halide::Internal::Call &op);
+  Lanes saturatingCast(Halide::Type type, const Halide::Expr &value);
   Lanes bufferField(const Halide::Internal::Call &op);
   Lanes cast(Halide::Type type, const Halide::Expr &value);
   Lanes reinterpret(Halide::Type type, const Halide::Expr &value);

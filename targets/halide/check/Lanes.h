@@ -5,7 +5,7 @@
 // than a scalar.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <algorithm>

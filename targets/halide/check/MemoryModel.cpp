@@ -71,6 +71,11 @@ void MemoryModel::requireInside(const Memory &memory, int64_t element, const cha
     throw MemoryFault{fmt::format("{} element {} of {}, which has {}", what, element, memory.title, memory.size)};
 }
 
+void MemoryModel::requireReadable(const Memory &memory, int64_t element) const {
+  if (memory.isFreed || element < memory.size || element >= memory.size + memory.padding)
+    requireInside(memory, element, "a load reads");
+}
+
 Mark MemoryModel::undefinedLane(std::string why) {
   origins.push_back(std::move(why));
   return firstUndefined + Mark(origins.size() - 1);
@@ -112,14 +117,14 @@ int64_t drawInteger(Halide::Type type, uint64_t seed, uint64_t number) {
 
 void MemoryModel::allocate(Memory &memory) {
   memory.owner = tasks.current();
-  memory.marks.assign(size_t(memory.size), neverWritten);
+  memory.marks.assign(size_t(memory.size + memory.padding), neverWritten);
   if (!memory.type.is_float())
-    memory.values.assign(size_t(memory.size), 0);
+    memory.values.assign(memory.marks.size(), 0);
 }
 
 void MemoryModel::noteRead(Memory &memory, int64_t element) {
   if (memory.users.empty())
-    memory.users.resize(size_t(memory.size));
+    memory.users.resize(memory.marks.size());
   Memory::Users &users = memory.users[size_t(element)];
   Task now = tasks.current();
   if (users.writer != noTask && tasks.areConcurrent(users.writer, now))
@@ -133,7 +138,7 @@ void MemoryModel::noteRead(Memory &memory, int64_t element) {
 
 void MemoryModel::noteWrite(Memory &memory, int64_t element) {
   if (memory.users.empty())
-    memory.users.resize(size_t(memory.size));
+    memory.users.resize(memory.marks.size());
   Memory::Users &users = memory.users[size_t(element)];
   Task now = tasks.current();
   if (users.writer != noTask && tasks.areConcurrent(users.writer, now))
@@ -175,8 +180,8 @@ Lanes MemoryModel::load(const MemoryView &view, Halide::Type type, const Lanes &
   Lanes result = memory.type.is_float() ? Lanes::opaque(count) : Lanes::ramp(count, 0, 0);
   // The common case: a dense vector whose elements are all defined.
   if (!predicate && index.isRamp() && memory.type.is_float()) {
-    requireInside(memory, index.value(0), "a load reads");
-    requireInside(memory, index.value(count - 1), "a load reads");
+    requireReadable(memory, index.value(0));
+    requireReadable(memory, index.value(count - 1));
     if (memory.marks.empty())
       return result;
     if (!isShared(memory) && !view.isArgument) {
@@ -195,7 +200,7 @@ Lanes MemoryModel::load(const MemoryView &view, Halide::Type type, const Lanes &
       result.setMark(i, masked);
       continue;
     }
-    requireInside(memory, index.value(i), "a load reads");
+    requireReadable(memory, index.value(i));
     Lanes one = loadOne(view, index.value(i));
     result.setValue(i, wrap(type, one.value(0)));
     result.setMark(i, one.mark(0));

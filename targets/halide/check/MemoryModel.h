@@ -60,6 +60,7 @@ struct Memory {
   Halide::Type type;
   std::vector<int64_t> shape; // outermost first; one extent for scratch
   int64_t size = 0;           // elements
+  int64_t padding = 0;        // undefined elements after them, which loads may read
   uint64_t seed = 0;          // seed of the integer inputs
   std::string overwrites;     // title of the argument whose memory a result reuses
   bool isFreed = false;
@@ -98,6 +99,8 @@ public:
 
   /// Throws if the memory has no such element. `what` describes the access: "a load reads".
   void requireInside(const Memory &memory, int64_t element, const char *what) const;
+  /// Throws if a load must not read the element: it is neither in the memory nor in its padding.
+  void requireReadable(const Memory &memory, int64_t element) const;
   /// Returns a mark for undefined lanes, with the reason `why`.
   Mark undefinedLane(std::string why);
   /// Throws if an active lane is undefined. `use` says what it is used for: "an index of a load of argument 1".

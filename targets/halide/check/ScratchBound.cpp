@@ -80,13 +80,10 @@ private:
   struct Variables : IRVisitor {
     using IRVisitor::visit;
     void visit(const Variable *op) override { found.emplace(op->name, op->param); }
-    std::map<std::string, Parameter> found;
+    std::map<std::string, PipelineParameter> found;
   };
 
-  static std::optional<int64_t> constant(const Expr &e) {
-    const int64_t *value = e.defined() ? as_const_int(e) : nullptr;
-    return value ? std::optional(*value) : std::nullopt;
-  }
+  static std::optional<int64_t> constant(const Expr &e) { return e.defined() ? constantInt(e) : std::nullopt; }
 
   /// An expression in which a min or max, with which the expression does not decrease, is replaced by either operand.
   struct Choice {
@@ -169,6 +166,7 @@ private:
       }
       bytes *= std::max<int64_t>(*bound, 1);
     }
+    bytes += int64_t(paddingOf(*op)) * op->type.bytes();
     return (bytes + kPadding + kAlignment - 1) / kAlignment * kAlignment + kHeader;
   }
 };
@@ -177,7 +175,7 @@ private:
 
 Stmt ScratchBound::mutate(const Stmt &stmt) {
   for (auto [symbol, bound] : llvm::zip_equal(symbols, bounds)) {
-    Parameter parameter = symbol.as<Variable>()->param;
+    PipelineParameter parameter = symbol.as<Variable>()->param;
     parameter.set_min_value(int32_t(bound.min));
     parameter.set_max_value(int32_t(bound.max));
   }

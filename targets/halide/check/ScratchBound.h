@@ -3,7 +3,7 @@
 // Computes upper bounds of the heap memory that a worker holds at a time in a lowered pipeline.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 #include "compiler/dialect/Extents.h"
 #include <cstdint>
 #include <string>

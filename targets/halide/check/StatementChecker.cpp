@@ -175,8 +175,9 @@ private:
       added.size *= std::max<int64_t>(0, scalar(extent, "the extent of an allocation"));
       lanes.takeSteps(added.size / 16);
     }
+    added.padding = paddingOf(op);
     if (!scalar(op.condition, "the condition of an allocation"))
-      added.size = 0;
+      added.size = added.padding = 0;
     added.shape = {added.size};
     memory.allocate(added);
     Name &name = lanes.name(&op, op.name);

@@ -175,7 +175,7 @@ Func Convolution::build(Translator &translator) {
   if (isInBlocks()) {
     blocks = RDom({{0, int(channels() / config.channels)}}, translator.name("blocks"));
     panel = Func(translator.name("panel"));
-    panel(vars) = Halide::Internal::make_zero(tile.output_types().front());
+    panel(vars) = Halide::Internal::make_zero(typesOf(tile).front());
     Exprs at(vars.begin(), vars.end());
     at.push_back(blocks.x);
     panel(vars) += tile(at);

@@ -14,7 +14,7 @@ using Halide::TailStrategy;
 using Halide::Var;
 
 void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lanes) {
-  if (const int64_t *fixed = Halide::Internal::as_const_int(extent))
+  if (std::optional<int64_t> fixed = constantInt(extent))
     while (lanes > *fixed)
       lanes /= 2;
   if (lanes > 1)
@@ -22,19 +22,19 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
 }
 
 void padStorage(Halide::Func func, const Expr &extent, int lanes) {
-  const int64_t *fixed = Halide::Internal::as_const_int(extent);
+  std::optional<int64_t> fixed = constantInt(extent);
   func.align_storage(func.args().front(), fixed ? int(llvm::alignTo(*fixed + 1, lanes)) : lanes);
 }
 
 void padOuterStorage(Halide::Func func, const Exprs &extents) {
   for (unsigned i = 1; i < extents.size(); ++i)
-    if (const int64_t *fixed = extents[i].defined() ? Halide::Internal::as_const_int(extents[i]) : nullptr)
+    if (std::optional<int64_t> fixed = extents[i].defined() ? constantInt(extents[i]) : std::nullopt)
       func.align_storage(dimensionVar(i), int(*fixed + 1));
 }
 
 ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, int lanes) {
   ColumnLoops loops;
-  const int64_t *fixed = Halide::Internal::as_const_int(extent);
+  std::optional<int64_t> fixed = constantInt(extent);
   if (fixed && *fixed % lanes == 0) {
     Var vectors("vector");
     store.split(dimensionVar(0), vectors, loops.lane, lanes)
@@ -48,7 +48,7 @@ ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, 
 }
 
 void padColumns(Halide::Func store, const Exprs &extents, int64_t width, int lanes) {
-  if (const int64_t *fixed = Halide::Internal::as_const_int(extents[0]); fixed && *fixed % lanes)
+  if (std::optional<int64_t> fixed = constantInt(extents[0]); fixed && *fixed % lanes)
     padStorage(store, extents[0], int(width));
   padOuterStorage(store, extents);
 }
@@ -80,7 +80,7 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
     return;
   Halide::Func func = stage.funcs.front();
   Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
-  const int64_t *fixed = Halide::Internal::as_const_int(loop.extent());
+  std::optional<int64_t> fixed = constantInt(loop.extent());
   int width = lanes * vectors;
   // A batch-invariant kernel does not depend on the bounds, which may differ in other kernels for the same rows.
   int64_t extent = fixed ? *fixed : isBatchInvariant(stage.op) ? width : innermostReduction(stage.op);
@@ -236,7 +236,7 @@ void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, in
       add(std::move(prefetch));
     }
   for (const Output &output : translator.outputs)
-    for (auto [i, type] : llvm::enumerate(output.func.output_types()))
+    for (auto [i, type] : llvm::enumerate(typesOf(output.func)))
       add({output.func.name() + (output.results.size() > 1 ? "." + std::to_string(i) : ""), bytes / type.bytes()});
 }
 

@@ -5,7 +5,7 @@
 // arith.truncf rounds to it.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 #include "mlir/IR/Types.h"
 #include "targets/halide/translate/VectorFunctions.h"
 

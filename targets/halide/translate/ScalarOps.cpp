@@ -100,6 +100,13 @@ static Expr toUnsigned(const Expr &e) {
   return Halide::Internal::is_const(e) ? Halide::cast(type, e) : Halide::reinterpret(type, e);
 }
 
+/// Converts floats to signed integers. In later versions a reinterpretation of the result as unsigned would be merged
+/// with this cast into one that loses the sign.
+static Expr castToSigned(const Expr &x, Halide::Type type) {
+  Expr cast = Halide::cast(type, x);
+  return reinterpretsByCast ? hidden(cast) : cast;
+}
+
 /// Reinterprets the bits: Halide refuses to cast a constant that does not fit.
 static Expr toSigned(const Expr &e) { return Halide::reinterpret(e.type().with_code(halide_type_int), e); }
 
@@ -151,7 +158,7 @@ static Exprs hideCompared(Operation *op, Exprs x) {
     return x;
   for (auto [value, expr] : llvm::zip_equal(op->getOperands(), x))
     if (!isResult(value) && expr.type() == Halide::Int(32))
-      expr = toSigned(toUnsigned(expr));
+      expr = reinterpretsByCast ? hidden(expr) : toSigned(toUnsigned(expr));
   return x;
 }
 
@@ -191,11 +198,13 @@ static Expr extend(const Expr &x, Halide::Type type, bool isSigned) {
 }
 
 /// Converts a computed integer to an index or length between 0 and 2^30, so that no sum with extents overflows. Halide
-/// assumes this when it moves sums into the bounds of an index. Halide's analysis does not see through unsigned
-/// numbers.
+/// assumes this when it moves sums into the bounds of an index. Its simplifier does not see through unsigned numbers,
+/// or in later versions through `hidden`.
 static Expr toIndex(const Expr &x) {
   if (Halide::Internal::is_const(x) || x.type() != Halide::Int(32))
     return Halide::cast<int32_t>(x);
+  if (reinterpretsByCast)
+    return hidden(Halide::min(Halide::max(x, 0), 1 << 30));
   return toSigned(Halide::min(toUnsigned(Halide::max(x, 0)), Halide::Internal::make_const(Halide::UInt(32), 1 << 30)));
 }
 
@@ -306,7 +315,8 @@ static Expr translateOp(Operation *op, const Exprs &operands) {
       .Case([&](arith::CmpFOp o) { return compare(o.getPredicate(), x[0], x[1]); })
       .Case([&](arith::CmpIOp o) { return compare(o.getPredicate(), x[0], x[1]); })
       .Case([&](arith::SelectOp) { return choose(x[0], x[1], x[2]); })
-      .Case<arith::ExtFOp, arith::TruncFOp, arith::FPToSIOp>([&](auto) { return Halide::cast(type, x[0]); })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return Halide::cast(type, x[0]); })
+      .Case([&](arith::FPToSIOp) { return castToSigned(x[0], type); })
       .Case([&](arith::IndexCastOp o) { return o.getType().isIndex() ? toIndex(x[0]) : extend(x[0], type, true); })
       .Case<arith::ExtSIOp, arith::SIToFPOp>([&](auto) { return extend(x[0], type, true); })
       .Case<arith::IndexCastUIOp, arith::ExtUIOp>([&](auto) { return extend(x[0], type, false); })

@@ -6,7 +6,7 @@
 // them.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

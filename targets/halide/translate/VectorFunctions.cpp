@@ -88,68 +88,73 @@ Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, cons
 
 namespace {
 
-/// The functions for each object format: LLVM treats a module for another system as a mistake.
+/// The functions for each object format: Halide's LLVM treats a module for another system as a mistake.
 struct Bitcode {
+  const char *name;
   llvm::ArrayRef<unsigned char> elf, coff, macho;
-};
-
-/// Adds modules. Of two functions with one name the first one is kept.
-class Modules {
-public:
-  Modules(Halide::Module &module, const Halide::Target &target) : module(module), target(target) {}
-
-  void add(const Bitcode &bitcode, const char *name) {
-    const llvm::ArrayRef<unsigned char> code = target.os == Halide::Target::Windows ? bitcode.coff
-                                               : target.os == Halide::Target::OSX   ? bitcode.macho
-                                                                                    : bitcode.elf;
-    module.append(Halide::ExternalCode::bitcode_wrapper(target, {code.begin(), code.end()}, name));
-  }
-
-private:
-  Halide::Module &module;
-  const Halide::Target &target;
 };
 
 } // namespace
 
-static void addOfX86(Modules modules, const VectorFunctions &functions) {
+static std::vector<Bitcode> modulesOfX86(const VectorFunctions &functions) {
+  std::vector<Bitcode> modules;
   if (functions.hasFma)
-    modules.add({fma_x86_elf, fma_x86_coff, fma_x86_macho}, "fma");
-  modules.add({sse41_elf, sse41_coff, sse41_macho}, "sse41");
+    modules.push_back({"fma", fma_x86_elf, fma_x86_coff, fma_x86_macho});
+  modules.push_back({"sse41", sse41_elf, sse41_coff, sse41_macho});
   if (functions.hasF16)
-    modules.add({f16c_elf, f16c_coff, f16c_macho}, "f16c");
+    modules.push_back({"f16c", f16c_elf, f16c_coff, f16c_macho});
   if (functions.hasAvx2)
-    modules.add({avx2_elf, avx2_coff, avx2_macho}, "avx2");
+    modules.push_back({"avx2", avx2_elf, avx2_coff, avx2_macho});
   if (functions.hasAvx512)
-    modules.add({avx512_elf, avx512_coff, avx512_macho}, "avx512");
+    modules.push_back({"avx512", avx512_elf, avx512_coff, avx512_macho});
   if (functions.hasByteProducts)
-    modules.add({vnni_elf, vnni_coff, vnni_macho}, "vnni");
+    modules.push_back({"vnni", vnni_elf, vnni_coff, vnni_macho});
+  return modules;
 }
 
-static void addOfArm(Modules modules, const VectorFunctions &functions) {
+static std::vector<Bitcode> modulesOfArm(const VectorFunctions &functions) {
+  std::vector<Bitcode> modules;
   if (functions.hasByteProducts)
-    modules.add({dotprod_elf, {}, dotprod_macho}, "dotprod");
-  modules.add({neon_elf, {}, neon_macho}, "neon");
-  modules.add({fma_arm_elf, {}, fma_arm_macho}, "fma");
-  modules.add({portable_arm_elf, {}, portable_arm_macho}, "portable");
+    modules.push_back({"dotprod", dotprod_elf, {}, dotprod_macho});
+  modules.push_back({"neon", neon_elf, {}, neon_macho});
+  modules.push_back({"fma", fma_arm_elf, {}, fma_arm_macho});
+  modules.push_back({"portable", portable_arm_elf, {}, portable_arm_macho});
+  return modules;
 }
 
-void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions) {
-  Modules modules(module, functions.target);
+/// Returns the modules in order: if two of them define a function, the first definition is used.
+static std::vector<Bitcode> modulesOf(const VectorFunctions &functions) {
   switch (functions.target.arch) {
   case Halide::Target::X86:
-    return addOfX86(modules, functions);
+    return modulesOfX86(functions);
   case Halide::Target::ARM:
-    return addOfArm(modules, functions);
+    return modulesOfArm(functions);
   case Halide::Target::RISCV:
-    modules.add({fma_riscv_elf, {}, {}}, "fma");
-    return modules.add({portable_riscv_elf, {}, {}}, "portable");
+    return {{"fma", fma_riscv_elf, {}, {}}, {"portable", portable_riscv_elf, {}, {}}};
   case Halide::Target::WebAssembly:
-    modules.add({wasm_elf, {}, {}}, "wasm");
-    return modules.add({portable_wasm_elf, {}, {}}, "portable");
+    return {{"wasm", wasm_elf, {}, {}}, {"portable", portable_wasm_elf, {}, {}}};
   default:
     llvm_unreachable("a CPU has functions of vectors");
   }
+}
+
+void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions) {
+  const Halide::Target &target = functions.target;
+  for (const Bitcode &bitcode : modulesOf(functions)) {
+    const llvm::ArrayRef<unsigned char> code = target.os == Halide::Target::Windows ? bitcode.coff
+                                               : target.os == Halide::Target::OSX   ? bitcode.macho
+                                                                                    : bitcode.elf;
+    linkBitcode(module, target, {code.begin(), code.end()}, bitcode.name);
+  }
+}
+
+InlinedFunctions inlinedFunctions(const VectorFunctions &functions) {
+  InlinedFunctions inlined;
+  for (const Bitcode &bitcode : modulesOf(functions))
+    inlined.bitcode.emplace_back(reinterpret_cast<const char *>(bitcode.elf.data()), bitcode.elf.size());
+  if (functions.isX86() && functions.hasByteProducts)
+    inlined.features = "+avx512vnni";
+  return inlined;
 }
 
 } // namespace kiln::halide

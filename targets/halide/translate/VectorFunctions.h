@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector functions in LLVM IR (simd/) for instructions that Halide 14 has no pattern for. A kernel calls NAME; for
+// Vector functions in LLVM IR (simd/) for instructions that Halide has no pattern for. A kernel calls NAME; for
 // vectors Halide calls NAMEx16, NAMEx8 or NAMEx4. All calls are inlined.
 #pragma once
 
-#include "Halide.h"
+#include "compiler/object/InlineFunctions.h"
+#include "targets/halide/Compat.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace kiln::halide {
@@ -49,7 +50,10 @@ Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Hali
 Halide::Expr addNibbles(const Halide::Expr &sum, const Halide::Expr &low, const Halide::Expr &high,
                         const Halide::Expr &word, const VectorFunctions &functions);
 
-/// Adds the functions to a module whose kernels call them. They remain in the object, which does not need them.
+/// Adds the functions to a module whose kernels call them, if Halide links bitcode. They remain in the object, which
+/// does not need them.
 void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions);
+/// Returns the functions for compileBitcode(), if Halide does not link bitcode.
+InlinedFunctions inlinedFunctions(const VectorFunctions &functions);
 
 } // namespace kiln::halide

@@ -115,7 +115,7 @@ Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type
   Expr address = Halide::reinterpret(Halide::Handle(), start + Halide::cast<uint64_t>(index) * type.bytes());
   constexpr int isRead = 0, isData = 1;
   return Evaluate::make(
-      Call::make(Halide::Int(32), "llvm.prefetch.p0i8", {address, isRead, int(into), isData}, Call::Extern));
+      Call::make(Halide::Int(32), prefetchIntrinsic, {address, isRead, int(into), isData}, Call::Extern));
 }
 
 /// Counts the stores of an innermost loop's body, and finds out whether its scalar loads are at fixed distances.
@@ -135,7 +135,7 @@ private:
       return;
     if (!scalar.defined())
       scalar = op->index;
-    hasOneAddress &= as_const_int(simplify(op->index - scalar)) != nullptr;
+    hasOneAddress &= constantInt(simplify(op->index - scalar)).has_value();
   }
 
   Expr scalar;
@@ -200,7 +200,7 @@ Stmt PrefetchStream::visit(const For *op) {
     for (const Expr &base : accesses.bases) {
       bool isKnown = std::any_of(lines.begin(), lines.end(), [&](const Expr &line) {
         Expr apart = simplify(base - line);
-        const int64_t *distance = as_const_int(apart);
+        std::optional<int64_t> distance = constantInt(apart);
         return distance && *distance > -perLine && *distance < perLine;
       });
       if (!isKnown)
@@ -230,7 +230,7 @@ Stmt PrefetchStream::visit(const For *op) {
           requestLine(prefetch.buffer, simplify(at), accesses.type, isShared ? Into::SecondCache : Into::AllCaches));
     }
     Stmt body = SpreadRequests(std::move(asked), op->body).mutate(op->body);
-    result = For::make(op->name, op->min, op->extent, op->for_type, op->device_api, body);
+    result = withBody(*op, body);
   }
   rowTile = outer;
   rowTiles = outerCount;

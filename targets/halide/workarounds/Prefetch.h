@@ -3,7 +3,7 @@
 // Prefetches along a buffer, inserted into the loop that traverses it after Halide has lowered the kernel.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 #include <string>
 
 namespace kiln::halide {

@@ -35,7 +35,7 @@ Expr strict(const Expr &e) {
   e.accept(&floats);
   if (!floats.found && !e.type().is_float())
     return e;
-  return Call::make(e.type(), Call::strict_float, {e}, Call::PureIntrinsic);
+  return strictly(e);
 }
 
 /// Returns the value of a store that adds a product to what it loads, with the product fused; undefined if it adds

@@ -6,7 +6,7 @@
 // same bits.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 
 namespace kiln::halide {
 

@@ -8,14 +8,16 @@ using Halide::Expr;
 
 // Mirrors CodeGen_LLVM::visit(const Load *) of Halide 14.
 int readBefore(const Load &load) {
+  if (!stridedLoadsStartEarly)
+    return 0;
   const Ramp *ramp = load.index.as<Ramp>();
-  const int64_t *stride = ramp ? as_const_int(ramp->stride) : nullptr;
+  std::optional<int64_t> stride = ramp ? constantInt(ramp->stride) : std::nullopt;
   if (!stride || *stride < 2 || *stride > 4 || !is_const_one(load.predicate) || !ramp->base.type().is_scalar())
     return 0;
   if (gcd(*stride, load.alignment.modulus) == *stride)
     return int(mod_imp(load.alignment.remainder, *stride));
   const Add *sum = ramp->base.as<Add>();
-  const int64_t *constant = as_const_int(sum ? sum->b : ramp->base);
+  std::optional<int64_t> constant = constantInt(sum ? sum->b : ramp->base);
   return constant ? int(mod_imp(*constant, *stride)) : 0;
 }
 
@@ -58,7 +60,7 @@ Stmt BoundStridedLoads::visit(const LetStmt *op) {
 Stmt BoundStridedLoads::visit(const For *op) {
   Expr min = mutate(op->min), extent = mutate(op->extent);
   ScopedBinding<Interval> bind(scope, op->name, Interval(bounds(min).min, bounds(min + extent - 1).max));
-  return For::make(op->name, min, extent, op->for_type, op->device_api, mutate(op->body));
+  return withRange(*op, min, extent, mutate(op->body));
 }
 
 } // namespace kiln::halide

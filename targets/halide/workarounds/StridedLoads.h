@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Halide's code generator implements a load of every second, third or fourth element by dense loads. To share dense
+// The code generator of Halide 14 implements a load of every second, third or fourth element by dense loads. To share dense
 // loads between several such loads, it starts at a multiple of the stride if it can guess one from the constant of the
 // index: `in[x*2 + 1]` starts at `in[x*2]`. `in[y*13 - 13]` starts at `in[y*13 - 14]`, which for y = 1 is outside of
-// the buffer.
+// the buffer. Later versions of Halide state dense loads in the lowered statement.
 #pragma once
 
-#include "Halide.h"
+#include "targets/halide/Compat.h"
 
 namespace kiln::halide {
 
