@@ -5,7 +5,7 @@ set(kiln_documents "${CMAKE_INSTALL_DATAROOTDIR}/doc/kiln")
 install(FILES LICENSE DESTINATION "${kiln_documents}" RENAME copyright)
 install(FILES NOTICE DESTINATION "${kiln_documents}")
 # Headers that become part of the program and of the library, whose licences require attribution.
-foreach(package libcli11-dev libhalide14-0-dev)
+foreach(package libcli11-dev libhalide14-0-dev libhalide19-dev libhalide21-dev)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION "${kiln_documents}" RENAME copyright.${package})
   endif()
