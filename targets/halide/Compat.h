@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The differences between the supported versions of Halide: 14 (Debian 12), 19 (Debian 13) and 21. All other files
-// include Halide's header through this one, and none of them tests the version.
+// include Halide's header through this one, and none of the compiler's tests the version.
 #pragma once
 
 #include "Halide.h"

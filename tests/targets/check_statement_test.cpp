@@ -95,9 +95,20 @@ TEST(CheckStatement, AStridedLoadBeginsBeforeItsBuffer) {
   Pipe p;
   p.out(p.x) = p.in(p.x * 3 + 8 - p.n);
   p.out.bound(p.x, 0, p.n).vectorize(p.x, 8, TailStrategy::RoundUp);
-  EXPECT_EQ(p.check(8, /*given=*/22), "the code of a load reads element -2 of argument 0, which has 22");
+  EXPECT_EQ(p.check(8, /*given=*/22),
+            stridedLoadsStartEarly ? "the code of a load reads element -2 of argument 0, which has 22" : "");
   p.boundsLoads = true;
   EXPECT_EQ(p.check(8, /*given=*/22), "");
+}
+
+TEST(CheckStatement, AStridedLoadMayReadThePaddingOfAnAllocation) {
+  Pipe p;
+  Func scratch("scratch");
+  scratch(p.x) = cast<float>(p.x);
+  scratch.compute_root();
+  p.out(p.x) = scratch(p.x * 3); // later versions of Halide load 24 elements, the last two from the padding
+  p.out.bound(p.x, 0, p.n).vectorize(p.x, 8, TailStrategy::RoundUp);
+  EXPECT_EQ(p.check(8), "");
 }
 
 TEST(CheckStatement, APromiseThatDoesNotHold) {
@@ -182,6 +193,7 @@ TEST(CheckStatement, TasksThatReadWhatOthersWrite) {
   EXPECT_NE(words.find("one reads what the other one writes, element 1 of "), std::string::npos) << words;
 }
 
+/// Halide 14 drops the branch, later versions do not.
 TEST(CheckStatement, ABranchThatTheSimplifierDropped) {
   // A value is loaded twice, so that it gets a name, from rows without padding: guarded lanes of the second vector are
   // past the end, and Halide stores the first vector in place of the second one.
@@ -201,7 +213,7 @@ TEST(CheckStatement, ABranchThatTheSimplifierDropped) {
   pipeline.compile_to_module({in}, "pipe", Target("x86-64-linux-avx2-no_runtime-no_asserts-no_bounds_query"));
   StatementRun run;
   run.buffers = {{"in", "argument 0", false, Float(32), {3}}, {out.name(), "result 0", true, Float(32), {3}}};
-  EXPECT_EQ(checkStatement(stmt, run), "element (0) of result 0 is written twice");
+  EXPECT_EQ(checkStatement(stmt, run), HALIDE_VERSION_MAJOR < 15 ? "element (0) of result 0 is written twice" : "");
 }
 
 TEST(CheckStatement, CastsOfFloatsThatHalideJoined) {
@@ -211,7 +223,8 @@ TEST(CheckStatement, CastsOfFloatsThatHalideJoined) {
   p.out.bound(p.x, 0, p.n);
   EXPECT_EQ(p.check(4), "a float is cast to an unsigned integer, which negative ones do not survive");
   Pipe q;
-  q.out(q.x) = reinterpret<float>(reinterpret<uint32_t>(cast<int32_t>(round(q.in(q.x)))) + 1);
+  Expr kept = cast<int32_t>(round(q.in(q.x)));
+  q.out(q.x) = reinterpret<float>(reinterpret<uint32_t>(reinterpretsByCast ? hidden(kept) : kept) + 1);
   q.out.bound(q.x, 0, q.n);
   EXPECT_EQ(q.check(4), "");
 }
