@@ -87,18 +87,21 @@ int kiln_cuda_launch_tma(kiln_worker_t *worker, const kiln_cuda_module_t *module
     return FAILED;
   if (!kernel->forms[KILN_CUDA_TMA].loaded)
     return KILN_CUDA_NO_TMA;
-  for (uint32_t i = 0; i < map_count; ++i) {
+  for (uint32_t i = 0; i < map_count; ++i)
     if (!encode(stream->cuda, &maps[i], encoded[i]))
       return KILN_CUDA_NO_TMA;
-    parameters[i] = encoded[i];
-  }
   if (KILN_CUDA_CALL(stream->cuda, &stream->error, cuDeviceGetAttribute, &most, KILN_CUDA_MULTIPROCESSORS,
                      stream->cuda->device))
     return FAILED;
   const uint32_t cluster = tma->functions[function].cluster > 1 ? tma->functions[function].cluster : 1;
   const uint32_t wanted = blocks / cluster, at_once = (uint32_t)most / cluster;
   const uint32_t grid[] = {(at_once > 0 && wanted > at_once ? at_once : wanted) * cluster, 1, 1};
-  return launch(stream, &kernel->forms[KILN_CUDA_TMA], function, grid, parameters) ? FAILED : 0;
+  for (uint32_t i = 0; i < map_count; ++i)
+    parameters[i] = encoded[i];
+  const bool failed = launch(stream, &kernel->forms[KILN_CUDA_TMA], function, grid, parameters);
+  for (uint32_t i = 0; i < map_count; ++i)
+    parameters[i] = NULL; /* the driver has copied the maps, which this function owns */
+  return failed ? FAILED : 0;
 }
 
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
