@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/object/Object.h"
 
+#include "compiler/object/CodeGenerators.h"
 #include "compiler/object/Wasm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -22,7 +23,6 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -65,10 +65,7 @@ static void optimize(Module &module, TargetMachine &machine) {
 }
 
 static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &name) {
-  InitializeAllTargetInfos();
-  InitializeAllTargets();
-  InitializeAllTargetMCs();
-  InitializeAllAsmPrinters();
+  registerCodeGenerators();
   std::string error;
   Triple triple(name.triple);
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);

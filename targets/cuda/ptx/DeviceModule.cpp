@@ -8,6 +8,7 @@
 //    then allows the assembler no further contraction.
 #include "targets/cuda/ptx/DeviceModule.h"
 
+#include "compiler/object/CodeGenerators.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
@@ -26,7 +27,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -112,14 +112,7 @@ static LogicalResult lower(ModuleOp module) {
 }
 
 static std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip, std::string &error) {
-  static const bool isInitialised = [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmPrinters();
-    return true;
-  }();
-  (void)isInitialised;
+  registerCodeGenerators();
   llvm::Triple triple("nvptx64-nvidia-cuda");
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
