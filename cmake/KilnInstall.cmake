@@ -7,8 +7,9 @@ include(CMakePackageConfigHelpers)
 set_target_properties(kiln_dsl PROPERTIES EXPORT_NAME dsl)
 set_target_properties(kiln_compiler PROPERTIES EXPORT_NAME compiler)
 set_target_properties(kiln PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-# LLVM 22 is in a separate folder.
-set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${KILN_LLVM_LIBRARY_DIR}")
+if(NOT KILN_STATIC) # LLVM 22 is in a separate folder
+  set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${KILN_LLVM_LIBRARY_DIR}")
+endif()
 install(TARGETS kiln_dsl kiln_compiler kiln EXPORT KilnTargets)
 install(TARGETS kiln_diagnose)
 install(DIRECTORY dsl/include/ compiler/include/ runtime/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING

@@ -3,12 +3,13 @@
 # LLVM/MLIR 22 and Halide (14, 19 or 21), and the helpers with which the compiler's libraries use them.
 #
 #   kiln_compiler_library(NAME SOURCES... [HALIDE])
-#     A static library that includes MLIR (and Halide) headers and is linked to the shared MLIR and LLVM.
+#     A static library that includes MLIR (and Halide) headers and is linked to MLIR and LLVM.
+#
+# They are shared libraries, or with KILN_STATIC archives (KilnStatic.cmake).
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
   message(FATAL_ERROR "LLVM/MLIR: wrong version; expected 22, got ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 endif()
-find_package(fmt REQUIRED)
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
 include(AddLLVM)
@@ -17,15 +18,20 @@ include(AddMLIR)
 add_library(kiln_mlir INTERFACE)
 add_library(kiln::mlir ALIAS kiln_mlir)
 target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
-# Halide brings another version of LLVM into the process.
-set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
-target_link_options(kiln_mlir INTERFACE
-  "$<${is_program}:LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/program.map>")
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
-# After MLIR: it looks for its own LLVM and overwrites the variables of LLVM 22.
-find_package(Halide REQUIRED COMPONENTS Halide)
+if(KILN_STATIC)
+  include(KilnStatic)
+else()
+  target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
+  # Halide brings another version of LLVM into the process.
+  set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
+  target_link_options(kiln_mlir INTERFACE
+    "$<${is_program}:LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/program.map>")
+  find_package(fmt REQUIRED)
+  # After MLIR: it looks for its own LLVM and overwrites the variables of LLVM 22.
+  find_package(Halide REQUIRED COMPONENTS Halide)
+endif()
 
 # One precompiled header for all of them: 2 s per file instead of 15.
 add_library(kiln_mlir_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/mlir_pch.cpp")

@@ -29,7 +29,8 @@ namespace {
 
 constexpr const char *version = "kiln " KILN_VERSION;
 
-/// The location of the headers and the compiler's library: next to the installed program, else in the build tree.
+/// The location of the headers and the compiler's library: next to the installed program, else in the build tree, of
+/// which a package knows nothing.
 struct Toolchain {
   std::vector<std::string> includes;
   fs::path libraryFolder;
@@ -40,15 +41,17 @@ struct Toolchain {
 Toolchain findToolchain() {
   fs::path self = fs::read_symlink("/proc/self/exe");
   fs::path prefix = self.parent_path().parent_path();
-  if (fs::exists(prefix / KILN_INSTALL_INCLUDEDIR / "kiln/dsl.h"))
-    return {{(prefix / KILN_INSTALL_INCLUDEDIR).string()},
-            prefix / KILN_INSTALL_LIBDIR,
-            prefix / KILN_INSTALL_DATADIR / "kiln",
-            prefix.string()};
-  return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"},
-          KILN_BUILD_LIBRARY_DIR,
-          KILN_SOURCE_DIR,
-          ""};
+#ifdef KILN_SOURCE_DIR
+  if (!fs::exists(prefix / KILN_INSTALL_INCLUDEDIR / "kiln/dsl.h"))
+    return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"},
+            KILN_BUILD_LIBRARY_DIR,
+            KILN_SOURCE_DIR,
+            ""};
+#endif
+  return {{(prefix / KILN_INSTALL_INCLUDEDIR).string()},
+          prefix / KILN_INSTALL_LIBDIR,
+          prefix / KILN_INSTALL_DATADIR / "kiln",
+          prefix.string()};
 }
 
 /// Runs a program and waits. Returns its exit status, or 127 if it could not be started. The program gets SIGTERM when
