@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks the Debian package of a build: its fields, its files, and its use: deb.sh BUILD SOURCE VERSION
+# Checks the Debian package of an installed build: its fields, its files, and its use: deb.sh BUILD SOURCE VERSION
 set -eu
 build=$1 source=$2 version=$3
 work=$(mktemp -d)
@@ -9,8 +9,9 @@ step() { echo "== $1"; }
 fail() { echo "deb: $1" >&2; exit 1; }
 command -v dpkg-shlibdeps >/dev/null || { echo "skipped: there is no dpkg-shlibdeps"; exit 77; }
 
-step "cpack"
-cpack -G DEB --config "$build/CPackConfig.cmake" -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; fail "no package"; }
+step "package"
+cmake --install "$build" --prefix "$work/tree" --strip >/dev/null
+"$source/cmake/package/deb.sh" "$work/tree" "$version" "$work"
 package=$work/kiln_${version}_$(dpkg --print-architecture).deb
 ls -s --block-size=KiB "$package"
 

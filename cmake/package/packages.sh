@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# packages.sh BUILD DOCS OUT: makes the folder OUT/kiln-VERSION-linux-ARCHITECTURE of a build with KILN_STATIC and of the
+# documentation site, and of that folder an archive, a Debian package and, if there is npm, a package for npm. The same
+# files give the same bytes: SOURCE_DATE_EPOCH, the time of the last commit unless set, is the time of all files.
+set -eu
+build=$1 docs=$2 out=$3
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' "$build/CMakeCache.txt")
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+name=kiln-$version-linux-$(uname -m)
+umask 022
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+tree=$out/$name
+rm -rf "$tree"
+
+cmake --install "$build" --prefix "$tree" >/dev/null
+strip --strip-unneeded --remove-section=.comment "$tree"/bin/* "$tree"/lib/*.so
+"$here/check_static.sh" "$tree"
+
+documents=$tree/share/doc/kiln
+mv "$documents/copyright" "$documents/LICENSE"
+cp "$source/CHANGELOG.md" "$documents"
+cp -r "$docs/html" "$documents/html"
+rm -rf "$documents/html/.buildinfo" "$documents/html/.doctrees"
+"$here/parts.py" "$version" "$documents"
+
+tar -C "$out" --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+  --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
+  # The number of threads does not change the bytes of blocks, but one thread writes no sizes of blocks.
+  xz --x86 --lzma2=preset=9e --block-size=64MiB --threads=2 >"$out/$name.tar.xz"
+"$here/deb.sh" "$tree" "$version" "$out"
+if command -v npm >/dev/null; then
+  "$here/npm.sh" "$tree" "$version" "$out"
+fi
+cd "$out"
+sha256sum kiln*.tar.xz kiln*.deb $(ls kiln*.tgz 2>/dev/null) >SHA256SUMS
+ls -s --block-size=kB kiln*.tar.xz kiln*.deb $(ls kiln*.tgz 2>/dev/null)
