@@ -43,6 +43,8 @@ static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm
   if (folder == "parallel")
     return model.parallel.has_value();
   const llvm::StringRef backend = backendOfFolder(folder);
+  if (backend.empty() && folder == "cuda") // a build without KILN_CUDA has no target for it
+    return false;
   return backend.empty() || llvm::any_of(variants, [&](const Variant &v) { return v.backend == backend; });
 }
 

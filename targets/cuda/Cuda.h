@@ -5,7 +5,8 @@
 
 namespace kiln {
 
-/// Creates the target "cuda": all NVIDIA GPUs from compute capability 8.0 on. A kernel holds code for each.
+/// Creates the target "cuda": all NVIDIA GPUs from compute capability 8.0 on. A kernel holds code for each. A build
+/// without KILN_CUDA has CudaNone.cpp in place of this folder, and no such target.
 std::vector<std::unique_ptr<Target>> createCudaTargets();
 
 } // namespace kiln

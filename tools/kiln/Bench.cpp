@@ -7,7 +7,6 @@
 #include "compiler/tuner/TargetsToTune.h"
 #include "kiln/chrome_trace.h"
 #include "tools/kiln/BenchCalls.h"
-#include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Options.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -27,7 +26,7 @@ BenchCommand::BenchCommand(CLI::App &app, const CompileOptions &given)
       ->add_option("--target", options.targets,
                    "instruction set; default: the first one of a library that this machine supports")
       ->expected(1)
-      ->check(oneOf(targetNames()))
+      ->check(knownTarget())
       ->capture_default_str();
   addTuningOptions(*bench, options.tuning, isUntuned);
   addLoweringOptions(*bench, options.lowering);

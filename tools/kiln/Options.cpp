@@ -62,6 +62,16 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options) {
       ->check(CLI::Range(0, 1024));
 }
 
+CLI::Validator knownTarget() {
+  CLI::Validator known = oneOf(targetNames());
+  if (findTarget("cuda"))
+    return known;
+  const auto check = [known](std::string &word) {
+    return word == "cuda" ? std::string("\"cuda\": built without KILN_CUDA; expected a build with it") : known(word);
+  };
+  return CLI::Validator(check, known.get_description());
+}
+
 void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
   app.add_flag(
       "--tf32", options.tf32,
@@ -128,7 +138,7 @@ void addModelOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("--name", options.name, "name of the library and prefix of its symbols")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets in the archive, best first")
       ->delimiter(',')
-      ->check(oneOf(targetNames()))
+      ->check(knownTarget())
       ->capture_default_str();
   addLoweringOptions(app, options.lowering);
 }

@@ -27,6 +27,9 @@ void findTuningFile(TuningOptions &options, const std::string &name, bool isUntu
 /// Adds --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 
+/// Accepts the name of a target, for --target.
+CLI::Validator knownTarget();
+
 /// Adds --tf32, --batch-invariant, --weights, --activations, --ranks and their related options.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 

@@ -54,7 +54,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
   tune->add_option("--target", measuring.targets,
                    "instruction sets to tune for; those that this machine does not support are skipped")
       ->delimiter(',')
-      ->check(oneOf(targetNames()))
+      ->check(knownTarget())
       ->capture_default_str();
   addRunner(*tune)->needs("--target");
   measuredFile = tune->add_option("--tuning", measuring.file, "the tuning file; an existing file is continued")
@@ -110,7 +110,7 @@ void TuneCommand::addCoverage(const std::string &name, const TuningOptions &advi
   coverage = tune->add_subcommand("coverage", "show which schedule each kernel gets from a tuning file, and why");
   coverage->add_option("--target", covering.targets, "instruction sets")
       ->delimiter(',')
-      ->check(oneOf(targetNames()))
+      ->check(knownTarget())
       ->capture_default_str();
   coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
   addChooseOptions(*coverage, covering.tuning.choose);
