@@ -17,7 +17,12 @@ include(AddMLIR)
 
 add_library(kiln_mlir INTERFACE)
 add_library(kiln::mlir ALIAS kiln_mlir)
-target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+# After the system's folders: libc++ of the same version installs headers such as cxxabi.h in LLVM's folder.
+set(llvm_folders ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+list(REMOVE_DUPLICATES llvm_folders)
+foreach(folder ${llvm_folders})
+  target_compile_options(kiln_mlir INTERFACE "SHELL:-idirafter \"${folder}\"")
+endforeach()
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
 if(KILN_STATIC)
