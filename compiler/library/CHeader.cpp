@@ -45,7 +45,7 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   ArenaBytes arena = arenaBytes(variants, index);
   text += fmt::format(
       "/* The arena size in bytes for a call with this many workers; a null executor and a GPU count as 1. */\n"
-      "#define {}_ARENA_BYTES(workers) (KILN_SIZE({}) + KILN_SIZE({}) * KILN_SIZE(workers))\n",
+      "#define {}_ARENA_BYTES(workers) (KILN_SIZE_T({}) + KILN_SIZE_T({}) * KILN_SIZE_T(workers))\n",
       prefix, arena.fixed, arena.perWorker);
   return text;
 }
@@ -75,7 +75,7 @@ static std::string trainingConstants(const ModelInterface &model) {
              "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then\n"
              " * the optimiser state. They must be kept from one step to the next. {2}_begin_training, or zeros,\n"
              " * initialise them before step 1. */\n"
-             "#define {0}_TRAINING_BYTES KILN_SIZE({1})\n",
+             "#define {0}_TRAINING_BYTES KILN_SIZE_T({1})\n",
              macro, model.trainingBytes, model.name) +
          (model.parallel && model.parallel->stages > 1 ? "" : optimizerStateTable(model, macro));
 }
@@ -95,11 +95,11 @@ static std::string stateConstants(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* Bytes at the beginning of an arena that hold the model's states between calls. Each arena is a session:\n"
       " * {2}_begin_session, or zeros, initialise it, and a copy of these bytes in another arena continues it. */\n"
-      "#define {0}_STATE_BYTES KILN_SIZE({1})\n",
+      "#define {0}_STATE_BYTES KILN_SIZE_T({1})\n",
       macro, model.stateBytes, model.name);
   if (model.stateBytesPerRow > 0)
     text += fmt::format("/* The part of these bytes that each row takes in the states that rows are appended to. */\n"
-                        "#define {0}_STATE_BYTES_PER_ROW KILN_SIZE({1})\n",
+                        "#define {0}_STATE_BYTES_PER_ROW KILN_SIZE_T({1})\n",
                         macro, model.stateBytesPerRow);
   text += "/* X(name, type, copies, offset, stride, shape...) for each state: copy c begins offset + c * stride bytes\n"
           " * after the beginning of the arena.";
@@ -299,9 +299,9 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
     packed = std::max(packed, variant.packedBytes);
     isas += (isas.empty() ? "" : " ") + variant.target;
   }
-  text += fmt::format(
-      "/* The largest size of the packed weights on any target, in bytes. */\n#define {}_WEIGHT_BYTES KILN_SIZE({})\n",
-      macro, packed);
+  text += fmt::format("/* The largest size of the packed weights on any target, in bytes. */\n#define {}_WEIGHT_BYTES "
+                      "KILN_SIZE_T({})\n",
+                      macro, packed);
   text += fmt::format("/* The instruction sets in the archive. A model uses the best one that the CPU supports. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
                       macro, isas, macro);

@@ -63,7 +63,7 @@ TEST(Staging, TheHeaderSaysWhatADeviceDoesNotCheck) {
                              device = {variantOf(KILN_MEMORY_DEVICE, 0, 0, 0, 320)};
   EXPECT_EQ(writeCHeader(model, host).find(words), std::string::npos);
   EXPECT_NE(writeCHeader(model, device).find(words), std::string::npos);
-  EXPECT_NE(writeCHeader(model, device).find("STAGED_FORWARD_ARENA_BYTES(workers) (KILN_SIZE(320) + KILN_SIZE(64)"),
+  EXPECT_NE(writeCHeader(model, device).find("STAGED_FORWARD_ARENA_BYTES(workers) (KILN_SIZE_T(320) + KILN_SIZE_T(64)"),
             std::string::npos);
 }
 

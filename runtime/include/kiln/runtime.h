@@ -32,7 +32,7 @@ extern "C" {
 #else
 #define KILN_CAST(type, value) ((type)(value))
 #endif
-#define KILN_SIZE(number) KILN_CAST(size_t, number)
+#define KILN_SIZE_T(number) KILN_CAST(size_t, number)
 
 /* The linkage of functions that headers define. C89 has no inline functions, but most of its compilers have them. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
