@@ -69,6 +69,10 @@ bool isMovement(Operation *op) { return hasRole(op, KernelRole::Movement); }
 
 ElementCost costOf(Operation *op) { return cast<KernelOpInterface>(op).getElementCost(); }
 
+/// Whether each user may recompute the op. A widening cast is cheaper to recompute than to store: its operand has fewer
+/// bytes than its result.
+bool isFree(Operation *op) { return costOf(op) == ElementCost::Free || (isa<CastOp>(op) && isDecoding(op)); }
+
 bool haveSameExtents(Value lhs, Value rhs) {
   return getExtents(cast<RankedTensorType>(lhs.getType())) == getExtents(cast<RankedTensorType>(rhs.getType()));
 }
@@ -226,8 +230,7 @@ private:
       }
       users.insert(found->second.begin(), found->second.end());
     }
-    const bool isFree = costOf(op) == ElementCost::Free; // each user may recompute it
-    if (isFree) {
+    if (isFree(op)) {
       for (size_t group : users)
         if (canTake(groups[group], op))
           add(op, group);
@@ -238,7 +241,7 @@ private:
     } else if (!joinAsResult(op, users.getArrayRef())) {
       isNeededOutside = true;
     }
-    bool isTaken = memberships.contains(op) && !isFree;
+    bool isTaken = memberships.contains(op) && !isFree(op);
     if (isNeededOutside && !isTaken && !staysOutside && !isa<ConstantOp>(op)) // the entry-point code provides constants
                                                                               // itself
       start(KernelGroup::Kind::Pointwise, op);

@@ -68,6 +68,23 @@ func.func @no_fork(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) at
 
 // -----
 
+// Each kernel that reads a widening cast computes it: the operand has fewer bytes.
+// CHECK: func.func private @cast_mean_0(%{{.*}}: tensor<5x8xf16>) -> tensor<5xf32>
+// CHECK-NEXT: kiln.cast
+// CHECK-NEXT: kiln.mean
+// CHECK: func.func private @cast_exp_1(%{{.*}}: tensor<5x8xf16>) -> tensor<5x8xf32>
+// CHECK-NEXT: kiln.cast
+// CHECK-NEXT: kiln.exp
+// CHECK-NOT: @{{[a-z_0-9]+_}}2
+func.func @widened(%x: tensor<5x8xf16>) -> (tensor<5xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %wide = kiln.cast %x : tensor<5x8xf16> -> tensor<5x8xf32>
+  %m = kiln.mean %wide axis = 1 : (tensor<5x8xf32>) -> tensor<5xf32>
+  %e = kiln.exp %wide : tensor<5x8xf32>
+  return %m, %e : tensor<5xf32>, tensor<5x8xf32>
+}
+
+// -----
+
 // A sum that a norm and other operations read is a second result of the norm's kernel.
 // CHECK: func.func private @add_layer_norm_0({{.*}}) -> (tensor<5x8xf32>, tensor<5x8xf32>)
 // CHECK: %[[S:.*]] = kiln.add
