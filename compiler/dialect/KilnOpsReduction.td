@@ -68,7 +68,21 @@ class Kiln_ReductionOp<string mnemonic, string what, string element, Type operan
   let assemblyFormat = "$x `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_MeanOp : Kiln_ReductionOp<"mean", "the mean", "f32", Kiln_FloatTensor, Kiln_FloatTensor>;
+def Kiln_MeanOp : Kiln_InferredOp<"mean", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
+  let summary = "the mean along an axis";
+  let description = [{
+    The mean along `axis`, which the result does not have. With `shifted`, for norms, it is that of the differences from
+    the first element, plus that element: exact for equal elements.
+
+    ```mlir
+    %0 = kiln.mean %x axis = 1 : (tensor<7x768xf32>) -> tensor<7xf32>
+    %1 = kiln.mean %x axis = 1 shifted : (tensor<7x768xf32>) -> tensor<7xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, I64Attr:$axis, UnitAttr:$shifted);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$x `axis` `=` $axis (`shifted` $shifted^)? attr-dict `:` functional-type(operands, results)";
+}
 def Kiln_MaxOp : Kiln_InferredOp<"max", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "the largest element, NaN if there is one, along an axis";
   let description = [{

@@ -95,6 +95,8 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
     addHeads(node, state, builder);
   if (node.op == Op::max && from.first)
     state.addAttribute("first", builder.getUnitAttr());
+  if (node.op == Op::mean && from.shifted)
+    state.addAttribute("shifted", builder.getUnitAttr());
 }
 
 } // namespace

@@ -69,10 +69,22 @@ Value argmaxOf(const Line &line) {
   return exact(static_cast<double>(best));
 }
 
+/// The mean of the differences from the first element, plus that element. The error of that element only contributes as
+/// that of any other: it is subtracted as often as it is added.
+Value shiftedMeanOf(const Arithmetic &arithmetic, const Line &line) {
+  const Value first = exact(line.front().value);
+  Sum sum(arithmetic);
+  for (Value x : line)
+    sum.add(arithmetic.sub(x, first));
+  return arithmetic.add(first, arithmetic.div(sum.result(), exact(static_cast<double>(line.size()))));
+}
+
 Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line) {
   const ElementType element = call[0].element;
   switch (call.node.op) {
   case Op::mean:
+    if (call.attributes().shifted)
+      return shiftedMeanOf(arithmetic, line);
     return arithmetic.div(sumOf(element, arithmetic, line), exact(static_cast<double>(line.size())));
   case Op::sum:
     return sumOf(element, arithmetic, line);

@@ -38,6 +38,7 @@ static void readCommon(Operation *op, Attributes &to) {
     to.groups = static_cast<int>(integer("groups"));
   to.at_end = op->hasAttr("at_end");
   to.reverse = op->hasAttr("reverse");
+  to.shifted = op->hasAttr("shifted");
   if (auto epsilon = op->getAttrOfType<FloatAttr>("epsilon"))
     to.epsilon = epsilon.getValueAsDouble();
   pair("kernel", to.window.kernel);

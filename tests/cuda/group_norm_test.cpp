@@ -10,9 +10,9 @@
 namespace kiln {
 namespace {
 
-template <int Groups, int Channels, int Side> struct Norm : Model {
-  GroupNorm<Groups, Channels> norm{"norm"};
-  constexpr auto forward(Tensor<f32, Side, Side + 1, Channels> x) const { return norm(x); }
+template <int Groups, int Channels, int Side, ElementType E = f32> struct Norm : Model {
+  GroupNorm<Groups, Channels, E> norm{"norm"};
+  constexpr auto forward(Tensor<E, Side, Side + 1, Channels> x) const { return norm(x); }
 };
 
 struct Counts {
@@ -39,13 +39,13 @@ template <typename M> Counts count() {
   return counts;
 }
 
-template <int Side> void expectCounts(Counts counts) {
-  EXPECT_EQ((count<Norm<1, 84, Side>>()), counts);
-  EXPECT_EQ((count<Norm<12, 84, Side>>()), counts);
-  EXPECT_EQ((count<Norm<21, 84, Side>>()), counts);
-  EXPECT_EQ((count<Norm<28, 84, Side>>()), counts);
-  EXPECT_EQ((count<Norm<42, 84, Side>>()), counts);
-  EXPECT_EQ((count<Norm<84, 84, Side>>()), counts);
+template <int Side, ElementType E = f32> void expectCounts(Counts counts) {
+  EXPECT_EQ((count<Norm<1, 84, Side, E>>()), counts);
+  EXPECT_EQ((count<Norm<12, 84, Side, E>>()), counts);
+  EXPECT_EQ((count<Norm<21, 84, Side, E>>()), counts);
+  EXPECT_EQ((count<Norm<28, 84, Side, E>>()), counts);
+  EXPECT_EQ((count<Norm<42, 84, Side, E>>()), counts);
+  EXPECT_EQ((count<Norm<84, 84, Side, E>>()), counts);
 }
 
 TEST(CudaGroupNorm, SmallImagesAreThreeLaunches) {
@@ -54,6 +54,12 @@ TEST(CudaGroupNorm, SmallImagesAreThreeLaunches) {
 }
 
 TEST(CudaGroupNorm, LargeImagesAreThreeKernels) { expectCounts<100>({3, 5}); }
+
+TEST(CudaGroupNorm, HalfFloatsAreConvertedWhereTheyAreRead) {
+  expectCounts<18, f16>({3, 3});
+  expectCounts<18, bf16>({3, 3});
+  expectCounts<100, f16>({3, 5});
+}
 
 } // namespace
 } // namespace kiln

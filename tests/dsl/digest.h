@@ -78,6 +78,8 @@ constexpr void add(Hash &hash, const kiln::Node &node) {
   if (a.window_keys != 0 || a.softcap != 0 || a.has_sinks) // hashes of graphs without these options are unchanged
     for (std::int64_t value : {a.window_keys, std::bit_cast<std::int64_t>(a.softcap), std::int64_t{a.has_sinks}})
       hash.number(value);
+  if (a.shifted)
+    hash.number(1);
   hash.number(node.scope);
 }
 

@@ -18,6 +18,19 @@ TEST(Reductions, DropTheirAxis) {
   expectExactly(evaluate(Op::max, {i32({3}, {-7, -3, -5})}, {}, along(0)), {-3});
 }
 
+// Bounds are those of sums of differences, however large the elements are.
+TEST(Reductions, ShiftedMeans) {
+  Attributes shifted = along(1);
+  shifted.shifted = true;
+  const Tensor x = f32({2, 3}, {0x1p20, 0x1p20 + 1, 0x1p20 + 5, 7, 7, 7});
+  const Tensor means = evaluate(Op::mean, {x}, {2}, shifted), plain = evaluate(Op::mean, {x}, {2}, along(1));
+  expectValues(means, {0x1p20 + 2, 7});
+  EXPECT_LT(means.errors[0], 0.7 * plain.errors[0]);
+  const Tensor inexact = withErrors(f32({1, 4}, {1, 1, 1, 1}), {0.5, 0, 0, 0});
+  EXPECT_NEAR(evaluate(Op::mean, {inexact}, {1}, shifted).errors[0], 0.125, 1e-5) << "a share of the first element's";
+  expectValues(evaluate(Op::mean, {f32({1, 2}, {infinity, 1})}, {1}, shifted), {nan});
+}
+
 TEST(Reductions, RunningSums) {
   const Tensor x = f32({2, 3}, {1, 2, 3, -1, infinity, 4});
   expectValues(evaluate(Op::cumsum, {x}, {2, 3}, along(1)), {1, 3, 6, -1, infinity, infinity});

@@ -52,13 +52,33 @@ struct Functions : kiln::Model {
     return kiln::outputs(kiln::adaptive_avg_pool2d<1>(x), kiln::adaptive_avg_pool2d<1>(y),
                          kiln::adaptive_avg_pool2d<1>(z));
   }
+  /// Groups of even and odd numbers of channels: narrow ones, single channels, and wide ones.
+  template <kiln::ElementType E> using Image = kiln::Tensor<E, 2, 11, 13, 36>;
+  template <kiln::ElementType E> using Channels = kiln::Tensor<E, 36>;
+  constexpr auto group_norms(Image<kiln::f32> x, Channels<kiln::f32> weight, Channels<kiln::f32> bias) const {
+    return kiln::outputs(kiln::group_norm<12>(x, weight, bias), kiln::group_norm<18>(x, weight, bias),
+                         kiln::instance_norm(x, weight, bias), kiln::group_norm<4>(x, weight, bias),
+                         kiln::group_norm<2>(x, weight, bias));
+  }
+  constexpr auto half_group_norms(Image<kiln::f16> x, Channels<kiln::f16> weight, Channels<kiln::f16> bias,
+                                  Image<kiln::bf16> y, Channels<kiln::bf16> weight_y,
+                                  Channels<kiln::bf16> bias_y) const {
+    return kiln::outputs(kiln::group_norm<12>(x, weight, bias), kiln::instance_norm(x, weight, bias),
+                         kiln::group_norm<4>(x, weight, bias), kiln::group_norm<12>(y, weight_y, bias_y),
+                         kiln::instance_norm(y, weight_y, bias_y), kiln::group_norm<4>(y, weight_y, bias_y));
+  }
 
   static constexpr auto entries() {
-    return std::tuple{
-        kiln::entry("unary", &Functions::unary),     kiln::entry("powers", &Functions::powers),
-        kiln::entry("angles", &Functions::angles),   kiln::entry("rotated", &Functions::rotated),
-        kiln::entry("weights", &Functions::weights), kiln::entry("bfloat_weights", &Functions::bfloat_weights),
-        kiln::entry("norms", &Functions::norms),     kiln::entry("images", &Functions::images)};
+    return std::tuple{kiln::entry("unary", &Functions::unary),
+                      kiln::entry("powers", &Functions::powers),
+                      kiln::entry("angles", &Functions::angles),
+                      kiln::entry("rotated", &Functions::rotated),
+                      kiln::entry("weights", &Functions::weights),
+                      kiln::entry("bfloat_weights", &Functions::bfloat_weights),
+                      kiln::entry("norms", &Functions::norms),
+                      kiln::entry("images", &Functions::images),
+                      kiln::entry("group_norms", &Functions::group_norms),
+                      kiln::entry("half_group_norms", &Functions::half_group_norms)};
   }
 };
 

@@ -50,7 +50,9 @@ public:
 
   /// Sums or averages along an axis, which is kept with extent 1.
   Value sumKept(Value x, int64_t axis) { return keepAxis(create<SumOp>(x, axis), x, axis); }
-  Value meanKept(Value x, int64_t axis) { return keepAxis(create<MeanOp>(x, axis), x, axis); }
+  Value meanKept(Value x, int64_t axis, bool shifted = false) {
+    return keepAxis(create<MeanOp>(x, axis, shifted), x, axis);
+  }
   /// Restores the axis that a reduction of x removed, with extent 1.
   Value keepAxis(Value reduced, Value x, int64_t axis);
   /// Sums over the axes along which a value of `type` was broadcast to x.

@@ -66,7 +66,7 @@ static Value inverseDeviation(GradientBuilder &b, Value variance, double epsilon
 KILN_GRADIENT(LayerNormOp) {
   const int64_t last = getType().getRank() - 1;
   Value x = getX(), dy = gradients[0];
-  Value centred = b.sub(x, b.meanKept(x, last));
+  Value centred = b.sub(x, b.meanKept(x, last, /*shifted=*/true));
   Value inverse = inverseDeviation(b, b.meanKept(b.mul(centred, centred), last), getEpsilon().convertToDouble());
   Value n = b.mul(centred, inverse), g = b.mul(dy, getWeight());
   Value along = b.mul(n, b.meanKept(b.mul(g, n), last));

@@ -35,6 +35,12 @@ public:
     return result;
   }
 
+  /// Reads the first element of a row.
+  Value readFirst(ElementBuilder &b, Coordinates row) const {
+    row.insert(row.begin() + axis, getAffineConstantExpr(0, kernel.getContext()));
+    return b.convert(b.read(x, row), accumulator);
+  }
+
   /// Returns the sum of `term` over the axis.
   Value sum(function_ref<Value(ElementBuilder &, Value)> term) const {
     auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(accumulator));
@@ -291,9 +297,20 @@ bool RowScalesOp::collapseRows(RowCollapser &rows) { return rows.rankOf(getX()) 
 
 //===- mean, sum, max, argmax, cumsum ---===//
 
+/// Differences from the first element are strict: otherwise the code generator could subtract it from the sum.
 SmallVector<Value> MeanOp::decompose(KernelBuilder &kernel) {
   AxisReducer reducer(kernel, *this, getX(), getAxis());
-  return keep(kernel, *this, reducer.mean(reducer.sum(itself)));
+  if (!getShifted())
+    return keep(kernel, *this, reducer.mean(reducer.sum(itself)));
+  Value differences = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
+    auto difference = arith::SubFOp::create(b, x, reducer.readFirst(b, reducer.row(b)));
+    difference->setAttr(strictAttrName, b.getUnitAttr());
+    return difference;
+  });
+  return keep(kernel, *this, reducer.perRow(differences, [&](ElementBuilder &b, Value sum) -> Value {
+    Value mean = arith::DivFOp::create(b, sum, reducer.count(b));
+    return arith::AddFOp::create(b, reducer.readFirst(b, b.loops()), mean);
+  }));
 }
 SmallVector<Value> SumOp::decompose(KernelBuilder &kernel) {
   return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).sum(itself));

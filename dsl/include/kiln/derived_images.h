@@ -8,22 +8,32 @@
 namespace kiln {
 
 namespace detail {
-/// Normalises x, viewed as `Parts`, by its mean and standard deviation. `over(values, then)` computes the means of
-/// values, applies `then`, and broadcasts the result to Parts.
-template <auto Parts, tensor X, tensor W, tensor B>
+template <ElementType E, tensor X> constexpr auto converted(const X &x, Site site) {
+  if constexpr (X::element == E)
+    return x;
+  else
+    return cast<E>(x, site);
+}
+
+/// Normalises x, viewed as `Parts`, by its mean and standard deviation, computed as E. `over(values, shifted, then)`
+/// computes the means of values, applies `then`, and broadcasts the result to Parts. Conversions are between the views
+/// and the arithmetic, since no kernel extends beyond a view.
+template <auto Parts, ElementType E, tensor X, tensor W, tensor B>
 constexpr auto normalized(const X &x, const W &weight, const B &bias, double epsilon, const auto &over, Site site) {
-  auto parts = viewed<Parts>(x);
-  auto middle = over(parts, [](const auto &mean) { return mean; });
+  auto parts = converted<E>(viewed<Parts>(x), site);
+  auto middle = over(parts, true, [](const auto &mean) { return mean; });
   auto off = sub(middle, parts,
                  site); // not the difference that the result uses, so that neither of them is stored for both uses
-  auto scale = over(mul(off, off, site), [&](const auto &mean) { return rsqrt(add(mean, epsilon, site), site); });
-  return viewed<X::shape>(add(mul(mul(sub(parts, middle, site), scale, site), weight, site), bias, site));
+  auto scale =
+      over(mul(off, off, site), false, [&](const auto &mean) { return rsqrt(add(mean, epsilon, site), site); });
+  auto scaled = mul(mul(sub(parts, middle, site), scale, site), converted<E>(weight, site), site);
+  return viewed<X::shape>(converted<X::element>(add(scaled, converted<E>(bias, site), site), site));
 }
 
 /// group_norm of an image whose dimensions except the last are `Rows`, [..., pixels]. Means over equally many elements
 /// are computed axis by axis. The kernels vectorise along the channels of a group or, if a group has few channels,
 /// along all channels, each of which then holds the mean of its group.
-template <std::int64_t Groups, auto Rows, tensor X, tensor W, tensor B>
+template <std::int64_t Groups, auto Rows, ElementType E, tensor X, tensor W, tensor B>
 constexpr auto group_norm_of(const X &x, const W &weight, const B &bias, double epsilon, Site site) {
   constexpr Dim channels = last(X::shape), width = channels.offset / Groups;
   constexpr int rank = Rows.size();
@@ -31,22 +41,23 @@ constexpr auto group_norm_of(const X &x, const W &weight, const B &bias, double 
   constexpr std::int64_t vector = 8;
   if constexpr (width.offset >= vector) {
     constexpr Shape<2> split{{Groups, width}};
-    auto over = [&](const auto &values, auto then) {
-      return unsqueezed<rank - 1>(unsqueezed<-1>(then(mean<-1>(mean<rank - 1>(values, site), site))));
+    auto over = [&](const auto &values, bool shifted, auto then) {
+      auto means = mean_along<-1>(mean_along<rank - 1>(values, shifted, site), shifted, site);
+      return unsqueezed<rank - 1>(unsqueezed<-1>(then(means)));
     };
-    return normalized<appended(appended(Rows, Groups), width)>(x, viewed<split>(weight), viewed<split>(bias), epsilon,
-                                                               over, site);
+    return normalized<appended(appended(Rows, Groups), width), E>(x, viewed<split>(weight), viewed<split>(bias),
+                                                                  epsilon, over, site);
   } else {
-    auto over = [&](const auto &values, auto then) {
-      auto columns = mean<rank - 1>(values, site);
+    auto over = [&](const auto &values, bool shifted, auto then) {
+      auto columns = mean_along<rank - 1>(values, shifted, site);
       if constexpr (width.offset == 1) {
         return unsqueezed<rank - 1>(then(columns));
       } else {
-        auto means = repeated<groups>(unsqueezed<-1>(then(mean<-1>(viewed<groups>(columns), site))));
+        auto means = repeated<groups>(unsqueezed<-1>(then(mean_along<-1>(viewed<groups>(columns), shifted, site))));
         return unsqueezed<rank - 1>(viewed<appended(leading<1>(Rows), channels)>(means));
       }
     };
-    return normalized<appended(Rows, channels)>(x, weight, bias, epsilon, over, site);
+    return normalized<appended(Rows, channels), E>(x, weight, bias, epsilon, over, site);
   }
 }
 } // namespace detail
@@ -68,13 +79,11 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
     x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
   if constexpr (!is_image)
     return x;
-  else if constexpr (half_float(X::element) && X::element == W::element && X::element == B::element)
-    return cast<X::element>(
-        group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
   else {
     constexpr Dim pixels = detail::last(X::shape, 3) * detail::last(X::shape, 2);
-    return detail::group_norm_of<Groups, detail::appended(detail::leading<3>(X::shape), pixels)>(x, weight, bias,
-                                                                                                 epsilon, site);
+    constexpr bool is_half = half_float(X::element) && X::element == W::element && X::element == B::element;
+    return detail::group_norm_of<Groups, detail::appended(detail::leading<3>(X::shape), pixels),
+                                 is_half ? f32 : X::element>(x, weight, bias, epsilon, site);
   }
 }
 

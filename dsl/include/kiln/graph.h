@@ -49,6 +49,7 @@ struct Attributes {
   int states = 0;          // scan: the number of operands, body arguments and body results that are states
   bool reverse = false;    // scan: iterates from the last element to the first
   bool first = false;      // max: the gradient goes to the first of the largest elements, not to all of them
+  bool shifted = false;    // mean: that of the differences from the first element, plus that element
   int heads = 0;           // H
   int key_value_heads = 0; // G, which divides H
   double scale = 0;

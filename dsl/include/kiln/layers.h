@@ -232,12 +232,12 @@ template <std::int64_t Width, WeightType Weight = f32> using InstanceNorm2d = Gr
 
 namespace detail {
 
-/// The mean over all axes except the last.
-template <tensor X> constexpr auto mean_of_rows(const X &x, Site site) {
+/// The mean over all axes except the last. `shifted`: as in mean_along.
+template <tensor X> constexpr auto mean_of_rows(const X &x, bool shifted, Site site) {
   if constexpr (X::rank < 2)
     return x;
   else
-    return mean_of_rows(mean<0>(x, site), site);
+    return mean_of_rows(mean_along<0>(x, shifted, site), shifted, site);
 }
 
 /// Multiplies n by the sizes of the axes from Axis on, except the last.
@@ -273,9 +273,9 @@ public:
     x.tracer->at(site);
     if constexpr (detail::last(std::decay_t<decltype(x)>::shape) != Dim(Width))
       x.tracer->fail(rules::batch_norm_c1, detail::last(std::decay_t<decltype(x)>::shape), Dim(Width));
-    auto own = detail::mean_of_rows(x, site);
+    auto own = detail::mean_of_rows(x, true, site);
     auto difference = sub(x, own, site);
-    auto spread = detail::mean_of_rows(mul(difference, difference, site), site);
+    auto spread = detail::mean_of_rows(mul(difference, difference, site), false, site);
     auto vector = [&](const char *leaf, const Initial &initial) {
       return detail::weight<Weight, Width>(x, leaf, initial, site);
     };

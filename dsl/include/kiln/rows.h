@@ -16,19 +16,30 @@ template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site
   return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node}, along<Axis>(x, rules::softmax_c1));
 }
 
-template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X &x, Site site, bool to_first = false) {
+/// `option`: an attribute to set, if any.
+template <Op O, int Axis, ElementType E, tensor X>
+constexpr auto reduce(const X &x, Site site, bool Attributes::*option = nullptr) {
   x.tracer->at(site);
   if constexpr (X::element == boolean)
     x.tracer->fail(rules::reduction_c3, typed(x).data());
   using Result = TensorOf<E, without_axis(X::shape, Axis)>;
   Attributes attributes = along<Axis>(x, rules::reduction_c1);
-  attributes.first = to_first;
+  if (option != nullptr)
+    attributes.*option = true;
   return emit<Result>(x.tracer, O, {x.node}, std::move(attributes));
 }
 
 /// The maximum; its gradient goes only to the element that argmax selects.
 template <int Axis, tensor X> constexpr auto first_max(const X &x, Site site) {
-  return reduce<Op::max, Axis, X::element>(x, site, true);
+  return reduce<Op::max, Axis, X::element>(x, site, &Attributes::first);
+}
+
+/// The mean. `shifted`: that of the differences from the first element, plus that element (the shifted data algorithm,
+/// Chan, Golub and LeVeque 1983). It is exact for equal elements, while a sum of large ones loses digits, which a norm
+/// divides by a small deviation. If the first element is k deviations from the mean, the error of the normalised
+/// elements, one of which is k, grows by k roundings.
+template <int Axis, tensor X> constexpr auto mean_along(const X &x, bool shifted, Site site) {
+  return reduce<Op::mean, Axis, X::element>(x, site, shifted ? &Attributes::shifted : nullptr);
 }
 
 } // namespace detail

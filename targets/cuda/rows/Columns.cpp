@@ -116,8 +116,8 @@ AffineExpr linearIndex(ArrayRef<AffineExpr> at, ArrayRef<AffineExpr> extents, ML
   return index;
 }
 
-/// Returns the constant number of consecutive elements of the tensor that each row reads; 0 if they are not consecutive
-/// or not in the order of rows.
+/// Returns the constant number of consecutive elements of the tensor that each row reads, or reads one of; 0 if they
+/// are not consecutive or not in the order of rows.
 int64_t widthOf(const RowRead &read, size_t rows, func::FuncOp kernel) {
   if (!read.map)
     return 0;
@@ -134,9 +134,13 @@ int64_t widthOf(const RowRead &read, size_t rows, func::FuncOp kernel) {
   AffineExpr row = linearIndex(at.take_front(rows), extents.take_front(rows), context),
              element = linearIndex(at.drop_front(rows), extents.drop_front(rows), context),
              place = linearIndex(map.getResults(), getExtents(cast<RankedTensorType>(read.tensor.getType())), context);
-  AffineExpr rest = simplifyAffineExpr(place - (row * width.getValue() + element), unsigned(loops.size()),
-                                       KernelFunction(kernel).numSymbols());
-  return rest == getAffineConstantExpr(0, context) ? width.getValue() : 0;
+  auto simplify = [&](AffineExpr index) {
+    return simplifyAffineExpr(index, unsigned(loops.size()), KernelFunction(kernel).numSymbols());
+  };
+  auto single = dyn_cast<AffineConstantExpr>(simplify(place - row * width.getValue()));
+  const bool isSingle = single && single.getValue() >= 0 && single.getValue() < width.getValue(),
+             isWhole = simplify(place - (row * width.getValue() + element)) == getAffineConstantExpr(0, context);
+  return isSingle || isWhole ? width.getValue() : 0;
 }
 
 /// Calls visit(tensor) for each tensor in memory that the op, or ops that are computed in place for it, reads.
