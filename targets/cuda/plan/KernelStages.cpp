@@ -108,8 +108,11 @@ static bool readsOnce(OpOperand &use) {
          !(sum && map.isFunctionOfDim(sum->axis));
 }
 
-/// Whether the op is a contraction.
-static bool multiplies(linalg::GenericOp op) { return op.getNumReductionLoops() && op.getNumDpsInputs() == 2; }
+/// Whether the op is a contraction. A sum of differences from an element of each row has two inputs, too.
+static bool multiplies(linalg::GenericOp op) {
+  return op.getNumReductionLoops() && op.getNumDpsInputs() == 2 &&
+         llvm::any_of(*op.getBlock(), llvm::IsaPred<arith::MulFOp, arith::MulIOp>);
+}
 
 /// Whether a user of the result already computes another reduction in place: a user fuses only one.
 bool Placement::isNextToProduct(linalg::GenericOp op) const {

@@ -116,31 +116,62 @@ AffineExpr linearIndex(ArrayRef<AffineExpr> at, ArrayRef<AffineExpr> extents, ML
   return index;
 }
 
-/// Returns the constant number of consecutive elements of the tensor that each row reads, or reads one of; 0 if they
-/// are not consecutive or not in the order of rows.
-int64_t widthOf(const RowRead &read, size_t rows, func::FuncOp kernel) {
-  if (!read.map)
+/// Where a run reads an element: linear indices of the row, of the element in the row and of the place in the tensor,
+/// over the read's loops.
+class ReadPlace {
+public:
+  ReadPlace(const RowRead &read, size_t rows, func::FuncOp kernel)
+      : dims(unsigned(read.extents.size())), symbols(KernelFunction(kernel).numSymbols()) {
+    MLIRContext *context = kernel.getContext();
+    SmallVector<AffineExpr> loops;
+    for (auto [number, extent] : llvm::enumerate(read.extents))
+      loops.push_back(extent == getAffineConstantExpr(1, context) ? getAffineConstantExpr(0, context)
+                                                                  : getAffineDimExpr(unsigned(number), context));
+    AffineMap map = read.map.replaceDimsAndSymbols(loops, {}, dims, 0);
+    ArrayRef<AffineExpr> at(loops), extents(read.extents);
+    count = getProduct(extents.drop_front(rows), context);
+    row = linearIndex(at.take_front(rows), extents.take_front(rows), context);
+    element = linearIndex(at.drop_front(rows), extents.drop_front(rows), context);
+    place = linearIndex(map.getResults(), getExtents(cast<RankedTensorType>(read.tensor.getType())), context);
+  }
+
+  /// Returns the constant number of consecutive elements that each row reads; 0 if they are not consecutive or not in
+  /// the order of rows.
+  int64_t width() const {
+    auto number = dyn_cast<AffineConstantExpr>(count);
+    return number && offset(row * number.getValue() + element) == 0 ? number.getValue() : 0;
+  }
+
+  /// Whether each row reads one of its own elements, if it has `width` consecutive ones.
+  bool isOneOf(int64_t width) const {
+    std::optional<int64_t> constant = offset(row * width);
+    return constant && *constant >= 0 && *constant < width;
+  }
+
+private:
+  /// Returns the place's distance from an index if it is constant.
+  std::optional<int64_t> offset(AffineExpr from) const {
+    auto constant = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(place - from, dims, symbols));
+    return constant ? std::optional(constant.getValue()) : std::nullopt;
+  }
+
+  unsigned dims, symbols;
+  AffineExpr count, row, element, place;
+};
+
+/// Returns the number of consecutive elements of these reads' tensors that belong to a row; 0 if that is not constant,
+/// or if a row reads elements of others.
+int64_t widthOf(ArrayRef<RowRead> reads, size_t rows, func::FuncOp kernel) {
+  if (!llvm::all_of(reads, [](const RowRead &read) { return bool(read.map); }))
     return 0;
-  MLIRContext *context = kernel.getContext();
-  SmallVector<AffineExpr> loops;
-  for (auto [number, extent] : llvm::enumerate(read.extents))
-    loops.push_back(extent == getAffineConstantExpr(1, context) ? getAffineConstantExpr(0, context)
-                                                                : getAffineDimExpr(unsigned(number), context));
-  AffineMap map = read.map.replaceDimsAndSymbols(loops, {}, unsigned(loops.size()), 0);
-  ArrayRef<AffineExpr> at(loops), extents(read.extents);
-  auto width = dyn_cast<AffineConstantExpr>(getProduct(extents.drop_front(rows), context));
-  if (!width)
-    return 0;
-  AffineExpr row = linearIndex(at.take_front(rows), extents.take_front(rows), context),
-             element = linearIndex(at.drop_front(rows), extents.drop_front(rows), context),
-             place = linearIndex(map.getResults(), getExtents(cast<RankedTensorType>(read.tensor.getType())), context);
-  auto simplify = [&](AffineExpr index) {
-    return simplifyAffineExpr(index, unsigned(loops.size()), KernelFunction(kernel).numSymbols());
-  };
-  auto single = dyn_cast<AffineConstantExpr>(simplify(place - row * width.getValue()));
-  const bool isSingle = single && single.getValue() >= 0 && single.getValue() < width.getValue(),
-             isWhole = simplify(place - (row * width.getValue() + element)) == getAffineConstantExpr(0, context);
-  return isSingle || isWhole ? width.getValue() : 0;
+  const SmallVector<ReadPlace> places =
+      llvm::map_to_vector(reads, [&](const RowRead &read) { return ReadPlace(read, rows, kernel); });
+  int64_t most = 0;
+  for (const ReadPlace &place : places)
+    most = std::max(most, place.width());
+  const bool isRight =
+      llvm::all_of(places, [&](const ReadPlace &place) { return place.width() == most || place.isOneOf(most); });
+  return isRight ? most : 0;
 }
 
 /// Calls visit(tensor) for each tensor in memory that the op, or ops that are computed in place for it, reads.
@@ -220,14 +251,12 @@ void addRun(const StageContext &context, Columns &columns) {
   };
   if (llvm::none_of(run->reads, isRead))
     return;
-  SmallVector<int64_t> widths;
-  for (const RowRead &read : run->reads)
-    if (isRead(read))
-      widths.push_back(widthOf(read, run->rows.size(), context.kernel));
+  const int64_t width =
+      widthOf(llvm::to_vector(llvm::make_filter_range(run->reads, isRead)), run->rows.size(), context.kernel);
   auto count = dyn_cast<AffineConstantExpr>(columns.columnCount);
-  const bool isRight = hasOrder(context, columns) && llvm::all_equal(widths) && widths.front() > 0 &&
-                       widths.front() <= mostWidth && count && count.getValue() % widths.front() == 0;
-  columns.width = isRight ? widths.front() : 0;
+  const bool isRight =
+      hasOrder(context, columns) && width > 0 && width <= mostWidth && count && count.getValue() % width == 0;
+  columns.width = isRight ? width : 0;
   columns.run = std::move(run);
 }
 
