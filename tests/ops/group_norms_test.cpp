@@ -97,7 +97,8 @@ TEST(GroupNorms, OfConstantGroups) {
 }
 
 // The mean of an instance is rounded once: half a unit of 2^-10 at 10,000. Groups of several channels also round the
-// means of their channels. Plain sums were 0.2 off.
+// means of their channels, each by half a unit; the deviation of a small group may be 10 % below 0.01. Plain sums were
+// 0.2 off.
 void expectNear(double deviation, double mostOfInstances, double mostOfGroups) {
   std::normal_distribution<double> normal(10000, deviation);
   const std::vector<float> x = draw(count, [&] { return normal(generator()); });
@@ -115,7 +116,7 @@ void expectNear(double deviation, double mostOfInstances, double mostOfGroups) {
 
 TEST(GroupNorms, OfNumbersWithALargeMean) {
   expectNear(1, 1e-3, 2e-3);
-  expectNear(0.01, 0.06, 0.11);
+  expectNear(0.01, 0.06, 0.12);
 }
 
 // Differences from the first element round all other elements to multiples of 8.
