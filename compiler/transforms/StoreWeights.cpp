@@ -27,7 +27,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     return std::nullopt;
   }
   if (words.size() == 2 || (words.size() > 2 && words[1] != "except")) {
-    error = fmt::format("wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"{}\"", text);
+    error = fmt::format("wrong form; expected \"TYPE except PATTERN=TYPE ...\", got \"{}\"", text.str());
     return std::nullopt;
   }
   for (auto [number, word] : llvm::enumerate(words)) {
@@ -38,7 +38,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     if (!storage.is_stated || (number > 0 && pattern.empty())) {
       error = fmt::format("{} {}, got \"{}\"",
                           number == 0 ? "unknown type; expected" : "wrong exception; expected PATTERN=TYPE with a type",
-                          format_names.data(), word);
+                          format_names.data(), word.str());
       return std::nullopt;
     }
     if (number == 0)
@@ -59,7 +59,7 @@ std::string toString(const StorageChoices &choices) {
 std::optional<bool> parseActivations(StringRef text, std::string &error) {
   if (text == "f32" || text == "int8")
     return text == "int8";
-  error = fmt::format("unknown type; expected f32 or int8, got \"{}\"", text);
+  error = fmt::format("unknown type; expected f32 or int8, got \"{}\"", text.str());
   return std::nullopt;
 }
 
@@ -116,7 +116,7 @@ private:
       dim = mlir::kiln::getOutputDim(use);
     if (mlir::kiln::takesLayout(use))
       return "";
-    return fmt::format("{} reads it otherwise than as a matrix", use.getOwner()->getName().getStringRef());
+    return fmt::format("{} reads it otherwise than as a matrix", use.getOwner()->getName().getStringRef().str());
   }
 
   SmallVector<ParameterOp> parameters;
@@ -188,7 +188,7 @@ static LogicalResult storeWeights(ModuleOp module, const StorageChoices &choices
         storage = exception.storage;
         isOfSpec = false;
         const std::string why = weight.whyNot(storage);
-        reason = why.empty() || reason.empty() ? "" : fmt::format("weight \"{}\": {}", name, why);
+        reason = why.empty() || reason.empty() ? "" : fmt::format("weight \"{}\": {}", name.str(), why);
       }
     const std::string why = weight.whyNot(storage);
     if (why.empty() && storage.has_fewer_bits())
