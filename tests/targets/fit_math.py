@@ -49,20 +49,21 @@ def odd_rational(function, limit, top, bottom, rounds=400):
     return error, c[:top + 1] * scale[:top + 1], np.concatenate([[1], c[top + 1:] * scale[1:bottom + 1]])
 
 
-def rounded_erf(top, bottom, limit=3.6, rounds=6, turns=800):
+def rounded_erf(top, bottom, limit=3.6, turns=100000):
     """Searches the f32 neighbours of the coefficients for the least error in f32 of gelu below 0, (|x| erf(|x| /
-    sqrt(2)) + x) / 2, and twice the relative error of erf. Each round adds the points with the largest error over
-    all numbers."""
+    sqrt(2)) + x) / 2, and twice the relative error of erf: with fused multiply-adds, with all but the last one fused,
+    and with none. A candidate is dropped at the first block of numbers with a larger error, which is tried first from
+    then on. Returns the error over all numbers."""
     f32, generator = np.float32, np.random.default_rng(1)
     erf_of, erfc_of = np.vectorize(math.erf), np.vectorize(math.erfc)
 
-    def fma(a, b, c):
-        return (a.astype(np.float64) * b + np.float64(c)).astype(f32)
+    def multiply_add(a, b, c, is_fused):
+        return (a.astype(np.float64) * b + np.float64(c)).astype(f32) if is_fused else a * b + c
 
-    def horner(u, coefficients):
+    def horner(u, coefficients, is_fused):
         result = np.full_like(u, coefficients[-1])
         for c in coefficients[-2::-1]:
-            result = fma(result, u, c)
+            result = multiply_add(result, u, c, is_fused)
         return result
 
     def prepare(size):
@@ -70,33 +71,36 @@ def rounded_erf(top, bottom, limit=3.6, rounds=6, turns=800):
         z = half * f32(math.sqrt(2))
         return half, z, z * z, erf_of(z), half * erfc_of(size / math.sqrt(2))
 
-    def errors(c, points):
-        half, z, u, true_erf, target = points
-        erf = z * horner(u, c[:len(top)]) / horner(u, np.concatenate([[f32(1)], c[len(top):]]))
-        return np.maximum(np.abs(fma(half, erf, -half) + target), 2 * np.abs(erf / true_erf - 1))
+    def error_of(c, block):
+        half, z, u, true_erf, target = block
+        largest = 0
+        for is_fused, is_last_fused in (True, True), (True, False), (False, False):
+            quotient = horner(u, np.concatenate([[f32(1)], c[len(top):]]), is_fused)
+            erf = z * horner(u, c[:len(top)], is_fused) / quotient
+            gelu = multiply_add(half, erf, -half, is_last_fused)
+            largest = max(largest, np.abs(gelu + target).max(), 2 * np.abs(erf / true_erf - 1).max())
+        return largest
 
     end = f32(limit * math.sqrt(2))
-    every = np.arange(f32(1.5).view(np.uint32), end.view(np.uint32), dtype=np.uint32).view(f32)
-    every = np.concatenate([np.linspace(1e-3, 1.5, 10000).astype(f32), every])
-    all_points = prepare(every)
-    chosen = every[::500]
+    every = np.arange(f32(0.75).view(np.uint32), end.view(np.uint32), dtype=np.uint32).view(f32)
+    every = np.concatenate([np.linspace(1e-3, 0.75, 10000).astype(f32), every])
+    generator.shuffle(every)
+    blocks = [prepare(each) for each in np.array_split(every, len(every) // 8192)]
     best = np.concatenate([top, bottom[1:]]).astype(f32)
-    results = []
-    for _ in range(rounds):
-        points = prepare(chosen)
-        least = errors(best, points).max()
-        for _ in range(turns):
-            c = best.copy()
-            for i in generator.choice(len(c), generator.integers(1, 4), replace=False):
-                c[i] += f32(generator.integers(-6, 7)) * np.spacing(c[i])
-            changed = errors(c, points).max()
-            if changed < least:
-                least, best = changed, c
-        of_all = errors(best, all_points)
-        results.append((of_all.max(), best))
-        chosen = np.unique(np.concatenate([chosen, every[np.argsort(of_all)[-5000:]]]))
-    error, best = min(results, key=lambda each: each[0])
-    return error, best[:len(top)], np.concatenate([[1], best[len(top):]])
+    least = max(error_of(best, block) for block in blocks)
+    for _ in range(turns):
+        c = best.copy()
+        for i in generator.choice(len(c), generator.integers(1, 5), replace=False):
+            c[i] += f32(generator.integers(-5, 6)) * np.spacing(c[i])
+        largest = 0
+        for i, block in enumerate(blocks):
+            largest = max(largest, error_of(c, block))
+            if largest >= least:
+                blocks.insert(0, blocks.pop(i))
+                break
+        else:
+            least, best = largest, c
+    return least, best[:len(top)], np.concatenate([[1], best[len(top):]])
 
 
 def show(name, error, *coefficients):
