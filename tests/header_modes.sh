@@ -80,7 +80,10 @@ on_windows() {
 }
 
 in_bare() {
-  compiles tcc -Wall -Werror -c "$@" -o /dev/null
+  object=$(mktemp) # not /dev/null, which tcc would replace by a file
+  compiles tcc -Wall -Werror -c "$@" -o "$object" && status=0 || status=$?
+  rm -f "$object"
+  [ $status -eq 0 ] || return $status
   for standard in "" c11 c17; do
     compiles clang-22 $clang_cl /TC ${standard:+"/std:$standard"} "$@"
   done
