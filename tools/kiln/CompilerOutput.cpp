@@ -71,7 +71,7 @@ std::string unescaped(std::string_view literal) {
   return text;
 }
 
-/// Returns the string that character literals such as 'a', 'b', '\''> spell.
+/// Returns the string that character literals such as 'a', 'b', '\'', '\xC3'> spell.
 std::string spelled(std::string_view letters) {
   std::string text;
   for (std::size_t i = 0; i < letters.size() && letters[i] != '>';) {
@@ -82,8 +82,12 @@ std::string spelled(std::string_view letters) {
     ++i;
     if (i < letters.size() && letters[i] == '\\')
       ++i;
-    if (i < letters.size())
+    if (letters.substr(i).starts_with("x") && i + 3 < letters.size() && letters[i + 3] == '\'') {
+      text += static_cast<char>(std::strtol(std::string(letters.substr(i + 1, 2)).c_str(), nullptr, 16));
+      i += 2;
+    } else if (i < letters.size()) {
       text += letters[i];
+    }
     i += 2;
   }
   return text;

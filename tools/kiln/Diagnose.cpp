@@ -44,9 +44,6 @@ std::optional<Mistake> notConstant(const Error &error) {
   const std::string &said = error.said.text;
   std::vector<Remark> all{error.said};
   all.insert(all.end(), error.around.begin(), error.around.end());
-  if (contains(said, "mutable '") && contains(said, "is not usable in a constant expression"))
-    return Mistake{
-        {}, "model: " + quotedIn(said) + " is mutable; expected members that a call does not change [model_c17]"};
   const bool isAboutConstants = contains(said, "constant expression") || contains(said, "non-'constexpr' function") ||
                                 contains(said, "called in a constant expression") ||
                                 contains(said, "evaluation depth exceeds maximum");
@@ -107,14 +104,9 @@ Mistake explain(const Error &error, const std::vector<Source> &sources) {
     return mistake;
   }
   if (std::optional<Mistake> found = notConstant(error)) {
-    mistake = std::move(*found);
-    if (mistake.place.line == 0) {
-      Told told;
-      told.label = "model_c17";
-      Found found = placeOfModelRule(told, sources);
-      mistake.place = found ? found.place() : usersPlace(error);
-    }
-    return mistake;
+    if (found->place.line == 0)
+      found->place = usersPlace(error);
+    return *found;
   }
   mistake.place = usersPlace(error);
   return advised(mistake.place, error.said.text, sources);
