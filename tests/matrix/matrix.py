@@ -9,7 +9,7 @@
 #
 # The compilers are those on the PATH (g++-N, clang++-N), and those in each --root, the root of another system: its
 # compilers run there by chroot, which needs root. --only chooses compilers by their names. --every N checks each Nth
-# program only. --diagnose is kiln-diagnose, which prints the first line of a mistake.
+# program only, in each row other ones. --diagnose is kiln-diagnose, which prints the first line of a mistake.
 import argparse
 import concurrent.futures
 import os
@@ -25,8 +25,8 @@ SOURCE = Path(__file__).resolve().parent.parent.parent
 NAME = re.compile(r"(g\+\+|clang\+\+)-(\d+)$")
 OLDEST = {"g++": 12, "clang++": 16}
 STANDARDS = {"20": ("c++20",), "23": ("c++23", "c++2b"), "26": ("c++26", "c++2c")}
-INCLUDES = [f"-I{SOURCE / folder}" for folder in
-            ("dsl/include", "compiler/include", ".", "examples", "examples/char_gpt", "tests/models/specs", "tests/dsl")]
+FOLDERS = ("dsl/include", "compiler/include", ".", "examples", "examples/char_gpt", "tests/models/specs", "tests/dsl")
+INCLUDES = [f"-I{SOURCE / folder}" for folder in FOLDERS]
 DEFINES = ["-DGPT2_SHAPE=gpt2_small", "-DLLAMA_SHAPE=king_james"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 
@@ -56,14 +56,17 @@ def find_compilers(roots, only):
 
 
 def programs(googletest):
-    """Returns the files that compile, each with the flags that only it needs."""
-    files = [path for folder in ("examples", "tests/models", "tests/ops", "tests/dsl/specs", "tests/matrix/families")
-             for path in sorted((SOURCE / folder).rglob("*.cpp")) if re.search(r"^KILN_MODEL\(", path.read_text(), re.M)]
-    headers = [path for folder in ("dsl/include/kiln", "compiler/include/kiln", "models")
-               for path in sorted((SOURCE / folder).rglob("*.h")) if '"kiln/' in path.read_text()]
-    result = [(path, [f"-I{path.parent}"]) for path in files] + [(path, ["-x", "c++"]) for path in headers]
+    """Returns the files that compile, each with the flags that only it needs; tests if there is GoogleTest."""
+    def those(ending, content, *folders):
+        return [path for folder in folders for path in sorted((SOURCE / folder).rglob(ending))
+                if re.search(content, path.read_text(), re.M)]
+
+    files = those("*.cpp", r"^KILN_MODEL\(", "examples", "tests/models", "tests/ops", "tests/dsl/specs", "tests/matrix")
+    headers = those("*.h", '"kiln/', "dsl/include/kiln", "compiler/include/kiln", "models")
+    result = [(path, [f"-I{path.parent}"]) for path in files] + [(path, []) for path in headers]
     if googletest:
-        result += [(path, ["-isystem", googletest]) for path in sorted((SOURCE / "tests/dsl").glob("*_test.cpp"))]
+        tests = sorted((SOURCE / "tests/dsl").glob("*_test.cpp"))
+        result += [(path, ["-isystem", googletest]) for path in tests]
     return result
 
 
@@ -99,17 +102,19 @@ class Row:
         if path.suffix == ".h":  # alone, and twice
             header = self.folder / f"{path.parent.name}_{path.stem}.cpp"
             header.write_text(f'#include "{path}"\n#include "{path}"\n')
-            path, flags = header, []
-        return self.run([self.compiler, *self.flags, *WARNINGS, *steps, *DEFINES, *INCLUDES, *flags, "-fsyntax-only", path])
+            path = header
+        flags = [*self.flags, *WARNINGS, *steps, *DEFINES, *INCLUDES, *flags]
+        return self.run([self.compiler, *flags, "-fsyntax-only", path])
 
     def reject(self, case):
         return self.run([SOURCE / "tests/compile_fail/check.sh", SOURCE / "dsl/include", case, self.folder])
 
-    def diagnose(self, program, every):
-        """Returns the number of correct first lines, of all, and what the others are."""
+    def diagnose(self, program, every, first):
+        """Returns the numbers of correct first lines and of all, and what the others are."""
         command = [SOURCE / "tests/misuse/first_line.py", "--diagnose", program, "--compiler", self.compiler,
                    f"--flags={' '.join(self.flags)}", "--include", SOURCE / "dsl/include", "--include",
-                   SOURCE / "compiler/include", "--every", str(every)]
+                   SOURCE / "compiler/include", "--every", str(every), "--first",
+                   str(first)]
         _, said = self.run(command)
         match = re.search(r"^(\d+) mistakes, .*: (\d+) wrong$", said, re.M)
         return (int(match[1]) - int(match[2]), int(match[1]), said) if match else (0, 1, said)
@@ -119,35 +124,82 @@ def shown(right, count):
     return f"all {count}" if right == count else f"{right} of {count}"
 
 
-def check(pool, row, work, options):
+def complain(row, what):
+    print(f"{row.compiler} {' '.join(row.flags)}: {what}", file=sys.stderr, flush=True)
+
+
+def check(row, work, options):
     """Checks one row; returns the cell of the table, and whether all is right."""
-    cells, failed = [], False
-    for kind, function, items in (("specs", row.compile, work["programs"]), ("messages", row.reject, work["cases"])):
-        if kind == "messages":
-            row.run([SOURCE / "tests/compile_fail/precompile.sh", SOURCE / "dsl/include", row.folder])
-        right = 0
-        for item, (works, said) in zip(items, pool.map(function, items)):
+    first = work["rows"] % options.every
+    work["rows"] += 1
+    row.run([SOURCE / "tests/compile_fail/precompile.sh", SOURCE / "dsl/include", row.folder])
+    cells, is_right = [], True
+    for function, items in ((row.compile, work["programs"]), (row.reject, work["cases"])):
+        items, right = items[first::options.every], 0
+        for item, (works, said) in zip(items, work["pool"].map(function, items)):
             right += works
             if not works:
                 path = item[0] if isinstance(item, tuple) else item
-                lines = [line for line in said.splitlines() if "error" in line or "does not say" in line] or said.splitlines()
-                print(f"{row.compiler} {' '.join(row.flags)}: {path.relative_to(SOURCE)}\n  "
-                      + "\n  ".join(line[:300] for line in lines[:3]), file=sys.stderr, flush=True)
+                lines = said.splitlines()
+                lines = [line for line in lines if "error" in line or "does not say" in line] or lines
+                complain(row, "\n  ".join([str(path.relative_to(SOURCE)), *(line[:300] for line in lines[:3])]))
         cells.append(shown(right, len(items)))
-        failed |= right != len(items)
+        is_right &= right == len(items)
     if options.diagnose:
-        right, count, said = row.diagnose(options.diagnose, options.every)
+        right, count, said = row.diagnose(options.diagnose, options.every, first)
         cells.append(shown(right, count))
+        is_right &= right == count
         if right != count:
-            failed = True
-            print(f"{row.compiler} {' '.join(row.flags)}:\n{said}", file=sys.stderr, flush=True)
-    return "; ".join(cells), failed
+            complain(row, said)
+    return "; ".join(cells), is_right
 
 
-def library_of(macros):
+def names_of(family, macros):
+    """Returns the compiler and the library with their versions."""
+    version = re.search(r"\d+(\.\d+)+", macros.get("__clang_version__", macros["__VERSION__"]))[0]
     if "_LIBCPP_VERSION" in macros:
-        return f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
-    return f"libstdc++ {macros.get('_GLIBCXX_RELEASE', '?')}"
+        library = f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
+    else:
+        library = f"libstdc++ {macros['_GLIBCXX_RELEASE']}"
+    return f"{family.replace('clang++', 'clang')} {version}", library
+
+
+def check_line(family, name, library, folder, work, options):
+    """Checks a compiler with a library; returns the cells of its line, and whether all is right."""
+    names, cells, is_right = [], [], True
+    for standard in options.standards.split(","):
+        place = folder / f"{name}{library}-{standard}"
+        place.mkdir()
+        cell = "no such mode"
+        for value in STANDARDS[standard]:
+            row = Row(name, [f"-std={value}", *library.split()], place)
+            if macros := row.macros():
+                names = names_of(family, macros)
+                cell, works = ("refused", True) if row.is_refused() else check(row, work, options)
+                is_right &= works
+                break
+        cells.append(cell)
+        shutil.rmtree(place)
+    return ([*names, *cells] if names else []), is_right
+
+
+def prepare(folder, found):
+    """Puts compilers of other roots on the PATH; returns what to compile."""
+    tools = folder / "bin"
+    tools.mkdir()
+    os.environ["PATH"] = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    os.environ["TMPDIR"] = str(folder)  # of first_line.py
+    for _, _, name, root in found:
+        if root:
+            folders = shlex.join([str(folder), str(SOURCE)])
+            (tools / name).write_text(IN_ROOT.format(folders=folders, root=shlex.quote(root), name=name))
+            (tools / name).chmod(0o755)
+    googletest = None
+    if Path("/usr/include/gtest").is_dir():
+        googletest = folder / "include"
+        shutil.copytree("/usr/include/gtest", googletest / "gtest")
+    cases = sorted((SOURCE / "tests/compile_fail/cases").glob("*.cpp"))
+    return {"programs": programs(googletest), "cases": cases, "rows": 0}
 
 
 def main():
@@ -159,52 +211,25 @@ def main():
     parser.add_argument("--diagnose")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    standards = options.standards.split(",")
     found = find_compilers(options.root, options.only)
     if not found:
         print("no compiler of these names is installed")
         return 77
-    with tempfile.TemporaryDirectory(prefix="kiln-matrix-") as text, \
+    is_right = True
+    with tempfile.TemporaryDirectory(prefix="kiln-matrix-") as folder, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        folder = Path(text)
-        tools = folder / "bin"
-        tools.mkdir()
-        os.environ["PATH"] = f"{tools}{os.pathsep}{os.environ['PATH']}"
-        os.environ["TMPDIR"] = text  # of first_line.py
-        for _, _, name, root in found:
-            if root:
-                (tools / name).write_text(IN_ROOT.format(folders=shlex.join([text, str(SOURCE)]), root=shlex.quote(root), name=name))
-                (tools / name).chmod(0o755)
-        googletest = None
-        if Path("/usr/include/gtest").is_dir():
-            googletest = str(folder / "include")
-            shutil.copytree("/usr/include/gtest", folder / "include/gtest")
-        work = {"programs": programs(googletest)[::options.every],
-                "cases": sorted((SOURCE / "tests/compile_fail/cases").glob("*.cpp"))[::options.every]}
-        failed = False
-        print("| compiler | library | " + " | ".join(f"C++{standard}" for standard in standards) + " |")
-        print("|---" * (len(standards) + 2) + "|", flush=True)
-        for family, _, name, root in found:
-            for library in ([], ["-stdlib=libc++"]) if family == "clang++" else ([],):
-                cells, names = [], None
-                for standard in standards:
-                    place = folder / f"{name}{''.join(library)}-{standard}"
-                    place.mkdir()
-                    rows = [Row(name, [f"-std={value}", *library], place) for value in STANDARDS[standard]]
-                    row, macros = next(((row, macros) for row in rows if (macros := row.macros())), (None, None))
-                    if row:
-                        version = macros.get("__clang_version__") or macros.get("__VERSION__", "")
-                        number = re.search(r"\d+\.\d+(\.\d+)?", version)
-                        names = f"{family.rstrip('+') if family == 'clang++' else family} {number[0] if number else ''}", library_of(macros)
-                        cell, wrong = ("refused", False) if row.is_refused() else check(pool, row, work, options)
-                        failed |= wrong
-                    cells.append(cell if row else "no such mode")
-                    shutil.rmtree(place)
-                if names:
-                    print(f"| {names[0]} | {names[1]} | " + " | ".join(cells) + " |", flush=True)
-    for root in options.root:
-        shutil.rmtree(f"{root}{text}", ignore_errors=True)
-    return failed
+        work = {**prepare(Path(folder), found), "pool": pool}
+        titles = [f"C++{standard}" for standard in options.standards.split(",")]
+        print(f"| compiler | library | {' | '.join(titles)} |\n{'|---' * (len(titles) + 2)}|", flush=True)
+        for family, _, name, _ in found:
+            for library in ("", "-stdlib=libc++") if family == "clang++" else ("",):
+                cells, works = check_line(family, name, library, Path(folder), work, options)
+                is_right &= works
+                if cells:
+                    print(f"| {' | '.join(cells)} |", flush=True)
+        for root in options.root:
+            shutil.rmtree(f"{root}{folder}", ignore_errors=True)
+    return not is_right
 
 
 sys.exit(main())

@@ -5,7 +5,7 @@
 # for every C++ compiler; kiln-diagnose, which kiln_add_library runs before the compiler, prints the same.
 #
 #   first_line.py [--kiln PROGRAM] --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
-#     [--every N] [--compiler NAME] [--flags "-std=c++23 -stdlib=libc++"]
+#     [--every N] [--first N] [--compiler NAME] [--flags "-std=c++23 -stdlib=libc++"]
 import argparse
 import re
 import shutil
@@ -145,12 +145,13 @@ def main():
     parser.add_argument("--include", action="append", required=True)
     parser.add_argument("--only")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--compiler")
     parser.add_argument("--flags", default="-std=c++20")
     options = parser.parse_args()
     wanted = [options.compiler] if options.compiler else ["g++", "clang++-22"]
     compilers = [name for name in wanted if shutil.which(name)]
-    mistakes = [each for each in MISTAKES if options.only in (None, each[0])][::options.every]
+    mistakes = [each for each in MISTAKES if options.only in (None, each[0])][options.first::options.every]
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kiln-mistakes-") as folder:
         spec = Path(folder, "spec.cpp")
