@@ -7,9 +7,9 @@
 #
 #   matrix.py [--root FOLDER]... [--only REGEX] [--standards 20,23,26] [--every N] [--diagnose PROGRAM] [--jobs N]
 #
-# The compilers are those on the PATH (g++-N, clang++-N), and those in each --root, the root of another system: its
-# compilers run there by chroot, which needs root. --only chooses compilers by their names. --every N checks each Nth
-# program only, in each row other ones. --diagnose is kiln-diagnose, which prints the first line of a mistake.
+# The compilers are those in each --root, the root of another system, where they run by chroot as root, and the others
+# on the PATH (g++-N, clang++-N). --only chooses compilers by their names. --every N checks each Nth program only, in
+# each row other ones. --diagnose is kiln-diagnose, which prints the first line of a mistake.
 import argparse
 import concurrent.futures
 import os
@@ -45,8 +45,8 @@ exec unshare --mount sh -ec '
 def find_compilers(roots, only):
     """Returns the (family, version, name, root) of each compiler; root is None for those on the PATH."""
     found = {}
-    places = [(None, Path(folder)) for folder in os.environ["PATH"].split(os.pathsep)]
-    places += [(root, Path(root, "usr/bin")) for root in roots]
+    places = [(root, Path(root, "usr/bin")) for root in roots]
+    places += [(None, Path(folder)) for folder in os.environ["PATH"].split(os.pathsep)]
     for root, folder in places:
         for program in folder.iterdir() if folder.is_dir() else []:
             match = NAME.match(program.name)
