@@ -132,7 +132,8 @@ std::string advisedText(const Place &place, const std::string &text, const std::
   if (std::optional<std::string> found = calledTooEarly(text))
     return *found;
   if (containsOne(text,
-                  {"no matching function for call to", "is not a member of 'std'", "in namespace 'std'", "call to '"}))
+                  {"no matching function for call to", "is not a member of 'std'", "in namespace 'std'", "call to '",
+                   "to function return type 'bool'"})) // libc++: std::max compares by a function object
     if (std::optional<std::string> found = adviceOnStd(line, text))
       return *found;
   std::string result = shorten(text);
