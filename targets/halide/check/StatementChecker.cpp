@@ -2,6 +2,7 @@
 #include "targets/halide/check/StatementChecker.h"
 
 #include "targets/halide/check/LaneEvaluator.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <fmt/format.h>
 #include <list>
