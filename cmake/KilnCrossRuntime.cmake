@@ -16,13 +16,13 @@
 #
 # Writes NAME.inc for a source file of a target that embeds libNAME.a and its counterparts for the other architectures:
 # a line KILN_ARCHIVE("aarch64-linux-gnu", aarch64, "/.../libNAME_aarch64.a") for each.
-find_program(KILN_CROSS_CLANG NAMES clang-22 clang DOC "clang, for the run time of other architectures")
+find_program(KILN_CROSS_CLANG NAMES clang-22 clang DOC "clang, for the run time of other architectures; OFF: for none")
 find_program(KILN_CROSS_AR NAMES llvm-ar-22 llvm-ar DOC "llvm-ar, for the run time of other architectures")
 
 function(kiln_cross_runtime architecture)
   cmake_parse_arguments(arg "" "TRIPLE;HEADERS" "SOURCES;OPTIONS;FAST;VECTORS" ${ARGN})
   if(NOT KILN_CROSS_CLANG OR NOT KILN_CROSS_AR OR NOT EXISTS "${arg_HEADERS}/stdio.h")
-    message(STATUS "kiln: no runtime for ${architecture}: clang-22, llvm-22 or ${arg_HEADERS}/stdio.h not found")
+    message(STATUS "kiln: no runtime for ${architecture}, which takes clang-22, llvm-22 and ${arg_HEADERS}/stdio.h")
     return()
   endif()
   set(position -fPIC)
