@@ -10,7 +10,7 @@ dev="$1/dev"
 status=$(mktemp) # of no package
 trap 'rm -f "$status"' EXIT
 closure=$(apt-get -s -o "Dir::State::status=$status" -o Debug::NoLocking=1 --no-install-recommends install \
-  $("$dev" packages demo) 2>/dev/null | sed -n 's/^Inst \([^ ]*\).*/\1/p') || closure=
+  $("$dev" needs demo) 2>/dev/null | sed -n 's/^Inst \([^ ]*\).*/\1/p') || closure=
 [ -n "$closure" ] || { echo "skipped: there are no lists of packages; apt-get update fetches them"; exit 77; }
 for wanted in cmake clang-22 libllvm22 libhalide14-0; do # otherwise the other checks mean nothing
   grep -qx "$wanted" <<<"$closure" || { echo "demo: missing; expected also $wanted" >&2; exit 1; }

@@ -8,7 +8,7 @@ export LC_ALL=C
 dev="$1/dev"
 unset KILN_TEST_CROSS
 fail() { echo "$*" >&2 && exit 1; }
-packages() { "$dev" packages "$@" | sort; }
+packages() { "$dev" needs "$@" | sort; }
 # equal WHAT EXPECTED GOT
 equal() { [ "$2" = "$3" ] || fail "$1: another list; $(diff <(echo "$2") <(echo "$3") || true)"; }
 # within WHAT FEWER MORE: each line of FEWER is one of MORE.
