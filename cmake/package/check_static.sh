@@ -15,13 +15,10 @@ for file in "$tree/bin/kiln" "$tree/bin/kiln-diagnose" "$tree/lib/libkiln_compil
     *) fail "$file needs $library" ;;
     esac
   done
-  readelf -VW "$file" >"${TMPDIR:-/tmp}/kiln_versions.$$"
-  for version in $(grep -oE 'GLIBC_[0-9.]+' "${TMPDIR:-/tmp}/kiln_versions.$$" | sort -u); do
+  for version in $(readelf -VW "$file" | grep -oE 'GLIBC_[0-9A-Z_.]+' | sort -u); do
     highest=$(printf '%s\n' "${version#GLIBC_}" $newest | sort -V | tail -n 1)
-    [ "$highest" = $newest ] || wrong="${wrong:-} $version"
+    [ "$highest" = $newest ] || fail "$file needs a newer C library than $newest: $version"
   done
-  rm -f "${TMPDIR:-/tmp}/kiln_versions.$$"
-  [ -z "${wrong:-}" ] || fail "$file needs a newer C library than $newest:$wrong"
   path=$(readelf -dW "$file" | sed -n 's/.*(RUNPATH).*\[\(.*\)\]/\1/p; s/.*(RPATH).*\[\(.*\)\]/\1/p')
   case $path in
   "" | '$ORIGIN/../lib') ;;
