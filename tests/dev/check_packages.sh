@@ -24,7 +24,7 @@ apart() {
   [ -z "$shared" ] || fail "$1: too many packages; expected none of" $shared
 }
 
-for command in demo build test bench docs lint; do
+for command in demo build test bench docs package lint; do
   list=$(packages $command)
   equal "$command" "$(uniq <<<"$list")" "$list"
   wrong=$(grep -vxE '[a-z0-9][a-z0-9.+-]+' <<<"$list" || true)
@@ -35,6 +35,7 @@ within build "$demo" "$build"
 within test "$build" "$test"
 within bench "$build" "$(packages bench)"
 within lint "$build" "$(packages lint)"
+within package "$build" "$(packages package)"
 
 parts=$("$dev" help | sed -n 's/.*Parts: \(.*\)\.$/\1/p' | tr -d ,)
 [ "$(wc -w <<<"$parts")" -eq 6 ] || fail "help: wrong parts; expected six, got \"$parts\""
@@ -60,4 +61,4 @@ refused() {
     fail "$*: expected status 2 and \"$words\", got $status and \"$text\""
 }
 refused '--without: unknown part; expected some of cross,mpi,node,opencl,qemu,wine, got "vine"' test --without vine
-refused 'packages: unknown name; expected demo,' packages vine
+refused 'needs: unknown name; expected demo,' needs vine
