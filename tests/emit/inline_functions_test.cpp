@@ -14,8 +14,8 @@
 namespace kiln {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string bitcodeOf(llvm::StringRef text) {
   llvm::LLVMContext context;
@@ -141,7 +141,7 @@ TEST(InlineFunctions, AddsTheFeaturesThatTheyNeed) {
 TEST(InlineFunctions, NamesOfDefinitions) {
   llvm::Expected<std::vector<std::string>> names = functionNames(bitcodeOf(multiplyAdd));
   ASSERT_TRUE(static_cast<bool>(names)) << llvm::toString(names.takeError());
-  EXPECT_THAT(*names, testing::ElementsAre("fmax8"));
+  EXPECT_THAT(*names, ::testing::ElementsAre("fmax8"));
 }
 
 } // namespace
