@@ -38,6 +38,7 @@ within lint "$build" "$(packages lint)"
 within package "$build" "$(packages package)"
 
 parts=$("$dev" help | sed -n 's/.*Parts: \(.*\)\.$/\1/p' | tr -d ,)
+[[ $("$dev" help) == *"(./dev seed prints it)." ]] || fail "help: expected all lines of the header"
 [ "$(wc -w <<<"$parts")" -eq 6 ] || fail "help: wrong parts; expected six, got \"$parts\""
 for part in $parts; do
   list=$(packages "$part")
