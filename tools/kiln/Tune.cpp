@@ -2,6 +2,7 @@
 #include "tools/kiln/Tune.h"
 
 #include "compiler/driver/Untuned.h"
+#include "compiler/pipeline/RankChoices.h"
 #include "targets/registry.h"
 #include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Options.h"
@@ -285,6 +286,11 @@ int TuneCommand::run(Graph (*trace)()) {
   }
   if (merge->parsed())
     return mergeFiles(mergedFiles, mergedFile);
+  if (coverage->parsed() || verify->parsed()) { // before they read a file, which may be missing
+    const LoweringOptions &lowering = coverage->parsed() ? covering.lowering : verifiedLowering;
+    if (std::string wrong = checkBuilt(lowering.ranks); !wrong.empty())
+      return fail(llvm::createStringError(wrong));
+  }
   if (coverage->parsed())
     return runCoverage(trace());
   return verify->parsed() ? runVerify(trace()) : runMeasuring(trace());

@@ -3,8 +3,8 @@
 // Computes upper bounds of the heap memory that a worker holds at a time in a lowered pipeline.
 #pragma once
 
-#include "targets/halide/Compat.h"
 #include "compiler/dialect/Extents.h"
+#include "targets/halide/Compat.h"
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -5,8 +5,8 @@
 // arith.truncf rounds to it.
 #pragma once
 
-#include "targets/halide/Compat.h"
 #include "mlir/IR/Types.h"
+#include "targets/halide/Compat.h"
 #include "targets/halide/translate/VectorFunctions.h"
 
 namespace kiln::halide {

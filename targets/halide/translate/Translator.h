@@ -6,10 +6,10 @@
 // them.
 #pragma once
 
-#include "targets/halide/Compat.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "targets/halide/Compat.h"
 #include "targets/halide/Structure.h"
 #include "targets/halide/translate/HalfFloats.h"
 #include "targets/halide/translate/VectorFunctions.h"

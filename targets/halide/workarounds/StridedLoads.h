@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code generator of Halide 14 implements a load of every second, third or fourth element by dense loads. To share dense
-// loads between several such loads, it starts at a multiple of the stride if it can guess one from the constant of the
-// index: `in[x*2 + 1]` starts at `in[x*2]`. `in[y*13 - 13]` starts at `in[y*13 - 14]`, which for y = 1 is outside of
-// the buffer. Later versions of Halide state dense loads in the lowered statement.
+// The code generator of Halide 14 implements a load of every second, third or fourth element by dense loads. To share
+// dense loads between several such loads, it starts at a multiple of the stride if it can guess one from the constant
+// of the index: `in[x*2 + 1]` starts at `in[x*2]`. `in[y*13 - 13]` starts at `in[y*13 - 14]`, which for y = 1 is
+// outside of the buffer. Later versions of Halide state dense loads in the lowered statement.
 #pragma once
 
 #include "targets/halide/Compat.h"
