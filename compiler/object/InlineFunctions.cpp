@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/object/InlineFunctions.h"
 
+#include "compiler/object/RunPasses.h"
+
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -94,19 +96,10 @@ static void optimize(Module &module, bool hasLoops, TargetMachine &machine) {
   tuning.LoopInterleaving = tuning.LoopVectorization = tuning.LoopUnrolling = hasLoops;
   tuning.SLPVectorization = false; // it would vectorise the row pointers of a register tile, only to extract them again
   PassBuilder builder(&machine, tuning);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager callGraph;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
   ModulePassManager passes;
   passes.addPass(AlwaysInlinerPass());
   passes.addPass(builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3));
-  passes.run(module, modules);
+  runPasses(std::move(passes), builder, module);
 }
 
 Error inlineFunctions(Module &module, const InlinedFunctions &functions, TargetMachine &machine) {

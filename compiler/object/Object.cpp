@@ -2,6 +2,7 @@
 #include "compiler/object/Object.h"
 
 #include "compiler/object/CodeGenerators.h"
+#include "compiler/object/RunPasses.h"
 #include "compiler/object/Wasm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -51,17 +52,8 @@ static ModulePassManager fewPasses() {
 
 static void optimize(Module &module, TargetMachine &machine) {
   PassBuilder builder(&machine);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager callGraph;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
   const bool isSent = machine.getTargetTriple().isWasm(); // sent over networks, so its size matters
-  (isSent ? builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os) : fewPasses()).run(module, modules);
+  runPasses(isSent ? builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os) : fewPasses(), builder, module);
 }
 
 static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &name) {
