@@ -6,7 +6,7 @@
 // largest ones measured in f32 against libm in f64: in ulp over all 2^32 arguments (tests/ops/functions_test.cpp), the
 // others over dense samples (tests/targets/math_test.cpp).
 //
-//   exp    1 ulp, subnormal results included; 1 at 0, +infinity where the result overflows
+//   exp    1.01 ulp, subnormal results included; 1 at 0, +infinity where the result overflows
 //          with kiln.nonpositive, for arguments that are never above 0: 3e-7 + 1e-7 |x| relative, 0 below -87, with
 //          fewer steps. Softmax and attention take it.
 //   exp2   3e-7 relative; 0 below -125; with kiln.nonpositive as precise, with fewer steps

@@ -142,7 +142,7 @@ public:
     return number && offset(row * number.getValue() + element) == 0 ? number.getValue() : 0;
   }
 
-  /// Whether each row reads one of its own elements, if it has `width` consecutive ones.
+  /// Whether each row of `width` consecutive elements reads one of these.
   bool isOneOf(int64_t width) const {
     std::optional<int64_t> constant = offset(row * width);
     return constant && *constant >= 0 && *constant < width;
