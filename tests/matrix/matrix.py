@@ -6,15 +6,23 @@
 # tests/dsl; then the cases of tests/compile_fail and the mistakes of tests/misuse, with the compiler's messages.
 #
 #   matrix.py [--root FOLDER]... [--only REGEX] [--standards 20,23,26] [--every N] [--diagnose PROGRAM] [--jobs N]
+#     [--results FILE]
 #
 # The compilers are those in each --root, the root of another system, where they run by chroot as root, and the others
 # on the PATH (g++-N, clang++-N). --only chooses compilers by their names. --every N checks each Nth program only, in
 # each row other ones. --diagnose is kiln-diagnose, which prints the first line of a mistake.
+#
+# Each result is added to --results, such as docs/tried.csv, at once (docs/site/tried.py), with the last commit that
+# changed what is compiled; results of that commit which are already there are not repeated.
+#
+# The oldest and the newest standard of a compiler are checked completely. A standard between them is a sample if each of
+# its feature-test macros has the value of one of these two, so that it has no other headers; and libc++ is a sample of
+# the messages, which are the compiler's.
 import argparse
 import concurrent.futures
+import ctypes
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -22,6 +30,9 @@ import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(SOURCE / "docs/site"))
+import tried
+
 NAME = re.compile(r"(g\+\+|clang\+\+)-(\d+)$")
 OLDEST = {"g++": 12, "clang++": 16}
 STANDARDS = {"20": ("c++20",), "23": ("c++23", "c++2b"), "26": ("c++26", "c++2c")}
@@ -29,17 +40,10 @@ FOLDERS = ("dsl/include", "compiler/include", ".", "examples", "examples/char_gp
 INCLUDES = [f"-I{SOURCE / folder}" for folder in FOLDERS]
 DEFINES = ["-DGPT2_SHAPE=gpt2_small", "-DLLAMA_SHAPE=king_james"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
-
-# Runs a compiler of another root, which sees the source and the temporary files at their own paths.
-IN_ROOT = """#!/bin/sh
-exec unshare --mount sh -ec '
-  root=$1 program=$2; shift 2
-  for folder in {folders}; do
-    mkdir -p "$root$folder"
-    mount --bind "$folder" "$root$folder"
-  done
-  exec chroot "$root" "$program" "$@"' sh {root} /usr/bin/{name} "$@"
-"""
+COMPILED = ("compiler/include", "dsl/include", "examples", "models", "tests/compile_fail", "tests/dsl",
+            "tests/matrix/families", "tests/misuse", "tests/models", "tests/ops")
+SAMPLE = 8 # the messages of a second library, and all of a standard between two others
+NEW_MOUNTS = 0x00020000 # CLONE_NEWNS of <sched.h>
 
 
 def find_compilers(roots, only):
@@ -70,12 +74,22 @@ def programs(googletest):
     return result
 
 
+def system_of(root):
+    """Returns the name of a system and its version."""
+    release = dict(re.findall(r'^(\w+)="?(.*?)"?$', Path(root or "/", "etc/os-release").read_text(), re.M))
+    return f"{release['ID'].capitalize()} {release.get('VERSION_ID') or release.get('VERSION_CODENAME', '')}".strip()
+
+
 class Row:
     """A compiler with a library and a standard."""
 
-    def __init__(self, compiler, flags, folder):
-        self.compiler, self.flags, self.folder = compiler, flags, folder
-        self.environment = {**os.environ, "KILN_COMPILERS": compiler, "KILN_FLAGS": " ".join(flags), "LC_ALL": "C"}
+    def __init__(self, family, name, root, flags, standard, folder):
+        self.family, self.compiler, self.flags, self.folder = family.replace("clang++", "clang"), name, flags, folder
+        self.system, self.standard = system_of(root), f"C++{standard}"
+        self.environment = {**os.environ, "KILN_COMPILERS": name, "KILN_FLAGS": " ".join(flags), "LC_ALL": "C"}
+        self.folder.mkdir()
+        self.features = self.macros()
+        self.is_sample = False  # of the programs, too
 
     def run(self, command):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -89,12 +103,32 @@ class Row:
         works, said = self.run([self.compiler, *self.flags, "-dM", "-E", probe])
         return dict(re.findall(r"^#define (\w+) (.*)$", said, re.M)) if works else {}
 
+    def names(self):
+        """Returns the compiler and the library with their versions."""
+        macros = self.features
+        version = re.search(r"\d+(\.\d+)+", macros.get("__clang_version__", macros["__VERSION__"]))[0]
+        if "_LIBCPP_VERSION" in macros:
+            return f"{self.family} {version}", f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
+        return f"{self.family} {version}", f"libstdc++ {macros['_GLIBCXX_RELEASE']}"
+
+    def is_between(self, older, newer):
+        """Whether each feature-test macro has a value of one of two other standards."""
+        return all(value in (older.features.get(name), newer.features.get(name))
+                   for name, value in self.features.items() if name.startswith("__cpp_"))
+
     def is_refused(self):
         """Whether the language has one error for this combination."""
         probe = self.folder / "probe.cpp"
         probe.write_text('#include "kiln/compilers.h"\n')
         works, said = self.run([self.compiler, *self.flags, *INCLUDES, "-fsyntax-only", probe])
         return not works and len(re.findall(r'error: .*"kiln: ', said)) == 1
+
+    def precompile(self):
+        """Precompiles the header of the DSL for programs and cases, which halves their time."""
+        self.run([SOURCE / "tests/compile_fail/precompile.sh", SOURCE / "dsl/include", self.folder])
+
+    def header(self):
+        return ["-include", str(self.folder / self.compiler / "dsl.h")]
 
     def compile(self, program):
         path, flags = program
@@ -103,6 +137,8 @@ class Row:
             header = self.folder / f"{path.parent.name}_{path.stem}.cpp"
             header.write_text(f'#include "{path}"\n#include "{path}"\n')
             path = header
+        else:
+            flags = [*flags, *self.header()]
         flags = [*self.flags, *WARNINGS, *steps, *DEFINES, *INCLUDES, *flags]
         return self.run([self.compiler, *flags, "-fsyntax-only", path])
 
@@ -111,79 +147,120 @@ class Row:
 
     def diagnose(self, program, every, first):
         """Returns the numbers of correct first lines and of all, and what the others are."""
+        flags = " ".join([*self.flags, *self.header()])
         command = [SOURCE / "tests/misuse/first_line.py", "--diagnose", program, "--compiler", self.compiler,
-                   f"--flags={' '.join(self.flags)}", "--include", SOURCE / "dsl/include", "--include",
-                   SOURCE / "compiler/include", "--every", str(every), "--first",
-                   str(first)]
+                   f"--flags={flags}", "--include", SOURCE / "dsl/include", "--include",
+                   SOURCE / "compiler/include", "--every", str(every), "--first", str(first)]
         _, said = self.run(command)
         match = re.search(r"^(\d+) mistakes, .*: (\d+) wrong$", said, re.M)
-        return (int(match[1]) - int(match[2]), int(match[1]), said) if match else (0, 1, said)
+        return (max(int(match[1]) - int(match[2]), 0), int(match[1]), said) if match else (0, 1, said)
 
 
-def shown(right, count):
-    return f"all {count}" if right == count else f"{right} of {count}"
+class Results:
+    """The results of a run, which are also added to a file."""
+
+    def __init__(self, path):
+        self.path, self.rows, self.is_right = path, [], True
+        last = subprocess.run(["git", "-C", SOURCE, "log", "-1", "--format=%h", "--", *COMPILED], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.commit = last.stdout.strip()
+
+    def fields(self, row, what):
+        compiler, library = row.names()
+        return {"system": row.system, "compiler": compiler, "library": library, "standard": row.standard, "what": what}
+
+    def is_known(self, row, what):
+        """Whether the file has this result of the same commit."""
+        fields = {**self.fields(row, what), "commit": self.commit}
+        found = [old for old in tried.read(self.path) if fields.items() <= old.items()] if self.path else []
+        return any(old["tried"] for old in found)
+
+    def plan(self, row, kinds):
+        """Adds to the file that a row exists, unless it has a result."""
+        known = tried.read(self.path) if self.path else []
+        for what, of in kinds.items():
+            fields = self.fields(row, what)
+            if self.path and not any(fields.items() <= old.items() for old in known):
+                tried.add(self.path, **fields, commit=self.commit, passed=0, tried=0, of=of)
+
+    def add(self, row, what, passed, count, of):
+        result = {**self.fields(row, what), "commit": self.commit, "passed": passed, "tried": count, "of": of}
+        self.rows.append({**result, "date": ""})
+        self.is_right &= passed == count
+        if self.path:
+            tried.add(self.path, **result)
 
 
 def complain(row, what):
     print(f"{row.compiler} {' '.join(row.flags)}: {what}", file=sys.stderr, flush=True)
 
 
+def check_items(row, what, function, items, every, first, work):
+    """Checks the programs or the cases of a row."""
+    items, count, right = items[first % every::every], len(items), 0
+    for item, (works, said) in zip(items, work["pool"].map(function, items)):
+        right += works
+        if not works:
+            path = item[0] if isinstance(item, tuple) else item
+            lines = said.splitlines()
+            lines = [line for line in lines if "error" in line or "does not say" in line] or lines
+            complain(row, "\n  ".join([str(path.relative_to(SOURCE)), *(line[:300] for line in lines[:3])]))
+    work["results"].add(row, what, right, len(items), count)
+
+
 def check(row, work, options):
-    """Checks one row; returns the cell of the table, and whether all is right."""
-    first = work["rows"] % options.every
+    """Checks one row: all that is not known, in full or as a sample."""
+    first, results = work["rows"], work["results"]
     work["rows"] += 1
-    row.run([SOURCE / "tests/compile_fail/precompile.sh", SOURCE / "dsl/include", row.folder])
-    cells, is_right = [], True
-    for function, items in ((row.compile, work["programs"]), (row.reject, work["cases"])):
-        items, right = items[first::options.every], 0
-        for item, (works, said) in zip(items, work["pool"].map(function, items)):
-            right += works
-            if not works:
-                path = item[0] if isinstance(item, tuple) else item
-                lines = said.splitlines()
-                lines = [line for line in lines if "error" in line or "does not say" in line] or lines
-                complain(row, "\n  ".join([str(path.relative_to(SOURCE)), *(line[:300] for line in lines[:3])]))
-        cells.append(shown(right, len(items)))
-        is_right &= right == len(items)
-    if options.diagnose:
-        right, count, said = row.diagnose(options.diagnose, options.every, first)
-        cells.append(shown(right, count))
-        is_right &= right == count
+    share = SAMPLE if row.is_sample else 1
+    of_messages = SAMPLE if row.is_sample or "-stdlib=libc++" in row.flags else 1
+    row.precompile()
+    if not results.is_known(row, "programs"):
+        check_items(row, "programs", row.compile, work["programs"], options.every * share, first, work)
+    every = options.every * of_messages
+    if options.diagnose and not results.is_known(row, "first lines"):
+        right, count, said = row.diagnose(options.diagnose, every, first % every)
+        results.add(row, "first lines", right, count, work["mistakes"])
         if right != count:
             complain(row, said)
-    return "; ".join(cells), is_right
+    if not results.is_known(row, "messages"):
+        check_items(row, "messages", row.reject, work["cases"], every, first, work)
 
 
-def names_of(family, macros):
-    """Returns the compiler and the library with their versions."""
-    version = re.search(r"\d+(\.\d+)+", macros.get("__clang_version__", macros["__VERSION__"]))[0]
-    if "_LIBCPP_VERSION" in macros:
-        library = f"libc++ {int(macros['_LIBCPP_VERSION']) // 10000}"
-    else:
-        library = f"libstdc++ {macros['_GLIBCXX_RELEASE']}"
-    return f"{family.replace('clang++', 'clang')} {version}", library
+def find_rows(found, folder, options):
+    """Returns all rows, the most important ones first: the oldest and the newest standard of each compiler."""
+    rows = []
+    for family, _, name, root in found:
+        for library in ([], ["-stdlib=libc++"]) if family == "clang++" else ([],):
+            line = []
+            for standard in options.standards.split(","):
+                for value in STANDARDS[standard]:
+                    place = folder / f"{name}{''.join(library)}-{value}"
+                    row = Row(family, name, root, [f"-std={value}", *library], standard, place)
+                    if row.features:
+                        line.append(row)
+                        break
+            for index, row in enumerate(line):
+                is_between = 0 < index < len(line) - 1
+                row.is_sample = is_between and row.is_between(line[0], line[-1])
+                phase = 4 if is_between else (index > 0) + 2 * len(library)
+                rows.append((phase, row))
+    return [row for _, row in sorted(rows, key=lambda each: each[0])]
 
 
-def check_line(family, name, library, folder, work, options):
-    """Checks a compiler with a library; returns the cells of its line, and whether all is right."""
-    names, cells, is_right = [], [], True
-    for standard in options.standards.split(","):
-        place = folder / f"{name}{library}-{standard}"
-        place.mkdir()
-        cell = "no such mode"
-        for value in STANDARDS[standard]:
-            row = Row(name, [f"-std={value}", *library.split()], place)
-            if macros := row.macros():
-                names = names_of(family, macros)
-                cell, works = ("refused", True) if row.is_refused() else check(row, work, options)
-                is_right &= works
-                break
-        cells.append(cell)
-        shutil.rmtree(place)
-    return ([*names, *cells] if names else []), is_right
+def enter(roots, folder):
+    """Makes the source and the temporary files visible in other roots, at their own paths, for this process only."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(NEW_MOUNTS):
+        sys.exit(f"matrix.py: cannot mount folders in other roots: {os.strerror(ctypes.get_errno())}")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    for root in roots:
+        for place in (folder, SOURCE):
+            Path(f"{root}{place}").mkdir(parents=True, exist_ok=True)
+            subprocess.run(["mount", "--bind", place, f"{root}{place}"], check=True)
 
 
-def prepare(folder, found):
+def prepare(folder, found, options):
     """Puts compilers of other roots on the PATH; returns what to compile."""
     tools = folder / "bin"
     tools.mkdir()
@@ -191,15 +268,16 @@ def prepare(folder, found):
     os.environ["TMPDIR"] = str(folder)  # of first_line.py
     for _, _, name, root in found:
         if root:
-            folders = shlex.join([str(folder), str(SOURCE)])
-            (tools / name).write_text(IN_ROOT.format(folders=folders, root=shlex.quote(root), name=name))
+            (tools / name).write_text(f"#!/bin/sh\nexec chroot '{root}' /usr/bin/{name} \"$@\"\n")
             (tools / name).chmod(0o755)
     googletest = None
     if Path("/usr/include/gtest").is_dir():
         googletest = folder / "include"
         shutil.copytree("/usr/include/gtest", googletest / "gtest")
     cases = sorted((SOURCE / "tests/compile_fail/cases").glob("*.cpp"))
-    return {"programs": programs(googletest), "cases": cases, "rows": 0}
+    mistakes = subprocess.run([SOURCE / "tests/misuse/first_line.py", "--count"], text=True, stdout=subprocess.PIPE)
+    return {"programs": programs(googletest), "cases": cases, "mistakes": int(mistakes.stdout), "rows": 0,
+            "results": Results(options.results)}
 
 
 def main():
@@ -209,27 +287,35 @@ def main():
     parser.add_argument("--standards", default="20,23,26")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--diagnose")
+    parser.add_argument("--results")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     found = find_compilers(options.root, options.only)
     if not found:
         print("no compiler of these names is installed")
         return 77
-    is_right = True
     with tempfile.TemporaryDirectory(prefix="kiln-matrix-") as folder, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        work = {**prepare(Path(folder), found), "pool": pool}
-        titles = [f"C++{standard}" for standard in options.standards.split(",")]
-        print(f"| compiler | library | {' | '.join(titles)} |\n{'|---' * (len(titles) + 2)}|", flush=True)
-        for family, _, name, _ in found:
-            for library in ("", "-stdlib=libc++") if family == "clang++" else ("",):
-                cells, works = check_line(family, name, library, Path(folder), work, options)
-                is_right &= works
-                if cells:
-                    print(f"| {' | '.join(cells)} |", flush=True)
+        if options.root:
+            enter(options.root, folder)
+        work = {**prepare(Path(folder), found, options), "pool": pool}
+        results = work["results"]
+        rows = find_rows(found, Path(folder), options)
+        for row in [row for row in rows if row.is_refused()]:
+            results.add(row, "refused", 1, 1, 1)
+            rows.remove(row)
+        for row in rows:
+            results.plan(row, {"programs": len(work["programs"]), "messages": len(work["cases"]),
+                               "first lines": work["mistakes"]})
+        for row in rows:
+            check(row, work, options)
+            shutil.rmtree(row.folder)
+        print(tried.compiling(results.rows))
         for root in options.root:
-            shutil.rmtree(f"{root}{folder}", ignore_errors=True)
-    return not is_right
+            subprocess.run(["umount", f"{root}{folder}", f"{root}{SOURCE}"], check=True)
+            os.rmdir(f"{root}{folder}")
+    return not results.is_right
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

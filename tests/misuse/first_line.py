@@ -6,6 +6,7 @@
 #
 #   first_line.py [--kiln PROGRAM] --diagnose PROGRAM --include FOLDER --include FOLDER [--only NAME]
 #     [--every N] [--first N] [--compiler NAME] [--flags "-std=c++23 -stdlib=libc++"]
+#   first_line.py --count prints the number of mistakes.
 import argparse
 import re
 import shutil
@@ -141,14 +142,18 @@ def run(command):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kiln")
-    parser.add_argument("--diagnose", required=True)
-    parser.add_argument("--include", action="append", required=True)
+    parser.add_argument("--count", action="store_true")
+    parser.add_argument("--diagnose", required="--count" not in sys.argv)
+    parser.add_argument("--include", action="append", required="--count" not in sys.argv)
     parser.add_argument("--only")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--compiler")
     parser.add_argument("--flags", default="-std=c++20")
     options = parser.parse_args()
+    if options.count:
+        print(len(MISTAKES))
+        return
     wanted = [options.compiler] if options.compiler else ["g++", "clang++-22"]
     compilers = [name for name in wanted if shutil.which(name)]
     mistakes = [each for each in MISTAKES if options.only in (None, each[0])][options.first::options.every]
