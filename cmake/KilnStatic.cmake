@@ -36,6 +36,7 @@ add_custom_command(OUTPUT "${closed}"
   DEPENDS "${KILN_HALIDE_DIR}/libHalide14.a" "${CMAKE_CURRENT_LIST_DIR}/package/close_halide.sh"
   COMMENT "Linking Halide and LLVM 14 to one object" VERBATIM)
 add_custom_target(kiln_halide14 DEPENDS "${closed}")
+set(Halide_VERSION 14.0.0)
 add_library(Halide::Halide STATIC IMPORTED)
 set_target_properties(Halide::Halide PROPERTIES IMPORTED_LOCATION "${closed}")
 target_include_directories(Halide::Halide INTERFACE "${KILN_HALIDE_DIR}/include")

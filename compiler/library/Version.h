@@ -8,6 +8,9 @@ namespace kiln {
 /// Returns text such as "0.1.0".
 const char *versionText();
 
+/// Returns what --version prints: a line each for Kiln, the binary interface of libraries, LLVM and Halide.
+const char *versionReport();
+
 struct Version {
   int major, minor, patch;
 };

@@ -2,6 +2,7 @@
 // The command `kiln` as a wrapper of generators: positions of options, help and version output, which C++ compiler
 // builds a generator from a spec, and when it is not needed.
 #include "command.h"
+#include "kiln/runtime.h"
 
 #include <algorithm>
 #include <regex>
@@ -84,7 +85,13 @@ TEST_F(Options, StandAnywhere) {
 }
 
 TEST_F(Options, HelpAndVersionAreEverywhere) {
-  const std::string version = "kiln " KILN_TEST_VERSION "\n";
+  const std::string version = runHere(kiln + " --version").text;
+  const std::string beginning =
+      "kiln " KILN_TEST_VERSION "\nbinary interface " + std::to_string(KILN_ABI_VERSION) + "\n";
+  EXPECT_EQ(version.substr(0, beginning.size()), beginning);
+  EXPECT_TRUE(std::regex_match(version.substr(std::min(beginning.size(), version.size())),
+                               std::regex(R"(LLVM 22(\.[0-9]+){2}\nHalide (14|19|21)(\.[0-9]+){2}\n)")))
+      << version;
   for (const char *subcommand : {"", "compile", "inspect", "check", "scale", "pack", "bench", "tune", "tune coverage",
                                  "tune verify", "tune merge", "new"}) {
     SCOPED_TRACE(subcommand);

@@ -242,7 +242,7 @@ static std::string chooseSpec(const std::vector<std::string> &words) {
 }
 
 static void addVersion(CLI::App &app) {
-  app.set_version_flag("--version", std::string("kiln ") + versionText());
+  app.set_version_flag("--version", versionReport());
   for (CLI::App *subcommand : app.get_subcommands([](const CLI::App *) { return true; }))
     addVersion(*subcommand);
 }

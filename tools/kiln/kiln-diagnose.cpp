@@ -2,6 +2,7 @@
 //
 // kiln-diagnose [--verbose] SPEC -- COMPILER WORD...: runs the compiler on a spec, and prints the user's first mistake
 // in one line before all other output. kiln_add_library uses it as the launcher of the C++ compiler for generators.
+#include "compiler/library/Version.h"
 #include "tools/kiln/Diagnose.h"
 
 #include <cstdio>
@@ -43,7 +44,7 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (words.size() == 1 && words.front() == "--version") {
-    std::printf("kiln %s\n", KILN_VERSION);
+    std::printf("%s\n", kiln::versionReport());
     return 0;
   }
   const char *asked = std::getenv("VERBOSE"); // `cmake --build . --verbose` sets it for make

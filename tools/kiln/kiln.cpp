@@ -2,6 +2,7 @@
 //
 // `kiln SUBCOMMAND spec.cpp ...` compiles the spec with the user's C++ compiler to its generator, and runs that. `kiln
 // new DIRECTORY` creates a spec.
+#include "compiler/library/Version.h"
 #include "tools/kiln/CommandLine.h"
 #include "tools/kiln/Diagnose.h"
 #include "tools/kiln/GeneratorCache.h"
@@ -26,8 +27,6 @@
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char *version = "kiln " KILN_VERSION;
 
 /// The location of the headers and the compiler's library: next to the installed program, else in the build tree, of
 /// which a package knows nothing.
@@ -349,7 +348,7 @@ int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
   if (end != words.end())
     command.flags.assign(end + 1, words.end());
   if (command.has("--version")) {
-    fmt::print("{}\n", version);
+    fmt::print("{}\n", kiln::versionReport());
     return 0;
   }
   if (command.subcommand.back() == "merge")
@@ -370,7 +369,7 @@ int runOfSpec(CLI::App &chosen, std::vector<std::string> words) {
 int main(int argc, char **argv) {
   CLI::App app("Kiln compiles a transformer model, written in C++, to a static library.");
   app.require_subcommand(0, 1); // an unknown subcommand is then reported by its name
-  app.set_version_flag("--version", version);
+  app.set_version_flag("--version", kiln::versionReport());
   app.footer(
       "kiln SUBCOMMAND --help shows the options of a subcommand. Options precede or follow the spec. Flags of the C++\n"
       "compiler, which compiles the spec to a program, follow \"--\": kiln compile spec.cpp -o out -- -Iinclude");
@@ -396,7 +395,7 @@ int main(int argc, char **argv) {
   kiln::newproject::Options project;
   bool isBuilt = false;
   CLI::App *create = app.add_subcommand("new", "write a spec and a program for a third-party checkpoint");
-  create->set_version_flag("--version", version);
+  create->set_version_flag("--version", kiln::versionReport());
   create->add_option("directory", project.folder, "folder with config.json and model.safetensors")->required();
   create->add_option("--name", project.name, "name of the library and the program; default: the directory's");
   create->add_option("-o,--output-dir", project.out, "folder of the project; default: its name")
