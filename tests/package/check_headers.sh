@@ -89,3 +89,14 @@ for compiler in "g++ -fkeep-inline-functions" clang++-22; do
     esac
   done
 done
+
+# A file that includes headers of two versions of the binary interface.
+version=$(sed -n 's/^#define KILN_ABI_VERSION //p' "$folder/$name.h")
+mkdir "$work/older"
+sed 's/^#define KILN_ABI_VERSION .*/#define KILN_ABI_VERSION 1/; s/^#if KILN_ABI_VERSION != .*/#if 0/' "$other_folder/$other.h" \
+  >"$work/older/$other.h"
+printf '#include "%s.h"\n' "$other" "$name" >"$work/versions.c"
+if gcc -fsyntax-only "-I$work/older" "-I$folder" "$work/versions.c" 2>"$work/said"; then
+  echo "headers of two versions compile" && exit 1
+fi
+grep -F "$name.h was written for version $version of Kiln's binary interface" "$work/said" || { cat "$work/said" && exit 1; }

@@ -251,7 +251,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\": wrong runtime version; expected 13, got 12");
+  EXPECT_STREQ(error.message, "model \"odd\": wrong runtime version; expected 14, got 13");
 }
 
 // Two weights of the same name pack one tensor twice, dense for gathering and tiled for matrix products; a name without

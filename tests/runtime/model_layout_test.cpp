@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 12);
+  EXPECT_EQ(KILN_ABI_VERSION, 13);
   EXPECT_EQ(sizeof(kiln_training_t), 8u);
   EXPECT_FIELD(kiln_training_t, step, 0, 4);
   EXPECT_FIELD(kiln_training_t, seed, 4, 4);

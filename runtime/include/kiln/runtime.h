@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 12
+#define KILN_ABI_VERSION 13
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
