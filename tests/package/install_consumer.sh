@@ -121,3 +121,9 @@ for file in bin/kiln "$(cd "$prefix" && ls -d lib*/libkiln_compiler.so lib*/*/li
     exit 1
   fi
 done
+
+step "uninstall"
+echo other >"$prefix/include/kiln/other.h"
+"$source/dev" uninstall "$prefix"
+left=$(find "$prefix" ! -type d)
+test "$left" = "$prefix/include/kiln/other.h" || { echo "uninstalling left: $left" >&2; exit 1; }
