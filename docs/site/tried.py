@@ -23,6 +23,12 @@ COMPILING = ("programs", "messages", "first lines")
 BEGIN, END = "<!-- {} of tried.csv -->\n", "<!-- end of {} -->\n"
 
 
+def system_of(root):
+    """Returns the name of a system and its version."""
+    release = dict(re.findall(r'^(\w+)="?(.*?)"?$', Path(root or "/", "etc/os-release").read_text(), re.M))
+    return f"{release['ID'].capitalize()} {release.get('VERSION_ID') or release.get('VERSION_CODENAME', '')}".strip()
+
+
 def order_of(row):
     """Returns a key by which results are sorted, numbers in names by their value."""
     return [[(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", row[name])] for name in KEY]
@@ -67,13 +73,14 @@ def add(path, **fields):
 
 
 def shown(row):
-    """Returns the cell of a result."""
+    """Returns the cell of a result: `all N`, N items of a sample, or how many are wrong."""
     if not row:
         return ""
     if not row["tried"]:
         return "not tried"
-    right = f"all {row['tried']}" if row["passed"] == row["tried"] else f"**{row['passed']}** of {row['tried']}"
-    return right if row["tried"] == row["of"] else f"{right} of a sample"
+    if row["passed"] < row["tried"]:
+        return f"**{row['tried'] - row['passed']} of {row['tried']} wrong**"
+    return f"all {row['of']}" if row["tried"] == row["of"] else str(row["tried"])
 
 
 def table(titles, lines):

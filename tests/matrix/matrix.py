@@ -74,18 +74,12 @@ def programs(googletest):
     return result
 
 
-def system_of(root):
-    """Returns the name of a system and its version."""
-    release = dict(re.findall(r'^(\w+)="?(.*?)"?$', Path(root or "/", "etc/os-release").read_text(), re.M))
-    return f"{release['ID'].capitalize()} {release.get('VERSION_ID') or release.get('VERSION_CODENAME', '')}".strip()
-
-
 class Row:
     """A compiler with a library and a standard."""
 
     def __init__(self, family, name, root, flags, standard, folder):
         self.family, self.compiler, self.flags, self.folder = family.replace("clang++", "clang"), name, flags, folder
-        self.system, self.standard = system_of(root), f"C++{standard}"
+        self.system, self.standard = tried.system_of(root), f"C++{standard}"
         self.environment = {**os.environ, "KILN_COMPILERS": name, "KILN_FLAGS": " ".join(flags), "LC_ALL": "C"}
         self.folder.mkdir()
         self.features = self.macros()
