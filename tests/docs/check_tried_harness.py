@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """check_tried_harness.py ROOT: tests docs/site/tried.py: what it adds to a file and replaces, the tables that it
-renders, and that it finds a page whose tables differ and wrong lines."""
+renders, and that it finds a page whose tables differ and wrong lines; and tests/package/record.py."""
 import subprocess
 import sys
 import tempfile
@@ -66,6 +66,22 @@ def check_tables(rows):
     assert "g++ 9.1.0" not in tried.rendered(text, [])
 
 
+def check_recording(work):
+    """A script of three steps passes, fails in its second step, and is skipped."""
+    (work / "suite-npm/etc").mkdir(parents=True)
+    (work / "suite-npm/etc/os-release").write_text('NAME="Debian GNU/Linux"\nVERSION_ID="12"\nID=debian\n')
+    script, results = work / "bare_npm.sh", work / "results.csv"
+    for end, status, passed in (("", 0, "3"), ("exit 1", 1, "1"), ("exit 77", 77, "1")):
+        script.write_text(f"#!/bin/sh\nstep() {{ echo \"== $*\"; }}\nstep one $1 $3\nstep two\n{end}\nstep three\n")
+        script.chmod(0o755)
+        done = subprocess.run([ROOT / "tests/package/record.py", results, script, "packages", ROOT, "suite", work],
+                              text=True, stdout=subprocess.PIPE)
+        assert done.returncode == status and done.stdout.startswith("== one packages suite\n"), done
+        row, = tried.read(results)
+        assert (row["system"], row["compiler"], row["what"]) == ("Debian 12", "g++", "npm package"), row
+        assert (row["passed"], row["tried"], row["of"]) == (int(passed), 3, 3), row
+
+
 with tempfile.TemporaryDirectory() as folder:
     work = Path(folder)
     (work / "docs").mkdir()
@@ -80,6 +96,7 @@ with tempfile.TemporaryDirectory() as folder:
     status, said = run("check", work)
     assert status == 1 and "no place for the table of packages" in said, said
     assert run("paint", work)[0] == 2
+    check_recording(work)
 refuses("date,commit\n", "wrong fields")
 refuses("", "wrong fields")
 for counts in ("3,2,5", "1,6,5", "x,1,1", "-1,1,1", "1,1"):
