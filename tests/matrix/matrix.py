@@ -42,6 +42,7 @@ DEFINES = ["-DGPT2_SHAPE=gpt2_small", "-DLLAMA_SHAPE=king_james"]
 WARNINGS = ["-Wall", "-Wextra", "-pedantic", "-Werror"]
 COMPILED = ("compiler/include", "dsl/include", "examples", "models", "tests/compile_fail", "tests/dsl",
             "tests/matrix/families", "tests/misuse", "tests/models", "tests/ops")
+KINDS = {"programs": 0, "first lines": 2, "messages": 3} # how many phases later, since a run may be interrupted
 SAMPLE = 8 # the messages of a second library, and all of a standard between two others
 NEW_MOUNTS = 0x00020000 # CLONE_NEWNS of <sched.h>
 
@@ -119,6 +120,7 @@ class Row:
 
     def precompile(self):
         """Precompiles the header of the DSL for programs and cases, which halves their time."""
+        self.folder.mkdir(exist_ok=True)
         self.run([SOURCE / "tests/compile_fail/precompile.sh", SOURCE / "dsl/include", self.folder])
 
     def header(self):
@@ -202,27 +204,30 @@ def check_items(row, what, function, items, every, first, work):
     work["results"].add(row, what, right, len(items), count)
 
 
-def check(row, work, options):
-    """Checks one row: all that is not known, in full or as a sample."""
+def check(row, what, work, options):
+    """Checks the programs, the first lines or the messages of a row, in full or as a sample, unless they are known."""
     first, results = work["rows"], work["results"]
     work["rows"] += 1
-    share = SAMPLE if row.is_sample else 1
-    of_messages = SAMPLE if row.is_sample or "-stdlib=libc++" in row.flags else 1
+    if results.is_known(row, what) or (what == "first lines" and not options.diagnose):
+        return
     row.precompile()
-    if not results.is_known(row, "programs"):
-        check_items(row, "programs", row.compile, work["programs"], options.every * share, first, work)
-    every = options.every * of_messages
-    if options.diagnose and not results.is_known(row, "first lines"):
+    is_sample = row.is_sample or (what != "programs" and "-stdlib=libc++" in row.flags)
+    every = options.every * (SAMPLE if is_sample else 1)
+    if what == "programs":
+        check_items(row, what, row.compile, work["programs"], every, first, work)
+    elif what == "messages":
+        check_items(row, what, row.reject, work["cases"], every, first, work)
+    else:
         right, count, said = row.diagnose(options.diagnose, every, first % every)
-        results.add(row, "first lines", right, count, work["mistakes"])
+        results.add(row, what, right, count, work["mistakes"])
         if right != count:
             complain(row, said)
-    if not results.is_known(row, "messages"):
-        check_items(row, "messages", row.reject, work["cases"], every, first, work)
+    shutil.rmtree(row.folder)
 
 
 def find_rows(found, folder, options):
-    """Returns all rows, the most important ones first: the oldest and the newest standard of each compiler."""
+    """Returns all rows with their phases: the oldest and the newest standard of each compiler, the same with libc++, and
+    the standards between."""
     rows = []
     for family, _, name, root in found:
         for library in ([], ["-stdlib=libc++"]) if family == "clang++" else ([],):
@@ -239,7 +244,7 @@ def find_rows(found, folder, options):
                 row.is_sample = is_between and row.is_between(line[0], line[-1])
                 phase = 4 if is_between else (index > 0) + 2 * len(library)
                 rows.append((phase, row))
-    return [row for _, row in sorted(rows, key=lambda each: each[0])]
+    return rows
 
 
 def enter(roots, folder):
@@ -294,16 +299,16 @@ def main():
             enter(options.root, folder)
         work = {**prepare(Path(folder), found, options), "pool": pool}
         results = work["results"]
-        rows = find_rows(found, Path(folder), options)
-        for row in [row for row in rows if row.is_refused()]:
-            results.add(row, "refused", 1, 1, 1)
-            rows.remove(row)
-        for row in rows:
+        tasks = []
+        for phase, row in find_rows(found, Path(folder), options):
+            if row.is_refused():
+                results.add(row, "refused", 1, 1, 1)
+                continue
             results.plan(row, {"programs": len(work["programs"]), "messages": len(work["cases"]),
                                "first lines": work["mistakes"]})
-        for row in rows:
-            check(row, work, options)
-            shutil.rmtree(row.folder)
+            tasks += [(phase + delay, row, what) for what, delay in KINDS.items()]
+        for _, row, what in sorted(tasks, key=lambda task: task[0]):
+            check(row, what, work, options)
         print(tried.compiling(results.rows))
         for root in options.root:
             subprocess.run(["umount", f"{root}{folder}", f"{root}{SOURCE}"], check=True)
