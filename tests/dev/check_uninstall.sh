@@ -50,6 +50,11 @@ listed=$("$source/dev" uninstall --list "$prefix")
   share/kiln/models/more/one.txt)" ] || fail "wrong list: $listed"
 [ "$installed" = "$(files_of "$prefix")" ] || fail "--list changed files"
 
+# A list names no folder of the machine on which it is staged.
+DESTDIR="$work/staged" cmake --install "$work/build" --prefix /opt/small >/dev/null
+[ "$(cat "$work/staged/opt/small/share/kiln/installed.txt")" = "$(printf '%s\n' bin/one.txt "include/kiln/two words.h" \
+  share/kiln/installed.txt)" ] || fail "wrong list of a staged installation"
+
 refused "expected [--list] [PREFIX]" "$prefix" more
 refused "expected [--list] [PREFIX]" --all
 refused "no Kiln that" "$work/project"
