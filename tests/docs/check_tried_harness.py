@@ -68,15 +68,13 @@ def check_tables(rows):
 
 def check_recording(work):
     """A script of three steps passes, fails in its second step, and is skipped."""
-    (work / "suite-npm/etc").mkdir(parents=True)
-    (work / "suite-npm/etc/os-release").write_text('NAME="Debian GNU/Linux"\nVERSION_ID="12"\nID=debian\n')
     script, results = work / "bare_npm.sh", work / "results.csv"
     for end, status, passed in (("", 0, "3"), ("exit 1", 1, "1"), ("exit 77", 77, "1")):
         script.write_text(f"#!/bin/sh\nstep() {{ echo \"== $*\"; }}\nstep one $1 $3\nstep two\n{end}\nstep three\n")
         script.chmod(0o755)
-        done = subprocess.run([ROOT / "tests/package/record.py", results, script, "packages", ROOT, "suite", work],
+        done = subprocess.run([ROOT / "tests/package/record.py", results, script, "packages", ROOT, "bookworm", work],
                               text=True, stdout=subprocess.PIPE)
-        assert done.returncode == status and done.stdout.startswith("== one packages suite\n"), done
+        assert done.returncode == status and done.stdout.startswith("== one packages bookworm\n"), done
         row, = tried.read(results)
         assert (row["system"], row["compiler"], row["what"]) == ("Debian 12", "g++", "npm package"), row
         assert (row["passed"], row["tried"], row["of"]) == (int(passed), 3, 3), row

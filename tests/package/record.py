@@ -15,11 +15,12 @@ results, script, packages, source, suite, *compiler, folder = sys.argv[1:]
 sys.path.insert(0, str(Path(source, "docs/site")))
 import tried
 
+SYSTEMS = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 FORMS = {"bare_system": "archive", "bare_npm": "npm package", "bare_container": "container"}
 
 
 def version_of(root, compiler):
-    """Returns the compiler of a system with its version; only its name if the system was not kept."""
+    """Returns the compiler of a system with its version; only its name if the system was not kept in FOLDER."""
     option = "-dumpfullversion" if compiler == "g++" else "-dumpversion"
     done = subprocess.run(["chroot", root, "/usr/bin/" + compiler, option], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL)
@@ -40,10 +41,11 @@ status, begun = run()
 if status != 77:
     steps = len(re.findall(r"^step ", Path(script).read_text(), re.M))
     name = Path(script).stem
-    root = Path(folder, f"{suite}-{compiler[0] if compiler else name.removeprefix('bare_')}")
+    root = Path(folder, "-".join([suite, *compiler]))
     commit = subprocess.run(["git", "-C", source, "log", "-1", "--format=%h"], text=True, stdout=subprocess.PIPE)
-    is_kept = (root / "etc/os-release").exists()
-    tried.add(results, commit=commit.stdout.strip(), system=tried.system_of(root) if is_kept else f"Debian {suite}",
-              compiler=version_of(root, compiler[0] if compiler else "g++"), library="", standard="",
+    is_kept = suite not in SYSTEMS and (root / "etc/os-release").exists()
+    system = tried.system_of(root) if is_kept else SYSTEMS.get(suite, f"Debian {suite}")
+    tried.add(results, commit=commit.stdout.strip(), system=system,
+              compiler=version_of(root, compiler[0]) if compiler else "g++", library="", standard="",
               what=FORMS.get(name, name), passed=begun if status == 0 else max(begun - 1, 0), tried=steps, of=steps)
 sys.exit(status)
