@@ -13,11 +13,12 @@
 # each row other ones. --diagnose is kiln-diagnose, which prints the first line of a mistake.
 #
 # Each result is added to --results, such as docs/tried.csv, at once (docs/site/tried.py), with the last commit that
-# changed what is compiled; results of that commit which are already there are not repeated.
+# changed what is compiled; results of that commit which are already there are not repeated, unless they are of a
+# smaller sample: so a run with --every 8 gives all rows early, and a run without it completes them.
 #
-# The oldest and the newest standard of a compiler are checked completely. A standard between them is a sample if each of
-# its feature-test macros has the value of one of these two, so that it has no other headers; and libc++ is a sample of
-# the messages, which are the compiler's.
+# The oldest and the newest standard of a compiler are checked completely. A standard between them is a sample if each
+# of its feature-test macros has the value of one of these two, so that it has no other headers; and libc++ is a sample
+# of the messages, which are the compiler's.
 import argparse
 import concurrent.futures
 import ctypes
@@ -165,11 +166,11 @@ class Results:
         compiler, library = row.names()
         return {"system": row.system, "compiler": compiler, "library": library, "standard": row.standard, "what": what}
 
-    def is_known(self, row, what):
-        """Whether the file has this result of the same commit."""
+    def is_known(self, row, what, count):
+        """Whether the file has a result of the same commit, of at least so many items."""
         fields = {**self.fields(row, what), "commit": self.commit}
         found = [old for old in tried.read(self.path) if fields.items() <= old.items()] if self.path else []
-        return any(old["tried"] for old in found)
+        return any(old["tried"] >= count for old in found)
 
     def plan(self, row, kinds):
         """Adds to the file that a row exists, unless it has a result."""
@@ -208,26 +209,26 @@ def check(row, what, work, options):
     """Checks the programs, the first lines or the messages of a row, in full or as a sample, unless they are known."""
     first, results = work["rows"], work["results"]
     work["rows"] += 1
-    if results.is_known(row, what) or (what == "first lines" and not options.diagnose):
-        return
-    row.precompile()
     is_sample = row.is_sample or (what != "programs" and "-stdlib=libc++" in row.flags)
     every = options.every * (SAMPLE if is_sample else 1)
+    if what == "first lines" and not options.diagnose or results.is_known(row, what, work["kinds"][what] // every or 1):
+        return
+    row.precompile()
     if what == "programs":
         check_items(row, what, row.compile, work["programs"], every, first, work)
     elif what == "messages":
         check_items(row, what, row.reject, work["cases"], every, first, work)
     else:
         right, count, said = row.diagnose(options.diagnose, every, first % every)
-        results.add(row, what, right, count, work["mistakes"])
+        results.add(row, what, right, count, work["kinds"][what])
         if right != count:
             complain(row, said)
     shutil.rmtree(row.folder)
 
 
 def find_rows(found, folder, options):
-    """Returns all rows with their phases: the oldest and the newest standard of each compiler, the same with libc++, and
-    the standards between."""
+    """Returns all rows with their phases: the oldest and the newest standard of each compiler, the same with libc++,
+    and the standards between."""
     rows = []
     for family, _, name, root in found:
         for library in ([], ["-stdlib=libc++"]) if family == "clang++" else ([],):
@@ -275,8 +276,9 @@ def prepare(folder, found, options):
         shutil.copytree("/usr/include/gtest", googletest / "gtest")
     cases = sorted((SOURCE / "tests/compile_fail/cases").glob("*.cpp"))
     mistakes = subprocess.run([SOURCE / "tests/misuse/first_line.py", "--count"], text=True, stdout=subprocess.PIPE)
-    return {"programs": programs(googletest), "cases": cases, "mistakes": int(mistakes.stdout), "rows": 0,
-            "results": Results(options.results)}
+    work = {"programs": programs(googletest), "cases": cases, "rows": 0, "results": Results(options.results)}
+    work["kinds"] = {"programs": len(work["programs"]), "first lines": int(mistakes.stdout), "messages": len(cases)}
+    return work
 
 
 def main():
@@ -304,8 +306,7 @@ def main():
             if row.is_refused():
                 results.add(row, "refused", 1, 1, 1)
                 continue
-            results.plan(row, {"programs": len(work["programs"]), "messages": len(work["cases"]),
-                               "first lines": work["mistakes"]})
+            results.plan(row, work["kinds"])
             tasks += [(phase + delay, row, what) for what, delay in KINDS.items()]
         for _, row, what in sorted(tasks, key=lambda task: task[0]):
             check(row, what, work, options)
