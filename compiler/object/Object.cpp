@@ -23,6 +23,7 @@
 #include "llvm/Object/MachO.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
@@ -120,6 +121,23 @@ static void chooseBits(Function &function) {
   }
 }
 
+/// While it exists, code for x86-64 is assembled without branches that cross or end at a boundary of 32 bytes, which
+/// slow down loops (M-0906). LLVM has no other interface to this than an option of its command line.
+class AlignedBranches {
+public:
+  AlignedBranches() { set(true); }
+  ~AlignedBranches() { set(false); }
+  AlignedBranches(const AlignedBranches &) = delete;
+  AlignedBranches &operator=(const AlignedBranches &) = delete;
+
+private:
+  static void set(bool isAligned) {
+    auto option = cl::getRegisteredOptions().find("x86-branches-within-32B-boundaries");
+    assert(option != cl::getRegisteredOptions().end() && "LLVM has this option");
+    static_cast<cl::opt<bool> *>(option->second)->setValue(isAligned);
+  }
+};
+
 /// Removes the CPU that the bitcode was generated for.
 static void removeMachine(Function &function) {
   for (StringRef attribute : {"target-cpu", "target-features", "tune-cpu"})
@@ -138,9 +156,15 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &given, bo
   if (!machine)
     return machine.takeError();
   setMachine(**module, **machine);
-  if (!isForNamed)
+  std::optional<AlignedBranches> alignedBranches;
+  if (isForNamed) { // as Halide generates code for that CPU
+    (*machine)->setOptLevel(CodeGenOptLevel::Aggressive);
+    if ((*machine)->getTargetTriple().isX86())
+      alignedBranches.emplace();
+  } else {
     for (Function &function : **module)
       removeMachine(function);
+  }
   if (functions)
     if (Error error = inlineFunctions(**module, *functions, **machine))
       return error;

@@ -3,10 +3,13 @@
 #include "compiler/object/InlineFunctions.h"
 
 #include "compiler/object/Object.h"
+#include "llvm-c/Disassembler.h"
+#include "llvm-c/Target.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/SourceMgr.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,15 +31,15 @@ std::string bitcodeOf(llvm::StringRef text) {
   return bitcode;
 }
 
-/// Compiles the kernel for the CPU that it names, with functions inlined. Returns assembly, or the error.
-std::string compiled(llvm::StringRef kernel, const std::vector<std::string> &functions, std::string features = "") {
+/// Compiles the kernel for the CPU that it names, with functions inlined. Returns assembly or an object, or the error.
+std::string compiled(llvm::StringRef kernel, const std::vector<std::string> &functions, std::string features = "",
+                     bool isAssembly = true) {
   InlinedFunctions inlined;
   inlined.features = std::move(features);
   for (const std::string &bitcode : functions)
     inlined.bitcode.push_back(bitcode);
-  llvm::Expected<std::string> code =
-      compileBitcode(bitcodeOf("target triple = \"x86_64-unknown-linux-gnu\"\n" + kernel.str()), {},
-                     /*isAssembly=*/true, &inlined);
+  llvm::Expected<std::string> code = compileBitcode(
+      bitcodeOf("target triple = \"x86_64-unknown-linux-gnu\"\n" + kernel.str()), {}, isAssembly, &inlined);
   return code ? *code : llvm::toString(code.takeError());
 }
 
@@ -136,6 +139,55 @@ TEST(InlineFunctions, AddsTheFeaturesThatTheyNeed) {
     })",
                               {bitcodeOf(products)}, "+avx512vnni");
   EXPECT_THAT(code, HasSubstr("vpdpbusd"));
+}
+
+/// The branches of an object for x86-64.
+struct Branches {
+  int all = 0, onBoundaries = 0; // these cross or end at a boundary of 32 bytes
+};
+
+Branches branchesOf(const std::string &object) {
+  LLVMInitializeX86Disassembler();
+  LLVMDisasmContextRef disassembler = LLVMCreateDisasm("x86_64-unknown-linux-gnu", nullptr, 0, nullptr, nullptr);
+  EXPECT_TRUE(disassembler);
+  auto file = llvm::cantFail(llvm::object::ObjectFile::createObjectFile({object, "object"}));
+  Branches branches;
+  for (const llvm::object::SectionRef &section : file->sections()) {
+    if (!section.isText())
+      continue;
+    llvm::StringRef code = llvm::cantFail(section.getContents());
+    for (size_t at = 0, size = 0; at < code.size(); at += size) {
+      std::vector<uint8_t> bytes(code.begin() + at, code.end());
+      char text[128];
+      size = LLVMDisasmInstruction(disassembler, bytes.data(), bytes.size(), at, text, sizeof text);
+      EXPECT_NE(size, 0u) << "no instruction at byte " << at;
+      if (size == 0)
+        break;
+      const bool isBranch = llvm::StringRef(text).trim().starts_with("j");
+      branches.all += isBranch;
+      branches.onBoundaries += isBranch && at / 32 != (at + size) / 32;
+    }
+  }
+  LLVMDisasmDispose(disassembler);
+  return branches;
+}
+
+TEST(InlineFunctions, BranchesAreInsideOf32Bytes) {
+  std::string kernel = R"(
+    declare void @call(i32)
+    define void @kernel(i32 %i) "target-cpu"="skylake-avx512" {
+      br label %first0)";
+  constexpr int count = 40;
+  for (int i = 0; i < count; ++i) { // conditional calls, each with another condition
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    kernel += "\n first" + n + ":\n %bits" + n + " = and i32 %i, " + std::to_string(1 + 2 * i) + "\n %is" + n +
+              " = icmp eq i32 %bits" + n + ", 1\n br i1 %is" + n + ", label %then" + n + ", label %first" + next +
+              "\n then" + n + ":\n notail call void @call(i32 " + n + ")\n br label %first" + next;
+  }
+  kernel += "\n first" + std::to_string(count) + ":\n ret void\n }";
+  const Branches branches = branchesOf(compiled(kernel, {}, "", /*isAssembly=*/false));
+  EXPECT_GE(branches.all, count);
+  EXPECT_EQ(branches.onBoundaries, 0);
 }
 
 TEST(InlineFunctions, NamesOfDefinitions) {
