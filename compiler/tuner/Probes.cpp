@@ -80,16 +80,59 @@ static void readAll(const MachineModel &machine, const char *data, int64_t bytes
     KILN_READ("movups", "xmm", "16");
 }
 
-/// Returns the number of operations of compute().
-static double operations(const MachineModel &machine) {
-  return double(rounds) * chains * machine.vectorBytes / 4 * (machine.hasFusedMultiplyAdd ? 2 : 1);
+#elif defined(__aarch64__)
+
+static const float values[2][4] = {{1, 1, 1, 1}, {}};
+
+/// Multiply-adds of one and zero, which keep the sums at one.
+static void compute(const MachineModel &) {
+  long left = rounds;
+  asm volatile("ldr q12, [%1]\n"
+               "ldr q13, [%2]\n"
+               ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11\n"
+               "ldr q\\i, [%1]\n"
+               ".endr\n"
+               "1:\n"
+               ".irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11\n"
+               "fmla v\\i\\().4s, v12.4s, v13.4s\n"
+               ".endr\n"
+               "subs %0, %0, #1\n"
+               "b.ne 1b\n"
+               : "+r"(left)
+               : "r"(values[0]), "r"(values[1])
+               : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "cc",
+                 "memory");
 }
 
-#else
+/// Reads blocks of eight registers; `bytes` must be a positive multiple of a block.
+static void readAll(const MachineModel &, const char *data, int64_t bytes) {
+  asm volatile("1:\n"
+               "ldp q0, q1, [%0]\n"
+               "ldp q2, q3, [%0, #32]\n"
+               "ldp q4, q5, [%0, #64]\n"
+               "ldp q6, q7, [%0, #96]\n"
+               "add %0, %0, #128\n"
+               "subs %1, %1, #128\n"
+               "b.ne 1b\n"
+               : "+r"(data), "+r"(bytes)
+               :
+               : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "cc", "memory");
+}
+
+#else // rates of zero, from which nothing is predicted
+
 static void compute(const MachineModel &) {}
 static void readAll(const MachineModel &, const char *, int64_t) {}
-static double operations(const MachineModel &) { return 0; }
 #endif
+
+/// Returns the number of operations of compute().
+static double operations([[maybe_unused]] const MachineModel &machine) {
+#if defined(__x86_64__) || defined(__aarch64__)
+  return double(rounds) * chains * machine.vectorBytes / 4 * (machine.hasFusedMultiplyAdd ? 2 : 1);
+#else
+  return 0;
+#endif
+}
 
 /// Returns the highest rate, in `amount` per second, of `task` run once by every worker; the first attempt warms up.
 static double bestRate(const kiln_executor_t *executor, double amount, const std::function<void(uint32_t)> &task) {
