@@ -180,7 +180,7 @@ struct TargetInfo {
   uint32_t memorySpace = 0; // memory of weights, arena and constants: a KILN_MEMORY_ value
   std::string copyRows = "kiln_copy_rows"; // the run-time function that copies rows in that memory space
   std::string backend;           // the kiln_backend_t of the run time that runs the code; empty: CPUs need none
-  bool isDefault = false;        // compiled for, unless a user names others
+  bool isDefault = false;        // compiled for on machines of that architecture and system, unless a user names others
   bool hasTf32 = false;          // whether there are tensor cores for f32 that is rounded to tf32
   bool hasStoredWeights = false; // whether kernels read quantised weights
   bool hasOrder = false;         // whether kernels may be kiln.batch_invariant (batch-invariant)

@@ -8,6 +8,7 @@
 #include "compiler/library/Names.h"
 #include "compiler/object/ReplaceFile.h"
 #include "compiler/package/Archive.h"
+#include "runtime/src/core/model.h"
 #include "targets/registry.h"
 
 #include <fmt/format.h>
@@ -29,12 +30,22 @@ LogicalResult CompileContext::write(const std::string &path, StringRef text) con
   return error ? fail(std::move(error)) : success();
 }
 
+/// Returns the triple of the host code: that of the first CPU target. Empty if there are only GPUs, whose host code is
+/// then for this machine.
+static std::string hostTripleOf(const std::vector<std::string> &names) {
+  for (const std::string &name : names)
+    if (const Target *target = findTarget(name); target && target->info().memorySpace == KILN_MEMORY_HOST)
+      return target->info().hostTriple;
+  return "";
+}
+
 static llvm::Expected<std::vector<const Target *>> findTargets(const std::vector<std::string> &names) {
   if (names.empty())
     return llvm::createStringError("compile: no target; expected at least one");
+  const std::string host = hostTripleOf(names);
   std::vector<const Target *> targets;
   for (const std::string &name : names) {
-    const Target *target = findTarget(name);
+    const Target *form = findTarget(name, host), *target = form ? form : findTarget(name);
     if (!target)
       return llvm::createStringError(
           fmt::format("target \"{}\": unknown; expected one of {}", name, fmt::join(targetNames(), ", ")));

@@ -24,7 +24,8 @@ static constexpr StringLiteral neutralSymbol = "kiln_any_kernel";
 //---------------------------------------------------------------------===//
 
 static std::string keyOfObject(const KernelRequest &kernel, bool isChecked) {
-  return fmt::format("{}\n{}\n{}\n{}{}", compilerFingerprint(), kernel.target->name().str(),
+  return fmt::format("{}\n{}\n{}\n{}{}", compilerFingerprint(),
+                     kernel.target->name().str() + " " + kernel.target->info().hostTriple,
                      kernel.config ? toString(*kernel.config) : "default", keyOf(kernel.function).content,
                      isChecked ? "\nchecked" : "");
 }

@@ -2,19 +2,17 @@
 #include "compiler/tuner/TargetsToTune.h"
 
 #include "compiler/jobs/Jobs.h"
+#include "compiler/object/ThisMachine.h"
 #include "compiler/tuner/CudaDevice.h"
 #include "compiler/tuner/measurement.h"
 #include "runtime/src/os/cpu.h"
 
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
 #include <fmt/format.h>
 
 namespace kiln {
 
 llvm::Expected<Machine> findMachine(const TargetInfo &target) {
-  const llvm::Triple wanted(target.hostTriple), here(llvm::sys::getProcessTriple());
-  if (wanted.getArch() != here.getArch() || wanted.getOS() != here.getOS())
+  if (!isForThisMachine(target.hostTriple))
     return llvm::createStringError("this machine cannot run it");
   if (target.memorySpace == KILN_MEMORY_DEVICE)
     return findGpu(target.name);

@@ -58,11 +58,11 @@ constexpr Level x86Levels[] = {
 constexpr Level armLevels[] = {
     {"aarch64-dotprod", KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "arm_dot_prod", "", 16, 32, true, 12, 8, false,
      true},
-    {"aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, false},
+    {"aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, true},
 };
 constexpr Level riscvLevels[] = {
-    {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
-    {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
+    {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, true, false, "+v"},
+    {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, true, false, ""},
 };
 // Engines on x86-64 have 16 registers and reserve some (M-1250). Relaxed SIMD has a fused multiply-add, but
 // hasFusedMultiplyAdd is false: the higher unrolling that it selects makes engines spill (M-1251).
@@ -90,7 +90,7 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   info.hostCpu = architecture.hostCpu;
   info.features = level.features;
   info.memorySpace = KILN_MEMORY_HOST;
-  info.isDefault = level.isDefault && info.name == level.name;
+  info.isDefault = level.isDefault;
   info.hasStoredWeights = true;
   info.hasOrder = true;
   info.machine.vectorBytes = level.vectorBytes;

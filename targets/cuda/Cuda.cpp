@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The properties of the GPU target. The entry-point glue around the kernels is that of any x86-64.
+// The properties of the GPU target, for each kind of CPU that a GPU is connected to.
 #include "targets/cuda/Cuda.h"
 
+#include "compiler/object/Object.h"
 #include "runtime/src/core/model.h"
 #include "targets/cuda/Compile.h"
 #include "targets/passes/Passes.h"
 
 namespace kiln {
 
-std::vector<std::unique_ptr<Target>> createCudaTargets() {
+static std::unique_ptr<Target> createCudaTarget(const CpuName &host) {
   TargetInfo info;
   info.name = "cuda";
-  info.hostTriple = "x86_64-unknown-linux-gnu";
-  info.hostCpu = "x86-64";
+  info.hostTriple = host.triple;
+  info.hostCpu = host.cpu;
   info.memorySpace = KILN_MEMORY_DEVICE;
   info.copyRows = "kiln_cuda_copy_rows";
   info.backend = "kiln_cuda_backend";
@@ -33,8 +34,13 @@ std::vector<std::unique_ptr<Target>> createCudaTargets() {
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(cuda::createKernelCompiler(info.hostTriple, info.hostCpu));
+  return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
+}
+
+std::vector<std::unique_ptr<Target>> createCudaTargets() {
   std::vector<std::unique_ptr<Target>> targets;
-  targets.push_back(std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers)));
+  targets.push_back(createCudaTarget({"x86_64-unknown-linux-gnu", "x86-64"}));
+  targets.push_back(createCudaTarget({"aarch64-unknown-linux-gnu", "generic"})); // Grace, Jetson
   return targets;
 }
 

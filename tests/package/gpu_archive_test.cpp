@@ -71,6 +71,41 @@ TEST_P(Archive, IsDeterministic) {
   }
 }
 
+/// Returns the machine that readelf names for the objects, "AArch64", or several names if they differ.
+std::string machineOf(const std::string &file) {
+  return run("readelf -h " + file + " | sed -n 's/^ *Machine: *//p' | sort -u | tr '\\n' ' '").text;
+}
+
+// Both use one cache: an object of the one host must not get into the library of the other.
+TEST(GpuHosts, AreThoseOfTheCpuTargets) {
+  const Folder folder, cache;
+  for (const auto &[targets, machine] :
+       {std::pair("cuda,x86-64-v2", "Advanced Micro Devices X86-64 "), std::pair("cuda,aarch64", "AArch64 "),
+        std::pair("aarch64-dotprod,cuda", "AArch64 ")}) {
+    const Result result = run(generator + " compile --cache-dir " + cache.path.string() + " --target " + targets +
+                              " -o " + folder.path.string());
+    ASSERT_EQ(result.status, 0) << result.text;
+    EXPECT_EQ(machineOf((folder.path / "libpair.a").string()), machine) << targets;
+  }
+}
+
+TEST(GpuHosts, AreThisMachineWithoutCpuTargets) {
+  const Folder folder;
+  const Result result = run(generator + " compile --target cuda -o " + folder.path.string());
+  ASSERT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(machineOf((folder.path / "libpair.a").string()), machineOf(generator));
+}
+
+TEST(GpuHosts, HaveARunTimeForGpus) {
+  const Folder folder;
+  for (const char *targets : {"cuda,x86-64-v3-windows", "riscv64,cuda"}) {
+    const Result result = run(generator + " compile --target " + targets + " -o " + folder.path.string());
+    EXPECT_NE(result.status, 0);
+    EXPECT_NE(result.text.find("targets: several architectures or systems; expected one, got "), std::string::npos)
+        << result.text;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpu, Archive,
                          ::testing::Values("cuda", "cuda,x86-64-v3", "cuda,x86-64-v3,x86-64-v2", "x86-64-v2"),
                          [](const ::testing::TestParamInfo<std::string> &info) {

@@ -5,6 +5,7 @@
 #include "Harness.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
+#include "compiler/object/ThisMachine.h"
 #include "mlir/IR/Builders.h"
 #include "llvm-c/Disassembler.h"
 #include "llvm-c/Target.h"
@@ -343,7 +344,11 @@ TEST(Target, NamesAndLookup) {
                                                      "aarch64-dotprod-macos",
                                                      "aarch64-macos",
                                                      "cuda"}));
+#if defined(__aarch64__)
+  EXPECT_EQ(defaultTargetNames(), std::vector<std::string>{"aarch64"});
+#elif defined(__x86_64__)
   EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
+#endif
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
   EXPECT_EQ(findTarget("x86-64-v3-windows")->measuredAs(), "x86-64-v3");
   EXPECT_EQ(findTarget("cuda")->measuredAs(), "cuda");
@@ -361,6 +366,24 @@ TEST(Target, NamesAndLookup) {
       EXPECT_LE(16 * stored, 17 * outputs) << name;
     }
   }
+}
+
+TEST(Target, DefaultsRunOnThisSystem) {
+  ASSERT_FALSE(defaultTargetNames().empty());
+  for (const std::string &name : defaultTargetNames())
+    EXPECT_TRUE(isForThisMachine(findTarget(name)->info().hostTriple)) << name;
+}
+
+TEST(Target, GpusHaveHostCodeForEachOfTheirCpus) {
+  for (const char *triple : {"x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"}) {
+    const Target *form = findTarget("cuda", triple);
+    ASSERT_NE(form, nullptr) << triple;
+    EXPECT_EQ(form->info().hostTriple, triple);
+    EXPECT_EQ(form->name(), "cuda");
+  }
+  EXPECT_EQ(findTarget("cuda", "riscv64-unknown-linux-gnu"), nullptr);
+  EXPECT_EQ(findTarget("aarch64", "x86_64-unknown-linux-gnu"), nullptr);
+  EXPECT_TRUE(isForThisMachine(findTarget("cuda")->info().hostTriple));
 }
 
 } // namespace
