@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Twelve independent chains hide the latency of a fused multiply-add on every x86-64 CPU: two pipes with four or five
-// cycles of latency need ten. They are written out, since at low optimisation levels a compiler keeps an array of
-// vectors in memory.
+// Independent chains hide the latency of a fused multiply-add: on x86-64 two pipes with four or five cycles need ten,
+// on aarch64 four pipes with four cycles need sixteen. They are written out, since at low optimisation levels a
+// compiler keeps an array of vectors in memory.
 #include "benchmarks/support/Probes.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <immintrin.h>
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#else
+#error "Probes.cpp: no loops for this CPU; expected x86-64 or aarch64"
+#endif
 
 namespace kiln::bench {
 
 static constexpr long fmaRounds = 100'000; // about 0.5 ms
-static constexpr int chains = 12;
-
 /// A sink for results, so that compilers do not remove the work.
 static volatile float sink;
+
+#if defined(__x86_64__)
+
+static constexpr int chains = 12;
 
 #define KILN_CHAINS(STEP)                                                                                              \
   STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11)
@@ -77,11 +85,69 @@ const char *probeIsa() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "avx2" : nullptr;
 }
 
+static void runFma(float factor, float term) {
+  (__builtin_cpu_supports("avx512f") ? runFma512 : runFma256)(factor, term);
+}
+static int fmaLanes() { return __builtin_cpu_supports("avx512f") ? 16 : 8; }
+
+#define KILN_DEPENDENT_ADDITIONS "1: .rept 32\n add $1, %1\n .endr\n dec %0\n jnz 1b"
+#define KILN_NOPS "1: .rept 64\n nop\n .endr\n dec %0\n jnz 1b"
+
+#else
+
+static constexpr int chains = 16;
+
+// clang-format off
+#define KILN_CHAINS(STEP)                                                                                              \
+  STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)                                                      \
+  STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
+// clang-format on
+
+__attribute__((noinline)) static void runFma(float factor, float term) {
+  const float32x4_t x = vdupq_n_f32(factor), y = vdupq_n_f32(term);
+#define KILN_STEP(i) float32x4_t a##i = y;
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  for (long round = 0; round < fmaRounds; ++round) {
+    // FMLA adds a product to its destination; a product with the destination would take a copy in each step.
+#define KILN_STEP(i) a##i = vfmaq_f32(a##i, x, y);
+    KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  }
+  float32x4_t total = vdupq_n_f32(0);
+#define KILN_STEP(i) total = vaddq_f32(total, a##i);
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  sink = vgetq_lane_f32(total, 0);
+}
+static int fmaLanes() { return 4; }
+
+/// Reads whole blocks of 64 bytes.
+__attribute__((noinline)) static void readAll(const std::byte *data, std::size_t bytes) {
+  uint8x16_t a = vdupq_n_u8(0), b = a, c = a, d = a;
+  for (std::size_t i = 0; i + 64 <= bytes; i += 64) {
+    const auto *block = reinterpret_cast<const std::uint8_t *>(data + i);
+    a = veorq_u8(a, vld1q_u8(block));
+    b = veorq_u8(b, vld1q_u8(block + 16));
+    c = veorq_u8(c, vld1q_u8(block + 32));
+    d = veorq_u8(d, vld1q_u8(block + 48));
+  }
+  const uint8x16_t all = veorq_u8(veorq_u8(a, b), veorq_u8(c, d));
+  sink = static_cast<float>(vmaxvq_u8(all));
+}
+
+const char *probeIsa() { return "neon"; }
+
+#define KILN_DEPENDENT_ADDITIONS "1: .rept 32\n add %1, %1, #1\n .endr\n subs %0, %0, #1\n b.ne 1b"
+#define KILN_NOPS "1: .rept 64\n nop\n .endr\n subs %0, %0, #1\n b.ne 1b"
+
+#endif
+
 Probe makeFmaProbe(const Threads &threads) {
-  const bool wide = __builtin_cpu_supports("avx512f");
-  // The chains converge to 0.5 / (1 - 0.999) = 500: neither infinite nor denormal.
-  auto run = [&threads, wide] { threads.onAll([wide](int) { (wide ? runFma512 : runFma256)(0.999f, 0.5f); }); };
-  return {run, 2.0 * (wide ? 16 : 8) * chains * fmaRounds * threads.count()};
+  // On x86-64 the chains converge to 0.5 / (1 - 0.999) = 500, on aarch64 they grow to 50,000: neither infinite nor
+  // denormal.
+  auto run = [&threads] { threads.onAll([](int) { runFma(0.999f, 0.5f); }); };
+  return {run, 2.0 * fmaLanes() * chains * fmaRounds * threads.count()};
 }
 
 double secondsOf(const std::function<void()> &run) {
@@ -98,11 +164,11 @@ double instructionsPerCycle(const Threads &threads) {
     // Dependent additions take one cycle each.
     double cycles = secondsOf([] {
       long left = rounds, sum = 0;
-      asm volatile("1: .rept 32\n add $1, %1\n .endr\n dec %0\n jnz 1b" : "+r"(left), "+r"(sum) : : "cc");
+      asm volatile(KILN_DEPENDENT_ADDITIONS : "+r"(left), "+r"(sum) : : "cc");
     });
     double slots = secondsOf([] {
       long left = rounds;
-      asm volatile("1: .rept 64\n nop\n .endr\n dec %0\n jnz 1b" : "+r"(left) : : "cc");
+      asm volatile(KILN_NOPS : "+r"(left) : : "cc");
     });
     rates[static_cast<std::size_t>(i)] = free / chained * cycles / slots;
   });
