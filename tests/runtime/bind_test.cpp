@@ -236,8 +236,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const std::string image =
       makeImage({{"h.0", "F32", {3, 3}, std::string(36, '0')}, {"h.1", "F32", {3, 3}, std::string(36, '1')}});
   for (const auto &test : cases) {
-    const kiln_variant_t variant =
-        hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, &test.Placement, test.PackedBytes, nullptr);
+    const kiln_variant_t variant = hostVariant("x86-64-v2", HostFeatures, &test.Placement, test.PackedBytes, nullptr);
     const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant, nullptr, 0};
     kiln_model_t *model = nullptr;
     kiln_error_t error;
@@ -263,7 +262,7 @@ TEST(Create, TiedAndJoinedWeights) {
       {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.k", KILN_I8, 2, {2, 2}, 1, 0}};
   const kiln_placement_t placements[] = {makePlacement(0, 0, 0, 0, 0, KILN_I8), makePlacement(8, 0, 4, 0, 0, KILN_I8),
                                          makePlacement(8, 0, 4, 0, 3, KILN_I8)};
-  const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements, 24, nullptr);
+  const kiln_variant_t variant = hostVariant("x86-64-v2", HostFeatures, placements, 24, nullptr);
   const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant, nullptr, 0};
   const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});
   kiln_model_t *model = nullptr;

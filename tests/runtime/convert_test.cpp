@@ -56,7 +56,7 @@ std::string bind(const std::vector<kiln_weight_t> &weights, const std::vector<ki
                  uint64_t packedBytes, const std::vector<Tensor> &tensors, kiln_status_t wanted = KILN_OK,
                  const std::string &message = "") {
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements.data(), packedBytes, nullptr);
+  const kiln_variant_t variant = hostVariant("x86-64-v2", HostFeatures, placements.data(), packedBytes, nullptr);
   const kiln_descriptor_t descriptor = {KILN_ABI_VERSION,
                                         static_cast<uint32_t>(weights.size()),
                                         0,

@@ -66,7 +66,7 @@ CudaDescriptor::CudaDescriptor()
   variants[0].constant_bytes = sizeof Constants;
   variants[0].modules = Modules;
   variants[0].module_count = 2;
-  variants[1] = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements, variants[0].packed_bytes, bodies);
+  variants[1] = hostVariant("x86-64-v2", HostFeatures, Placements, variants[0].packed_bytes, bodies);
 }
 
 std::vector<float> cudaTable(float first) {

@@ -85,7 +85,7 @@ TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
     tensors.clear();
     tensors.shrink_to_fit();
     const uint64_t packedBytes = Layers * test.Placement.stride;
-    const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, &test.Placement, packedBytes, nullptr);
+    const kiln_variant_t variant = hostVariant("x86-64-v2", HostFeatures, &test.Placement, packedBytes, nullptr);
     const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "large", &weight, nullptr, &variant, nullptr, 0};
     const kiln_cpu_t cpu = kiln_cpu_detect();
     const kiln_options_t options = {};

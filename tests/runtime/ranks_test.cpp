@@ -20,7 +20,7 @@ int runBody(const kiln_frame_t *frame) { return Body(frame); }
 struct RankModel {
   kiln_body_t Code = {runBody, 0, 0, 0, 0};
   kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);
-  kiln_variant_t Variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, nullptr, 0, &Code);
+  kiln_variant_t Variant = hostVariant("x86-64-v2", HostFeatures, nullptr, 0, &Code);
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "ranked", nullptr, &Entry, &Variant};
   kiln_model_t *Model = nullptr;
   kiln_error_t Error = {};

@@ -91,7 +91,7 @@ public:
              std::vector<kiln_state_t> states = {}, const Member &member = {})
       : Parts(std::move(sections)), States(std::move(states)), Weights(std::move(weights)),
         Placements(std::move(placements)), Roles(member.Roles), RoleBytes(member.RoleBytes),
-        Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
+        Variant(hostVariant("x86-64-v2", HostFeatures, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
                    static_cast<uint32_t>(Weights.size()),
                    0,

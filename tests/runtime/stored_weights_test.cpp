@@ -195,7 +195,7 @@ TEST(StoredWeights, KnownNumbers) {
   const float values[] = {
       127,          0.5f, -1.5f, 0, -0.0f, 0, -3, 3, 1, 0x1p-149f, 63 * 0x1p-149f, 0, 190 * 0x1p-149f, -190 * 0x1p-149f,
       2 * 0x1p-149f};
-  const char expected[] = {127, 0, -2, 0, 0, 0, -127, 127, 42, 0, 0, 0, 127, -127, 2};
+  const signed char expected[] = {127, 0, -2, 0, 0, 0, -127, 127, 42, 0, 0, 0, 127, -127, 2};
   const float scales[] = {1, 0, 3.0f / 127, 0, 0x1p-149f};
   alignas(64) char packed[36] = {};
   ASSERT_EQ(kiln_pack_bytes(&weight, &placement), sizeof packed);

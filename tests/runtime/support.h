@@ -142,6 +142,14 @@ inline kiln_placement_t makeStoredPlacement(kiln_dtype_t dtype, uint64_t outputs
   return makePlacement(0, 0, tile, dim, shift, dtype, offsets[1], group, offsets[2]);
 }
 
+/// CPU features that each machine of the tests has. The names of variants are those of x86-64 everywhere: no code is
+/// compiled for them.
+#if defined(__aarch64__)
+constexpr uint64_t HostFeatures = KILN_CPU_AARCH64;
+#else
+constexpr uint64_t HostFeatures = KILN_CPU_X86_64_V2;
+#endif
+
 /// Returns a variant for CPUs.
 constexpr kiln_variant_t hostVariant(const char *target, uint64_t features, const kiln_placement_t *placements,
                                      uint64_t packedBytes, const kiln_body_t *bodies) {
@@ -172,7 +180,7 @@ constexpr kiln_entry_t entryOf(const char *name, const kiln_symbol_t *symbols, c
 struct BodyModel {
   kiln_body_t Body;
   kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);
-  kiln_variant_t Variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, nullptr, 0, &Body);
+  kiln_variant_t Variant = hostVariant("x86-64-v2", HostFeatures, nullptr, 0, &Body);
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant, nullptr, 0};
   kiln_model_t *Model = nullptr;
 

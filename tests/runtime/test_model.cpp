@@ -71,7 +71,7 @@ const kiln_body_t Bodies[] = {
     {failForward, 0, 0, 0, 0},
 };
 const kiln_variant_t Variants[] = {
-    hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements, LayersOffset + Layers * LayerBytes, Bodies)};
+    hostVariant("x86-64-v2", HostFeatures, Placements, LayersOffset + Layers * LayerBytes, Bodies)};
 
 float tableValue(int row, int column) { return static_cast<float>(row * Width + column - 4); }
 float layerValue(int layer, int n, int k) { return static_cast<float>((layer + 1) * (n - k) + 2 * k + 1); }
