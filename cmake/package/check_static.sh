@@ -11,7 +11,7 @@ for file in "$tree/bin/kiln" "$tree/bin/kiln-diagnose" "$tree/lib/libkiln_compil
   [ -s "$file" ] || fail "there is no $file"
   for library in $(readelf -dW "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
     case $library in
-    libc.so.6 | libm.so.6 | ld-linux-x86-64.so.2) ;;
+    libc.so.6 | libm.so.6 | ld-linux-x86-64.so.2 | ld-linux-aarch64.so.1) ;;
     *) fail "$file needs $library" ;;
     esac
   done

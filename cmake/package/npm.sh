@@ -12,6 +12,10 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cp -r "$prefix" "$work/package"
 rm -rf "$work/package/share/doc/kiln/html" # npm shows the README only
+case $(uname -m) in
+aarch64) cpu=arm64 ;;
+*) cpu=x64 ;;
+esac
 cat >"$work/package/package.json" <<END
 {
   "name": "kiln-compiler",
@@ -19,7 +23,7 @@ cat >"$work/package/package.json" <<END
   "description": "Compiles transformer models, written in C++, to static libraries",
   "license": "Apache-2.0 WITH LLVM-exception",
   "os": ["linux"],
-  "cpu": ["x64"],
+  "cpu": ["$cpu"],
   "libc": ["glibc"],
   "bin": {"kiln": "bin/kiln", "kiln-diagnose": "bin/kiln-diagnose"},
   "files": ["bin", "include", "lib", "share"]

@@ -29,10 +29,14 @@ cp -r "$docs/html" "$documents/html"
 rm -rf "$documents/html/.buildinfo" "$documents/html/.doctrees"
 "$here/parts.py" "$version" "$documents"
 
+case $(uname -m) in # of machine code
+aarch64) filter=arm64 ;;
+*) filter=x86 ;;
+esac
 tar -C "$out" --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
   --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name" |
   # The number of threads does not change the bytes of blocks, but one thread writes no sizes of blocks.
-  xz --x86 --lzma2=preset=9e --block-size=64MiB --threads=2 >"$out/$name.tar.xz"
+  xz "--$filter" --lzma2=preset=9e --block-size=64MiB --threads=2 >"$out/$name.tar.xz"
 "$here/deb.sh" "$tree" "$version" "$out"
 if command -v npm >/dev/null; then
   "$here/npm.sh" "$tree" "$version" "$out"
