@@ -5,15 +5,21 @@
 # correct results; below the lowest level it reports an error.
 set -uo pipefail
 program=$1
-command -v qemu-x86_64 >/dev/null || { echo "skipped: qemu-x86_64 is not installed (package qemu-user)"; exit 77; }
+emulator=qemu-$(uname -m)
+command -v "$emulator" >/dev/null || { echo "skipped: $emulator is not installed (package qemu-user)"; exit 77; }
 status=0
 # expect CPU PATTERN
 expect() {
   local words
-  words=$(qemu-x86_64 -cpu "$1" "$program" 2> >(grep -v "TCG doesn't support" >&2)) || status=1
+  words=$("$emulator" -cpu "$1" "$program" 2> >(grep -v "TCG doesn't support" >&2)) || status=1
   echo "$1: $words"
   [[ $words == $2 ]] || { echo "  expected: $2"; status=1; }
 }
+if [ "$emulator" = qemu-aarch64 ]; then # each CPU of it has the lowest level
+  expect cortex-a53 "aarch64, right"
+  expect max "aarch64-dotprod, right"
+  exit $status
+fi
 unsupported='unsupported: model "pair": unsupported CPU; expected level x86-64-v2, got an older CPU'
 expect qemu64 "$unsupported"
 expect core2duo "$unsupported"

@@ -20,11 +20,11 @@ const std::string shim = "env LD_PRELOAD=" FAILING_DISK " KILN_FAULT_FOLDER=";
 class WrittenFiles : public ::testing::Test {
 protected:
   WrittenFiles() {
-    Result result = run(command("x86-64-v2", output.path));
+    Result result = run(command(KILN_V2, output.path));
     EXPECT_EQ(result.status, 0) << result.text;
     before = contents(output.path);
     Folder other;
-    result = run(command("x86-64-v3,x86-64-v2", other.path));
+    result = run(command(KILN_V3 "," KILN_V2, other.path));
     EXPECT_EQ(result.status, 0) << result.text;
     after = contents(other.path);
     EXPECT_GE(before.size(), 4u);
@@ -36,7 +36,7 @@ protected:
            folder.string();
   }
   /// Returns the command that the fault affects: it compiles the new library over the previous one.
-  std::string compile() const { return command("x86-64-v3,x86-64-v2", output.path); }
+  std::string compile() const { return command(KILN_V3 "," KILN_V2, output.path); }
   std::string failing(const std::string &fault) const {
     return shim + output.path.string() + " KILN_FAULT=" + fault + " " + compile();
   }
@@ -128,7 +128,7 @@ TEST_F(WrittenFiles, KilledAtEachStep) {
 TEST_F(WrittenFiles, ByTwoAtATime) {
   for (int i = 0; i < 5; ++i) {
     reset();
-    const Result result = run("{ " + command("x86-64-v2", output.path) + " & " + compile() + " && wait $!; }");
+    const Result result = run("{ " + command(KILN_V2, output.path) + " & " + compile() + " && wait $!; }");
     EXPECT_EQ(result.status, 0) << result.text;
     EXPECT_EQ(check(), 0u) << "files are left";
   }

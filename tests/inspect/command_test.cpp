@@ -12,7 +12,7 @@ const std::string kiln = KILN_PROGRAM, pair = PAIR_GENERATOR, folder = PAIR_FOLD
 const std::string rates = " --flops 1e11 --bandwidth 1e10";
 
 TEST(InspectCommand, SaysTheSameOfASpecAndOfItsArchive) {
-  const Result spec = run(pair + " inspect --target x86-64-v2" + rates);
+  const Result spec = run(pair + " inspect --target " KILN_V2 + rates);
   ASSERT_EQ(spec.status, 0) << spec.text;
   for (const std::string &path : {archive, folder + "/pair.manifest.json"}) {
     const Result there = run(kiln + " inspect " + path + rates);
@@ -34,7 +34,7 @@ TEST(InspectCommand, MeasuresThisMachineUnlessRatesAreGiven) {
 TEST(InspectCommand, WritesAPage) {
   Folder here;
   const std::string page = (here.path / "pair.html").string();
-  const std::vector<std::string> commands{pair + " inspect --target x86-64-v2 --html " + page + rates,
+  const std::vector<std::string> commands{pair + " inspect --target " KILN_V2 " --html " + page + rates,
                                           kiln + " inspect --html " + page + " " + archive + rates,
                                           kiln + " inspect " + archive + " --html " + page + rates};
   for (const std::string &command : commands) {
@@ -57,7 +57,7 @@ TEST(InspectCommand, SaysWhatIsWrong) {
       {"/nonexistent/libx.a",
        "error: cannot read \"/nonexistent/x.manifest.json\", which \"compile\" writes next to the "
        "archive: "},
-      {archive + " --target cuda" + rates, "has no target \"cuda\"; it has: x86-64-v2"},
+      {archive + " --target cuda" + rates, "has no target \"cuda\"; it has: " KILN_V2},
       {archive + " --times /nonexistent.json", "error: cannot read \"/nonexistent.json\": "},
       {archive + " --flops 1e11", "--flops requires --bandwidth"},
       {archive + " --flops 0 --bandwidth 1", "--flops"},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One archive with code for GPUs and CPUs: which device is selected, that results agree, and calls in a CUDA graph. The
 // GPU is the PTX interpreter, or that of the driver that KILN_CUDA_DRIVER names.
+#include "../levels.h"
 #include "client.h"
 #include "session.h"
 #include "support.h"
@@ -31,7 +32,7 @@ std::vector<float> logitsOf(Session<tiny_gpt_anywhere_t> &session) {
   return {logits.values().begin(), logits.values().end()};
 }
 
-TEST(Devices, AreNamedInTheHeader) { EXPECT_STREQ(TINY_GPT_ANYWHERE_ISAS, "cuda x86-64-v3 x86-64-v2"); }
+TEST(Devices, AreNamedInTheHeader) { EXPECT_STREQ(TINY_GPT_ANYWHERE_ISAS, "cuda " KILN_V3 " " KILN_V2); }
 
 TEST(Devices, Agree) {
   Session<tiny_gpt_anywhere_t> gpu(on<KILN_CUDA>()), cpu(on<KILN_CPU>());

@@ -85,9 +85,9 @@ TEST(Bench, TimesOfSmallModelsAreOfOneThreadAndAddUp) {
 TEST(Bench, InspectTakesItsExtents) {
   Folder folder;
   const std::string json = (folder.path / "times.json").string();
-  ASSERT_EQ(run(program + "--seconds 0.05 --extent rows=7 --target x86-64-v2 --json " + json).status, 0);
+  ASSERT_EQ(run(program + "--seconds 0.05 --extent rows=7 --target " KILN_V2 " --json " + json).status, 0);
   const Result inspected =
-      run(std::string(PAIR_GENERATOR) + " inspect --target x86-64-v2 --flops 1e11 --bandwidth 1e10 --times " + json);
+      run(std::string(PAIR_GENERATOR) + " inspect --target " KILN_V2 " --flops 1e11 --bandwidth 1e10 --times " + json);
   ASSERT_EQ(inspected.status, 0) << inspected.text;
   // With 20 rows it would be 7.60 kFLOP.
   EXPECT_TRUE(std::regex_search(inspected.text, std::regex("  a call at rows=7: 2.66 kFLOP, [^\n]* measured\n")))

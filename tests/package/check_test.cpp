@@ -96,7 +96,7 @@ TEST(Check, APrefixIsARename) {
   for (const std::string &option : {std::string(" --rename 'model.*=*'"), " --renames " + renames}) {
     EXPECT_EQ(run(pairProgram + " check " + path + option).status, 0) << option;
     const Result packed =
-        run(pairProgram + " pack " + path + option + " --target x86-64-v2 -o " + folder.path.string());
+        run(pairProgram + " pack " + path + option + " --target " KILN_V2 " -o " + folder.path.string());
     EXPECT_EQ(packed.status, 0) << packed.text;
   }
   const Result unmatched = run(pairProgram + " check " + path + " --rename 'modell.*=*'");

@@ -3,6 +3,7 @@
 // Runs the commands as a user types them, and inspects the files that they write.
 #pragma once
 
+#include "../levels.h"
 #include "../read_file.h"
 
 #include <array>

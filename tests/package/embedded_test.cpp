@@ -195,7 +195,7 @@ TEST(EmbeddedWeights, ThatCannotBeReadAreAnError) {
   Folder folder;
   std::ofstream(folder.path / "pair.safetensors", std::ios::binary)
       << std::string_view(WeightImage(counterWeights(pairLibrary().weights)).characters().data(), 100);
-  const std::string command = smallProgram + " compile --target x86-64-v2 -o " + folder.path.string() + " --embed ";
+  const std::string command = smallProgram + " compile --target " KILN_V2 " -o " + folder.path.string() + " --embed ";
   struct {
     std::string arguments, words;
   } const cases[] = {

@@ -7,6 +7,10 @@ build=$1 source=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 step() { echo "== $1"; }
+case $(uname -m) in # the targets of consumer/CMakeLists.txt
+aarch64) targets=aarch64-dotprod,aarch64 ;;
+*) targets=x86-64-v3,x86-64-v2 ;;
+esac
 
 step "install"
 cmake --install "$build" --prefix "$work/kiln" >/dev/null
@@ -66,7 +70,7 @@ if cmake --build "$work/tuned" >"$work/log"; then
   exit 1
 fi
 grep -F "cannot read the tuning file \"$work/pair.tuning\": No such file or directory; \"$work/tuned/pair_generator tune" "$work/log"
-python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" x86-64-v3,x86-64-v2 10 "$work/pair.tuning"
+python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" $targets 10 "$work/pair.tuning"
 cmake --build "$work/tuned" >"$work/log" || { cat "$work/log"; exit 1; }
 "$work/tuned/consumer"
 first=$(digest)
@@ -74,7 +78,7 @@ test "$first" != none
 cmake --build "$work/tuned" >"$work/log"
 grep -q "no work to do" "$work/log" || { echo "built again without a reason"; cat "$work/log"; exit 1; }
 sleep 0.01 # the resolution of file times
-python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" x86-64-v3,x86-64-v2 11 "$work/pair.tuning"
+python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" $targets 11 "$work/pair.tuning"
 cmake --build "$work/tuned" >/dev/null
 test "$(digest)" != "$first" || { echo "the library did not follow its tuning file" >&2; exit 1; }
 sed -i '$d' "$work/pair.tuning"
@@ -93,7 +97,7 @@ cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/next" -DCMAKE_PREFI
 cmake --build "$work/next" >"$work/log"
 grep -F "measure them with: KILN_SPEC_FOLDER='$work/spec' '$work/next/pair_generator' tune" "$work/log"
 test "$(digest next)" = none
-python3 "$source/tests/package/measured.py" "$work/next/pair_generator" x86-64-v3,x86-64-v2 10 "$work/spec/pair.tuning"
+python3 "$source/tests/package/measured.py" "$work/next/pair_generator" $targets 10 "$work/spec/pair.tuning"
 cmake --build "$work/next" >"$work/log"
 grep -E "schedules: all [0-9]+ kernels are measured in \"$work/spec/pair.tuning\"" "$work/log"
 test "$(digest next)" != none
@@ -109,7 +113,7 @@ for name in attention_layers char_gpt; do
 done
 
 step "kiln compile"
-"$prefix/bin/kiln" compile "$source/tests/package/pair.cpp" -o "$work/out/new" --target x86-64-v2
+"$prefix/bin/kiln" compile "$source/tests/package/pair.cpp" -o "$work/out/new" --target "${targets#*,}"
 for file in libpair.a pair.h pair.hpp pair.manifest.json pair.pc pair.LICENSE.txt; do
   test -s "$work/out/new/$file"
 done

@@ -14,7 +14,7 @@ using namespace kiln::testing;
 namespace {
 
 const std::string kiln = KILN_PROGRAM, pairSpec = PACKAGE_FOLDER "/pair.cpp", pairGenerator = PAIR_GENERATOR;
-const std::string only = " --target x86-64-v2"; // every test machine supports it
+const std::string only = " --target " KILN_V2; // every test machine supports it
 
 /// A folder with a spec that includes a header from another folder, a cache, and a compiler that counts its calls.
 class Options : public ::testing::Test {
@@ -57,7 +57,7 @@ TEST_F(Options, StandAnywhere) {
   const std::vector<std::string> commands{
       "compile '" + pairSpec + "' -o OUT" + only, "compile -o OUT '" + pairSpec + "'" + only,
       "compile" + only + " '" + pairSpec + "' -o OUT", "compile" + only + " -o OUT '" + pairSpec + "'",
-      "compile --no-tuning --target=x86-64-v2 -o OUT '" + pairSpec + "'"};
+      "compile --no-tuning --target=" KILN_V2 " -o OUT '" + pairSpec + "'"};
   std::map<std::string, std::string> first;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     const std::string out = path("out" + std::to_string(i));
@@ -69,7 +69,8 @@ TEST_F(Options, StandAnywhere) {
     EXPECT_EQ(contents(out), first) << commands[i];
   }
   const Result schedule = runHere(kiln + " inspect --schedule" + only + " '" + pairSpec + "'");
-  EXPECT_NE(schedule.text.find("pair_x86_64_v2_linear_tanh_0_up  contraction"), std::string::npos) << schedule.text;
+  EXPECT_NE(schedule.text.find("pair_" KILN_V2_SYMBOL "_linear_tanh_0_up  contraction"), std::string::npos)
+      << schedule.text;
   const Result packed = runHere(kiln + " pack" + only + " --name pair '" + pairSpec + "' w.safetensors");
   EXPECT_NE(packed.text.find("cannot open weight file \"w.safetensors\""), std::string::npos) << packed.text;
   const Result coverage =

@@ -53,10 +53,10 @@ TEST(PackedFiles, OfTheGeneratorAreThoseOfTheLibrary) {
   ASSERT_EQ(small_save_packed(session.get(), saved.c_str(), &error), KILN_OK) << error.message;
   const std::string wanted = readFile(saved);
   EXPECT_EQ(wanted.size(), 4096 + SMALL_WEIGHT_BYTES);
-  EXPECT_EQ(targetOf(session.get()), "x86-64-v2");
-  const fs::path packed = folder.path / "small.x86-64-v2.packed";
+  EXPECT_EQ(targetOf(session.get()), KILN_V2);
+  const fs::path packed = folder.path / "small." KILN_V2 ".packed";
   const std::string generator = smallProgram + " pack ",
-                    options = " -o " + folder.path.string() + " --target x86-64-v2 ";
+                    options = " -o " + folder.path.string() + " --target " KILN_V2 " ";
   for (const std::string &command :
        {generator + (folder.path / "w.safetensors").string() + options, generator + options + index.string(),
         kilnProgram + " pack " + sources + "/small.cpp" + options + index.string()}) {
@@ -106,32 +106,33 @@ TEST(PackedFiles, OfOtherLibrariesAreRefused) {
   Session<pair_t> session(pairLibrary());
   const std::vector<float> wanted = codes(session, 9);
   kiln_error_t error{};
-  ASSERT_EQ(run(pairProgram + " pack " + weights + to).status, 0);
-  const fs::path v4 = folder.path / "pair.x86-64-v4.packed", v3 = folder.path / "pair.x86-64-v3.packed";
+  for (const char *other : {"x86-64-v4 ", KILN_V3 " "})
+    ASSERT_EQ(run(pairProgram + " pack --target " + other + weights + to).status, 0) << other;
+  const fs::path v4 = folder.path / "pair.x86-64-v4.packed", v3 = folder.path / "pair." KILN_V3 ".packed";
   EXPECT_EQ(pair_bind_packed(session.get(), v3.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "file \"pair.x86-64-v3.packed\": packed file: built for another target; expected "
-                              "x86-64-v2, got x86-64-v3");
+  EXPECT_STREQ(error.message, "file \"pair." KILN_V3
+                              ".packed\": packed file: built for another target; expected " KILN_V2 ", got " KILN_V3);
   EXPECT_EQ(pair_bind_packed(session.get(), v4.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "file \"pair.x86-64-v4.packed\": packed file: built for another target; expected "
-                              "x86-64-v2, got x86-64-v4");
+  EXPECT_STREQ(error.message, "file \"pair.x86-64-v4.packed\": packed file: built for another target; expected " KILN_V2
+                              ", got x86-64-v4");
 
-  const fs::path v2 = folder.path / "pair.x86-64-v2.packed";
-  ASSERT_EQ(run(pairProgram + " pack --weights f16 --target x86-64-v2 " + weights + to).status, 0);
+  const fs::path v2 = folder.path / "pair." KILN_V2 ".packed";
+  ASSERT_EQ(run(pairProgram + " pack --weights f16 --target " KILN_V2 " " + weights + to).status, 0);
   EXPECT_EQ(pair_bind_packed(session.get(), v2.c_str(), &error), KILN_FILE_MISMATCH);
-  EXPECT_STREQ(error.message, "file \"pair.x86-64-v2.packed\": packed file: built for another library; expected "
+  EXPECT_STREQ(error.message, "file \"pair." KILN_V2 ".packed\": packed file: built for another library; expected "
                               "weights as this library of \"pair\" stores them");
-  ASSERT_EQ(run(pairProgram + " pack --name peer --target x86-64-v2 " + weights + to).status, 0);
-  EXPECT_EQ(pair_bind_packed(session.get(), (folder.path / "peer.x86-64-v2.packed").c_str(), &error),
+  ASSERT_EQ(run(pairProgram + " pack --name peer --target " KILN_V2 " " + weights + to).status, 0);
+  EXPECT_EQ(pair_bind_packed(session.get(), (folder.path / "peer." KILN_V2 ".packed").c_str(), &error),
             KILN_FILE_MISMATCH);
   EXPECT_STREQ(error.message,
-               "file \"peer.x86-64-v2.packed\": packed file: built for another model; expected \"pair\", "
+               "file \"peer." KILN_V2 ".packed\": packed file: built for another model; expected \"pair\", "
                "got \"peer\"");
   EXPECT_EQ(codes(session, 9), wanted);
 
   pair::Model model;
-  ASSERT_EQ(run(pairProgram + " pack --target x86-64-v2 " + weights + to).status, 0);
+  ASSERT_EQ(run(pairProgram + " pack --target " KILN_V2 " " + weights + to).status, 0);
   ASSERT_EQ(model.bind_packed(v2.c_str(), &error), KILN_OK) << error.message;
-  EXPECT_STREQ(model.target(), "x86-64-v2");
+  EXPECT_STREQ(model.target(), KILN_V2);
   EXPECT_EQ(pair_bind_packed(session.get(), v2.c_str(), &error), KILN_OK) << error.message;
   EXPECT_EQ(codes(session, 9), wanted);
   const fs::path again = folder.path / "again";

@@ -12,7 +12,7 @@ using namespace kiln::testing;
 namespace {
 
 const std::string pairProgram = PAIR_GENERATOR;
-const std::string machine = "x86-64-v2/c2/l1:32K/l2:1M/l3:32M";
+const std::string machine = KILN_V2 "/c2/l1:32K/l2:1M/l3:32M";
 
 /// A kernel of the manifest.
 struct ManifestKernel {
@@ -26,7 +26,7 @@ struct ManifestKernel {
 };
 
 std::vector<ManifestKernel> kernels(const std::string &options = "") {
-  Result result = run(pairProgram + " inspect --target x86-64-v2 --manifest " + options);
+  Result result = run(pairProgram + " inspect --target " KILN_V2 " --manifest " + options);
   EXPECT_EQ(result.status, 0) << result.text;
   std::vector<ManifestKernel> found;
   const std::regex object("\\{[^{}]*\"strategy\"[^{}]*\\}"), member("\"([a-z_]+)\": \"?([^\",\n]*)\"?");
@@ -58,8 +58,8 @@ protected:
   /// Returns the kernel of that number, for all rows.
   const ManifestKernel &kernel(int number) const {
     for (const ManifestKernel &kernel : all)
-      if (std::regex_match(kernel.members.at("symbol"),
-                           std::regex("pair_x86_64_v2_[a-z_]+_" + std::to_string(number) + "_(up|down|cycle)")))
+      if (std::regex_match(kernel.members.at("symbol"), std::regex("pair_" KILN_V2_SYMBOL "_[a-z_]+_" +
+                                                                   std::to_string(number) + "_(up|down|cycle)")))
         return kernel;
     ADD_FAILURE() << "there is no kernel " << number;
     return all.front();
@@ -82,7 +82,7 @@ protected:
   }
 
   Result compile(const std::string &options) {
-    return run(pairProgram + " compile --target x86-64-v2 -o " + (folder.path / "out").string() + " " + options);
+    return run(pairProgram + " compile --target " KILN_V2 " -o " + (folder.path / "out").string() + " " + options);
   }
   std::string digest() {
     const std::string header = readFile(folder.path / "out/pair.h");
@@ -107,7 +107,7 @@ TEST_F(Tuning, DecidesTheSchedules) {
     const bool isChanged = tuned[i].members["symbol"] == kernel(0).members.at("symbol");
     EXPECT_EQ(tuned[i].members["schedule"], isChanged ? changed() : all[i].members["schedule"]);
   }
-  Result inspect = run(pairProgram + " inspect --target x86-64-v2 --schedule --tuning " + file);
+  Result inspect = run(pairProgram + " inspect --target " KILN_V2 " --schedule --tuning " + file);
   EXPECT_NE(inspect.text.find(changed() + "  exact  "), std::string::npos) << inspect.text;
 }
 
@@ -121,18 +121,18 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_EQ(partial.status, 1);
   EXPECT_NE(partial.text.find("error: tuning file \"" + some +
                               "\": kernels without a measured schedule; expected one for every kernel, got none for " +
-                              std::to_string(all.size()) + ":\n  x86-64-v2 linear_tanh_0_up: contraction " +
+                              std::to_string(all.size()) + ":\n  " KILN_V2 " linear_tanh_0_up: contraction " +
                               kernel(0).members.at("structure") + " 6x10 1..20, transferred from 1 thread\n"),
             std::string::npos)
       << partial.text << "threads that were not measured";
   partial = compile("--require-tuned --tuning " + some);
   EXPECT_NE(partial.text.find(", got none for " + std::to_string(all.size() - 1) + ":\n"), std::string::npos)
       << partial.text;
-  EXPECT_NE(partial.text.find("\n  x86-64-v2 linear_1_down: contraction"), std::string::npos) << partial.text;
-  EXPECT_EQ(partial.text.find("\n  x86-64-v2 linear_tanh_0_up: "), std::string::npos) << partial.text;
-  EXPECT_NE(partial.text.find("\n  x86-64-v2 softmax_2_cycle: row_reduction"), std::string::npos) << partial.text;
+  EXPECT_NE(partial.text.find("\n  " KILN_V2 " linear_1_down: contraction"), std::string::npos) << partial.text;
+  EXPECT_EQ(partial.text.find("\n  " KILN_V2 " linear_tanh_0_up: "), std::string::npos) << partial.text;
+  EXPECT_NE(partial.text.find("\n  " KILN_V2 " softmax_2_cycle: row_reduction"), std::string::npos) << partial.text;
   EXPECT_NE(partial.text.find("\nmeasure them with:\n  " + pairProgram + " tune --tuning " + some +
-                              " --target x86-64-v2 --extent rows=20 --kernel '^(linear_1_down|softmax_2_cycle)$'\n"),
+                              " --target " KILN_V2 " --extent rows=20 --kernel '^(linear_1_down|softmax_2_cycle)$'\n"),
             std::string::npos)
       << partial.text;
   EXPECT_EQ(compile("--tuning " + some).status, 0) << "without the requirement it is a library all the same";
@@ -156,7 +156,7 @@ TEST_F(Tuning, AdviceIsEnough) {
   const std::string options = "--require-tuned --threads 1 --tuning " + file;
   const std::vector<std::string> commands = advised(compile(options).text);
   ASSERT_EQ(commands.size(), 1u);
-  EXPECT_EQ(commands[0], pairProgram + " tune --tuning " + file + " --target x86-64-v2 --threads 1 --extent rows=7");
+  EXPECT_EQ(commands[0], pairProgram + " tune --tuning " + file + " --target " KILN_V2 " --threads 1 --extent rows=7");
   for (const std::string &command : commands) {
     Result measured = run(command + " --budget 1s");
     EXPECT_EQ(measured.status, 0) << command << "\n" << measured.text;
@@ -170,14 +170,15 @@ TEST_F(Tuning, AdviceIsEnough) {
 TEST_F(Tuning, AdviceCoversVariantsForSkinnyGemms) {
   const std::string bert = BERT_BASE_GENERATOR, file = write("");
   const std::string error =
-      run(bert + " compile --target x86-64-v2 --require-tuned --tuning " + file + " -o " + folder.path.string()).text;
+      run(bert + " compile --target " KILN_V2 " --require-tuned --tuning " + file + " -o " + folder.path.string()).text;
   std::multiset<std::string> missing, named;
-  const std::regex listed("\n  x86-64-v2 ([A-Za-z0-9_]+): ");
+  const std::regex listed("\n  " KILN_V2 " ([A-Za-z0-9_]+): ");
   for (std::sregex_iterator at(error.begin(), error.end(), listed), end; at != end; ++at)
     missing.insert((*at)[1]);
   const std::vector<std::string> commands = advised(error);
   ASSERT_GE(commands.size(), 3u) << error;
-  EXPECT_NE(commands[0].find(" --target x86-64-v2 --extent batch=8 --extent tokens=512 --kernel "), std::string::npos);
+  EXPECT_NE(commands[0].find(" --target " KILN_V2 " --extent batch=8 --extent tokens=512 --kernel "),
+            std::string::npos);
   const std::regex name("[A-Za-z0-9_]+(?=[|)])"); // names in --kernel '^(one|another)$'
   for (const std::string &command : commands) {
     for (std::sregex_iterator at(command.begin(), command.end(), name), end; at != end; ++at)
@@ -185,7 +186,7 @@ TEST_F(Tuning, AdviceCoversVariantsForSkinnyGemms) {
     // The tuner accepts the extents, among them a single row.
     const std::string extents =
         command.substr(command.find(" --extent"), command.find(" --kernel") - command.find(" --extent"));
-    Result coverage = run(bert + " tune coverage --target x86-64-v2 --at-least 0 --tuning " + file + extents);
+    Result coverage = run(bert + " tune coverage --target " KILN_V2 " --at-least 0 --tuning " + file + extents);
     EXPECT_EQ(coverage.status, 0) << extents << coverage.text;
   }
   EXPECT_NE(commands.back().find(" --extent batch=1 --extent tokens=1 "), std::string::npos) << commands.back();
@@ -197,7 +198,7 @@ TEST_F(Tuning, AdviceCoversVariantsForSkinnyGemms) {
 TEST_F(Tuning, AdviceRepeatsTheOptionsOfKernels) {
   const std::string file = write(""), absent = (folder.path / "absent.tuning").string();
   for (const std::string option : {"", " --batch-invariant"}) {
-    Result none = run(pairProgram + " tune coverage --target x86-64-v2 --tuning " + absent + option);
+    Result none = run(pairProgram + " tune coverage --target " KILN_V2 " --tuning " + absent + option);
     EXPECT_NE(none.text.find(" tune" + option + " --tuning " + absent + "\" makes it"), std::string::npos) << none.text;
     Result missing = compile("--require-tuned --tuning " + file + option);
     EXPECT_NE(missing.text.find(" tune" + option + " --tuning "), std::string::npos) << missing.text;
@@ -250,7 +251,7 @@ TEST_F(Tuning, BadFilesAreRefused) {
 TEST_F(Tuning, CoverageIsATableAndAStatus) {
   const std::string some = kernel(0).line(changed(), "9.000us n=5");
   const std::string count = std::to_string(all.size());
-  const std::string command = pairProgram + " tune coverage --target x86-64-v2 --tuning ";
+  const std::string command = pairProgram + " tune coverage --target " KILN_V2 " --tuning ";
   Result whole = run(command + write(lines()));
   EXPECT_EQ(whole.status, 0) << whole.text;
   EXPECT_NE(whole.text.find("measured: " + count + " of " + count + " kernels, 100.0 % of the work\n"),
@@ -266,7 +267,7 @@ TEST_F(Tuning, CoverageIsATableAndAStatus) {
   EXPECT_GT(percent, 60) << "both entries call it";
   EXPECT_LT(percent, 90);
   EXPECT_TRUE(std::regex_search(
-      part.text, std::regex("x86-64-v2 +linear_tanh_0_up +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
+      part.text, std::regex(KILN_V2 " +linear_tanh_0_up +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
       << part.text;
   EXPECT_TRUE(
       std::regex_search(part.text, std::regex("softmax_2_cycle +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
@@ -300,7 +301,7 @@ TEST_F(Tuning, VerifyFindsWhatIsWrong) {
         std::string("schedule parameter \"m\": unknown value; expected one of "),
         "error: " + bad + ": lines are not sorted, or duplicated\n",
         "warning: " + bad +
-            ": the model has no kernel contraction 00000000deadbeef 6x10 1..20 for x86-64-v2 (1 line)\n"})
+            ": the model has no kernel contraction 00000000deadbeef 6x10 1..20 for " KILN_V2 " (1 line)\n"})
     EXPECT_NE(result.text.find(words), std::string::npos) << words << "\n is not in\n" << result.text;
 
   result = run(command + bad + " --fix");
@@ -339,15 +340,15 @@ TEST_F(Tuning, MergeNeedsNoSpec) {
 
 TEST_F(Tuning, KilnPassesSubcommandsOn) {
   const std::string spec = PACKAGE_FOLDER "/pair.cpp";
-  Result result = run(KILN_PROGRAM " tune coverage " + spec + " --target x86-64-v2 --tuning " + write(lines()));
+  Result result = run(KILN_PROGRAM " tune coverage " + spec + " --target " KILN_V2 " --tuning " + write(lines()));
   EXPECT_EQ(result.status, 0) << result.text;
   EXPECT_NE(result.text.find("100.0 % of the work"), std::string::npos) << result.text;
   EXPECT_NE(run(KILN_PROGRAM " tune").text.find("spec is required"), std::string::npos);
   EXPECT_NE(run(KILN_PROGRAM " tune coverage").text.find("spec is required"), std::string::npos);
   const std::string empty = write("");
-  result = run(KILN_PROGRAM " compile " + spec + " --target x86-64-v2 --require-tuned --tuning " + empty);
+  result = run(KILN_PROGRAM " compile " + spec + " --target " KILN_V2 " --require-tuned --tuning " + empty);
   EXPECT_NE(result.text.find("\nmeasure them with:\n  kiln tune '" + spec + "' --tuning " + empty +
-                             " --target x86-64-v2 --extent rows=20"),
+                             " --target " KILN_V2 " --extent rows=20"),
             std::string::npos)
       << result.text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates that do not compile, crash, hang or give wrong results are counted outcomes, and do not affect the
 // measurement of the next candidate. Times are not checked, except for a candidate that does its work forty times.
+#include "../levels.h"
 #include "../target_of.h"
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
@@ -30,7 +31,7 @@ namespace {
 using testing::KernelText;
 using testing::Value;
 
-const std::string targetName = "x86-64-v2";
+const std::string targetName = KILN_V2;
 
 /// Returns twice the argument, by a pointwise kernel of s0 rows of 64.
 std::string doubling() {

@@ -87,7 +87,7 @@ TEST(DealFew, MorePartsThanKernels) {
 
 // The subcommand.
 
-const std::string tune = PAIR_GENERATOR " tune --threads 1 --target x86-64-v2 --budget 1s ";
+const std::string tune = PAIR_GENERATOR " tune --threads 1 --target " KILN_V2 " --budget 1s ";
 
 /// Returns the kernels that were measured, by their names in the file.
 std::set<std::string> measured(const std::string &file) {
@@ -126,7 +126,7 @@ TEST(TunePart, ThreeOfThemAreTheWhole) {
   EXPECT_EQ(whole.status, 0) << whole.text;
   EXPECT_EQ(measured(at + "pair.tuning"), together) << "one run measures each kernel's default, at the least";
   const testing::Result built =
-      run(PAIR_GENERATOR " compile --target x86-64-v2 --require-tuned --tuning " + at + "merged.tuning -o " + at);
+      run(PAIR_GENERATOR " compile --target " KILN_V2 " --require-tuned --tuning " + at + "merged.tuning -o " + at);
   EXPECT_EQ(built.status, 0) << built.text;
 }
 

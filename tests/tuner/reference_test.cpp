@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner's reference: compiled kernels are correct according to the interpreter, a kernel that leaves something out
 // is wrong, and kernels for which the interpreter would take too long are reported as unchecked.
+#include "../levels.h"
 #include "LinearKernel.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/tuner/Reference.h"
@@ -52,7 +53,7 @@ protected:
 
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
-  const Target &target = *findTarget("x86-64-v2");
+  const Target &target = *findTarget(KILN_V2);
 };
 
 /// Returns x + 1 or its logarithm, for s0 rows of 33.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program that runs kernels on another machine, here on this one: its answers, and how it ends.
+#include "../levels.h"
 #include "RunnerScript.h"
 #include "compiler/tuner/MeasurementProgram.h"
 #include "compiler/tuner/measurement.h"
@@ -20,8 +21,7 @@ using ::testing::HasSubstr;
 class MeasurementProgram : public ::testing::Test {
 protected:
   MeasurementProgram() {
-    auto started =
-        startMeasurementProgram({testing::writeRunner(folder), folder}, findTarget("x86-64-v2")->info(), {}, {});
+    auto started = startMeasurementProgram({testing::writeRunner(folder), folder}, findTarget(KILN_V2)->info(), {}, {});
     EXPECT_TRUE(bool(started)) << llvm::toString(started.takeError());
     if (started)
       runner = std::move(*started);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The subcommand as a user runs it: a run within its time budget, runs that continue earlier ones, and all kinds of
 // ends.
+#include "../levels.h"
 #include "RunnerScript.h"
 #include "compiler/schedule/TuningFile.h"
 
@@ -180,7 +181,7 @@ protected:
   std::string file;
 };
 
-const std::vector<std::string> quick{"--threads", "1", "--target", "x86-64-v2", "--json"};
+const std::vector<std::string> quick{"--threads", "1", "--target", KILN_V2, "--json"};
 
 std::vector<std::string> with(std::vector<std::string> options, std::vector<std::string> more) {
   options.insert(options.end(), more.begin(), more.end());
@@ -200,7 +201,7 @@ TEST_F(Tune, WritesWhatItMeasured) {
   std::set<std::string> structures, defaults;
   for (const auto &[of, result] : database->records()) {
     EXPECT_EQ(of.threads, 1);
-    EXPECT_EQ(of.machine.isa, "x86-64-v2");
+    EXPECT_EQ(of.machine.isa, KILN_V2);
     structures.insert(of.strategy + of.structure);
     if (result.isDefault)
       defaults.insert(of.strategy + of.structure);
@@ -221,7 +222,7 @@ TEST_F(Tune, TunesForGivenExtents) {
   for (const auto &[of, result] : database->records())
     EXPECT_TRUE(of.extents == std::vector<int64_t>{7} || of.extents == std::vector<int64_t>{12});
   for (const Measurement &measurement : measurementsOf(text))
-    EXPECT_EQ(measurement.kernel, "x86-64-v2 linear_tanh_0_up");
+    EXPECT_EQ(measurement.kernel, KILN_V2 " linear_tanh_0_up");
 }
 
 TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
@@ -238,7 +239,7 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   expectAllIn(*database, measurements);
   size_t measured = 0;
   for (const auto &[of, result] : database->records()) {
-    EXPECT_EQ(of.machine, detectMachine("x86-64-v2")) << "what the program read of this machine";
+    EXPECT_EQ(of.machine, detectMachine(KILN_V2)) << "what the program read of this machine";
     EXPECT_EQ(of.threads, 1);
     EXPECT_EQ(result.limit, Limit::Unknown);
     measured += result.outcome == Outcome::Measured;
@@ -254,7 +255,7 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
   EXPECT_EQ(verified, 0) << words;
   std::tie(verified, words) = run({"verify", "--measure", "--runner", testing::writeRunner(folder, "exit 7")});
   EXPECT_EQ(verified, 1);
-  EXPECT_THAT(words, HasSubstr("nothing was measured: leaving out x86-64-v2: the program ended with status 7"));
+  EXPECT_THAT(words, HasSubstr("nothing was measured: leaving out " KILN_V2 ": the program ended with status 7"));
   unsetenv("TMPDIR");
   EXPECT_TRUE(fs::is_empty(temporary));
 }
@@ -262,13 +263,12 @@ TEST_F(Tune, MeasuresInAProgramThatARunnerRuns) {
 TEST_F(Tune, SaysWhatIsWrongWithARunner) {
   auto fails = [&](const std::string &run, std::vector<std::string> more = {}) {
     const std::string runner = testing::writeRunner(folder, run);
-    auto [status, text] =
-        this->run(with({"--target", "x86-64-v2", "--budget", "1s", "--runner", runner}, std::move(more)));
+    auto [status, text] = this->run(with({"--target", KILN_V2, "--budget", "1s", "--runner", runner}, std::move(more)));
     EXPECT_EQ(status, 1) << text;
     return text;
   };
   EXPECT_THAT(fails("echo cannot reach the board >&2; exit 5"),
-              AllOf(HasSubstr("leaving out x86-64-v2: the program ended with status 5: cannot reach the board"),
+              AllOf(HasSubstr("leaving out " KILN_V2 ": the program ended with status 5: cannot reach the board"),
                     HasSubstr("runner.sh\" runs none of the targets")));
   EXPECT_THAT(
       fails("echo Welcome to the board!; exec \"$program\""),
@@ -280,11 +280,11 @@ TEST_F(Tune, SaysWhatIsWrongWithARunner) {
   EXPECT_THAT(run({"--target", "cuda", "--runner", runner}).second,
               HasSubstr("leaving out cuda: a runner is for CPUs"));
   std::ofstream(runner) << "#!/bin/sh\necho no linker; exit 3\n";
-  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", runner}).second,
+  EXPECT_THAT(run({"--target", KILN_V2, "--runner", runner}).second,
               HasSubstr("runner.sh link\" ended with status 3: no linker"));
   fs::permissions(runner, fs::perms::owner_read);
-  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", runner}).second, HasSubstr("Permission denied"));
-  EXPECT_THAT(run({"--target", "x86-64-v2", "--runner", "nowhere.sh"}).second, HasSubstr("nowhere.sh"));
+  EXPECT_THAT(run({"--target", KILN_V2, "--runner", runner}).second, HasSubstr("Permission denied"));
+  EXPECT_THAT(run({"--target", KILN_V2, "--runner", "nowhere.sh"}).second, HasSubstr("nowhere.sh"));
   EXPECT_THAT(run({"--runner", runner}).second, HasSubstr("--runner requires --target"));
   EXPECT_THAT(run({"verify", "--runner", runner}).second, HasSubstr("--runner requires --measure"));
 }
@@ -299,8 +299,7 @@ TEST_F(Tune, SurvivesKill) {
   size_t reported = 0, killed = 0;
   for (int round = 0; round < 20; ++round) {
     SCOPED_TRACE(round);
-    Process process(
-        {"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
+    Process process({"--threads", "1", "--target", KILN_V2 "," KILN_V3, "--json", "--budget", "60s", "--tuning", file});
     // Half of them while they start, half of them while they measure.
     if (round % 2)
       process.waitForOutput();
@@ -370,7 +369,7 @@ TEST_F(Tune, VerifyMeasuresAgain) {
   ASSERT_TRUE(bool(value)) << text;
   const llvm::json::Object &object = *value->getAsObject();
   EXPECT_EQ(object.getString("kernel"), "linear_tanh_0_up");
-  EXPECT_EQ(object.getString("target"), "x86-64-v2");
+  EXPECT_EQ(object.getString("target"), KILN_V2);
   EXPECT_EQ(object.getBoolean("is_lost"), true);
   EXPECT_NEAR(*object.getNumber("recorded"), 0.1, 0.01);
   EXPECT_GT(*object.getNumber("now"), 0.2);
@@ -438,7 +437,7 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
   };
   for (const auto &[arguments, words] : cases) {
     SCOPED_TRACE(words);
-    Process process(with({"--target", "x86-64-v2", "--budget", "1s"}, arguments));
+    Process process(with({"--target", KILN_V2, "--budget", "1s"}, arguments));
     int status = process.wait();
     EXPECT_GT(status, 0);
     EXPECT_LT(status, 128) << "it crashed";
