@@ -26,3 +26,5 @@ install(FILES "${PROJECT_BINARY_DIR}/KilnConfig.cmake" "${PROJECT_BINARY_DIR}/Ki
 file(RELATIVE_PATH kiln_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/kiln.pc.in "${PROJECT_BINARY_DIR}/kiln.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/kiln.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(PROGRAMS tools/xcframework.py DESTINATION "${CMAKE_INSTALL_DATADIR}/kiln")
