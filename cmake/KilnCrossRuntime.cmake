@@ -21,8 +21,8 @@ find_program(KILN_CROSS_AR NAMES llvm-ar-22 llvm-ar DOC "llvm-ar, for the run ti
 
 function(kiln_cross_runtime architecture)
   cmake_parse_arguments(arg "" "TRIPLE;HEADERS" "SOURCES;OPTIONS;FAST;VECTORS" ${ARGN})
-  if(NOT KILN_CROSS_CLANG OR NOT KILN_CROSS_AR OR NOT EXISTS "${arg_HEADERS}/stdio.h")
-    message(STATUS "kiln: no runtime for ${architecture}, which takes clang-22, llvm-22 and ${arg_HEADERS}/stdio.h")
+  if(NOT KILN_CROSS_CLANG OR NOT KILN_CROSS_AR OR NOT EXISTS "${arg_HEADERS}/stdlib.h")
+    message(STATUS "kiln: no runtime for ${architecture}, which takes clang-22, llvm-22 and ${arg_HEADERS}/stdlib.h")
     return()
   endif()
   set(position -fPIC)

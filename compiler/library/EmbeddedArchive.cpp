@@ -10,7 +10,8 @@ llvm::Expected<llvm::StringRef> findArchive(llvm::ArrayRef<EmbeddedArchive> arch
   std::string known;
   for (const EmbeddedArchive &archive : archives) {
     const llvm::Triple own(llvm::Triple::normalize(archive.triple));
-    if (own.getArch() == wanted.getArch() && own.getOS() == wanted.getOS())
+    if (own.getArch() == wanted.getArch() && own.getOS() == wanted.getOS() &&
+        own.getEnvironment() == wanted.getEnvironment())
       return archive.bytes;
     known += (known.empty() ? "" : ", ") + std::string(archive.triple);
   }

@@ -31,7 +31,8 @@ struct EmbeddedArchive {
   llvm::StringRef bytes;
 };
 
-/// Returns the archive for the architecture and the operating system of a triple. Fails if this build has none.
+/// Returns the archive for the architecture, the operating system and the environment (Android, the iOS simulator) of a
+/// triple. Fails if this build has none.
 llvm::Expected<llvm::StringRef> findArchive(llvm::ArrayRef<EmbeddedArchive> archives, llvm::StringRef triple);
 
 } // namespace kiln

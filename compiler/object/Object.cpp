@@ -476,14 +476,20 @@ Expected<std::vector<ObjectFile>> readArchive(StringRef image) {
   return members;
 }
 
+/// Returns the form of archives that the system's own linker reads.
+static object::Archive::Kind archiveKind(StringRef object) {
+  if (isMachO(object))
+    return object::Archive::K_DARWIN;
+  return isElf(object) || isWasm(object) ? object::Archive::K_GNU : object::Archive::K_COFF;
+}
+
 Expected<std::string> makeArchive(const std::vector<ObjectFile> &members) {
   std::vector<NewArchiveMember> list;
   for (const ObjectFile &member : members)
     list.emplace_back(MemoryBufferRef(member.bytes, member.name));
-  const bool isMacOs = !members.empty() && isMachO(members.front().bytes);
-  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchiveToBuffer(
-      list, SymtabWritingMode::NormalSymtab, isMacOs ? object::Archive::K_DARWIN : object::Archive::K_GNU,
-      /*Deterministic=*/true, /*Thin=*/false);
+  const object::Archive::Kind kind = members.empty() ? object::Archive::K_GNU : archiveKind(members.front().bytes);
+  Expected<std::unique_ptr<MemoryBuffer>> archive =
+      writeArchiveToBuffer(list, SymtabWritingMode::NormalSymtab, kind, /*Deterministic=*/true, /*Thin=*/false);
   if (!archive)
     return archive.takeError();
   return (*archive)->getBuffer().str();

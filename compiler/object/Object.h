@@ -83,7 +83,8 @@ llvm::Expected<uint64_t> textBytes(llvm::StringRef object);
 /// Returns the members of an archive image.
 llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 
-/// Returns a GNU archive, or for macOS a Darwin archive, with a symbol table and without dates or owners.
+/// Returns an archive with a symbol table and without dates or owners: a GNU archive, for macOS and iOS a Darwin
+/// archive, for Windows a library of Microsoft's form, which GNU's linker also reads.
 llvm::Expected<std::string> makeArchive(const std::vector<ObjectFile> &members);
 
 } // namespace kiln

@@ -74,7 +74,9 @@ std::string sharedObjectName(StringRef model, StringRef name) {
 std::string defaultLinker(StringRef name) {
   const Triple triple(Triple::normalize(name)), here(sys::getProcessTriple());
   if (triple.isOSWindows())
-    return "x86_64-w64-mingw32-gcc";
+    return (triple.getArchName() + "-w64-mingw32-gcc").str();
+  if (triple.isAndroid()) // the NDK's name
+    return (triple.getArchName() + "-linux-" + triple.getEnvironmentName() + "-clang").str();
   if (!triple.isOSLinux())
     return "";
   if (triple.getArch() != here.getArch())
@@ -152,21 +154,24 @@ static std::vector<std::string> linkerOptions(const SharedObject &object, const 
             "-Wl,-all_load",
             archive,
             "-Wl,-dead_strip"};
-  return {"-shared",
-          "-o",
-          output,
-          "-Wl,-soname," + name,
-          "-Wl,--version-script," + list,
-          "-Wl,-Bsymbolic",
-          "-Wl,--gc-sections",
-          "-Wl,--no-undefined",
-          "-Wl,--as-needed",
-          "-Wl,-z,relro",
-          "-Wl,--whole-archive",
-          archive,
-          "-Wl,--no-whole-archive",
-          "-lm",
-          "-pthread"};
+  std::vector<std::string> options{"-shared",
+                                   "-o",
+                                   output,
+                                   "-Wl,-soname," + name,
+                                   "-Wl,--version-script," + list,
+                                   "-Wl,-Bsymbolic",
+                                   "-Wl,--gc-sections",
+                                   "-Wl,--no-undefined",
+                                   "-Wl,--as-needed",
+                                   "-Wl,-z,relro",
+                                   "-Wl,--whole-archive",
+                                   archive,
+                                   "-Wl,--no-whole-archive",
+                                   "-lm",
+                                   "-pthread"};
+  if (triple.isAndroid()) // systems with pages of 16 KiB load no others
+    options.push_back("-Wl,-z,max-page-size=16384");
+  return options;
 }
 
 static Error runLinker(const SharedObject &object, const std::string &linker, ArrayRef<std::string> options) {
@@ -193,7 +198,7 @@ static Error runLinker(const SharedObject &object, const std::string &linker, Ar
 Error linkSharedObject(const SharedObject &object, std::vector<ObjectFile> members, StringRef header) {
   const Triple triple(Triple::normalize(object.triple));
   if (triple.isWasm())
-    return createStringError("shared object: WebAssembly has none; expected a target of Linux, Windows or macOS");
+    return createStringError("shared object: WebAssembly has none; expected a target of another system");
   StringSet<> declared, defined;
   for (const std::string &function : declaredFunctions(header, object.model))
     declared.insert(function);

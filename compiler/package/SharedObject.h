@@ -15,11 +15,11 @@ namespace kiln {
 /// macros.
 std::vector<std::string> declaredFunctions(llvm::StringRef header, llvm::StringRef model);
 
-/// Returns "libNAME.so", "NAME.dll" for Windows, or "libNAME.dylib" for macOS.
+/// Returns "libNAME.so", "NAME.dll" for Windows, or "libNAME.dylib" for macOS and iOS.
 std::string sharedObjectName(llvm::StringRef model, llvm::StringRef triple);
 
 /// Returns the command that links shared objects for the target: the environment's CC or cc for this machine, Debian's
-/// cross compiler for another one, or an empty string if none is known.
+/// cross compiler for another one, the NDK's for Android, or an empty string if none is known.
 std::string defaultLinker(llvm::StringRef triple);
 
 struct SharedObject {

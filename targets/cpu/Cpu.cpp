@@ -19,7 +19,7 @@ struct Architecture {
   const char *hostTriple, *hostCpu; // LLVM's triple and CPU of host code; every such CPU has its features
   const char *halideTriple;         // Halide's triple
   const char *codeOptions;          // options of Halide's LLVM
-  bool isNewer = false;             // LLVM 22 compiles the kernels, for `hostCpu`
+  bool isNewer = false;             // LLVM 22 compiles the kernels, for `hostCpu` and `newerFeatures`
 };
 
 struct Level {
@@ -32,44 +32,54 @@ struct Level {
   bool hasFusedMultiplyAdd;
   int64_t weightTile, narrowTile; // columns of the register tile, and of a narrower one with less padding
   bool isDefault;
-  bool hasByteProducts = false;        // int8 dot-product instructions
-  const char *newerFeatures = nullptr; // features of LLVM 22, which then compiles kernels; null: Halide's LLVM
-  bool isSmall = false;                // see CodeTarget
+  const char *newerFeatures;    // features of LLVM 22; null: it compiles no kernels of the level
+  bool hasByteProducts = false; // int8 dot-product instructions
+  bool isSmall = false;         // see CodeTarget
 };
 
-constexpr Architecture x86{"", "x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions};
-constexpr Architecture x86Windows{"-windows", "x86_64-w64-windows-gnu", "x86-64", "x86-64-windows",
-                                  halide::x86CodeOptions};
-constexpr Architecture x86Macos{"-macos", "x86_64-apple-macosx11.0.0", "x86-64", "x86-64-osx", halide::x86CodeOptions};
-constexpr Architecture arm{"", "aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions};
-constexpr Architecture armMacos{"-macos",     "arm64-apple-macosx11.0.0", "apple-m1",
-                                "arm-64-osx", halide::codeOptions,        true};
-constexpr Architecture riscv{"", "riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", halide::codeOptions};
-constexpr Architecture wasm{"", "wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions};
+using halide::codeOptions, halide::x86CodeOptions;
+constexpr Architecture x86{"", "x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", x86CodeOptions};
+constexpr Architecture x86Android{"-android", "x86_64-unknown-linux-android21", "x86-64", "x86-64-linux",
+                                  x86CodeOptions};
+constexpr Architecture x86Windows{"-windows", "x86_64-w64-windows-gnu", "x86-64", "x86-64-windows", x86CodeOptions};
+constexpr Architecture x86Macos{"-macos", "x86_64-apple-macosx11.0.0", "x86-64", "x86-64-osx", x86CodeOptions};
+constexpr Architecture x86Simulator{
+    "-ios-simulator", "x86_64-apple-ios14.0-simulator", "x86-64", "x86-64-osx", x86CodeOptions, true};
+constexpr Architecture arm{"", "aarch64-unknown-linux-gnu", "generic", "arm-64-linux", codeOptions};
+// LLVM 22 leaves the register x18 to these systems; Halide's LLVM uses it, also for its target arm-64-android.
+constexpr Architecture armAndroid{"-android", "aarch64-unknown-linux-android21", "generic", "arm-64-linux", codeOptions,
+                                  true};
+constexpr Architecture armWindows{"-windows", "aarch64-w64-windows-gnu", "generic", "arm-64-linux", codeOptions, true};
+constexpr Architecture armMacos{"-macos", "arm64-apple-macosx11.0.0", "apple-m1", "arm-64-osx", codeOptions, true};
+constexpr Architecture armIos{"-ios", "arm64-apple-ios14.0", "apple-a7", "arm-64-osx", codeOptions, true};
+constexpr Architecture armSimulator{
+    "-ios-simulator", "arm64-apple-ios14.0-simulator", "apple-m1", "arm-64-osx", codeOptions, true};
+constexpr Architecture riscv{"", "riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", codeOptions, true};
+constexpr Architecture wasm{"", "wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", codeOptions, true};
 
 constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
 constexpr char v4Features[] = "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", fewer[] = "sse41-avx-avx2-fma-f16c";
 constexpr Level x86Levels[] = {
-    {"x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, true},
-    {"x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
-    {"x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
-    {"x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
+    {"x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, nullptr, true},
+    {"x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true, nullptr},
+    {"x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true, "+avx2,+fma,+f16c"},
+    {"x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false, "+sse4.1"},
 };
 constexpr Level armLevels[] = {
     {"aarch64-dotprod", KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "arm_dot_prod", "", 16, 32, true, 12, 8, false,
-     true},
-    {"aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, true},
+     "+dotprod", true},
+    {"aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, true, ""},
 };
 constexpr Level riscvLevels[] = {
-    {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, true, false, "+v"},
-    {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, true, false, ""},
+    {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, true, "+v"},
+    {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, true, ""},
 };
 // Engines on x86-64 have 16 registers and reserve some (M-1250). Relaxed SIMD has a fused multiply-add, but
 // hasFusedMultiplyAdd is false: the higher unrolling that it selects makes engines spill (M-1251).
 constexpr Level wasmLevels[] = {
-    {"wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false, "+simd128", true},
-    {"wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false,
-     "+simd128,+relaxed-simd", true},
+    {"wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, "+simd128", false, true},
+    {"wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false,
+     "+simd128,+relaxed-simd", false, true},
 };
 
 /// Returns the tile size of a weight: the register tile, unless the narrow tile stores at least a sixteenth less.
@@ -104,8 +114,8 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;
-  if (level.newerFeatures || architecture.isNewer)
-    newer = {info.hostTriple, info.hostCpu, level.newerFeatures ? level.newerFeatures : ""};
+  if (architecture.isNewer)
+    newer = {info.hostTriple, info.hostCpu, level.newerFeatures};
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(halide::createKernelCompiler({architecture.halideTriple, level.halideFeatures,
                                                     level.fewerFeatures, architecture.codeOptions, info.machine,
@@ -119,15 +129,22 @@ std::vector<std::unique_ptr<Target>> createCpuTargets() {
   std::vector<std::unique_ptr<Target>> targets;
   const auto add = [&](const Architecture &architecture, llvm::ArrayRef<Level> levels) {
     for (const Level &level : levels)
-      targets.push_back(createTarget(architecture, level));
+      if (!architecture.isNewer || level.newerFeatures)
+        targets.push_back(createTarget(architecture, level));
   };
   add(x86, x86Levels);
   add(arm, armLevels);
   add(riscv, riscvLevels);
   add(wasm, wasmLevels);
   add(x86Windows, x86Levels);
+  add(armWindows, armLevels);
   add(x86Macos, x86Levels);
   add(armMacos, armLevels);
+  add(armAndroid, armLevels);
+  add(x86Android, x86Levels);
+  add(armIos, armLevels);
+  add(armSimulator, armLevels);
+  add(x86Simulator, x86Levels);
   return targets;
 }
 

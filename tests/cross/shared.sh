@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks a shared object for another system: shared.sh OBJECT TOOL [CC RUN ...]; the folder of OBJECT has net.h. TOOL is
-# llvm-readobj for a DLL, llvm-objdump for a dylib.
+# llvm-readobj for a DLL, llvm-objdump for a dylib, llvm-readelf for a shared object for Android.
 #   - it exports the functions that net.h declares, and nothing else
 #   - DLL: programs that CC links with its import library, and programs that load it, call it, run by RUN
 #   - dylib: programs find it by @rpath
+#   - for Android: systems with pages of 16 KiB can load it
 set -eu
 object=$1 tool=$2
 shift 2
@@ -17,10 +18,12 @@ echo '#include "net.h"' | cc -E -P -I "$folder" -x c - | tr '\n' ' ' | grep -oE 
 [ -s "$work/declared" ] || fail "net.h declares no function"
 case $object in
 *.dll) "$tool" --coff-exports "$object" | sed -n 's/^ *Name: //p' ;;
+*.so) "$tool" -W --dyn-syms "$object" | awk '$7 != "UND" && $5 == "GLOBAL" && $4 == "FUNC" { sub(/@.*/, "", $8); print $8 }' ;;
 *.dylib) "$tool" --macho --exports-trie "$object" | sed -n 's/^0x[0-9A-F]* *_//p' ;;
 esac | sort -u >"$work/exported"
 diff "$work/declared" "$work/exported" || fail "it must export what net.h declares; < is declared, > is exported"
 case $object in
+*.so) exec "$(dirname "$0")/android/pages.sh" "$tool" "$object" ;;
 *.dylib)
   id=$("$tool" --macho --dylib-id "$object" | tail -n 1)
   [ "$id" = "@rpath/$(basename "$object")" ] || fail "its name is $id; expected @rpath/$(basename "$object")"

@@ -112,12 +112,23 @@ TEST(SharedObject, IsCalledAsItsSystemHasIt) {
   EXPECT_EQ(sharedObjectName("net", "aarch64-linux-gnu"), "libnet.so");
   EXPECT_EQ(sharedObjectName("net", "x86_64-w64-windows-gnu"), "net.dll");
   EXPECT_EQ(sharedObjectName("net", "arm64-apple-macosx11.0.0"), "libnet.dylib");
+  EXPECT_EQ(sharedObjectName("net", "arm64-apple-ios14.0-simulator"), "libnet.dylib");
+  EXPECT_EQ(sharedObjectName("net", "aarch64-unknown-linux-android21"), "libnet.so");
+}
+
+TEST(SharedObject, IsLinkedByTheUsualCompilerOfItsSystem) {
+  EXPECT_EQ(defaultLinker("aarch64-unknown-linux-android21"), "aarch64-linux-android21-clang");
+  EXPECT_EQ(defaultLinker("x86_64-unknown-linux-android21"), "x86_64-linux-android21-clang");
+  EXPECT_EQ(defaultLinker("x86_64-w64-windows-gnu"), "x86_64-w64-mingw32-gcc");
+  EXPECT_EQ(defaultLinker("aarch64-w64-windows-gnu"), "aarch64-w64-mingw32-gcc");
+  EXPECT_EQ(defaultLinker("riscv64-unknown-linux-gnu"), "riscv64-linux-gnu-gcc");
+  EXPECT_EQ(defaultLinker("arm64-apple-ios14.0"), "") << "Xcode's clang needs an SDK";
 }
 
 TEST(SharedObject, SaysWhatItsLinkerMustBe) {
   SharedObject object{"libnet.so", "net", "wasm32-wasip1", "", 1};
   EXPECT_EQ(llvm::toString(linkSharedObject(object, {}, "")),
-            "shared object: WebAssembly has none; expected a target of Linux, Windows or macOS");
+            "shared object: WebAssembly has none; expected a target of another system");
   object.triple = "arm64-apple-macosx11.0.0";
   EXPECT_EQ(
       llvm::toString(linkSharedObject(object, {}, "")),

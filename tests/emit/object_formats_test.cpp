@@ -98,10 +98,9 @@ void checkArchive(const std::string &object, llvm::object::Archive::Kind kind, c
 }
 
 TEST(Archives, AreOfTheSystemsKind) {
-  checkArchive(renamed(compiledFor("x86_64-w64-windows-gnu")), llvm::object::Archive::K_GNU, "net_run");
+  checkArchive(renamed(compiledFor("x86_64-w64-windows-gnu")), llvm::object::Archive::K_COFF, "net_run");
   checkArchive(renamed(compiledFor("arm64-apple-macosx11.0.0", "apple-m1")),
                llvm::object::Archive::K_BSD, // the kind as which Darwin archives are read
-
                "_net_run");
 }
 

@@ -20,11 +20,16 @@ struct Format {
 
 void PrintTo(const Format &format, std::ostream *out) { *out << format.name; }
 
-constexpr Format formats[] = {
-    {"x86_64", "x86_64-unknown-linux-gnu", "x86-64"},         {"aarch64", "aarch64-unknown-linux-gnu", "generic"},
-    {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64"}, {"wasm32", "wasm32-unknown-wasip1", "generic"},
-    {"windows", "x86_64-w64-windows-gnu", "x86-64"},          {"macos_arm64", "arm64-apple-macosx11.0.0", "apple-m1"},
-    {"macos_x86_64", "x86_64-apple-macosx11.0.0", "x86-64"}};
+constexpr Format formats[] = {{"x86_64", "x86_64-unknown-linux-gnu", "x86-64"},
+                              {"aarch64", "aarch64-unknown-linux-gnu", "generic"},
+                              {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64"},
+                              {"wasm32", "wasm32-unknown-wasip1", "generic"},
+                              {"windows", "x86_64-w64-windows-gnu", "x86-64"},
+                              {"macos_arm64", "arm64-apple-macosx11.0.0", "apple-m1"},
+                              {"macos_x86_64", "x86_64-apple-macosx11.0.0", "x86-64"},
+                              {"android", "aarch64-unknown-linux-android21", "generic"},
+                              {"ios", "arm64-apple-ios14.0", "apple-a7"},
+                              {"windows_aarch64", "aarch64-w64-windows-gnu", "generic"}};
 
 /// Compiles as other code generators do: each symbol is exported.
 std::string compiledFor(const Format &format) {

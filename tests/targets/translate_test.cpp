@@ -337,12 +337,26 @@ TEST(Target, NamesAndLookup) {
                                                      "x86-64-v4-windows",
                                                      "x86-64-v3-windows",
                                                      "x86-64-v2-windows",
+                                                     "aarch64-dotprod-windows",
+                                                     "aarch64-windows",
                                                      "x86-64-v4-vnni-macos",
                                                      "x86-64-v4-macos",
                                                      "x86-64-v3-macos",
                                                      "x86-64-v2-macos",
                                                      "aarch64-dotprod-macos",
                                                      "aarch64-macos",
+                                                     "aarch64-dotprod-android",
+                                                     "aarch64-android",
+                                                     "x86-64-v4-vnni-android",
+                                                     "x86-64-v4-android",
+                                                     "x86-64-v3-android",
+                                                     "x86-64-v2-android",
+                                                     "aarch64-dotprod-ios",
+                                                     "aarch64-ios",
+                                                     "aarch64-dotprod-ios-simulator",
+                                                     "aarch64-ios-simulator",
+                                                     "x86-64-v3-ios-simulator",
+                                                     "x86-64-v2-ios-simulator",
                                                      "cuda"}));
 #if defined(__aarch64__)
   EXPECT_EQ(defaultTargetNames(), std::vector<std::string>{"aarch64"});
@@ -351,6 +365,9 @@ TEST(Target, NamesAndLookup) {
 #endif
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
   EXPECT_EQ(findTarget("x86-64-v3-windows")->measuredAs(), "x86-64-v3");
+  EXPECT_EQ(findTarget("aarch64-ios-simulator")->measuredAs(), "aarch64");
+  EXPECT_EQ(findTarget("riscv64-ios"), nullptr);
+  EXPECT_EQ(findTarget("x86-64-v4-ios-simulator"), nullptr) << "LLVM 22 compiles no kernels with AVX-512";
   EXPECT_EQ(findTarget("cuda")->measuredAs(), "cuda");
   for (const std::string &name : targetNames()) {
     auto target = findTarget(name);

@@ -14,7 +14,8 @@ struct stat {
   char more[40];
 };
 #define S_ISREG(mode) (((mode) & 0170000) == 0100000)
-#if defined(__x86_64__) /* there the unsuffixed symbols use an older struct */
+#if defined(__x86_64__) && defined(__ENVIRONMENT_MAC_OS_X_VERSION_MIN_REQUIRED__)
+/* On macOS the unsuffixed symbols use an older struct there. */
 int fstat(int descriptor, struct stat *facts) __asm__("_fstat$INODE64");
 int stat(const char *path, struct stat *facts) __asm__("_stat$INODE64");
 #else

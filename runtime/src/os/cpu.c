@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /* Detects CPU features: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
- * XGETBV; on Arm and RISC-V from Linux. It does not use __builtin_cpu_supports, which would add a static
+ * XGETBV; on Arm and RISC-V from the system. It does not use __builtin_cpu_supports, which would add a static
  * constructor. */
 #include "os/cpu.h"
 #include "core/model.h"
@@ -9,6 +9,11 @@
 #include <cpuid.h>
 #elif (defined(__aarch64__) || defined(__riscv)) && defined(__linux__)
 #include <sys/auxv.h>
+#elif defined(__aarch64__) && defined(__APPLE__)
+#include <sys/sysctl.h>
+#elif defined(__aarch64__) && defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
 #endif
 
 /* CPUID leaf 1, ecx */
@@ -45,6 +50,8 @@ enum { EXTENDED1_LAHF = 1 << 0, EXTENDED1_LZCNT = 1 << 5 };
 enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
 /* AT_HWCAP of aarch64 */
 enum { ARM_ASIMD = 1 << 1, ARM_ASIMDDP = 1 << 20 };
+/* PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE of <winnt.h> */
+enum { WINDOWS_ARM_DOT_PRODUCTS = 43 };
 /* AT_HWCAP of riscv64: one bit per letter */
 enum {
   RISCV_GC =
@@ -71,7 +78,12 @@ kiln_cpu_t kiln_cpu_detect(void) {
 #elif defined(__aarch64__) && defined(__linux__)
   cpu.arm_capabilities = getauxval(AT_HWCAP);
 #elif defined(__aarch64__) && defined(__APPLE__)
-  cpu.arm_capabilities = ARM_ASIMD | ARM_ASIMDDP; /* all Apple CPUs have them */
+  int has_dot_products = 0; /* Macs have them, iPhones since the A13; systems before iOS 15 do not report them */
+  size_t bytes = sizeof has_dot_products;
+  sysctlbyname("hw.optional.arm.FEAT_DotProd", &has_dot_products, &bytes, NULL, 0);
+  cpu.arm_capabilities = ARM_ASIMD | (has_dot_products ? ARM_ASIMDDP : 0);
+#elif defined(__aarch64__) && defined(_WIN32)
+  cpu.arm_capabilities = ARM_ASIMD | (IsProcessorFeaturePresent(WINDOWS_ARM_DOT_PRODUCTS) ? ARM_ASIMDDP : 0);
 #elif defined(__riscv) && defined(__linux__)
   cpu.riscv_capabilities = getauxval(AT_HWCAP);
 #elif defined(__wasm__)

@@ -14,7 +14,7 @@ typedef struct kiln_cpu_t {
   uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx;
   uint64_t saved_state; /* XCR0: the registers that the system saves; 0 without XGETBV */
   uint32_t leaf7_ecx;
-  uint64_t arm_capabilities, riscv_capabilities; /* AT_HWCAP */
+  uint64_t arm_capabilities, riscv_capabilities; /* AT_HWCAP, or its bits from another system */
   bool is_wasm;
 } kiln_cpu_t;
 /* Members of other architectures are zero. */

@@ -6,7 +6,7 @@
 #include "core/tensors.h"
 #include "kiln/formats.h"
 
-#if !defined(__SSE__)
+#if !defined(__SSE__) && !defined(__aarch64__)
 #include <fenv.h>
 #endif
 
@@ -35,6 +35,8 @@ void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dty
 /* The caller's floating-point modes. */
 #if defined(__SSE__)
 typedef unsigned kiln_rounding_t;
+#elif defined(__aarch64__)
+typedef uint64_t kiln_rounding_t; /* FPCR */
 #else
 typedef fenv_t kiln_rounding_t;
 #endif

@@ -18,6 +18,10 @@ kiln_rounding_t kiln_rounding_begin(void) {
 #if defined(__SSE__)
   const kiln_rounding_t callers = _mm_getcsr();
   _mm_setcsr(0x1F80); /* round to nearest, no flushing of subnormals, all exceptions masked */
+#elif defined(__aarch64__)
+  kiln_rounding_t callers; /* not by <fenv.h>, whose functions and types differ among systems */
+  __asm__ volatile("mrs %0, fpcr" : "=r"(callers));
+  __asm__ volatile("msr fpcr, xzr" ::: "memory"); /* the same modes */
 #else
   kiln_rounding_t callers;
   fegetenv(&callers);
@@ -29,6 +33,8 @@ kiln_rounding_t kiln_rounding_begin(void) {
 void kiln_rounding_end(kiln_rounding_t callers) {
 #if defined(__SSE__)
   _mm_setcsr(callers);
+#elif defined(__aarch64__)
+  __asm__ volatile("msr fpcr, %0" : : "r"(callers) : "memory");
 #else
   fesetenv(&callers);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A macOS program with a library: its results are those that the compiler evaluated (the self-test), also with
- * threads, with weights of a file that it wrote, and with a packed file. Exit status: 0, or the number of the
+/* A C program with a library, for each system: its results are those that the compiler evaluated (the self-test), also
+ * with threads, with weights of a file that it wrote, and with a packed file. Exit status: 0, or the number of the
  * failing step. */
 #include "tiny_gpt.h"
 
@@ -17,7 +17,7 @@ static float wanted[MOST], got[MOST];
 
 static int is_run(const tiny_gpt_t *model, const kiln_executor_t *executor, float *logits) {
   static const int32_t tokens[TOKENS] = {2, 0, 1};
-  const kiln_call_t call = {arena, sizeof arena, executor, &error};
+  const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor, .error = &error};
   return tiny_gpt_forward(model, &call, TOKENS, tokens, logits) == KILN_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The macOS declarations of this header that the runtime uses (README.md). */
-#ifndef KILN_DARWIN_STRING_H
-#define KILN_DARWIN_STRING_H
+/* The declarations of this header that the runtime uses (README.md). */
+#ifndef KILN_POSIX_STRING_H
+#define KILN_POSIX_STRING_H
 
 #include <stddef.h>
 
@@ -17,4 +17,4 @@ size_t strlen(const char *text);
 int strncmp(const char *left, const char *right, size_t count);
 char *strstr(const char *text, const char *wanted);
 
-#endif /* KILN_DARWIN_STRING_H */
+#endif /* KILN_POSIX_STRING_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run PROGRAM [ARGUMENT ...]: runs a macOS program, of this CPU's architecture, on Linux, as far as library tests
- * need it: the program has no threads before main, and calls only the system functions in the table below. */
+/* run PROGRAM [ARGUMENT ...]: runs a macOS or iOS program, of this CPU's architecture, on Linux, as far as library
+ * tests need it: the program has no threads before main, and calls only the system functions in the table below. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -131,18 +131,12 @@ static int darwin_vsnprintf(char *to, size_t room, const char *format, const cha
   }
   return (int)length;
 }
-typedef struct darwin_fenv_t {
-  unsigned long long fpsr, fpcr;
-} darwin_fenv_t;
-static const darwin_fenv_t default_environment = {0, 0};
-static int darwin_fegetenv(darwin_fenv_t *environment) {
-  __asm__ volatile("mrs %0, fpsr" : "=r"(environment->fpsr));
-  __asm__ volatile("mrs %0, fpcr" : "=r"(environment->fpcr));
-  return 0;
-}
-static int darwin_fesetenv(const darwin_fenv_t *environment) {
-  __asm__ volatile("msr fpsr, %0" : : "r"(environment->fpsr));
-  __asm__ volatile("msr fpcr, %0" : : "r"(environment->fpcr));
+/* All CPUs in the tests have dot products. */
+static int darwin_sysctlbyname(const char *name, void *value, size_t *bytes, void *given, size_t given_bytes) {
+  const int has_dot_products = 1;
+  if (strcmp(name, "hw.optional.arm.FEAT_DotProd") != 0 || *bytes != sizeof has_dot_products || given || given_bytes)
+    stop("sysctlbyname", "of another value");
+  memcpy(value, &has_dot_products, sizeof has_dot_products);
   return 0;
 }
 #else
@@ -163,9 +157,7 @@ static const struct {
     {"_pthread_sigmask", (void *)darwin_sigmask},
     {"dyld_stub_binder", (void *)abort},
 #if defined(__aarch64__)
-    {"__FE_DFL_ENV", (void *)&default_environment},
-    OTHER(fegetenv),
-    OTHER(fesetenv),
+    OTHER(sysctlbyname),
 #endif
     OTHER(bzero),
     OTHER(clock_gettime),
