@@ -22,12 +22,16 @@ if [ ! -d source ]; then
   dpkg-source --no-check -x halide_$version.dsc source
 fi
 
+# The code of the run time names its files as the compiler is given them: relative to the folder, here, so that Halide is
+# the same in each folder.
+sed -i 's|"$<SHELL_PATH:${SOURCE}>"|"../../../source/src/runtime/${i}.cpp"|' source/src/runtime/CMakeLists.txt
+
 # The settings of Debian's package, but for what Kiln does not use. TARGET_WEBASSEMBLY would bring an interpreter;
 # WITH_WEBASSEMBLY is the code generator.
 [ -f build/build.ninja ] || cmake -G Ninja -S source -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
   -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
   -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_POSITION_INDEPENDENT_CODE=ON \
-  -DCMAKE_CXX_FLAGS="-w -ffunction-sections -fdata-sections -DWITH_WEBASSEMBLY" \
+  -DCMAKE_CXX_FLAGS="-w -ffunction-sections -fdata-sections -DWITH_WEBASSEMBLY -ffile-prefix-map=$PWD=halide14" \
   -DHalide_REQUIRE_LLVM_VERSION=14 -DLLVM_DIR=/usr/lib/llvm-14/lib/cmake/llvm -DHalide_SHARED_LLVM=OFF \
   -DHalide_ENABLE_RTTI=ON -DHalide_ENABLE_EXCEPTIONS=ON -DHalide_WITH_INTROSPECTION=OFF \
   -DTARGET_AMDGPU=OFF -DTARGET_HEXAGON=OFF -DTARGET_MIPS=OFF -DTARGET_POWERPC=OFF -DTARGET_WEBASSEMBLY=OFF \
