@@ -4,13 +4,14 @@
 their versions to FOLDER/sbom.spdx.json (SPDX 2.3). Versions and licence texts are those of the Debian packages with
 which Kiln was built. Time stamps are SOURCE_DATE_EPOCH."""
 import datetime
-import hashlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import urllib.parse
+import uuid
 
 # Name of the part, Debian package, licence. Parts whose headers are compiled into Kiln count.
 PARTS = [
@@ -68,20 +69,20 @@ def main(version, folder):
         found = debian_version(package)
         copy_licence(package, licences)
         identifier = "".join(letter if letter.isalnum() else "-" for letter in package)
-        quoted = found.replace("+", "%2B").replace(":", "%3A")
-        packages.append(entry(name, found, licence, identifier, f"pkg:deb/debian/{package}@{quoted}"))
+        reference = f"pkg:deb/debian/{urllib.parse.quote(package)}@{urllib.parse.quote(found)}"
+        packages.append(entry(name, found, licence, identifier, reference))
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                   "relatedSpdxElement": "SPDXRef-Kiln"}]
     relations += [{"spdxElementId": "SPDXRef-Kiln", "relationshipType": "CONTAINS", "relatedSpdxElement": part["SPDXID"]}
                   for part in packages[1:]]
     created = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
-    content = hashlib.sha256(json.dumps(packages).encode()).hexdigest()
+    content = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(packages))
     document = {
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": f"kiln-{version}",
-        "documentNamespace": f"urn:sha256:{content}",
+        "documentNamespace": f"urn:uuid:{content}",
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Organization: The Kiln Authors"]},
         "packages": packages,
         "relationships": relations,
