@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # check_static.sh TREE: checks that the programs and the library of an installed Kiln need only the C library, no
-# version of it that is newer than 2.34, and that the library exports nothing but its few functions.
+# version of it that is newer than 2.34, that they are stripped, and that the library exports nothing but its few
+# functions.
 set -eu
 tree=$1
 newest=2.34
@@ -19,6 +20,7 @@ for file in "$tree/bin/kiln" "$tree/bin/kiln-diagnose" "$tree/lib/libkiln_compil
     highest=$(printf '%s\n' "${version#GLIBC_}" $newest | sort -V | tail -n 1)
     [ "$highest" = $newest ] || fail "$file needs a newer C library than $newest: $version"
   done
+  ! readelf -SW "$file" | grep -qE ' \.(symtab|debug_)' || fail "$file has symbols for debuggers"
   path=$(readelf -dW "$file" | sed -n 's/.*(RUNPATH).*\[\(.*\)\]/\1/p; s/.*(RPATH).*\[\(.*\)\]/\1/p')
   case $path in
   "" | '$ORIGIN/../lib') ;;

@@ -41,6 +41,7 @@ tar -C "$out" --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mod
 if command -v npm >/dev/null; then
   "$here/npm.sh" "$tree" "$version" "$out"
 fi
+cp "$here/Containerfile" "$out"
 cd "$out"
 sha256sum kiln*.tar.xz kiln*.deb $(ls kiln*.tgz 2>/dev/null) >SHA256SUMS
 ls -s --block-size=kB kiln*.tar.xz kiln*.deb $(ls kiln*.tgz 2>/dev/null)

@@ -7,57 +7,22 @@
 # temporary folder.
 set -eu
 packages=$1 source=$2 suite=$3 compiler=$4 folder=${5:-}
-skip() { echo "not run: $1"; exit 77; }
-fail() { echo "bare_system: $1" >&2; exit 1; }
-step() { echo "== $1"; }
-[ "$(id -u)" = 0 ] || skip "a new system needs root"
-command -v debootstrap >/dev/null || skip "there is no debootstrap"
-archive=$(ls "$packages"/kiln-*-linux-"$(uname -m)".tar.xz 2>/dev/null) || skip "no package in $packages; ./dev package makes it"
-mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | head -n 1)
-[ -n "$mirror" ] || skip "there is no mirror of Debian"
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-root=${folder:-$work}/$suite-$compiler
+. "$source/tests/package/new_system.sh"
+archive=$(one_file "$packages/kiln-*-linux-$(uname -m).tar.xz") || skip "no package in $packages; ./dev package makes it"
 
 step "$suite with $compiler"
-if [ ! -e "$root/etc/debian_version" ]; then
-  debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$work/log" 2>&1 || { tail "$work/log"; skip "no $suite at $mirror"; }
-fi
-# in_system COMMAND: runs it in the system. A mount namespace removes its mounts at the end.
-in_system() {
-  unshare --mount --propagation private sh -euc '
-    mount -t proc proc "$1/proc"
-    mount --rbind /dev "$1/dev"
-    exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -euc "$2"' sh "$root" "$1"
-}
-install() {
-  cp /etc/resolv.conf /etc/hosts "$root/etc/" 2>/dev/null || true
-  in_system "apt-get -qq install -y --no-install-recommends $*" >"$work/log" 2>&1 || { tail "$work/log"; fail "no packages $*"; }
-}
-in_system "command -v $compiler >/dev/null" || install "$compiler"
-rm -rf "$root/home/user"
-mkdir -p "$root/home/user"
+open_system "$suite" "$suite-$compiler" "$folder"
+in_system "command -v $compiler >/dev/null && command -v xz >/dev/null" || install "$compiler" xz-utils
+new_home "$source"
 cp "$archive" "$root/home/user/kiln.tar.xz"
-cp -r "$source/tests/package/journey" "$root/home/user/ring"
 cp -r "$source/examples/llama/king_james" "$root/home/user"
-if ! in_system "command -v xz >/dev/null"; then
-  install xz-utils
-fi
 
 step "unpack, compile, link, run"
 begin=$(date +%s)
-in_system 'cd /home/user
+train_model 'cd /home/user
 tar xf kiln.tar.xz
 mv kiln-* "a folder"
-PATH="/home/user/a folder/bin:$PATH"
-kiln --version
-cd ring
-kiln compile ring.cpp -o made
-kiln compile ring_train.cpp -o made
-for program in train use; do cc -std=c11 -Imade $program.c made/libring*.a -lm -o $program; done
-./train ring.safetensors
-./use ring.safetensors'
+PATH="/home/user/a folder/bin:$PATH"' kiln
 echo "from the archive to a trained model: $(($(date +%s) - begin)) s"
 
 step "other forms"

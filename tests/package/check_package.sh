@@ -23,21 +23,10 @@ for file in bin/kiln bin/kiln-diagnose include/kiln/dsl.h include/kiln/generator
   share/doc/kiln/licenses/libmlir-22-dev.txt share/doc/kiln/licenses/libhalide14-0-dev.txt; do
   [ -s "$tree/$file" ] || fail "the package must have $file"
 done
-[ "$("$tree/bin/kiln" --version)" = "kiln $version" ] || fail "kiln --version must be $version"
+[ "$("$tree/bin/kiln" --version | head -n 1)" = "kiln $version" ] || fail "kiln --version must be $version"
 [ -z "$(tar -tvf "$archive" | grep -v ' 0/0 ')" ] || fail "all files must be root's"
 times=$(find "$tree" -type f -printf '%Ts\n' | sort -u | wc -l)
 [ "$times" = 1 ] || fail "all files must have one time, got $times"
 names=$(grep -rlF "$source/" "$tree" || true)
 [ -z "$names" ] || fail "the folder in which Kiln was built is named in $names"
-
-python3 - "$tree/share/doc/kiln/sbom.spdx.json" "$version" <<'END'
-import json, sys
-document = json.load(open(sys.argv[1]))
-assert document["spdxVersion"] == "SPDX-2.3", document["spdxVersion"]
-parts = {part["name"]: part for part in document["packages"]}
-assert parts["Kiln"]["versionInfo"] == sys.argv[2], parts["Kiln"]
-for name in ("LLVM and MLIR 22", "LLVM 14", "Halide", "fmt", "zlib", "Zstandard", "libstdc++"):
-    assert parts[name]["versionInfo"] and parts[name]["licenseDeclared"], name
-contained = {relation["relatedSpdxElement"] for relation in document["relationships"] if relation["relationshipType"] == "CONTAINS"}
-assert contained == {part["SPDXID"] for part in document["packages"]} - {"SPDXRef-Kiln"}, contained
-END
+"$source/tests/package/check_spdx.py" "$tree/share/doc/kiln/sbom.spdx.json" "$version"
