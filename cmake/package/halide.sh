@@ -22,9 +22,10 @@ if [ ! -d source ]; then
   dpkg-source --no-check -x halide_$version.dsc source
 fi
 
-# The code of the run time names its files as the compiler is given them: relative to the folder, here, so that Halide is
+# The bitcode of the run time names its source files, and the folder in which it was compiled. Relative names make Halide
 # the same in each folder.
-sed -i 's|"$<SHELL_PATH:${SOURCE}>"|"../../../source/src/runtime/${i}.cpp"|' source/src/runtime/CMakeLists.txt
+sed -i 's|"$<SHELL_PATH:${SOURCE}>"|-ffile-compilation-dir=. "../../../source/src/runtime/${i}.cpp"|' \
+  source/src/runtime/CMakeLists.txt
 
 # The settings of Debian's package, but for what Kiln does not use. TARGET_WEBASSEMBLY would bring an interpreter;
 # WITH_WEBASSEMBLY is the code generator.
