@@ -3,13 +3,13 @@
 # Builds the container of cmake/package/Containerfile in a new Debian system, which takes no container engine, so installs
 # the Debian package; compiles and trains a model in it, and removes the package:
 # bare_container.sh PACKAGES SOURCE SUITE [FOLDER]
-# Takes the files that ./dev package wrote to PACKAGES. The system is installed in FOLDER/SUITE-minimal, or in a temporary
+# Takes the files that ./dev package wrote to PACKAGES. The system is installed in FOLDER/SUITE-container, or in a temporary
 # folder.
 set -eu
 packages=$1 source=$2 suite=$3 folder=${4:-}
 . "$source/tests/package/new_system.sh"
 package=$(one_file "$packages/kiln_*.deb") || skip "no Debian package in $packages; ./dev package makes it"
-open_system "$suite" "$suite-minimal" "$folder"
+open_system "$suite" "$suite-container" "$folder"
 copy_system
 
 step "the container's instructions, on $suite"

@@ -53,11 +53,13 @@ new_home() {
   cp -r "$1/tests/package/journey" "$root/home/user/ring"
 }
 
-# train_model SETUP KILN: compiles that model with the command KILN, trains it, and uses it.
+# train_model SETUP KILN: compiles the spec of README.md and that model with the command KILN, trains it, and uses it.
 train_model() {
   in_system "$1
 cd /home/user/ring
 $2 --version
+$2 compile mlp.cpp -o out
+test -s out/libmlp.a
 $2 compile ring.cpp -o made
 $2 compile ring_train.cpp -o made
 for program in train use; do cc -std=c11 -Imade \$program.c made/libring*.a -lm -o \$program; done
