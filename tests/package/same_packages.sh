@@ -17,7 +17,7 @@ second=$source second_build=$build
 if [ -n "$built" ]; then
   second=$work/a/copy second_build=$second/build/package
   mkdir -p "$second"
-  (cd "$source" && git ls-files -z | xargs -0 tar -cf -) | tar -C "$second" -xf -
+  (cd "$source" && git ls-files -z | tar --null -T - -cf -) | tar -C "$second" -xf -
   mkdir -p "$second/build/halide14"
   cp -r "$source/build/halide14/source" "$second/build/halide14"
   "$second/cmake/package/halide.sh" "$second/build/halide14" >"$work/log" 2>&1 || { tail "$work/log"; exit 1; }
