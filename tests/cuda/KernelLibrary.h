@@ -14,11 +14,19 @@
 
 namespace kiln::testing {
 
+/// Returns a compiler whose host code is for this process.
+inline std::unique_ptr<KernelCompiler> hostCompiler() {
+#if defined(__aarch64__)
+  return cuda::createKernelCompiler("aarch64-unknown-linux-gnu", "generic");
+#else
+  return cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
+#endif
+}
+
 inline KernelObject compileObject(const std::string &text, const ScheduleConfig *config = nullptr) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
-  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
-  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel", config);
+  auto object = hostCompiler()->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel", config);
   if (failed(object))
     throw std::runtime_error("the kernel does not compile");
   return *object;

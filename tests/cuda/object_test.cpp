@@ -113,7 +113,7 @@ TEST(CudaObject, TheHostLauncherLaunchesWhatThePlanSays) {
 TEST(CudaObject, PrintsItsFunctions) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, twoSteps());
-  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
+  auto compiler = hostCompiler();
   auto function = *module->getOps<mlir::func::FuncOp>().begin();
   auto statement = compiler->print(function, "some_kernel", ::kiln::KernelText::Stmt);
   auto assembly = compiler->print(function, "some_kernel", ::kiln::KernelText::Assembly);

@@ -47,6 +47,9 @@ TEST(BinaryInterface, LlvmAndCAgree) {
   llvm::LLVMContext context;
 #if defined(__x86_64__)
   const llvm::DataLayout layout("e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128");
+#elif defined(__aarch64__)
+  const llvm::DataLayout layout(
+      "e-m:e-p270:32:32-p271:32:32-p272:64:64-i8:8:32-i16:16:32-i64:64-i128:128-n32:64-S128-Fn32");
 #else
   GTEST_SKIP() << "the data layout of this CPU is not written down here";
   const llvm::DataLayout layout("");
