@@ -14,25 +14,25 @@
 namespace kiln {
 namespace {
 
-struct Format {
+struct ObjectFormat {
   const char *name, *triple, *cpu;
 };
 
-void PrintTo(const Format &format, std::ostream *out) { *out << format.name; }
+void PrintTo(const ObjectFormat &format, std::ostream *out) { *out << format.name; }
 
-constexpr Format formats[] = {{"x86_64", "x86_64-unknown-linux-gnu", "x86-64"},
-                              {"aarch64", "aarch64-unknown-linux-gnu", "generic"},
-                              {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64"},
-                              {"wasm32", "wasm32-unknown-wasip1", "generic"},
-                              {"windows", "x86_64-w64-windows-gnu", "x86-64"},
-                              {"macos_arm64", "arm64-apple-macosx11.0.0", "apple-m1"},
-                              {"macos_x86_64", "x86_64-apple-macosx11.0.0", "x86-64"},
-                              {"android", "aarch64-unknown-linux-android21", "generic"},
-                              {"ios", "arm64-apple-ios14.0", "apple-a7"},
-                              {"windows_aarch64", "aarch64-w64-windows-gnu", "generic"}};
+constexpr ObjectFormat formats[] = {{"x86_64", "x86_64-unknown-linux-gnu", "x86-64"},
+                                    {"aarch64", "aarch64-unknown-linux-gnu", "generic"},
+                                    {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64"},
+                                    {"wasm32", "wasm32-unknown-wasip1", "generic"},
+                                    {"windows", "x86_64-w64-windows-gnu", "x86-64"},
+                                    {"macos_arm64", "arm64-apple-macosx11.0.0", "apple-m1"},
+                                    {"macos_x86_64", "x86_64-apple-macosx11.0.0", "x86-64"},
+                                    {"android", "aarch64-unknown-linux-android21", "generic"},
+                                    {"ios", "arm64-apple-ios14.0", "apple-a7"},
+                                    {"windows_aarch64", "aarch64-w64-windows-gnu", "generic"}};
 
 /// Compiles as other code generators do: each symbol is exported.
-std::string compiledFor(const Format &format) {
+std::string compiledFor(const ObjectFormat &format) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic wrong;
   std::string source = R"(
@@ -65,11 +65,11 @@ std::string compiledFor(const Format &format) {
   return *shown;
 }
 
-using Names = std::vector<std::string>;
+using SymbolNames = std::vector<std::string>;
 
 /// Returns sorted names, with "-" before hidden ones.
-Names definedIn(const std::string &object) {
-  Names names;
+SymbolNames definedIn(const std::string &object) {
+  SymbolNames names;
   llvm::Expected<std::vector<ExportedSymbol>> symbols = definedSymbols(object);
   EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
   for (const ExportedSymbol &symbol : *symbols)
@@ -78,20 +78,21 @@ Names definedIn(const std::string &object) {
   return names;
 }
 
-class Visibility : public ::testing::TestWithParam<Format> {};
+class Visibility : public ::testing::TestWithParam<ObjectFormat> {};
 
 TEST_P(Visibility, IsThatOfTheGivenSymbolsAlone) {
   const std::string object = compiledFor(GetParam());
-  EXPECT_EQ(definedIn(object), (Names{"net_forward", "net_kernel_par_for_y", "net_table", "net_vector_exp"}));
+  EXPECT_EQ(definedIn(object), (SymbolNames{"net_forward", "net_kernel_par_for_y", "net_table", "net_vector_exp"}));
 
   llvm::Expected<std::string> hidden = setVisibility(object, [](llvm::StringRef) { return false; });
   ASSERT_TRUE(static_cast<bool>(hidden)) << llvm::toString(hidden.takeError());
-  EXPECT_EQ(definedIn(*hidden), (Names{"-net_forward", "-net_kernel_par_for_y", "-net_table", "-net_vector_exp"}));
+  EXPECT_EQ(definedIn(*hidden),
+            (SymbolNames{"-net_forward", "-net_kernel_par_for_y", "-net_table", "-net_vector_exp"}));
 
   llvm::Expected<std::string> shared =
       setVisibility(*hidden, [](llvm::StringRef name) { return name == "net_forward"; });
   ASSERT_TRUE(static_cast<bool>(shared)) << llvm::toString(shared.takeError());
-  EXPECT_EQ(definedIn(*shared), (Names{"-net_kernel_par_for_y", "-net_table", "-net_vector_exp", "net_forward"}));
+  EXPECT_EQ(definedIn(*shared), (SymbolNames{"-net_kernel_par_for_y", "-net_table", "-net_vector_exp", "net_forward"}));
 }
 
 TEST_P(Visibility, ChangesNothingElse) {
