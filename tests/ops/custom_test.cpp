@@ -136,8 +136,8 @@ TEST(Custom, OperandsThatNoKernelWrites) {
         total += 1.5 * x.at({t, c[0]}) * static_cast<double>(t);
       return total;
     });
-    Near near(result);
-    runAndCompare(session(), ENTRY(sources), e.rows, Given(x), near);
+    Near within(result);
+    runAndCompare(session(), ENTRY(sources), e.rows, Given(x), within);
   }
 }
 

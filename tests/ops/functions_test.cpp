@@ -152,8 +152,8 @@ TEST(Functions, PointsWhereResultsChange) {
                   1e-40f,     largest,     -largest,     9.0f,        -9.0f,
                   20.0f,      50.0f,       0.70710677f,  0.70710683f, 1.4142135f,
                   1.4142137f, 0.34657359f, -0.34657359f, 1e-5f,       -1e-5f})
-    for (float near : {x, std::nextafter(x, largest), std::nextafter(x, -largest)})
-      numbers.push_back(near);
+    for (float neighbour : {x, std::nextafter(x, largest), std::nextafter(x, -largest)})
+      numbers.push_back(neighbour);
   for (float special :
        {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
         std::numeric_limits<float>::quiet_NaN(), std::bit_cast<float>(0xffc00001), std::bit_cast<float>(0x7f800001)})
@@ -317,8 +317,8 @@ void expectWithinBounds(const WorstAngles &worst) {
 TEST(Functions, AnglesOfLargePositions) {
   std::vector<std::int32_t> positions;
   for (int bit = 0; bit <= 24; ++bit)
-    for (int near = -3; near <= (bit < 24 ? 3 : 0); ++near)
-      positions.push_back((1 << bit) + near);
+    for (int distance = -3; distance <= (bit < 24 ? 3 : 0); ++distance)
+      positions.push_back((1 << bit) + distance);
   for (std::int32_t from : {40000, 45056, 51200, 57344, 65536, 1000000, 16777184})
     for (std::int32_t i = 0; i < 32; ++i)
       positions.push_back(from + i);
