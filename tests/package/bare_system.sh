@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The steps of a user who has the package of Kiln and a C++ compiler only, on a new Debian system: unpack, compile a
 # spec, link, run; then with CMake find_package, and `kiln new`, `kiln tune`:
-# bare_system.sh PACKAGES SOURCE SUITE g++|clang [FOLDER]
+# bare_system.sh PACKAGES SOURCE SUITE g++|clang|clang-VERSION [FOLDER]
 # Takes the archive that ./dev package wrote to PACKAGES. The system is installed in FOLDER/SUITE-COMPILER, or in a
 # temporary folder.
 set -eu
 packages=$1 source=$2 suite=$3 compiler=$4 folder=${5:-}
 . "$source/tests/package/new_system.sh"
+case $compiler in clang-*) environment="CC=$compiler CXX=clang++-${compiler#clang-}" ;; esac
 archive=$(one_file "$packages/kiln-*-linux-$(uname -m).tar.xz") || skip "no package in $packages; ./dev package makes it"
 
 step "$suite with $compiler"

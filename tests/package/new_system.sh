@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For tests of packages on new Debian systems, which include it: installs a system in a folder and runs commands in it.
-# Sets work, a temporary folder, and root, the folder of the system.
+# Sets work, a temporary folder, and root, the folder of the system. Commands have the variables in environment.
 work=$(mktemp -d)
+environment=
 trap 'rm -rf "$work"' EXIT
 
 skip() { echo "not run: $1"; exit 77; }
@@ -37,7 +38,8 @@ in_system() {
   unshare --mount --propagation private sh -euc '
     mount -t proc proc "$1/proc"
     mount --rbind /dev "$1/dev"
-    exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -euc "$2"' sh "$root" "$1"
+    exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive $3 sh -euc "$2"' \
+    sh "$root" "$1" "$environment"
 }
 
 # install PACKAGE ...: installs packages in the system.
@@ -62,7 +64,7 @@ $2 compile mlp.cpp -o out
 test -s out/libmlp.a
 $2 compile ring.cpp -o made
 $2 compile ring_train.cpp -o made
-for program in train use; do cc -std=c11 -Imade \$program.c made/libring*.a -lm -o \$program; done
+for program in train use; do \${CC:-cc} -std=c11 -Imade \$program.c made/libring*.a -lm -o \$program; done
 ./train ring.safetensors
 ./use ring.safetensors"
 }
