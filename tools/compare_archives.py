@@ -10,6 +10,7 @@ differ. Exits with 1 if an archive of both has other members.
 import collections
 import hashlib
 import pathlib
+import re
 import struct
 import sys
 
@@ -27,8 +28,8 @@ def members(archive):
             names = body
         elif name not in (b"/", b"/SYM64/"):
             if name[:1] == b"/":
-                start = int(name[1:])
-                name = names[start : names.index(b"\n", start)]
+                # A long name ends with a line break, or a zero in archives for Windows.
+                name = re.split(rb"[\n\0]", names[int(name[1:]) :], maxsplit=1)[0]
             elif name[:3] == b"#1/":  # of macOS: the name precedes the bytes
                 length = int(name[3:])
                 name, body = body[:length].rstrip(b"\0"), body[length:]
