@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The Android declarations of this header that the runtime uses (README.md). */
-#ifndef KILN_BIONIC_UNISTD_H
-#define KILN_BIONIC_UNISTD_H
+/* The declarations of this header that the runtime uses (README.md). */
+#ifndef KILN_POSIX_UNISTD_H
+#define KILN_POSIX_UNISTD_H
 
 #include <stddef.h>
+#include <unistd_types.h>
 
-typedef long ssize_t, off_t;
+typedef long ssize_t;
 typedef unsigned uid_t, gid_t;
-#define _SC_PAGESIZE 39
-#define _SC_NPROCESSORS_ONLN 97
+
 int close(int descriptor);
 int fchown(int descriptor, uid_t owner, gid_t group);
 int fsync(int descriptor);
@@ -20,4 +20,4 @@ long sysconf(int name);
 int unlink(const char *path);
 ssize_t write(int descriptor, const void *bytes, size_t count);
 
-#endif /* KILN_BIONIC_UNISTD_H */
+#endif /* KILN_POSIX_UNISTD_H */

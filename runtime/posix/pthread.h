@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
-/* The Android declarations of this header that the runtime uses (README.md); the types have the system's sizes. */
-#ifndef KILN_BIONIC_PTHREAD_H
-#define KILN_BIONIC_PTHREAD_H
+/* The declarations of this header that the runtime uses (README.md). */
+#ifndef KILN_POSIX_PTHREAD_H
+#define KILN_POSIX_PTHREAD_H
 
+#include <pthread_types.h>
 #include <signal.h>
-
-typedef long pthread_t;
-typedef struct {
-  long opaque[5];
-} pthread_mutex_t;
-typedef struct {
-  long opaque[6];
-} pthread_cond_t;
 
 int pthread_create(pthread_t *thread, const void *attributes, void *(*run)(void *), void *argument);
 int pthread_join(pthread_t thread, void **result);
@@ -26,4 +19,4 @@ int pthread_cond_signal(pthread_cond_t *condition);
 int pthread_cond_broadcast(pthread_cond_t *condition);
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
 
-#endif /* KILN_BIONIC_PTHREAD_H */
+#endif /* KILN_POSIX_PTHREAD_H */
