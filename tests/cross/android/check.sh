@@ -15,12 +15,7 @@ nm=$("$clang" -print-prog-name=llvm-nm)
 tools=$(dirname "$nm")
 fail() { echo "check: $1" >&2; exit 1; }
 
-defined=$("$nm" -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u)
-own=$(echo "$defined" | grep -c "^tiny_gpt_" || true)
-echo "$own global symbols"
-[ "$own" -ge 10 ] || fail "an archive defines at least 10 functions, got $own"
-foreign=$(echo "$defined" | grep -v "^tiny_gpt_" || true)
-[ -z "$foreign" ] || fail "global symbols must begin with tiny_gpt_, got: $foreign"
+"$here/../global_symbols.sh" "$nm" "$archive" tiny_gpt_
 
 sections=$("$tools/llvm-readelf" -SW "$archive" | grep -oE '\.(tdata|tbss|init_array|ctors|preinit_array)[^ ]*' || true)
 [ -z "$sections" ] || fail "an archive must have no thread-local data and no constructors, got: $sections"

@@ -17,12 +17,7 @@ nm=$tools objdump=$(dirname "$tools")/llvm-objdump
 architecture=${triple%%-*}
 fail() { echo "check: $1" >&2; exit 1; }
 
-defined=$("$nm" -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u)
-own=$(echo "$defined" | grep -c "^_tiny_gpt_" || true)
-echo "$own global symbols"
-[ "$own" -ge 10 ] || fail "an archive defines at least 10 functions, got $own"
-foreign=$(echo "$defined" | grep -v "^_tiny_gpt_" || true)
-[ -z "$foreign" ] || fail "global symbols must begin with _tiny_gpt_, got: $foreign"
+"$here/../global_symbols.sh" "$nm" "$archive" _tiny_gpt_
 
 name=$(echo "${platform%% *}" | tr -d -)
 stated=$("$objdump" --macho --private-headers "$archive" | awk '$1 == "platform" { print $2 }')

@@ -11,13 +11,9 @@ nm=$1 archive=$2 name=$3 failed=0
 fail() { echo "check_symbols: $1" >&2; failed=1; }
 
 defined=$("$nm" -g --defined-only "$archive" | awk 'NF == 3 { print $3 }' | sort -u)
-own=$(echo "$defined" | grep -c "^${name}_" || true)
-echo "$own global symbols"
-[ "$own" -ge 10 ] || fail "an archive defines at least 10 functions, got $own"
-foreign=$(echo "$defined" | grep -v -e "^${name}_" -e '^__\(real\|xmm\|ymm\|zmm\)@[0-9a-f]*$' || true)
-[ -z "$foreign" ] || fail "global symbols must begin with ${name}_, got: $foreign"
-
 here=$(dirname "$0")
+"$here/../global_symbols.sh" "$nm" "$archive" "${name}_" '^__\(real\|xmm\|ymm\|zmm\)@[0-9a-f]*$' || failed=1
+
 listed=$(sed '/^#/d' "$here/crt.txt" "$here/kernel32.txt" | tr ' ' '\n')
 undefined=$("$nm" -u "$archive" | awk '$1 == "U" { print $2 }' | sort -u)
 for symbol in $(echo "$undefined" | grep -v "^${name}_custom_"); do
