@@ -24,7 +24,7 @@ while IFS= read -r file; do
   fi
 done <"$list"
 if [ -n "$is_list" ]; then
-  printf "$prefix/%s\n" "${files[@]}"
+  printf '%s\n' "${files[@]/#/$prefix/}"
   exit
 fi
 for file in "${files[@]}"; do

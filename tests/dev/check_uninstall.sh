@@ -42,12 +42,12 @@ for more in ON OFF; do
   cmake -S "$work/project" -B "$work/build" -DMORE=$more >/dev/null
   cmake --install "$work/build" --prefix "$prefix" >/dev/null
 done
-mv "$prefix" "$work/moved"
-prefix=$work/moved
+mv "$prefix" "$work/moved 50%s"
+prefix="$work/moved 50%s"
 installed=$(files_of "$prefix")
 listed=$("$source/dev" uninstall --list "$prefix")
-[ "$listed" = "$(printf "$prefix/%s\n" bin/one.txt "include/kiln/two words.h" share/kiln/installed.txt \
-  share/kiln/models/more/one.txt)" ] || fail "wrong list: $listed"
+[ "$listed" = "$(printf '%s\n' "$prefix/bin/one.txt" "$prefix/include/kiln/two words.h" \
+  "$prefix/share/kiln/installed.txt" "$prefix/share/kiln/models/more/one.txt")" ] || fail "wrong list: $listed"
 [ "$installed" = "$(files_of "$prefix")" ] || fail "--list changed files"
 
 # A list names no folder of the machine on which it is staged.
