@@ -16,6 +16,7 @@ constexpr Dim B{"batch", 1, 8}, T{"tokens", 1, 512};
 static_assert(Dim(3) == 3 && Dim(3).fixed() && Dim(3).min() == 3 && Dim(3).max() == 3);
 static_assert(!T.fixed() && T.min() == 1 && T.max() == 512 && T.degree() == 1);
 static_assert(T == Dim("tokens", 1, 512) && !(T == Dim("tokens", 1, 511)) && !(T == B));
+static_assert(T == Dim("tokens", 1, 512) && !(T == Dim("tokenz", 1, 512)));
 
 // Sums.
 static_assert((Dim(3) + 4) == 7 && (Dim(3) - 4) == -1);

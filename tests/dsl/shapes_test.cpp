@@ -165,6 +165,10 @@ TEST(Shapes, MovementAttributes) {
   EXPECT_EQ(slices, 2);
 }
 
+// Two comparisons in one expression.
+constexpr Shape<2> pairs{{T, 3}};
+static_assert(pairs == Shape<2>{{T, 3}} && !(pairs == Shape<2>{{T, 4}}));
+
 // Element counts with sums of dimensions: the sums must be equal one by one.
 static_assert(detail::same_count(Shape<2>{{T + 1, 6}}, Shape<3>{{2, T + 1, 3}}));
 static_assert(!detail::same_count(Shape<2>{{T + 1, 6}}, Shape<2>{{T, 6}}));

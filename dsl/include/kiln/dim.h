@@ -11,6 +11,19 @@
 
 namespace kiln {
 
+namespace detail {
+
+/// Whether two arrays are equal. Types with arrays call this in place of a defaulted comparison, of which g++ 15 and 16
+/// take the result for one temporary object as that for another one in the same expression.
+template <typename T, std::size_t N> constexpr bool are_equal(const T (&a)[N], const T (&b)[N]) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (!(a[i] == b[i]))
+      return false;
+  return true;
+}
+
+} // namespace detail
+
 /// A symbolic dimension: a name with inclusive bounds. The empty name means absent.
 struct Symbol {
   static constexpr std::size_t capacity = 24;
@@ -22,7 +35,10 @@ struct Symbol {
   char least[capacity]{};
 
   constexpr bool present() const { return name[0] != 0; }
-  constexpr bool operator==(const Symbol &) const = default;
+  constexpr bool operator==(const Symbol &other) const {
+    return min == other.min && max == other.max && detail::are_equal(name, other.name) &&
+           detail::are_equal(least, other.least);
+  }
 };
 
 /// Why a dimension is invalid. An invalid dimension counts as 1, so that tracing continues to the place that uses it,
@@ -80,7 +96,10 @@ struct Dim {
   constexpr std::int64_t min() const { return offset + factor * (factor < 0 ? at(&Symbol::max) : at(&Symbol::min)); }
   constexpr std::int64_t max() const { return offset + factor * (factor < 0 ? at(&Symbol::min) : at(&Symbol::max)); }
   constexpr int degree() const { return symbols[0].present() + symbols[1].present(); }
-  constexpr bool operator==(const Dim &) const = default;
+  constexpr bool operator==(const Dim &other) const {
+    return offset == other.offset && factor == other.factor && flaw == other.flaw &&
+           detail::are_equal(symbols, other.symbols);
+  }
 
   /// Whether the dimension is a single symbol with nothing added or multiplied.
   constexpr bool named() const { return offset == 0 && factor == 1 && degree() == 1; }

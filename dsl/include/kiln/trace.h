@@ -26,7 +26,7 @@ template <std::size_t Rank> struct Shape {
   constexpr Dim &operator[](std::size_t i) { return dims[i]; }
   constexpr const Dim *begin() const { return dims; }
   constexpr const Dim *end() const { return dims + Rank; }
-  constexpr bool operator==(const Shape &) const = default;
+  constexpr bool operator==(const Shape &other) const { return detail::are_equal(dims, other.dims); }
 };
 
 namespace detail {
