@@ -196,6 +196,11 @@ def Kiln_SoftplusOp : Kiln_UnaryOp<"softplus", "log(1 + e^x)", "std::max(x, 0.0)
 def Kiln_AbsOp : Kiln_UnaryOp<"abs", "|x|", "std::abs(x)", "Cheap", [Idempotent]>;
 def Kiln_FloorOp : Kiln_UnaryOp<"floor", "the largest integer that is not above x", "std::floor(x)", "Cheap", [Idempotent]>;
 def Kiln_RoundOp : Kiln_UnaryOp<"round", "the nearest integer, of two the even one,", "std::nearbyint(x)", "Cheap", [Idempotent]>;
+def Kiln_SinOp : Kiln_UnaryOp<"sin", "the sine of x", "std::sin(x)">;
+def Kiln_CosOp : Kiln_UnaryOp<"cos", "the cosine of x", "std::cos(x)">;
+def Kiln_ErfOp : Kiln_UnaryOp<"erf", "the error function of x", "std::erf(x)">;
+def Kiln_Expm1Op : Kiln_UnaryOp<"expm1", "e^x - 1", "std::expm1(x)">;
+def Kiln_Log1pOp : Kiln_UnaryOp<"log1p", "log(1 + x)", "std::log1p(x)">;
 // Only the compiler creates it, for the derivative of gelu.
 def Kiln_NormalCdfOp : Kiln_UnaryOp<"normal_cdf", "(1 + erf(x / sqrt(2))) / 2",
     "(1 + std::erf(x / std::numbers::sqrt2)) / 2">;

@@ -20,8 +20,11 @@ public:
 private:
   template <class Function> Value monotonic(Value x, Function function, double relative, double absolute) const;
   template <class Function> Value gated(Value x, Function function) const;
+  template <class Function> Value periodic(Value x, Function function) const;
   Value exp(Value x) const;
+  Value expm1(Value x) const;
   Value log(Value x) const;
+  Value log1p(Value x) const;
   Value sqrt(Value x) const;
   Value softplus(Value x) const;
 };
@@ -49,10 +52,26 @@ template <class Function> Value Unary::gated(Value x, Function function) const {
   return settle(result, 1.13 * x.error + 1.5 * this->function * (std::abs(x.value) + x.error) + tiny);
 }
 
+/// A sine or cosine: the slope is at most 1. An implementation reduces the argument with an absolute error.
+template <class Function> Value Unary::periodic(Value x, Function function) const {
+  const double result = function(x.value);
+  if (!x.isDetermined())
+    return undetermined(result);
+  if (!std::isfinite(x.value) || x.isExactly(0))
+    return exact(result);
+  return settle(result, std::min(x.error, 2.0) + this->function);
+}
+
 Value Unary::exp(Value x) const {
   if (x.isExactly(0))
     return exact(1);
   return monotonic(x, [](double x) { return std::exp(x); }, 4 * unit, 0x1p-148);
+}
+
+Value Unary::expm1(Value x) const {
+  if (x.isExactly(0))
+    return exact(0);
+  return monotonic(x, [](double x) { return std::expm1(x); }, 4 * unit, tiny);
 }
 
 Value Unary::log(Value x) const {
@@ -66,6 +85,19 @@ Value Unary::log(Value x) const {
   if (!(x.value - x.error > 0))
     return undetermined(result);
   return monotonic(x, [](double x) { return std::log(x); }, 4 * unit, 0);
+}
+
+Value Unary::log1p(Value x) const {
+  const double result = std::log1p(x.value);
+  if (!x.isDetermined())
+    return undetermined(result);
+  if (std::isnan(x.value) || x.isExactly(-1) || x.value + x.error < -1)
+    return exact(result);
+  if (x.isExactly(0))
+    return exact(0);
+  if (!(x.value - x.error > -1))
+    return undetermined(result);
+  return monotonic(x, [](double x) { return std::log1p(x); }, 4 * unit, tiny);
 }
 
 Value Unary::sqrt(Value x) const {
@@ -93,8 +125,18 @@ Value Unary::evaluate(Op op, Value x) const {
     return exp(x);
   case Op::log:
     return log(x);
+  case Op::expm1:
+    return expm1(x);
+  case Op::log1p:
+    return log1p(x);
   case Op::sqrt:
     return sqrt(x);
+  case Op::sin:
+    return periodic(x, [](double x) { return std::sin(x); });
+  case Op::cos:
+    return periodic(x, [](double x) { return std::cos(x); });
+  case Op::erf:
+    return monotonic(x, [](double x) { return std::erf(x); }, 1.5 * function, tiny);
   case Op::tanh:
     return monotonic(x, [](double x) { return std::tanh(x); }, 1.5 * function, tiny);
   case Op::sigmoid:

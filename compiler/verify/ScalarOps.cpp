@@ -172,6 +172,7 @@ Function numberFunction(Operation *op) {
       .Case([](math::ErfOp) -> Function { return apply<std::erf>; })
       .Case([](math::Exp2Op) -> Function { return apply<std::exp2>; })
       .Case([](math::ExpOp) -> Function { return apply<std::exp>; })
+      .Case([](math::ExpM1Op) -> Function { return apply<std::expm1>; })
       .Case([](math::FloorOp) -> Function { return apply<std::floor>; })
       .Case([](math::Log1pOp) -> Function { return apply<std::log1p>; })
       .Case([](math::LogOp) -> Function { return apply<std::log>; })

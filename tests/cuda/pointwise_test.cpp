@@ -195,8 +195,8 @@ TEST_P(CudaPointwise, RankZeroAndConstants) {
 }
 
 TEST_P(CudaPointwise, FunctionsOfTheMathLibrary) {
-  for (std::string name : {"exp", "exp2", "log", "log1p", "tanh", "erf", "sin", "cos", "sqrt", "rsqrt", "floor", "ceil",
-                           "trunc", "round", "roundeven", "absf"}) {
+  for (std::string name : {"exp", "exp2", "expm1", "log", "log1p", "tanh", "erf", "sin", "cos", "sqrt", "rsqrt",
+                           "floor", "ceil", "trunc", "round", "roundeven", "absf"}) {
     SCOPED_TRACE(name);
     KernelText k({{1, 3000}});
     std::string type = k.type({"s0"});

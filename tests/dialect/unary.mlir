@@ -29,7 +29,17 @@ func.func @round_trip(%x: tensor<7x3xf32>) -> tensor<7x3xf32> {
   %11 = kiln.floor %10 : tensor<7x3xf32>
   // CHECK: kiln.round
   %12 = kiln.round %11 : tensor<7x3xf32>
-  return %12 : tensor<7x3xf32>
+  // CHECK: kiln.sin
+  %13 = kiln.sin %12 : tensor<7x3xf32>
+  // CHECK: kiln.cos
+  %14 = kiln.cos %13 : tensor<7x3xf32>
+  // CHECK: kiln.erf
+  %15 = kiln.erf %14 : tensor<7x3xf32>
+  // CHECK: kiln.expm1
+  %16 = kiln.expm1 %15 : tensor<7x3xf32>
+  // CHECK: kiln.log1p
+  %17 = kiln.log1p %16 : tensor<7x3xf32>
+  return %17 : tensor<7x3xf32>
 }
 
 // FOLD-LABEL: @constants
@@ -71,6 +81,24 @@ func.func @integers() -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3x
   %2 = kiln.abs %x : tensor<3xf32>
   %3 = kiln.softplus %x : tensor<3xf32>
   return %0, %1, %2, %3 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// expm1 and log1p of small numbers are these numbers.
+// FOLD-LABEL: @functions
+func.func @functions() -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  // FOLD-DAG: %[[SIN:.*]] = kiln.constant dense<[1.000000e-10, 0.841470957]> : tensor<2xf32>
+  // FOLD-DAG: %[[COS:.*]] = kiln.constant dense<[1.000000e+00, 0.540302277]> : tensor<2xf32>
+  // FOLD-DAG: %[[ERF:.*]] = kiln.constant dense<[1.128379{{.*}}E-10, 0.842700779]> : tensor<2xf32>
+  // FOLD-DAG: %[[EXPM1:.*]] = kiln.constant dense<[1.000000e-10, 1.71828187]> : tensor<2xf32>
+  // FOLD-DAG: %[[LOG1P:.*]] = kiln.constant dense<[1.000000e-10, 0.693147182]> : tensor<2xf32>
+  // FOLD: return %[[SIN]], %[[COS]], %[[ERF]], %[[EXPM1]], %[[LOG1P]]
+  %x = kiln.constant dense<[1.0e-10, 1.0]> : tensor<2xf32>
+  %0 = kiln.sin %x : tensor<2xf32>
+  %1 = kiln.cos %x : tensor<2xf32>
+  %2 = kiln.erf %x : tensor<2xf32>
+  %3 = kiln.expm1 %x : tensor<2xf32>
+  %4 = kiln.log1p %x : tensor<2xf32>
+  return %0, %1, %2, %3, %4 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
 // FOLD-LABEL: @relu_twice

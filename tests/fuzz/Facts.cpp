@@ -73,7 +73,15 @@ static Facts unary(Op op, const Facts &x) {
     return x.low > 0 ? between(-1 / x.low, std::max(x.high - 1, 0.0)) : Facts{-1e30, std::max(x.high, 1.0), 5, {}};
   case Op::sqrt:
     return {0, 1 + std::max(x.high, 0.0), 1 + square_root(std::max(x.size, 1.0)), {}};
+  case Op::expm1:
+    return {-1, powerOfE(x.high), std::max(powerOfE(x.high), 1.0), {}};
+  case Op::log1p:
+    return x.low > -0.9 ? between(std::min(x.low * 10, 0.0), std::max(x.high, 0.0))
+                        : Facts{-1e30, std::max(x.high, 1.0), 5, {}};
   case Op::tanh:
+  case Op::sin:
+  case Op::cos:
+  case Op::erf:
     return between(-1, 1);
   case Op::sigmoid:
     return x.low > -4 && x.high < 1e30 ? between(0.0175, 1) : between(0, 1);

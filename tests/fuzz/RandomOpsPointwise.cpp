@@ -11,11 +11,12 @@ int Generator::unary(Op op) {
   int x = floats();
   if (x < 0)
     return -1;
-  if (op == Op::exp)
+  const bool isExp = op == Op::exp || op == Op::expm1, isLog = op == Op::log || op == Op::log1p;
+  if (isExp)
     x = b.facts(x).high > 3.5 ? tamed(random.percent(70) ? make(Op::tanh, {x}) : x, 3) : x;
-  else if ((op == Op::log || op == Op::sqrt) && !random.percent(4))
+  else if ((isLog || op == Op::sqrt) && !random.percent(4))
     x = op == Op::sqrt && b.facts(x).low >= 0 ? x : positive(x);
-  if (x >= 0 && op == Op::exp && b.facts(x).high > 4)
+  if (x >= 0 && isExp && b.facts(x).high > 4)
     x = make(Op::sigmoid, {x});
   return tamed(make(op, {x}));
 }

@@ -77,6 +77,26 @@ struct SingularPoints : kiln::Model {
   SINGULAR_UNARY(softplus, kiln::softplus(a))                                                                          \
   SINGULAR_UNARY(leaky_relu, kiln::leaky_relu(a))                                                                      \
   SINGULAR_UNARY(elu, kiln::elu(a, 2))                                                                                 \
+  SINGULAR_UNARY(sin, kiln::sin(a))                                                                                    \
+  SINGULAR_UNARY(cos, kiln::cos(a))                                                                                    \
+  SINGULAR_UNARY(tan, kiln::tan(a))                                                                                    \
+  SINGULAR_UNARY(erf, kiln::erf(a))                                                                                    \
+  SINGULAR_UNARY(expm1, kiln::expm1(a))                                                                                \
+  SINGULAR_UNARY(log1p, kiln::log1p(a))                                                                                \
+  SINGULAR_UNARY(sinh, kiln::sinh(a))                                                                                  \
+  SINGULAR_UNARY(cosh, kiln::cosh(a))                                                                                  \
+  SINGULAR_UNARY(log2, kiln::log2(a))                                                                                  \
+  SINGULAR_UNARY(log10, kiln::log10(a))                                                                                \
+  SINGULAR_UNARY(reciprocal, kiln::reciprocal(a))                                                                      \
+  SINGULAR_UNARY(hardtanh, kiln::hardtanh(a))                                                                          \
+  SINGULAR_UNARY(relu6, kiln::relu6(a))                                                                                \
+  SINGULAR_UNARY(hard_sigmoid, kiln::hard_sigmoid(a))                                                                  \
+  SINGULAR_UNARY(hard_swish, kiln::hard_swish(a))                                                                      \
+  SINGULAR_UNARY(mish, kiln::mish(a))                                                                                  \
+  SINGULAR_UNARY(selu, kiln::selu(a))                                                                                  \
+  SINGULAR_UNARY(celu, kiln::celu(a, 2))                                                                               \
+  SINGULAR_UNARY(log_sigmoid, kiln::log_sigmoid(a))                                                                    \
+  SINGULAR_UNARY(softsign, kiln::softsign(a))                                                                          \
   SINGULAR_UNARY(clamp, kiln::clamp(a, 0, 1))                                                                          \
   SINGULAR_UNARY(pow_0, kiln::pow(a, 0) + a * 0)                                                                       \
   SINGULAR_UNARY(pow_half, kiln::pow(a, 0.5))                                                                          \
@@ -105,6 +125,7 @@ struct SingularPoints : kiln::Model {
   SINGULAR_ROWS(l2_normalize, kiln::l2_normalize(a))                                                                   \
   SINGULAR_ROWS(softmax, kiln::softmax(a))                                                                             \
   SINGULAR_ROWS(log_softmax, kiln::log_softmax(a))                                                                     \
+  SINGULAR_ROWS(logsumexp, (kiln::expand<3, 4>(kiln::reshape<3, 1>(kiln::logsumexp(a)))))                              \
   SINGULAR_ROWS(cross_entropy, kiln::cross_entropy(a, kiln::constant<i32, 3>(a, {1, 3, 0})))                           \
   SINGULAR_ROWS(max, (kiln::expand<3, 4>(kiln::reshape<3, 1>(kiln::max(a)))))                                          \
   SINGULAR_ROWS(layer_norm, kiln::layer_norm(a, ones(a), zeros(a), 1e-5))                                              \

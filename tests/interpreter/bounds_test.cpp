@@ -120,6 +120,11 @@ TEST(Bounds, OfFunctions) {
   auto precise = [&](double value) { return static_cast<float>(value * (1 + 0x1p-23 * way.unit())); };
   expect(Op::exp, [&](float x) { return precise(std::exp(double{x})); }, 80);
   expect(Op::log, [&](float x) { return precise(std::log(double{x})); }, 100, 101);
+  expect(Op::expm1, [&](float x) { return precise(std::expm1(double{x})); }, 80);
+  expect(Op::expm1, [&](float x) { return precise(std::expm1(double{x})); }, 1e-3);
+  expect(Op::log1p, [&](float x) { return precise(std::log1p(double{x})); }, 100, 100);
+  expect(Op::erf, [&](float x) { return way.function(std::erf(double{x})); }, 4);
+  expect(Op::sin, [&](float x) { return static_cast<float>(std::sin(double{x}) + 1.5e-7 * way.unit()); }, 1000);
   expect(Op::sqrt, [&](float x) { return std::sqrt(x); }, 100, 101);
   expect(Op::tanh, [&](float x) { return way.function(std::tanh(double{x})); }, 5);
   expect(Op::sigmoid, [&](float x) { return way.sigmoid(x); }, 30);

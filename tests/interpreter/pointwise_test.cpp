@@ -106,12 +106,22 @@ TEST(Pointwise, FunctionsOfOneOperand) {
   expect(Op::tanh, [](double x) { return std::tanh(x); });
   expect(Op::sigmoid, [](double x) { return 0.5 + 0.5 * std::tanh(x / 2); });
   expect(Op::relu, [](double x) { return x > 0 ? x : 0; });
+  expect(Op::sin, [](double x) { return std::sin(x); });
+  expect(Op::cos, [](double x) { return std::sin(x + std::acos(0.0)); });
+  expect(Op::erf, [](double x) { return 1 - std::erfc(x); });
+  expect(Op::expm1, [](double x) { return std::exp(x) - 1; });
   expect(Op::silu, [](double x) { return x * (0.5 + 0.5 * std::tanh(x / 2)); });
   expect(Op::gelu, [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); });
   expect(Op::gelu_tanh,
          [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x))); });
   expectValues(evaluate(Op::log, {f32({4}, {0.5, 1, 8, infinity})}, {4}), {std::log(0.5), 0, std::log(8), infinity});
   expectValues(evaluate(Op::log, {f32({2}, {0, -1})}, {2}), {-infinity, nan});
+  expectValues(evaluate(Op::log1p, {f32({4}, {-0.5, 0, 7, infinity})}, {4}), {std::log(0.5), 0, std::log(8), infinity});
+  expectValues(evaluate(Op::log1p, {f32({2}, {-1, -2})}, {2}), {-infinity, nan});
+  expectValues(evaluate(Op::expm1, {f32({2}, {-infinity, infinity})}, {2}), {-1, infinity});
+  expectValues(evaluate(Op::erf, {f32({2}, {-infinity, infinity})}, {2}), {-1, 1});
+  expectValues(evaluate(Op::sin, {f32({3}, {infinity, -infinity, nan})}, {3}), {nan, nan, nan});
+  expectValues(evaluate(Op::cos, {f32({2}, {infinity, 0})}, {2}), {nan, 1});
   expectValues(evaluate(Op::sqrt, {f32({4}, {0, 2, 9, -1})}, {4}), {0, std::sqrt(2), 3, nan});
   expectValues(evaluate(Op::sigmoid, {f32({2}, {-infinity, infinity})}, {2}), {0, 1});
   expectValues(evaluate(Op::dropout, {f32({2}, {1, nan})}, {2}), {1, nan});
@@ -127,6 +137,28 @@ TEST(Pointwise, ExponentialsAndLogarithmsAreExactAtOne) {
   const Tensor small = evaluate(Op::exp, {f32({1}, {-100})}, {1}); // subnormal
   EXPECT_GT(small.errors[0], 0);
   EXPECT_LE(small.errors[0], 0x1p-147);
+}
+
+TEST(Pointwise, SinesOfIntervals) {
+  const Tensor x = withErrors(f32({3}, {100, 100, 100}), {0, 1e-3, 1e3});
+  const Tensor sine = evaluate(Op::sin, {x}, {3}), cosine = evaluate(Op::cos, {x}, {3});
+  for (const Tensor *y : {&sine, &cosine}) {
+    EXPECT_LE(y->errors[0], 1e-6);
+    EXPECT_GE(y->errors[1], 1e-3);
+    EXPECT_LE(y->errors[1], 2e-3);
+    EXPECT_GE(y->errors[2], 2); // any sine
+  }
+  EXPECT_EQ(evaluate(Op::sin, {f32({1}, {0})}, {1}).errors[0], 0);
+  EXPECT_EQ(evaluate(Op::cos, {f32({1}, {0})}, {1}).errors[0], 0);
+}
+
+// The logarithm of 1 + x, where 1 + x may be 0 or below.
+TEST(Pointwise, Log1pNearItsPoleIsAnInterval) {
+  const Tensor y = evaluate(Op::log1p, {withErrors(f32({3}, {-0.75, -0.75, -1.5}), {0.125, 0.25, 0.25})}, {3});
+  EXPECT_GE(y.errors[0], std::log(2) - 1e-9);
+  EXPECT_LE(y.errors[0], 0.7);
+  EXPECT_EQ(y.errors[1], infinity);
+  EXPECT_EQ(y.errors[2], 0); // NaN
 }
 
 TEST(Pointwise, RootsAndLogarithmsNearZeroAreIntervals) {

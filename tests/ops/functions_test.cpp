@@ -6,6 +6,7 @@
 #include "errors.h"
 #include "ops.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -36,15 +37,40 @@ constexpr std::size_t count = std::size(testedFunctions);
 
 bool isEveryInputTested() { return std::getenv("KILN_TEST_EVERY_FLOAT") != nullptr; }
 
+/// An entry with the functions [first, first + count) of the table.
+template <auto Function, std::size_t First, std::size_t Count> struct Part {
+  /// Calls `call` with the entry and `outputs[first]`, ..., which are its outputs.
+  template <class Outputs, class Call> static void callWith(Outputs &outputs, const Call &call) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      call(Function, outputs[First + I]...);
+    }(std::make_index_sequence<Count>());
+  }
+};
+#define KILN_ONE(...) 1
+constexpr std::size_t basicCount = std::initializer_list<int>{KILN_TEST_BASIC_FUNCTIONS(KILN_ONE)}.size(),
+                      analyticCount = std::initializer_list<int>{KILN_TEST_ANALYTIC_FUNCTIONS(KILN_ONE)}.size();
+#undef KILN_ONE
+using Basic = Part<&ENTRY(basic), 0, basicCount>;
+using Analytic = Part<&ENTRY(analytic), basicCount, analyticCount>;
+using Activations =
+    Part<&ENTRY(activations), basicCount + analyticCount, std::size(testedFunctions) - basicCount - analyticCount>;
+
+/// Calls all entries of functions of the table.
+template <class Outputs, class Call> void callEach(Outputs &outputs, const Call &call) {
+  Basic::callWith(outputs, call);
+  Analytic::callWith(outputs, call);
+  Activations::callWith(outputs, call);
+}
+
 /// Computes all functions of some numbers; the outputs are in the order of the table.
 std::deque<Output<float>> compute(const std::vector<float> &numbers) {
   Input<float> x(numbers);
   std::deque<Output<float>> y;
   for (std::size_t i = 0; i < count; ++i)
     y.emplace_back(numbers.size());
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    session().runWith({1}, ENTRY(unary), static_cast<std::int64_t>(numbers.size()), x, y[I]...);
-  }(std::make_index_sequence<count>());
+  callEach(y, [&](auto entry, auto &...outputs) {
+    session().runWith({1}, entry, static_cast<std::int64_t>(numbers.size()), x, outputs...);
+  });
   return y;
 }
 
@@ -71,10 +97,10 @@ public:
 
   void tryFrom(std::uint32_t firstBits) {
     writeFloats(firstBits, x);
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
+    callEach(y, [&](auto entry, auto &...outputs) {
       const kiln_call_t call{arena.data(), arena.size() * sizeof(Line), nullptr, &error};
-      ASSERT_EQ(ENTRY(unary)(session().get(), &call, block, x.data(), y[I].data()...), KILN_OK) << error.message;
-    }(std::make_index_sequence<count>());
+      ASSERT_EQ(entry(session().get(), &call, block, x.data(), outputs.data()...), KILN_OK) << error.message;
+    });
     for (std::size_t f = 0; f < count; ++f)
       includeErrors(f, x, y[f], worst[f]);
   }
@@ -88,7 +114,10 @@ private:
 
   std::vector<float> x = std::vector<float>(block);
   std::array<std::vector<float>, count> y;
-  std::vector<Line> arena = std::vector<Line>(ENTRY(unary_arena_bytes)(1) / sizeof(Line) + 1);
+  std::vector<Line> arena = std::vector<Line>(
+      std::max({ENTRY(basic_arena_bytes)(1), ENTRY(analytic_arena_bytes)(1), ENTRY(activations_arena_bytes)(1)}) /
+          sizeof(Line) +
+      1);
   kiln_error_t error{};
 };
 
@@ -192,7 +221,26 @@ TEST(Functions, AreExactAtExactPoints) {
   EXPECT_EQ(of("sigmoid")[0], 0.5);
   EXPECT_EQ(of("sigmoid")[3], 1);
   EXPECT_EQ(of("sigmoid")[4], 0);
-  for (const char *name : {"silu", "gelu", "gelu_tanh", "elu", "leaky_relu"})
+  EXPECT_EQ(of("cos")[0], 1);
+  EXPECT_TRUE(std::isnan(of("sin")[3]));
+  EXPECT_TRUE(std::isnan(of("cos")[4]));
+  EXPECT_EQ(of("erf")[3], 1);
+  EXPECT_EQ(of("erf")[4], -1);
+  EXPECT_EQ(of("expm1")[3], inf);
+  EXPECT_EQ(of("expm1")[4], -1);
+  EXPECT_EQ(of("log1p")[3], inf);
+  EXPECT_EQ(of("log1p")[7], -inf);
+  EXPECT_EQ(of("cosh")[0], 1);
+  EXPECT_EQ(of("cosh")[4], inf);
+  EXPECT_EQ(of("sinh")[4], -inf);
+  EXPECT_EQ(of("log2")[2], 0);
+  EXPECT_EQ(of("log10")[0], -inf);
+  EXPECT_EQ(of("reciprocal")[5], 0.25);
+  EXPECT_EQ(of("hard_sigmoid")[0], 0.5);
+  EXPECT_EQ(of("hard_sigmoid")[3], 1);
+  EXPECT_EQ(of("hard_swish")[5], 4);
+  for (const char *name : {"silu", "gelu", "gelu_tanh", "elu", "leaky_relu", "sin", "erf", "expm1", "log1p", "sinh",
+                           "mish", "selu", "hard_swish", "softsign"})
     EXPECT_EQ(of(name)[0], 0) << name;
 }
 

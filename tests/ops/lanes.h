@@ -7,11 +7,14 @@
 #include <immintrin.h>
 
 extern "C" {
+__m256d _ZGVdN4v_cos(__m256d);
+__m256d _ZGVdN4v_erf(__m256d);
 __m256d _ZGVdN4v_erfc(__m256d);
 __m256d _ZGVdN4v_exp(__m256d);
 __m256d _ZGVdN4v_expm1(__m256d);
 __m256d _ZGVdN4v_log(__m256d);
 __m256d _ZGVdN4v_log1p(__m256d);
+__m256d _ZGVdN4v_sin(__m256d);
 __m256d _ZGVdN4v_tanh(__m256d);
 }
 
@@ -62,7 +65,13 @@ inline Lanes exp(Lanes a) { return Lanes(_ZGVdN4v_exp(limited(a, -700, 700).v));
 inline Lanes expm1(Lanes a) { return Lanes(_ZGVdN4v_expm1(limited(a, -700, 700).v)); }
 inline Lanes erfc(Lanes a) { return Lanes(_ZGVdN4v_erfc(limited(a, -10, 26).v)); }
 inline Lanes tanh(Lanes a) { return Lanes(_ZGVdN4v_tanh(limited(a, -30, 30).v)); }
-inline Lanes log1p(Lanes a) { return Lanes(_ZGVdN4v_log1p(a.v)); }
+inline Lanes log1p(Lanes a) {
+  const LaneMask isBelow = a < Lanes(-1.0);
+  return select(isBelow, Lanes(__builtin_nan("")), Lanes(_ZGVdN4v_log1p(select(isBelow, Lanes(), a).v)));
+}
+inline Lanes erf(Lanes a) { return Lanes(_ZGVdN4v_erf(limited(a, -10, 10).v)); }
+inline Lanes sin(Lanes a) { return Lanes(_ZGVdN4v_sin(a.v)); }
+inline Lanes cos(Lanes a) { return Lanes(_ZGVdN4v_cos(a.v)); }
 inline Lanes log(Lanes a) { return select(a < Lanes(0.0), Lanes(__builtin_nan("")), Lanes(_ZGVdN4v_log(fabs(a).v))); }
 
 } // namespace kiln::testing::oracle

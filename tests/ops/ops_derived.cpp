@@ -12,6 +12,18 @@ struct Derived : kiln::Model {
                          kiln::minimum(x, 0.125), kiln::clamp(x, -1.5, 0.75), kiln::leaky_relu(x, 0.2),
                          kiln::elu(x, 1.5));
   }
+  constexpr auto signs(X x, I n) const {
+    return kiln::outputs(kiln::ceil(x), kiln::trunc(x), kiln::sign(x), kiln::sign(n), kiln::square(x), kiln::square(n),
+                         kiln::hardtanh(x), kiln::hardtanh(x, -2.5, 0.5), kiln::relu6(x), kiln::celu(x, 1.5));
+  }
+  constexpr auto kinds(X x) const {
+    return kiln::outputs(kiln::cast<kiln::i32>(kiln::isnan(x)), kiln::cast<kiln::i32>(kiln::isinf(x)),
+                         kiln::cast<kiln::i32>(kiln::isfinite(x)));
+  }
+  constexpr auto tangents(X x) const { return kiln::tan(x); }
+  constexpr auto sums_of_powers(X3 x) const {
+    return kiln::outputs(kiln::logsumexp(x), kiln::logsumexp<1>(x), kiln::logsumexp<0>(x));
+  }
   constexpr auto powers(X x, X positive, X exponent) const {
     return kiln::outputs(kiln::rsqrt(positive), kiln::pow(x, 3), kiln::pow(x, -2), kiln::pow(x, 6), kiln::pow(x, 0),
                          kiln::pow(positive, 0.5), kiln::pow(positive, -1.7), kiln::pow(positive, exponent));
@@ -87,6 +99,10 @@ struct Derived : kiln::Model {
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("functions", &Derived::functions),
+                      kiln::entry("signs", &Derived::signs),
+                      kiln::entry("kinds", &Derived::kinds),
+                      kiln::entry("tangents", &Derived::tangents),
+                      kiln::entry("sums_of_powers", &Derived::sums_of_powers),
                       kiln::entry("powers", &Derived::powers),
                       kiln::entry("comparisons", &Derived::comparisons),
                       kiln::entry("integers", &Derived::integers),

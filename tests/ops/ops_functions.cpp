@@ -9,11 +9,11 @@ inline constexpr kiln::Dim N{"numbers", 1, 1 << 20}, P{"positions", 1, 4096};
 struct Functions : kiln::Model {
   using X = kiln::Tensor<kiln::f32, N>;
 
-  constexpr auto unary(X x) const {
 #define KILN_OUTPUT(name, ...) kiln::name(x)
-    return kiln::outputs(KILN_TEST_FUNCTIONS(KILN_OUTPUT));
+  constexpr auto basic(X x) const { return kiln::outputs(KILN_TEST_BASIC_FUNCTIONS(KILN_OUTPUT)); }
+  constexpr auto analytic(X x) const { return kiln::outputs(KILN_TEST_ANALYTIC_FUNCTIONS(KILN_OUTPUT)); }
+  constexpr auto activations(X x) const { return kiln::outputs(KILN_TEST_ACTIVATIONS(KILN_OUTPUT)); }
 #undef KILN_OUTPUT
-  }
   constexpr auto powers(X a, X b) const {
     return kiln::outputs(kiln::pow(a, b), kiln::pow(a, 2.5), kiln::pow(a, -0.75), kiln::pow(a, 3), kiln::pow(a, -2),
                          kiln::pow(a, -7), kiln::pow(a, 100), kiln::pow(a, -101));
@@ -69,7 +69,9 @@ struct Functions : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("unary", &Functions::unary),
+    return std::tuple{kiln::entry("basic", &Functions::basic),
+                      kiln::entry("analytic", &Functions::analytic),
+                      kiln::entry("activations", &Functions::activations),
                       kiln::entry("powers", &Functions::powers),
                       kiln::entry("angles", &Functions::angles),
                       kiln::entry("rotated", &Functions::rotated),

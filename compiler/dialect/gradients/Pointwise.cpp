@@ -53,6 +53,14 @@ KILN_GRADIENT(LogOp) { return {b.div(gradients[0], getX())}; }
 KILN_GRADIENT(SqrtOp) { return {b.div(b.scale(gradients[0], 0.5), getResult())}; }
 KILN_GRADIENT(TanhOp) { return {b.mul(gradients[0], b.sub(b.number(getX(), 1), b.mul(getResult(), getResult())))}; }
 KILN_GRADIENT(SigmoidOp) { return {b.mul(gradients[0], b.mul(getResult(), b.sub(b.number(getX(), 1), getResult())))}; }
+KILN_GRADIENT(SinOp) { return {b.mul(gradients[0], b.create<CosOp>(getX()))}; }
+KILN_GRADIENT(CosOp) { return {b.negate(b.mul(gradients[0], b.create<SinOp>(getX())))}; }
+KILN_GRADIENT(ErfOp) {
+  Value density = b.create<ExpOp>(b.negate(b.mul(getX(), getX())));
+  return {b.mul(gradients[0], b.scale(density, 2 * std::numbers::inv_sqrtpi))};
+}
+KILN_GRADIENT(Expm1Op) { return {b.mul(gradients[0], b.add(getResult(), b.number(getX(), 1)))}; }
+KILN_GRADIENT(Log1pOp) { return {b.div(gradients[0], b.add(getX(), b.number(getX(), 1)))}; }
 KILN_GRADIENT(ReluOp) {
   Value zero = b.number(getX(), 0);
   return {b.where(b.create<LessEqualOp>(getX(), zero), zero, gradients[0])};

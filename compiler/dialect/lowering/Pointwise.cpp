@@ -184,6 +184,11 @@ KILN_COMPUTE(ExpOp) { return math::ExpOp::create(b, x[0]); }
 KILN_COMPUTE(LogOp) { return math::LogOp::create(b, x[0]); }
 KILN_COMPUTE(SqrtOp) { return math::SqrtOp::create(b, x[0]); }
 KILN_COMPUTE(TanhOp) { return math::TanhOp::create(b, x[0]); }
+KILN_COMPUTE(SinOp) { return math::SinOp::create(b, x[0]); }
+KILN_COMPUTE(CosOp) { return math::CosOp::create(b, x[0]); }
+KILN_COMPUTE(ErfOp) { return math::ErfOp::create(b, x[0]); }
+KILN_COMPUTE(Expm1Op) { return math::ExpM1Op::create(b, x[0]); }
+KILN_COMPUTE(Log1pOp) { return math::Log1pOp::create(b, x[0]); }
 KILN_COMPUTE(SigmoidOp) { return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0])); }
 KILN_COMPUTE(ReluOp) { return arith::MaximumFOp::create(b, x[0], b.constant(x[0].getType(), 0)); }
 KILN_COMPUTE(GeluOp) { return createGelu(b, x[0]); }

@@ -67,13 +67,31 @@ constexpr auto leaky_relu(const tensor auto &x, double slope = 0.01, Site site =
   return where(less(0, x, site), x, mul(x, slope, site), site);
 }
 
-/// x for x > 0, otherwise alpha (e^x - 1) (Clevert et al. 2015). With t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which
-/// keeps precision near 0. The derivative at 0 is that of the lower branch.
+namespace detail {
+
+/// Applies a function to x, or to x in f32 if it has 16-bit floats, which rounds the result once. The result has the
+/// type of x.
+template <tensor X> constexpr auto in_f32(const X &x, Site site, auto function) {
+  x.tracer->at(site);
+  if constexpr (!floating(X::element)) {
+    x.tracer->fail(rules::unary_c1, typed(x).data());
+    return x;
+  } else if constexpr (half_float(X::element)) {
+    return cast<X::element>(function(cast<f32>(x, site)), site);
+  } else {
+    return function(x);
+  }
+}
+
+} // namespace detail
+
+/// x for x > 0, otherwise alpha (e^x - 1) (Clevert et al. 2015). The derivative at 0 is that of the lower branch.
 constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::here()) {
-  auto is_above = less(0, x, site);
-  auto t = tanh(mul(where(is_above, 0, x, site), 0.5, site), site);
-  auto below = div(mul(t, 2 * alpha, site), sub(1, t, site), site);
-  return where(is_above, x, below, site);
+  return detail::in_f32(x, site, [&](const auto &a) {
+    auto is_above = less(0, a, site);
+    auto below = mul(expm1(where(is_above, 0, a, site), site), alpha, site);
+    return where(is_above, a, below, site);
+  });
 }
 
 namespace detail {

@@ -8,6 +8,7 @@
 #include "kiln/contraction.h"
 #include "kiln/custom.h"
 #include "kiln/derived.h"
+#include "kiln/derived_functions.h"
 #include "kiln/derived_images.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"

@@ -150,6 +150,8 @@ inline constexpr const char *where_c2 =
 inline constexpr const char *unary_c1 =
     "elementwise function: wrong element type; expected a floating-point one [unary_c1]";
 inline constexpr const char *clamp_c1 = "clamp: lower bound above the upper one [clamp_c1]";
+inline constexpr const char *hardtanh_c1 = "hardtanh: lower bound not below the upper one [hardtanh_c1]";
+inline constexpr const char *celu_c1 = "celu: alpha is not positive; expected one above 0 [celu_c1]";
 inline constexpr const char *remainder_c1 = "remainder: wrong element type; expected i32 [remainder_c1]";
 inline constexpr const char *dropout_c1 = "dropout: probability out of range; expected one in [0, 1) [dropout_c1]";
 inline constexpr const char *running_average_c1 =
@@ -162,6 +164,8 @@ inline constexpr const char *running_average_c3 =
 // Rows and reductions.
 inline constexpr const char *softmax_c1 = "softmax: axis out of range; expected one within the rank [softmax_c1]";
 inline constexpr const char *softmax_c2 = "softmax: wrong element type; expected a floating-point one [softmax_c2]";
+inline constexpr const char *logsumexp_c1 =
+    "logsumexp: wrong element type; expected a floating-point one [logsumexp_c1]";
 inline constexpr const char *layer_norm_c1 = "layer_norm: wrong input width [layer_norm_c1]";
 inline constexpr const char *layer_norm_c2 = "layer_norm: wrong bias shape [layer_norm_c2]";
 inline constexpr const char *layer_norm_c3 =
