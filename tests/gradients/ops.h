@@ -42,22 +42,6 @@ struct GradientOps : kiln::Model {
     return weighted(x, "activations_weighted",
                     kiln::relu(a) + kiln::gelu(a) * kiln::gelu_tanh(a) + kiln::silu(a) * kiln::sigmoid(a));
   }
-  constexpr auto functions(Rows x) const {
-    auto a = p<3, 5>(x, "functions_a");
-    auto b = p<1, 5>(x, "functions_b");
-    auto y = kiln::sin(a * 3) * kiln::cos(b - a) + kiln::erf(a) * kiln::tan(b) + kiln::expm1(a) * kiln::log1p(b * b);
-    auto z = kiln::sinh(a) / kiln::cosh(b) + kiln::log2(a * a + 0.5) * kiln::log10(b * b + 0.25);
-    auto sums = total(kiln::logsumexp(a) * p<3>(x, "functions_rows")) + total(kiln::logsumexp<0>(a) * b);
-    return sums + weighted(x, "functions_weighted", y + z + kiln::reciprocal(a * a + 1) * kiln::square(b));
-  }
-  constexpr auto more_activations(Rows x) const {
-    auto a = p<3, 5>(x, "more_activations_a") * 4;
-    auto b = p<5>(x, "more_activations_b");
-    auto y = kiln::mish(a) + kiln::selu(a) * kiln::celu(a, 1.5) + kiln::elu(a, 0.5) * b;
-    auto z = kiln::log_sigmoid(a) * kiln::softsign(a) + kiln::hard_swish(a) * kiln::hard_sigmoid(a * b);
-    return weighted(x, "more_activations_weighted",
-                    y + z + kiln::relu6(a) + kiln::hardtanh(a, -2.5, 1.5) * b + kiln::sign(a) * kiln::trunc(a) * b);
-  }
   constexpr auto choices(Rows x) const {
     auto a = p<3, 5>(x, "choices_a");
     auto b = p<5>(x, "choices_b");
@@ -170,11 +154,26 @@ struct GradientOps : kiln::Model {
     return weighted(x, "resizes_larger", larger * larger) + weighted(x, "resizes_smaller", smaller * smaller);
   }
 
+  constexpr auto functions(Rows x) const {
+    auto a = p<3, 5>(x, "functions_a");
+    auto b = p<1, 5>(x, "functions_b");
+    auto y = kiln::sin(a * 3) * kiln::cos(b - a) + kiln::erf(a) * kiln::tan(b) + kiln::expm1(a) * kiln::log1p(b * b);
+    auto z = kiln::sinh(a) / kiln::cosh(b) + kiln::log2(a * a + 0.5) * kiln::log10(b * b + 0.25);
+    auto sums = total(kiln::logsumexp(a) * p<3>(x, "functions_rows")) + total(kiln::logsumexp<0>(a) * b);
+    return sums + weighted(x, "functions_weighted", y + z + kiln::reciprocal(a * a + 1) * kiln::square(b));
+  }
+  constexpr auto more_activations(Rows x) const {
+    auto a = p<3, 5>(x, "more_activations_a") * 4 + 0.01; // steps of the differences do not end at kinks
+    auto b = p<5>(x, "more_activations_b");
+    auto y = kiln::mish(a) + kiln::selu(a) * kiln::celu(a, 1.5) + kiln::elu(a, 0.5) * b;
+    auto z = kiln::log_sigmoid(a) * kiln::softsign(a) + kiln::hard_swish(a) * kiln::hard_sigmoid(a * b);
+    return weighted(x, "more_activations_weighted",
+                    y + z + kiln::relu6(a) + kiln::hardtanh(a, -2.5, 1.5) * b + kiln::sign(a) * kiln::trunc(a) * b);
+  }
+
   static constexpr auto entries() {
     return std::tuple{kiln::gradients("pointwise", &GradientOps::pointwise, {"x"}, {"loss"}),
                       kiln::gradients("activations", &GradientOps::activations, {"x"}, {"loss"}),
-                      kiln::gradients("functions", &GradientOps::functions, {"x"}, {"loss"}),
-                      kiln::gradients("more_activations", &GradientOps::more_activations, {"x"}, {"loss"}),
                       kiln::gradients("choices", &GradientOps::choices, {"x"}, {"loss"}),
                       kiln::gradients("rows_of_inputs", &GradientOps::rows_of_inputs, {"x"}, {"loss"}),
                       kiln::gradients("norms", &GradientOps::norms, {"x"}, {"loss"}),
@@ -189,7 +188,9 @@ struct GradientOps : kiln::Model {
                       kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
                       kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
                       kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),
-                      kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"})};
+                      kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"}),
+                      kiln::gradients("functions", &GradientOps::functions, {"x"}, {"loss"}),
+                      kiln::gradients("more_activations", &GradientOps::more_activations, {"x"}, {"loss"})};
   }
 };
 

@@ -54,7 +54,7 @@ template <class T> T hardSigmoid(T x) {
   F(softplus,   softplus(x),                            4,   0),                                                       \
   F(gelu,       gelu(x),                                4,   1e-6),                                                    \
   F(gelu_tanh,  geluTanh(x),                            4,   1e-6),                                                    \
-  F(elu,        select(T(0) < x, x, expm1(x)),          4,   0),                                                       \
+  F(elu,        select(T(0) < x, x, expm1(x)),          2,   0),                                                       \
   F(leaky_relu, select(T(0) < x, x, T(0.01) * x),       1,   0)
 #define KILN_TEST_ANALYTIC_FUNCTIONS(F)                                                                                \
   F(sin,        sin(x),                                 2,   3e-8),                                                    \
