@@ -197,27 +197,6 @@ constexpr auto remainder(const A &a, const B &b, Site site = Site::here()) {
 
 namespace detail {
 
-/// Reshapes x to a Shape.
-template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
-  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
-}
-
-/// Expands x to a Shape.
-template <auto Extents, tensor X> constexpr auto repeated(const X &x) {
-  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::expand, {x.node});
-}
-
-/// Inserts the reduced axis again, with size 1.
-template <int Axis, std::size_t R> constexpr auto with_unit_axis(const Shape<R> &reduced) {
-  Shape<R + 1> result;
-  for (std::size_t i = 0, j = 0; i < R + 1; ++i)
-    result[i] = static_cast<int>(i) == normal_axis(Axis, static_cast<int>(R) + 1) ? Dim(1) : reduced[j++];
-  return result;
-}
-template <int Axis, tensor X> constexpr auto unsqueezed(const X &x) {
-  return viewed<with_unit_axis<Axis>(X::shape)>(x);
-}
-
 template <ElementType E, Dim... Extents>
 constexpr auto constant_of(const tensor auto &context, std::vector<double> values) {
   Attributes attributes;
@@ -306,46 +285,6 @@ template <int Diagonal = 0, tensor X> constexpr auto tril(const X &x, Site site 
 template <int Diagonal = 0, tensor X> constexpr auto triu(const X &x, Site site = Site::here()) {
   return detail::triangle<Diagonal>(
       x, [&](const auto &columns, const auto &rows) { return less_equal(rows, columns, site); }, site);
-}
-
-// --- moving elements
-
-/// Pads the axis with Before elements before it and After elements after it, all of one value.
-template <int Axis, std::int64_t Before, std::int64_t After, tensor X>
-constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
-  x.tracer->at(site);
-  if (!detail::axis_within(Axis, X::rank) || Before < 0 || After < 0)
-    x.tracer->fail(rules::pad_c1,
-                   Text().put(Before).put(" and ").put(After).put(" of ").put(detail::typed(x).data()).data());
-  constexpr bool is_sound = detail::axis_within(Axis, X::rank) && Before >= 0 && After >= 0;
-  auto more = [&]<std::int64_t Count>(std::integral_constant<std::int64_t, Count>) {
-    return detail::filled<X::element, detail::with_axis_extent(X::shape, Axis, Count)>(x.tracer, value);
-  };
-  if constexpr (!is_sound || (Before == 0 && After == 0))
-    return x;
-  else if constexpr (Before == 0)
-    return concat<Axis>(x, more(std::integral_constant<std::int64_t, After>()));
-  else if constexpr (After == 0)
-    return concat<Axis>(more(std::integral_constant<std::int64_t, Before>()), x);
-  else
-    return concat<Axis>(more(std::integral_constant<std::int64_t, Before>()), x,
-                        more(std::integral_constant<std::int64_t, After>()));
-}
-
-/// Reverses the elements of a fixed axis.
-template <int Axis, tensor X> constexpr auto flip(const X &x, Site site = Site::here()) {
-  x.tracer->at(site);
-  constexpr int axis = detail::normal_axis(Axis, X::rank);
-  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
-  if constexpr (!detail::axis_within(Axis, X::rank) || !extent.fixed()) {
-    x.tracer->fail(rules::flip_c1, detail::typed(x).data());
-    return x;
-  } else {
-    std::vector<double> backwards;
-    for (std::int64_t i = extent.offset; i > 0; --i)
-      backwards.push_back(static_cast<double>(i - 1));
-    return gather<axis>(x, detail::constant_of<i32, extent>(x, std::move(backwards)), site);
-  }
 }
 
 } // namespace kiln

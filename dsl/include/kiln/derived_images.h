@@ -3,7 +3,7 @@
 // Composite operations on images and signals, like those of derived.h.
 #pragma once
 
-#include "kiln/derived.h"
+#include "kiln/derived_movement.h"
 
 namespace kiln {
 

@@ -17,6 +17,48 @@ template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site
   return detail::emit<Result>(x.tracer, Op::reshape, {x.node});
 }
 
+namespace detail {
+
+/// Reshapes x to a Shape.
+template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
+  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
+}
+
+/// Expands x to a Shape.
+template <auto Extents, tensor X> constexpr auto repeated(const X &x) {
+  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::expand, {x.node});
+}
+
+/// Inserts the reduced axis again, with size 1.
+template <int Axis, std::size_t R> constexpr auto with_unit_axis(const Shape<R> &reduced) {
+  Shape<R + 1> result;
+  for (std::size_t i = 0, j = 0; i < R + 1; ++i)
+    result[i] = static_cast<int>(i) == normal_axis(Axis, static_cast<int>(R) + 1) ? Dim(1) : reduced[j++];
+  return result;
+}
+template <int Axis, tensor X> constexpr auto unsqueezed(const X &x) {
+  return viewed<with_unit_axis<Axis>(X::shape)>(x);
+}
+
+} // namespace detail
+
+/// Inserts an axis of extent 1, which becomes axis `Axis` of the result.
+template <int Axis, tensor X> constexpr auto unsqueeze(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (!detail::axis_within(Axis, X::rank + 1))
+    x.tracer->fail(rules::unsqueeze_c1, Text().put("axis ").put(Axis).put(" of ").put(detail::typed(x).data()).data());
+  return detail::unsqueezed<Axis>(x);
+}
+/// Drops an axis of extent 1.
+template <int Axis, tensor X> constexpr auto squeeze(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr auto reduced = detail::without_axis(X::shape, Axis);
+  if constexpr (!detail::axis_within(Axis, X::rank) ||
+                !detail::same_shape(detail::with_unit_axis<Axis>(reduced), X::shape))
+    x.tracer->fail(rules::squeeze_c1, Text().put("axis ").put(Axis).put(" of ").put(detail::typed(x).data()).data());
+  return detail::viewed<reduced>(x);
+}
+
 /// Broadcasts `x` to this shape: `expand<B, 64>(x)`.
 template <Dim... Extents, tensor X> constexpr auto expand(const X &x, Site site = Site::here()) {
   x.tracer->at(site);

@@ -3,9 +3,13 @@
 // Operations along one axis: softmax, normalisation, reductions.
 #pragma once
 
-#include "kiln/elementwise.h"
+#include "kiln/movement.h"
 
 namespace kiln {
+
+/// Whether the result of a reduction has the axis, with extent 1: `sum<1, keepdim>(x)`.
+enum class ReducedAxis { dropped, kept };
+inline constexpr ReducedAxis keepdim = ReducedAxis::kept;
 
 namespace detail {
 
@@ -17,7 +21,7 @@ template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site
 }
 
 /// `option`: an attribute to set, if any.
-template <Op O, int Axis, ElementType E, tensor X>
+template <Op O, int Axis, ElementType E, ReducedAxis Reduced = ReducedAxis::dropped, tensor X>
 constexpr auto reduce(const X &x, Site site, bool Attributes::*option = nullptr) {
   x.tracer->at(site);
   if constexpr (X::element == boolean)
@@ -26,7 +30,11 @@ constexpr auto reduce(const X &x, Site site, bool Attributes::*option = nullptr)
   Attributes attributes = along<Axis>(x, rules::reduction_c1);
   if (option != nullptr)
     attributes.*option = true;
-  return emit<Result>(x.tracer, O, {x.node}, std::move(attributes));
+  auto reduced = emit<Result>(x.tracer, O, {x.node}, std::move(attributes));
+  if constexpr (Reduced == ReducedAxis::kept)
+    return unsqueezed<Axis>(reduced);
+  else
+    return reduced;
 }
 
 /// The maximum; its gradient goes only to the element that argmax selects.
@@ -91,22 +99,26 @@ constexpr auto rms_norm(const X &x, const W &weight, double epsilon = 1e-6, Site
   return detail::emit<Result>(tracer, Op::rms_norm, {x.node, weight.node}, std::move(attributes));
 }
 
-/// Reductions drop their axis. NaN is larger than any number.
-template <int Axis = -1, tensor X> constexpr auto mean(const X &x, Site site = Site::here()) {
+/// Reductions drop their axis, or keep it with `keepdim`. NaN is larger than any number.
+template <int Axis = -1, ReducedAxis Reduced = ReducedAxis::dropped, tensor X>
+constexpr auto mean(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!floating(X::element))
     x.tracer->fail(rules::reduction_c2, detail::typed(x).data());
-  return detail::reduce<Op::mean, Axis, X::element>(x, site);
+  return detail::reduce<Op::mean, Axis, X::element, Reduced>(x, site);
 }
-template <int Axis = -1, tensor X> constexpr auto max(const X &x, Site site = Site::here()) {
-  return detail::reduce<Op::max, Axis, X::element>(x, site);
+template <int Axis = -1, ReducedAxis Reduced = ReducedAxis::dropped, tensor X>
+constexpr auto max(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::max, Axis, X::element, Reduced>(x, site);
 }
-template <int Axis = -1, tensor X> constexpr auto sum(const X &x, Site site = Site::here()) {
-  return detail::reduce<Op::sum, Axis, X::element>(x, site);
+template <int Axis = -1, ReducedAxis Reduced = ReducedAxis::dropped, tensor X>
+constexpr auto sum(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::sum, Axis, X::element, Reduced>(x, site);
 }
 /// i32; the index of the first maximum.
-template <int Axis = -1, tensor X> constexpr auto argmax(const X &x, Site site = Site::here()) {
-  return detail::reduce<Op::argmax, Axis, i32>(x, site);
+template <int Axis = -1, ReducedAxis Reduced = ReducedAxis::dropped, tensor X>
+constexpr auto argmax(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::argmax, Axis, i32, Reduced>(x, site);
 }
 
 /// Inclusive prefix sum along the axis, added in order.

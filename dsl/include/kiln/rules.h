@@ -213,6 +213,10 @@ inline constexpr const char *resize_bilinear_c3 =
 // Data movement.
 inline constexpr const char *reshape_c1 = "reshape: another number of elements [reshape_c1]";
 inline constexpr const char *expand_c1 = "expand: shape does not broadcast to the result's [expand_c1]";
+inline constexpr const char *unsqueeze_c1 =
+    "unsqueeze: axis out of range; expected one within the result's rank [unsqueeze_c1]";
+inline constexpr const char *squeeze_c1 =
+    "squeeze: axis out of range, or of more than one element; expected one of dimension 1 [squeeze_c1]";
 inline constexpr const char *transpose_c1 =
     "transpose: axes are no permutation; expected each axis once [transpose_c1]";
 inline constexpr const char *concat_c1 = "concat: different element types or ranks; expected one of each [concat_c1]";
@@ -226,10 +230,19 @@ inline constexpr const char *last_c1 = "last: axis out of range; expected one wi
 inline constexpr const char *last_c2 = "last: more elements than the operand has [last_c2]";
 inline constexpr const char *pad_c1 =
     "pad: axis out of range, or negative number; expected an axis within the rank and numbers of at least 0 [pad_c1]";
+inline constexpr const char *pad_c2 = "pad: more elements than the axis provides [pad_c2]";
 inline constexpr const char *flip_c1 =
     "flip: axis out of range or dynamic; expected one of a static dimension [flip_c1]";
-inline constexpr const char *roll_c1 =
-    "roll: axis out of range or dynamic; expected one of a static dimension [roll_c1]";
+inline constexpr const char *roll_c1 = "roll: axis out of range; expected one within the rank [roll_c1]";
+inline constexpr const char *one_hot_c1 = "one_hot: wrong type of the indices; expected i32 [one_hot_c1]";
+inline constexpr const char *take_along_axis_c1 =
+    "take_along_axis: wrong type of the indices; expected i32 [take_along_axis_c1]";
+inline constexpr const char *take_along_axis_c2 =
+    "take_along_axis: axis out of range; expected one within the rank [take_along_axis_c2]";
+inline constexpr const char *take_along_axis_c3 =
+    "take_along_axis: different ranks or dimensions on other axes; expected equal ones [take_along_axis_c3]";
+inline constexpr const char *sort_c1 = "sort: axis out of range; expected one within the rank [sort_c1]";
+inline constexpr const char *sort_c2 = "sort: wrong element type; expected numbers [sort_c2]";
 inline constexpr const char *windows_c1 =
     "windows: wrong rank of the image, or height or width that they do not divide [windows_c1]";
 inline constexpr const char *relative_bias_c1 =

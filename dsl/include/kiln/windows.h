@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windowed attention (Swin, Liu et al. 2021): partitioning an image into windows, the cyclic shift, the relative
-// position bias, and the mask of a shifted window. Images have fixed dimensions [..., height, width, channels].
+// Windowed attention (Swin, Liu et al. 2021): partitioning an image into windows, the relative position bias, and the
+// mask of a shifted window. Images have fixed dimensions [..., height, width, channels].
 #pragma once
 
 #include "kiln/blocks.h"
-#include "kiln/derived.h"
+#include "kiln/derived_movement.h"
 
 namespace kiln {
-
-/// Cyclic shift of the axis (torch.roll): element i becomes element i + By, and elements past the end re-enter at the
-/// beginning.
-template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, Site site = Site::here()) {
-  x.tracer->at(site);
-  constexpr int axis = detail::normal_axis(Axis, X::rank);
-  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
-  if constexpr (!detail::axis_within(Axis, X::rank) || !extent.fixed())
-    x.tracer->fail(rules::roll_c1, detail::typed(x).data());
-  constexpr std::int64_t count = extent.fixed() && extent.offset > 0 ? extent.offset : 1,
-                         by = (By % count + count) % count;
-  if constexpr (by == 0)
-    return x;
-  else
-    return concat<axis>(slice<axis, count - by, by>(x, site), slice<axis, 0, count - by>(x, site));
-}
 
 namespace detail {
 

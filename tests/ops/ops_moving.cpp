@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composite operations that move elements: axes of one element, padding, shifts, elements by index, sorting.
+#include "dims.h"
+
+struct Moving : kiln::Model {
+  using X = kiln::Tensor<kiln::f32, B, T, 12>;
+  using I = kiln::Tensor<kiln::i32, B, T>;
+  using Longer = kiln::Tensor<kiln::f32, B, T + kiln::Dim(4), 6>;
+
+  constexpr auto axes(X x) const {
+    return kiln::outputs(kiln::unsqueeze<0>(x), kiln::unsqueeze<-1>(x), kiln::unsqueeze<2>(x),
+                         kiln::squeeze<-1>(kiln::last<-1, 1>(x)), kiln::sum<1, kiln::keepdim>(x),
+                         kiln::max<0, kiln::keepdim>(x), kiln::argmax<-1, kiln::keepdim>(x),
+                         x - kiln::mean<-1, kiln::keepdim>(x));
+  }
+  constexpr auto one_hot(I i, X x) const {
+    return kiln::outputs(kiln::one_hot<7>(i), kiln::one_hot<5, kiln::i32>(i),
+                         kiln::where(kiln::one_hot<12, kiln::boolean>(i), x, -1));
+  }
+  /// A dynamic axis of at least 5 elements, and a static one of 6.
+  constexpr auto pads(Longer x, I n) const {
+    using kiln::PadMode;
+    return kiln::outputs(kiln::pad<1, 4, 3, PadMode::reflect>(x), kiln::pad<1, 1, 0, PadMode::reflect>(x),
+                         kiln::pad<-1, 5, 5, PadMode::reflect>(x), kiln::pad<1, 3, 7, PadMode::edge>(x),
+                         kiln::pad<2, 0, 2, PadMode::edge>(x), kiln::pad<1, 5, 2, PadMode::wrap>(x),
+                         kiln::pad<2, 0, 6, PadMode::wrap>(x), kiln::pad<1, 2, 1, PadMode::edge>(n),
+                         kiln::pad<2, 0, 0, PadMode::wrap>(x));
+  }
+  /// Static axes, dynamic ones that are longer than the shift, and others.
+  constexpr auto rolls(Longer x, I n) const {
+    return kiln::outputs(kiln::roll<2, 5>(x), kiln::roll<-1, -13>(x), kiln::roll<1, 3>(x), kiln::roll<1, -4>(x),
+                         kiln::roll<1, 5>(x), kiln::roll<1, -29>(x), kiln::roll<0, 2>(x), kiln::roll<1, 1>(n),
+                         kiln::roll<2, 12>(x), kiln::roll<1, 0>(x));
+  }
+  constexpr auto takes(X x, kiln::Tensor<kiln::i32, B, S, 12> middle, kiln::Tensor<kiln::i32, B, T, 5> last,
+                       kiln::Tensor<kiln::i32, 2, T, 12> first, I n) const {
+    return kiln::outputs(kiln::take_along_axis<1>(x, middle), kiln::take_along_axis(x, last),
+                         kiln::take_along_axis<0>(x, first), kiln::take_along_axis<1>(n, n));
+  }
+  constexpr auto sorts(X x, kiln::Tensor<kiln::i32, T, 7> n) const {
+    constexpr auto descending = kiln::SortOrder::descending;
+    auto [rows, row_places] = kiln::sort(x);
+    auto [columns, column_places] = kiln::sort<1, descending>(x);
+    auto [whole, whole_places] = kiln::sort<0>(n);
+    return kiln::outputs(rows, row_places, columns, column_places, whole, whole_places,
+                         kiln::argsort<-1, descending>(n));
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("axes", &Moving::axes),   kiln::entry("one_hot", &Moving::one_hot),
+                      kiln::entry("pads", &Moving::pads),   kiln::entry("rolls", &Moving::rolls),
+                      kiln::entry("takes", &Moving::takes), kiln::entry("sorts", &Moving::sorts)};
+  }
+};
+
+KILN_MODEL(ops_moving, Moving)
