@@ -15,6 +15,8 @@
 #include "kiln/image.h"
 #include "kiln/losses.h"
 #include "kiln/movement.h"
+#include "kiln/patches.h"
+#include "kiln/resampling.h"
 #include "kiln/rows.h"
 #include "kiln/scan.h"
 #include "kiln/sorting.h"

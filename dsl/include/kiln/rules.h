@@ -209,6 +209,23 @@ inline constexpr const char *resize_bilinear_c2 =
     "resize_bilinear: dynamic dimension of the image; expected static ones [resize_bilinear_c2]";
 inline constexpr const char *resize_bilinear_c3 =
     "resize_bilinear: wrong element type; expected a floating-point one [resize_bilinear_c3]";
+inline constexpr const char *resize_nearest_c1 = "resize_nearest: wrong rank or dynamic height or width of the image; "
+                                                 "expected [..., height, width, channels] of rank "
+                                                 "3 or more [resize_nearest_c1]";
+inline constexpr const char *resize_nearest_c2 =
+    "resize_nearest: empty height or width of the result; expected at least 1 [resize_nearest_c2]";
+inline constexpr const char *resize_bicubic_c1 =
+    "bicubic or antialiased resize: wrong rank or dynamic height or width of the image; expected [..., height, width, "
+    "channels] of rank 3 or more [resize_bicubic_c1]";
+inline constexpr const char *resize_bicubic_c2 =
+    "bicubic or antialiased resize: empty height or width of the result; expected at least 1 [resize_bicubic_c2]";
+inline constexpr const char *resize_bicubic_c3 =
+    "bicubic or antialiased resize: wrong element type; expected a floating-point one [resize_bicubic_c3]";
+inline constexpr const char *grid_sample_c1 = "grid_sample: shapes do not match; expected an image [B, H, W, C] of "
+                                              "static height and width and a grid [B, h, w, 2] "
+                                              "[grid_sample_c1]";
+inline constexpr const char *grid_sample_c2 =
+    "grid_sample: wrong element types; expected one floating-point type [grid_sample_c2]";
 
 // Data movement.
 inline constexpr const char *reshape_c1 = "reshape: another number of elements [reshape_c1]";
@@ -243,6 +260,15 @@ inline constexpr const char *take_along_axis_c3 =
     "take_along_axis: different ranks or dimensions on other axes; expected equal ones [take_along_axis_c3]";
 inline constexpr const char *sort_c1 = "sort: axis out of range; expected one within the rank [sort_c1]";
 inline constexpr const char *sort_c2 = "sort: wrong element type; expected numbers [sort_c2]";
+inline constexpr const char *pixel_shuffle_c1 =
+    "pixel_shuffle: wrong rank of the image, or channels that the square of the factor does not divide "
+    "[pixel_shuffle_c1]";
+inline constexpr const char *pixel_unshuffle_c1 =
+    "pixel_unshuffle: wrong rank of the image, or height or width that the factor does not divide "
+    "[pixel_unshuffle_c1]";
+inline constexpr const char *unfold_c1 = "unfold: wrong rank of the image; expected [..., height, width, channels] of "
+                                         "rank 3 or more [unfold_c1]";
+inline constexpr const char *fold_c1 = "fold: wrong number of windows or of their elements [fold_c1]";
 inline constexpr const char *windows_c1 =
     "windows: wrong rank of the image, or height or width that they do not divide [windows_c1]";
 inline constexpr const char *relative_bias_c1 =
