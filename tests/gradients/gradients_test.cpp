@@ -6,6 +6,7 @@
 #include "adapters.h"
 #include "compiled.h"
 #include "loops.h"
+#include "moves.h"
 #include "ops.h"
 #include "tests/targets/RunnableTargets.h"
 
@@ -84,11 +85,13 @@ void expectGradientsOfAll(const Graph &graph, std::initializer_list<std::int64_t
 }
 
 TEST(Gradients, OfEachOp) { expectGradientsOfAll(trace<specs::GradientOps>(), {1, 2, 7}); }
+TEST(Gradients, OfMoves) { expectGradientsOfAll(trace<specs::GradientMoves>(), {1, 2, 7}); }
 TEST(Gradients, OfLoops) { expectGradientsOfAll(trace<specs::GradientLoops>(), {1, 3}); }
 
 TEST(Gradients, Compiled) {
   for (const std::string &target : runnableTargets()) {
     expectCompiled(trace<specs::GradientOps>(), target, drawInputs);
+    expectCompiled(trace<specs::GradientMoves>(), target, drawInputs);
     expectCompiled(trace<specs::GradientLoops>(), target, drawInputs);
   }
 }

@@ -11,16 +11,6 @@ namespace kiln {
 
 namespace detail {
 
-/// A text as a template argument.
-template <std::size_t Size> struct Literal {
-  char text[Size]{};
-
-  consteval Literal(const char (&from)[Size]) {
-    for (std::size_t i = 0; i < Size; ++i)
-      text[i] = from[i];
-  }
-};
-
 template <tensor X> constexpr TensorType type_of() { return {X::element, {X::shape.begin(), X::shape.end()}}; }
 
 constexpr void check_function(Tracer *tracer, const CustomFunction &function) {

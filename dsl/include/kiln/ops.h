@@ -11,6 +11,7 @@
 #include "kiln/derived_functions.h"
 #include "kiln/derived_images.h"
 #include "kiln/derived_movement.h"
+#include "kiln/einsum.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"
 #include "kiln/losses.h"

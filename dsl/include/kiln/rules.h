@@ -91,6 +91,21 @@ inline constexpr const char *matmul_c2 = "matmul: rank too small; expected 2 or 
 inline constexpr const char *matmul_c3 =
     "matmul: leading dimensions do not broadcast; expected equal ones or 1 [matmul_c3]";
 inline constexpr const char *matmul_c4 = "matmul: wrong element types; expected one floating-point type [matmul_c4]";
+inline constexpr const char *einsum_c1 =
+    "einsum: malformed equation; expected one or two lists of letters, -> and a list of letters [einsum_c1]";
+inline constexpr const char *einsum_c2 =
+    "einsum: ellipsis in the equation; expected a letter for each axis, since no axes broadcast [einsum_c2]";
+inline constexpr const char *einsum_c3 =
+    "einsum: letter twice in one list; expected different ones, since diagonals are not supported [einsum_c3]";
+inline constexpr const char *einsum_c4 =
+    "einsum: unknown letter in the result; expected letters of the operands [einsum_c4]";
+inline constexpr const char *einsum_c5 =
+    "einsum: wrong number of operands; expected one or two, one for each list of the equation [einsum_c5]";
+inline constexpr const char *einsum_c6 = "einsum: wrong rank; expected a letter for each axis [einsum_c6]";
+inline constexpr const char *einsum_c7 =
+    "einsum: different dimensions of a letter; expected equal ones, since no axes broadcast [einsum_c7]";
+inline constexpr const char *einsum_c8 =
+    "einsum: wrong element type; expected one floating-point type, or numbers for one operand [einsum_c8]";
 inline constexpr const char *attention_c1 = "attention: query width is not divisible by the heads [attention_c1]";
 inline constexpr const char *attention_c2 = "attention: wrong width of the keys [attention_c2]";
 inline constexpr const char *attention_c3 = "attention: value width is not divisible by the heads [attention_c3]";

@@ -10,6 +10,20 @@
 
 namespace kiln {
 
+namespace detail {
+
+/// A text as a template argument.
+template <std::size_t Size> struct Literal {
+  char text[Size]{};
+
+  consteval Literal(const char (&from)[Size]) {
+    for (std::size_t i = 0; i < Size; ++i)
+      text[i] = from[i];
+  }
+};
+
+} // namespace detail
+
 /// At most 1023 characters; the rest is dropped.
 class Text {
 public:
