@@ -36,6 +36,18 @@ struct GradientMoves : kiln::Model {
     return GradientOps::weighted(x, "shifts_weighted", y) + GradientOps::weighted(x, "shifts_taken", taken * taken) +
            total(rolled * p<4>(x, "shifts_weights")) + total(row * row);
   }
+  /// The rows of x, of a dynamic number, are added to three rows.
+  constexpr auto sums_by_index(Rows x) const {
+    auto rows = kiln::index_add<1>(p<2, 6, 5>(x, "sums_by_index_a"), kiln::constant<kiln::i32, 3>(x, {4, 0, 4}),
+                                   p<2, 3, 5>(x, "sums_by_index_b"));
+    auto elements = kiln::scatter_add(p<3, 5>(x, "sums_by_index_c"),
+                                      kiln::constant<kiln::i32, 3, 4>(x, {4, 0, 0, 1, 9, 2, 2, 2, -3, 1, 3, 3}),
+                                      p<3, 4>(x, "sums_by_index_d"));
+    auto dynamic = kiln::index_add(p<3, 4>(x, "sums_by_index_e"), kiln::remainder(kiln::positions<0>(x), 3),
+                                   x * p<4>(x, "sums_by_index_scale"));
+    return GradientOps::weighted(x, "sums_by_index_rows", rows * rows) +
+           GradientOps::weighted(x, "sums_by_index_elements", elements * elements) + total(dynamic * dynamic);
+  }
   constexpr auto sorts(Rows x) const {
     auto a = p<3, 6>(x, "sorts_a");
     auto y = kiln::sort(a).first * kiln::sort<0, kiln::SortOrder::descending>(a).first;
@@ -80,6 +92,7 @@ struct GradientMoves : kiln::Model {
   static constexpr auto entries() {
     return std::tuple{kiln::gradients("pads", &GradientMoves::pads, {"x"}, {"loss"}),
                       kiln::gradients("shifts", &GradientMoves::shifts, {"x"}, {"loss"}),
+                      kiln::gradients("sums_by_index", &GradientMoves::sums_by_index, {"x"}, {"loss"}),
                       kiln::gradients("sorts", &GradientMoves::sorts, {"x"}, {"loss"}),
                       kiln::gradients("patches", &GradientMoves::patches, {"x"}, {"loss"}),
                       kiln::gradients("resamples", &GradientMoves::resamples, {"x"}, {"loss"}),

@@ -129,6 +129,36 @@ TEST(Moving, Takes) {
   }
 }
 
+/// Adds each element of the source to x where `indexOf` its position is; indices outside of the axis are ignored.
+Array added(Array x, std::size_t axis, const Array &source, const std::function<double(const Index &)> &indexOf) {
+  generate(source.shape, [&](const Index &at) {
+    Index to = at;
+    to[axis] = static_cast<std::int64_t>(indexOf(at));
+    if (to[axis] >= 0 && to[axis] < x.shape[axis])
+      x.at(to) += source.at(at);
+    return 0.0;
+  });
+  return x;
+}
+
+TEST(Moving, Adds) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 12}), rows = randomIntegers({e.others}, -1, e.rows + 2),
+          source = random({e.batch, e.others, 12}), columns = randomIntegers({e.batch, e.rows, 5}, -1, 13),
+          elements = random({e.batch, e.rows, 5}), n = randomIntegers({e.batch, e.rows}, -3, 40);
+    // Rows and columns without an index do not get a NaN.
+    elements.values[0] = source.values[0] = NAN;
+    Array none{{7, e.rows}, std::vector<double>(static_cast<std::size_t>(7 * e.rows))};
+    Expected a(added(x, 1, source, [&](const Index &at) { return rows.at({at[1]}); }), sumTolerance),
+        b(added(x, 2, elements, [&](const Index &at) { return columns.at(at); }), sumTolerance);
+    ExpectedIntegers c(added(none, 0, n, [](const Index &at) { return static_cast<double>(at[0]); })),
+        d(added(n, 1, n, [&](const Index &at) { return n.at(at); }));
+    runAndCompare(session(), ENTRY(adds), e.batch, e.rows, e.others, Given(x), GivenIntegers(rows), Given(source),
+                  GivenIntegers(columns), Given(elements), GivenIntegers(n), a, b, c, d);
+  }
+}
+
 /// Sorts the lines of an axis, stably and with NaN as the largest number, or returns the positions of their elements.
 Array sorted(const Array &x, int axis, bool isDescending, bool asPlaces) {
   auto isBefore = [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; };

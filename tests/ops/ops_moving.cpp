@@ -37,6 +37,12 @@ struct Moving : kiln::Model {
     return kiln::outputs(kiln::take_along_axis<1>(x, middle), kiln::take_along_axis(x, last),
                          kiln::take_along_axis<0>(x, first), kiln::take_along_axis<1>(n, n));
   }
+  constexpr auto adds(X x, kiln::Tensor<kiln::i32, S> rows, kiln::Tensor<kiln::f32, B, S, 12> source,
+                      kiln::Tensor<kiln::i32, B, T, 5> columns, kiln::Tensor<kiln::f32, B, T, 5> elements, I n) const {
+    return kiln::outputs(kiln::index_add<1>(x, rows, source), kiln::scatter_add(x, columns, elements),
+                         kiln::index_add(kiln::zeros<kiln::i32, 7, T>(n), kiln::positions<0>(n), n),
+                         kiln::scatter_add<1>(n, n, n));
+  }
   constexpr auto sorts(X x, kiln::Tensor<kiln::i32, T, 7> n) const {
     constexpr auto descending = kiln::SortOrder::descending;
     auto [rows, row_places] = kiln::sort(x);
@@ -49,7 +55,8 @@ struct Moving : kiln::Model {
   static constexpr auto entries() {
     return std::tuple{kiln::entry("axes", &Moving::axes),   kiln::entry("one_hot", &Moving::one_hot),
                       kiln::entry("pads", &Moving::pads),   kiln::entry("rolls", &Moving::rolls),
-                      kiln::entry("takes", &Moving::takes), kiln::entry("sorts", &Moving::sorts)};
+                      kiln::entry("takes", &Moving::takes), kiln::entry("adds", &Moving::adds),
+                      kiln::entry("sorts", &Moving::sorts)};
   }
 };
 

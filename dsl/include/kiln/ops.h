@@ -20,6 +20,7 @@
 #include "kiln/resampling.h"
 #include "kiln/rows.h"
 #include "kiln/scan.h"
+#include "kiln/scatter.h"
 #include "kiln/sorting.h"
 #include "kiln/sources.h"
 #include "kiln/state.h"

@@ -273,6 +273,21 @@ inline constexpr const char *take_along_axis_c2 =
     "take_along_axis: axis out of range; expected one within the rank [take_along_axis_c2]";
 inline constexpr const char *take_along_axis_c3 =
     "take_along_axis: different ranks or dimensions on other axes; expected equal ones [take_along_axis_c3]";
+inline constexpr const char *index_add_c1 =
+    "index_add: wrong type or rank of the indices; expected i32 of rank 1 [index_add_c1]";
+inline constexpr const char *index_add_c2 = "index_add: axis out of range; expected one within the rank [index_add_c2]";
+inline constexpr const char *index_add_c3 =
+    "index_add: shapes do not match; expected rows of the first operand, one for each index [index_add_c3]";
+inline constexpr const char *index_add_c4 =
+    "index_add: wrong element types; expected one type of numbers [index_add_c4]";
+inline constexpr const char *scatter_add_c1 = "scatter_add: wrong type of the indices; expected i32 [scatter_add_c1]";
+inline constexpr const char *scatter_add_c2 =
+    "scatter_add: axis out of range; expected one within the rank [scatter_add_c2]";
+inline constexpr const char *scatter_add_c3 =
+    "scatter_add: shapes do not match; expected an index for each element, and "
+    "equal dimensions on other axes [scatter_add_c3]";
+inline constexpr const char *scatter_add_c4 =
+    "scatter_add: wrong element types; expected one type of numbers [scatter_add_c4]";
 inline constexpr const char *sort_c1 = "sort: axis out of range; expected one within the rank [sort_c1]";
 inline constexpr const char *sort_c2 = "sort: wrong element type; expected numbers [sort_c2]";
 inline constexpr const char *pixel_shuffle_c1 =
