@@ -22,13 +22,13 @@ struct Taps {
 };
 
 /// The cubic convolution kernel (Keys 1981) with parameter a.
-constexpr double cubic(double x, double a) {
+constexpr double cubic_filter(double x, double a) {
   x = x < 0 ? -x : x;
   if (x < 1)
     return ((a + 2) * x - (a + 3)) * x * x + 1;
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
-constexpr double triangle(double x) {
+constexpr double triangle_filter(double x) {
   x = x < 0 ? -x : x;
   return x < 1 ? 1 - x : 0;
 }
@@ -50,7 +50,7 @@ constexpr Taps bicubic_taps(std::int64_t from, std::int64_t to) {
     const std::int64_t base = floor_of(at);
     for (std::int64_t tap = base - 1; tap < base + 3; ++tap) {
       taps.places.push_back(static_cast<double>(clamped_place(tap, from)));
-      taps.weights.push_back(cubic(at - static_cast<double>(tap), -0.75));
+      taps.weights.push_back(cubic_filter(at - static_cast<double>(tap), -0.75));
     }
   }
   return taps;
@@ -151,12 +151,12 @@ struct BicubicTaps {
 /// A stretched filter, whose parameter is -0.5, not -0.75, as in PIL and PyTorch.
 struct BicubicFilterTaps {
   constexpr Taps operator()(std::int64_t from, std::int64_t to) const {
-    return filter_taps(from, to, 2, [](double x) { return cubic(x, -0.5); });
+    return filter_taps(from, to, 2, [](double x) { return cubic_filter(x, -0.5); });
   }
 };
 struct BilinearFilterTaps {
   constexpr Taps operator()(std::int64_t from, std::int64_t to) const {
-    return filter_taps(from, to, 1, [](double x) { return triangle(x); });
+    return filter_taps(from, to, 1, [](double x) { return triangle_filter(x); });
   }
 };
 
