@@ -119,13 +119,18 @@ TEST(Moving, Takes) {
     KILN_TRACE_EXTENTS(e);
     Array x = random({e.batch, e.rows, 12}), middle = randomIntegers({e.batch, e.others, 12}, -2, e.rows + 2),
           last = randomIntegers({e.batch, e.rows, 5}, -1, 13), first = randomIntegers({2, e.rows, 12}, 0, e.batch),
-          n = randomIntegers({e.batch, e.rows}, 0, e.rows);
+          n = randomIntegers({e.batch, e.rows}, 0, e.rows), longer = random({e.batch, e.rows + 4, 6}),
+          places = randomIntegers({e.batch, e.others, 6}, -2, e.rows + 6);
     middle.values[0] = 2147483647;
     last.values[0] = -2147483648.0;
     Exactly a(taken(x, middle, 1)), b(taken(x, last, 2)), c(taken(x, first, 0));
-    ExpectedIntegers d(taken(n, n, 1));
+    longer.values[0] = NAN; // only its own place has it
+    Exactly f(taken(longer, places, 1));
+    ExpectedIntegers d(taken(n, n, 1)),
+        g(taken(map(longer, [](double value) { return value > 0 ? 1.0 : 0.0; }), places, 1));
     runAndCompare(session(), ENTRY(takes), e.batch, e.rows, e.others, Given(x), GivenIntegers(middle),
-                  GivenIntegers(last), GivenIntegers(first), GivenIntegers(n), a, b, c, d);
+                  GivenIntegers(last), GivenIntegers(first), GivenIntegers(n), Given(longer), GivenIntegers(places), a,
+                  b, c, d, f, g);
   }
 }
 

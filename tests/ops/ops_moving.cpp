@@ -33,9 +33,12 @@ struct Moving : kiln::Model {
                          kiln::roll<2, 12>(x), kiln::roll<1, 0>(x));
   }
   constexpr auto takes(X x, kiln::Tensor<kiln::i32, B, S, 12> middle, kiln::Tensor<kiln::i32, B, T, 5> last,
-                       kiln::Tensor<kiln::i32, 2, T, 12> first, I n) const {
+                       kiln::Tensor<kiln::i32, 2, T, 12> first, I n, Longer longer,
+                       kiln::Tensor<kiln::i32, B, S, 6> places) const {
+    auto is_positive = kiln::take_along_axis<1>(longer > 0, places); // B * (T + 4) is no dimension
     return kiln::outputs(kiln::take_along_axis<1>(x, middle), kiln::take_along_axis(x, last),
-                         kiln::take_along_axis<0>(x, first), kiln::take_along_axis<1>(n, n));
+                         kiln::take_along_axis<0>(x, first), kiln::take_along_axis<1>(n, n),
+                         kiln::take_along_axis<1>(longer, places), kiln::cast<kiln::i32>(is_positive));
   }
   constexpr auto adds(X x, kiln::Tensor<kiln::i32, S> rows, kiln::Tensor<kiln::f32, B, S, 12> source,
                       kiln::Tensor<kiln::i32, B, T, 5> columns, kiln::Tensor<kiln::f32, B, T, 5> elements, I n) const {

@@ -197,17 +197,34 @@ template <std::size_t R> constexpr Dim extent_of_axes(const Shape<R> &shape, std
   return product;
 }
 
+/// [n, 1, ...]: the positions of an axis of x, aligned with that axis.
+template <int Axis, tensor X> constexpr auto column_of_positions(const X &x, Site site) {
+  constexpr auto column = with_axis_extent(ones<X::rank - Axis>(), 0, X::shape[Axis]);
+  return viewed<column>(positions<Axis>(x, site));
+}
+
+/// take_along_axis by comparison of each index with all positions, where the number of elements has no form of a
+/// dimension.
+template <int Axis, tensor X, tensor I> constexpr auto compared_along(const X &x, const I &index, Site site) {
+  if constexpr (X::element == boolean) {
+    return less(0, compared_along<Axis>(cast<i32>(x, site), index, site), site);
+  } else {
+    auto is_here = equal(unsqueezed<Axis + 1>(index), column_of_positions<Axis>(x, site), site);
+    return sum<Axis + 1>(where(is_here, unsqueezed<Axis>(x), 0, site), site);
+  }
+}
+
 /// take_along_axis of operands that fit. x is viewed as [outer, n, inner] and read as one line of elements.
-template <int Axis, tensor X, tensor I> constexpr auto taken_along(const X &x, const I &indices, Site site) {
+template <int Axis, tensor X, tensor I> constexpr auto looked_up_along(const X &x, const I &index, Site site) {
   constexpr Dim extent = X::shape[Axis], outer = extent_of_axes(X::shape, 0, Axis),
                 inner = extent_of_axes(X::shape, Axis + 1, X::rank);
   constexpr Shape<3> lines{{outer, I::shape[Axis], inner}}, starts{{outer, 1, 1}};
-  auto index = minimum(maximum(viewed<lines>(indices), 0, site), last_position<extent>(x, site), site);
+  auto of_line = viewed<lines>(index);
   auto row = [&] {
     if constexpr (outer == Dim(1))
-      return index;
+      return of_line;
     else
-      return add(times_extent<extent>(viewed<starts>(arange<outer>(x, site)), site), index, site);
+      return add(times_extent<extent>(viewed<starts>(arange<outer>(x, site)), site), of_line, site);
   }();
   auto place = [&] {
     if constexpr (inner == Dim(1))
@@ -240,7 +257,11 @@ constexpr auto take_along_axis(const X &x, const I &indices, Site site = Site::h
     x.tracer->fail(rules::take_along_axis_c3, detail::typed(x, indices).data());
     return x;
   } else {
-    return detail::taken_along<axis>(x, indices, site);
+    auto index = minimum(maximum(indices, 0, site), detail::last_position<X::shape[axis]>(x, site), site);
+    if constexpr (detail::extent_of_axes(X::shape, 0, X::rank).flaw == Flaw::none)
+      return detail::looked_up_along<axis>(x, index, site);
+    else
+      return detail::compared_along<axis>(x, index, site);
   }
 }
 

@@ -22,12 +22,6 @@ template <SortOrder Order, tensor A, tensor B> constexpr auto precedes(const A &
     return less(a, b, site);
 }
 
-/// [n, 1, ...]: the positions of an axis of x, aligned with that axis.
-template <int Axis, tensor X> constexpr auto column_of_positions(const X &x, Site site) {
-  constexpr auto column = with_axis_extent(ones<X::rank - Axis>(), 0, X::shape[Axis]);
-  return viewed<column>(positions<Axis>(x, site));
-}
-
 /// argsort of an axis in [0, rank).
 template <int Axis, SortOrder Order, tensor X> constexpr auto sorted_positions(const X &x, Site site) {
   auto other_place = column_of_positions<Axis>(x, site);
