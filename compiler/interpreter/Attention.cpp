@@ -6,6 +6,7 @@
 //
 // A row of a query with no included keys is undetermined. A mask of at most -1e38, like -infinity, gives a key the
 // weight 0; its score may be anything from -3e38 to -1e38.
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/interpreter/OpCall.h"
