@@ -26,6 +26,9 @@ constexpr double mostOperations = 5e7, mostOfSmallest = 3e9;
 /// The errors of f32 are at most this factor times the difference between a session's evaluations with and without
 /// perturbed numbers.
 constexpr double roundings = 4;
+/// To these errors rows of int8 add at most this factor times the difference to an evaluation that moves an integer of
+/// each row.
+constexpr double steps = 2;
 
 uint64_t keyOf(StringRef name, uint64_t seed = 0) { return kiln_selftest_digest(seed, name.data(), name.size()); }
 
@@ -123,19 +126,31 @@ verify::Session prepare(const verify::Session &drawn, bool trains, const std::ve
   return session;
 }
 
-/// Evaluates the sessions; with `isMoved`, weights, constants and inputs are perturbed by one rounding.
-verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &sessions, Weights &weights,
-                         bool isMoved) {
+/// What an evaluation changes: weights, constants and inputs by one rounding of f32, or integers of quantised rows.
+enum class Moved { nothing, numbers, integers };
+
+/// Moves one integer of each row by a step, as another order of operations does in a few rows.
+void moveIntegers(verify::Tensor &rows) {
+  const auto width = static_cast<size_t>(rows.shape.back());
+  for (size_t row = 0; row * width < rows.values.size(); ++row) {
+    double &value = rows.values[row * width + row % width];
+    value += value > 0 ? -1 : 1;
+  }
+}
+
+verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &sessions, Weights &weights, Moved moved) {
   verify::Outcome outcome;
   for (const verify::Session &session : sessions) {
     verify::ModuleInterpreter interpreter(
         [&](const std::string &pattern, const std::string &name) { return weights.get(pattern, name); });
-    if (isMoved)
+    if (moved == Moved::numbers)
       interpreter.given = verify::perturbed;
+    if (moved == Moved::integers)
+      interpreter.quantized = moveIntegers;
     std::vector<std::vector<verify::SharedTensor>> &results = outcome.results.emplace_back();
     for (const verify::EntryCall &call : session) {
       std::vector<verify::SharedTensor> inputs = call.inputs;
-      if (isMoved)
+      if (moved == Moved::numbers)
         for (verify::SharedTensor &input : inputs)
           input = std::make_shared<const verify::Tensor>(verify::perturbed(*input));
       results.push_back(interpreter.run(module.lookupSymbol<func::FuncOp>(call.entry), call.extents, inputs));
@@ -145,15 +160,21 @@ verify::Outcome evaluate(ModuleOp module, const std::vector<verify::Session> &se
   return outcome;
 }
 
-/// Whether some values between ops have 16-bit floats.
-bool hasHalfFloats(ModuleOp module) {
+bool quantizesRows(ModuleOp module) {
+  return module.walk([](kd::QuantizeRowsOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// Whether some values between ops are rounded to few bits: 16-bit floats, and caches of int8. A difference of one
+/// rounding of f32 then seldom shows what a difference of another order of operations does.
+bool hasFewBits(ModuleOp module) {
   return module
       .walk([](Operation *op) {
-        return llvm::any_of(op->getResultTypes(),
-                            [](Type type) {
-                              Type element = getElementTypeOrSelf(type);
-                              return element.isF16() || element.isBF16();
-                            })
+        return !isa<kd::QuantizeRowsOp>(op) && llvm::any_of(op->getResultTypes(),
+                                                            [](Type type) {
+                                                              Type element = getElementTypeOrSelf(type);
+                                                              return element.isF16() || element.isBF16() ||
+                                                                     element.isInteger(8);
+                                                            })
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -187,19 +208,43 @@ llvm::Error check(const ModelInterface &model, const verify::RandomCalls &calls)
   return llvm::Error::success();
 }
 
+double largestDifference(const verify::Tensor &a, const verify::Tensor &b) {
+  double largest = 0;
+  for (auto [x, y] : llvm::zip_equal(a.values, b.values))
+    if (std::isfinite(x) && std::isfinite(y))
+      largest = std::max(largest, std::abs(x - y));
+  return largest;
+}
+
 /// Evaluates the trials with their error bounds. Throws std::runtime_error for what the interpreter cannot hold.
 verify::Outcome evaluateWithBounds(ModuleOp module, const std::vector<verify::Session> &sessions, Weights &weights,
                                    bool isNarrow) {
-  verify::Outcome expected = evaluate(module, sessions, weights, /*isMoved=*/false);
+  verify::Outcome expected = evaluate(module, sessions, weights, Moved::nothing);
   if (!isNarrow)
     return expected;
   const verify::Outcome bounds = expected;
-  expected = verify::narrowed(expected, evaluate(module, sessions, weights, /*isMoved=*/true));
-  expected.zip(bounds, [](verify::SharedTensor &tensor, const verify::SharedTensor &bound) {
-    verify::Tensor wide = *tensor;
-    for (auto [error, most] : llvm::zip_equal(wide.errors, bound->errors))
-      error = std::min(error * roundings, most);
-    tensor = std::make_shared<const verify::Tensor>(std::move(wide));
+  auto changeErrors = [&](const verify::Outcome &other, auto errorOf) {
+    expected.zip(other, [&](verify::SharedTensor &tensor, const verify::SharedTensor &counterpart) {
+      verify::Tensor changed = *tensor;
+      errorOf(changed, *counterpart);
+      tensor = std::make_shared<const verify::Tensor>(std::move(changed));
+    });
+  };
+  expected = verify::narrowed(expected, evaluate(module, sessions, weights, Moved::numbers));
+  changeErrors(bounds, [](verify::Tensor &tensor, const verify::Tensor &) {
+    for (double &error : tensor.errors)
+      error *= roundings;
+  });
+  if (quantizesRows(module))
+    changeErrors(evaluate(module, sessions, weights, Moved::integers),
+                 [](verify::Tensor &tensor, const verify::Tensor &stepped) {
+                   const double most = largestDifference(tensor, stepped);
+                   for (double &error : tensor.errors)
+                     error += steps * most;
+                 });
+  changeErrors(bounds, [](verify::Tensor &tensor, const verify::Tensor &bound) {
+    for (auto [error, most] : llvm::zip_equal(tensor.errors, bound.errors))
+      error = std::min(error, most);
   });
   return expected;
 }
@@ -232,7 +277,7 @@ llvm::Expected<std::vector<SelfTestTrial>> evaluateTrials(ModuleOp module, const
   Weights weights(model);
   // The error bounds assume f32 with one rounding per operation. With few roundings they become too wide after many
   // layers; the effect of perturbed numbers is then a tighter bound.
-  const bool isNarrow = !hasHalfFloats(module) && !tf32;
+  const bool isNarrow = !hasFewBits(module) && !tf32;
   if (!addSamples(evaluateWithBounds(module, sessions, weights, isNarrow), tf32, trials))
     return llvm::createStringError("self-test: no determined output; expected at least one, got none");
   return std::move(trials);

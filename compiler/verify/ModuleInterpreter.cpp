@@ -230,7 +230,10 @@ void ModuleInterpreter::Frame::runKilnOp(Operation &op) {
   SmallVector<TensorShape> shapes;
   for (Type type : op.getResultTypes())
     shapes.push_back(shapeOf(type));
-  for (auto [result, tensor] : llvm::zip_equal(op.getResults(), evaluateKilnOp(&op, operands, shapes)))
+  std::vector<Tensor> results = evaluateKilnOp(&op, operands, shapes);
+  if (isa<kd::QuantizeRowsOp>(op) && owner.quantized)
+    owner.quantized(results[0]);
+  for (auto [result, tensor] : llvm::zip_equal(op.getResults(), results))
     set(result, std::move(tensor));
 }
 

@@ -43,6 +43,9 @@ public:
   /// Maps each constant, and each weight as it is stored, to the value that is used instead; null: the same value.
   std::function<Tensor(const Tensor &)> given;
 
+  /// Changes the integers of rows that were quantised to int8; null: does nothing.
+  std::function<void(Tensor &)> quantized;
+
   /// Returns the results of an entry or a kernel, followed by what it sends; `extents` are its index arguments. Throws
   /// std::runtime_error if the module states extents other than those of the values, or for an op that no stage has.
   std::vector<SharedTensor> run(mlir::func::FuncOp function, llvm::ArrayRef<std::int64_t> extents,

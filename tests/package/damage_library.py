@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""damage_library.py FOLDER NAME: checks that NAME_selftest passes for the library of the folder, and fails if a
-function of the selected instruction set does nothing, or if a byte of the embedded weights is changed."""
+"""damage_library.py FOLDER NAME [plain]: checks that NAME_selftest passes for the library of the folder, and fails if a
+function of the selected instruction set does nothing, or if a byte of the embedded weights is changed. A plain library
+has no embedded weights."""
 import os
 import pathlib
 import re
@@ -49,7 +50,7 @@ def run(program):
     return done.returncode, done.stdout.splitlines()
 
 
-def main(folder, name):
+def main(folder, name, form="embedded"):
     work = pathlib.Path(tempfile.mkdtemp())
     (work / "main.c").write_text(PROGRAM.format(name=name))
     program = work / "program"
@@ -87,8 +88,8 @@ def main(folder, name):
                 weights += 1
                 at = copy - section_of[0] + section_of[1] + 5
                 damage(f"weights at {copy:#x}", at, bytes([intact[at] ^ 1]))
-    if not functions or not weights:
-        sys.exit(f"functions and embedded weights were to be found, got {functions} and {weights}")
+    if not functions or bool(weights) != (form == "embedded"):
+        sys.exit(f"wrong contents; expected functions and weights of the form {form}, got {functions} and {weights}")
     if failures:
         sys.exit(f"self-test: damage not found; expected all to be found, got none for {failures}")
     print(f"{functions} functions and {weights} copies of the weights: all damage was found")
