@@ -13,6 +13,11 @@ struct Functions : kiln::Model {
   constexpr auto basic(X x) const { return kiln::outputs(KILN_TEST_BASIC_FUNCTIONS(KILN_OUTPUT)); }
   constexpr auto analytic(X x) const { return kiln::outputs(KILN_TEST_ANALYTIC_FUNCTIONS(KILN_OUTPUT)); }
   constexpr auto activations(X x) const { return kiln::outputs(KILN_TEST_ACTIVATIONS(KILN_OUTPUT)); }
+  /// Kernels without vectors.
+  using One = kiln::Tensor<kiln::f32, 1>;
+  constexpr auto single_basic(One x) const { return kiln::outputs(KILN_TEST_BASIC_FUNCTIONS(KILN_OUTPUT)); }
+  constexpr auto single_analytic(One x) const { return kiln::outputs(KILN_TEST_ANALYTIC_FUNCTIONS(KILN_OUTPUT)); }
+  constexpr auto single_activations(One x) const { return kiln::outputs(KILN_TEST_ACTIVATIONS(KILN_OUTPUT)); }
 #undef KILN_OUTPUT
   constexpr auto powers(X a, X b) const {
     return kiln::outputs(kiln::pow(a, b), kiln::pow(a, 2.5), kiln::pow(a, -0.75), kiln::pow(a, 3), kiln::pow(a, -2),
@@ -72,6 +77,9 @@ struct Functions : kiln::Model {
     return std::tuple{kiln::entry("basic", &Functions::basic),
                       kiln::entry("analytic", &Functions::analytic),
                       kiln::entry("activations", &Functions::activations),
+                      kiln::entry("single_basic", &Functions::single_basic),
+                      kiln::entry("single_analytic", &Functions::single_analytic),
+                      kiln::entry("single_activations", &Functions::single_activations),
                       kiln::entry("powers", &Functions::powers),
                       kiln::entry("angles", &Functions::angles),
                       kiln::entry("rotated", &Functions::rotated),
