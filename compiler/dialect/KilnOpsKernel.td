@@ -27,14 +27,25 @@ def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly
   let summary = "sines of the positions times a table of frequencies";
   let description = [{
     Column c of position p is sin(2 pi / 2^32 (p (table[0, c] + f) + table[2, c])), where f is the float whose bits are
-    table[1, c]: a frequency and a phase in units of 2^-32 turns. Kernel formation makes it from `kiln.sinusoidal`.
+    table[1, c]: a frequency and a phase in units of 2^-32 turns. f32 positions have another row, the bits of the frequency
+    in turns, by which the fraction of a position is multiplied. If pairs have axes, the last row is that of column c
+    along the positions' first axis. Kernel formation makes it from `kiln.sinusoidal`.
 
     ```mlir
     %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<3x512xi32>) -> tensor<7x512xf32>
     ```
   }];
-  let arguments = (ins Kiln_IntegerTensor:$positions, Kiln_IntegerTensor:$table);
+  let arguments = (ins RankedTensorOf<[I32, F32]>:$positions, Kiln_IntegerTensor:$table);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$positions `,` $table attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    bool hasFloatPositions() {
+      return isa<FloatType>(cast<RankedTensorType>(getPositions().getType()).getElementType());
+    }
+    /// Whether the last row of the table selects a slice of the positions for each column.
+    bool hasAxes() {
+      return cast<RankedTensorType>(getTable().getType()).getDimSize(0) == (hasFloatPositions() ? 5 : 4);
+    }
+  }];
   let hasVerifier = 1;
 }

@@ -47,19 +47,31 @@ def Kiln_PositionsOp : Kiln_InferredOp<"positions", [Kiln_InKernel<"Lookup", "Fr
   let assemblyFormat = "$x `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten, Kiln_IndexOperands]> {
+def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten, Kiln_Differentiable]> {
   let summary = "the sinusoidal position encoding";
   let description = [{
     The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / base^(2i / D)) and
-    column 2i + 1 is cos of the same. The base is 10000 unless given.
+    column 2i + 1 is cos of the same. The base is 10000 unless given. `frequencies` are those of the pairs in place of the
+    powers of the base, in radians. With `axes`, pair i reads the positions at axes[i] along their first axis, which the
+    result does not have. f32 positions that are not between -2^31 and 2^31 give NaN.
 
     ```mlir
     %0 = kiln.sinusoidal %positions : (tensor<7xi32>) -> tensor<7x512xf32>
+    %1 = kiln.sinusoidal %places frequencies = [1.0, 0.25] axes = [0, 1] : (tensor<2x7xf32>) -> tensor<7x4xf32>
     ```
   }];
-  let arguments = (ins Kiln_IntegerTensor:$positions, DefaultValuedAttr<F64Attr, "10000.0">:$base);
+  let arguments = (ins RankedTensorOf<[I32, F32]>:$positions, DefaultValuedAttr<F64Attr, "10000.0">:$base,
+                       DefaultValuedAttr<DenseF64ArrayAttr, "{}">:$frequencies,
+                       DefaultValuedAttr<DenseI32ArrayAttr, "{}">:$axes);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$positions (`base` `=` $base^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $positions (`base` `=` $base^)? (`frequencies` `=` $frequencies^)? (`axes` `=` $axes^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Returns the frequency of each pair of columns, in radians.
+    SmallVector<double> getPairFrequencies();
+  }];
   let hasVerifier = 1;
 }
 

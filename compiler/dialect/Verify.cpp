@@ -2,6 +2,7 @@
 //
 // Verifiers of ops whose result types are not inferred.
 #include "compiler/dialect/Check.h"
+#include "kiln/frequencies.h"
 
 namespace mlir::kiln {
 
@@ -180,14 +181,52 @@ LogicalResult EachSequenceOp::verify() {
   return success();
 }
 
+/// Checks the frequency and the axis of each pair.
+static LogicalResult verifyPairs(SinusoidalOp op, const Check &check) {
+  const auto pairs = static_cast<size_t>(op.getType().getShape().back() / 2);
+  const ArrayRef<double> frequencies = op.getFrequencies();
+  const ArrayRef<int32_t> axes = op.getAxes();
+  if (!frequencies.empty() && frequencies.size() != pairs)
+    return check.report("sinusoidal: wrong number of frequencies; expected one for each pair of columns",
+                        Twine(frequencies.size()), Twine(pairs));
+  if (!axes.empty() && axes.size() != pairs)
+    return check.report("sinusoidal: wrong number of axes; expected one for each pair of columns", Twine(axes.size()),
+                        Twine(pairs));
+  for (double frequency : frequencies)
+    if (!(frequency >= 0 && frequency <= ::kiln::largest_frequency))
+      return check.fail(rules::sinusoidal_c4, std::to_string(frequency));
+  if (axes.empty())
+    return success();
+  const AffineExpr extent = getExtents(cast<RankedTensorType>(op.getPositions().getType())).front();
+  const auto count = dyn_cast<AffineConstantExpr>(extent);
+  if (!count)
+    return check.fail(rules::sinusoidal_c5, check.text(extent), "a static one");
+  for (int32_t axis : axes)
+    if (axis < 0 || axis >= count.getValue())
+      return check.fail(rules::sinusoidal_c6, Twine(axis));
+  return success();
+}
+
+SmallVector<double> SinusoidalOp::getPairFrequencies() {
+  if (!getFrequencies().empty())
+    return llvm::to_vector(getFrequencies());
+  const int64_t width = getType().getShape().back();
+  SmallVector<double> frequencies;
+  for (int64_t c = 0; c < width; c += 2)
+    frequencies.push_back(std::pow(getBase().convertToDouble(), -static_cast<double>(c) / static_cast<double>(width)));
+  return frequencies;
+}
+
 LogicalResult SinusoidalOp::verify() {
   Check check(*this);
   auto positions = cast<RankedTensorType>(getPositions().getType()), result = cast<RankedTensorType>(getType());
   if (failed(check.extents({positions, result})))
     return failure();
-  if (positions.getRank() != 1)
+  const bool hasAxes = !getAxes().empty();
+  if (positions.getRank() < 1 + hasAxes)
     return check.fail(rules::sinusoidal_c1, check.text(positions));
-  if (result.getRank() != 2 || getExtents(result).front() != getExtents(positions).front())
+  if (result.getRank() != positions.getRank() + 1 - hasAxes ||
+      ArrayRef(getExtents(result)).drop_back() != ArrayRef(getExtents(positions)).drop_front(hasAxes))
     return check.report("sinusoidal: wrong shape of the result; expected [positions, width]",
                         check.text({positions, result}));
   auto width = dyn_cast<AffineConstantExpr>(getExtents(result).back());
@@ -195,7 +234,7 @@ LogicalResult SinusoidalOp::verify() {
     return check.fail(rules::sinusoidal_c2, check.text(getExtents(result).back()));
   if (!(getBase().convertToDouble() > 1))
     return check.fail(rules::sinusoidal_c3, std::to_string(getBase().convertToDouble()));
-  return success();
+  return verifyPairs(*this, check);
 }
 
 LogicalResult verifyExtents(Operation *op) { return Check(op).extents(op->getResultTypes()); }

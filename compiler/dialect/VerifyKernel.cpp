@@ -44,9 +44,19 @@ LogicalResult SinusoidOp::verify() {
        table = cast<RankedTensorType>(getTable().getType()), result = cast<RankedTensorType>(getResult().getType());
   if (failed(check.extents({positions, table, result})))
     return failure();
-  if (table.getRank() != 2 || table.getDimSize(0) != 3)
-    return check.report("sinusoid: wrong shape of the table; expected [3, width]", check.text(table));
+  const int64_t fewest = hasFloatPositions() ? 4 : 3;
+  if (table.getRank() != 2 || (table.getDimSize(0) != fewest && table.getDimSize(0) != fewest + 1))
+    return check.report(hasFloatPositions()
+                            ? "sinusoid: wrong shape of the table; expected [4, width], or [5, width] with axes"
+                            : "sinusoid: wrong shape of the table; expected [3, width], or [4, width] with axes",
+                        check.text(table));
   SmallVector<AffineExpr> extents = getExtents(positions);
+  if (hasAxes()) {
+    if (extents.size() < 2)
+      return check.report("sinusoid: wrong rank of the positions; expected an axis for the pairs' axes",
+                          check.text(positions));
+    extents.erase(extents.begin());
+  }
   extents.push_back(getExtents(table).back());
   if (getExtents(result) != extents)
     return check.report("sinusoid: wrong shape of the result", check.text(result), check.text(extents));

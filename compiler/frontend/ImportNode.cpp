@@ -62,6 +62,16 @@ void addHeads(const Node &node, mlir::OperationState &state, mlir::Builder &buil
   state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
 }
 
+/// Adds the base or the frequencies of pairs.
+void addFrequencies(const Attributes &from, mlir::OperationState &state, mlir::Builder &builder) {
+  if (from.values.empty())
+    state.addAttribute("base", builder.getF64FloatAttr(from.base));
+  else
+    state.addAttribute("frequencies", builder.getDenseF64ArrayAttr(from.values));
+  if (!from.pair_axes.empty())
+    state.addAttribute("axes", builder.getDenseI32ArrayAttr(from.pair_axes));
+}
+
 /// Adds the attributes with the op's own names.
 void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder &builder) {
   const Attributes &from = node.attributes;
@@ -81,7 +91,6 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
                                                                       ? mlir::kiln::WeightOrder::InOut
                                                                       : mlir::kiln::WeightOrder::OutIn);
   });
-  add(Fields::base, "base", [&] { return builder.getF64FloatAttr(from.base); });
   add(Fields::epsilon, "epsilon", [&] { return builder.getF64FloatAttr(from.epsilon); });
   add(Fields::permutation, "permutation", [&] {
     return builder.getDenseI64ArrayAttr(llvm::SmallVector<int64_t>(from.permutation.begin(), from.permutation.end()));
@@ -91,6 +100,8 @@ void addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder 
   addPair(Fields::padding, "padding", from.window.padding);
   addPair(Fields::dilation, "dilation", from.window.dilation);
   add(Fields::groups, "groups", [&] { return builder.getI64IntegerAttr(from.groups); });
+  if (info(node.op).has(Fields::base))
+    addFrequencies(from, state, builder);
   if (info(node.op).has(Fields::heads))
     addHeads(node, state, builder);
   if (node.op == Op::max && from.first)

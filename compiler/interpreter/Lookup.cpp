@@ -4,6 +4,7 @@
 // embedding, gather. An index outside of its table is clamped.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "compiler/interpreter/OpCall.h"
 
@@ -23,24 +24,55 @@ Tensor evaluatePositions(const OpCall &call) {
   return result;
 }
 
-/// y[t, 2k] = sin(t / base^(2k/D)), y[t, 2k+1] = cos of the same argument.
+/// Returns the frequency of each pair of columns, in radians.
+std::vector<double> pairFrequencies(const Attributes &attributes, std::int64_t width) {
+  if (!attributes.values.empty())
+    return attributes.values;
+  std::vector<double> frequencies;
+  for (std::int64_t d = 0; d < width; d += 2)
+    frequencies.push_back(std::pow(attributes.base, -static_cast<double>(d) / static_cast<double>(width)));
+  return frequencies;
+}
+
+/// sin or cos of a position times a frequency. An f32 position is split into its whole part, for which there is the
+/// bound of i32, and a fraction, whose product with the frequency is rounded twice.
+Value sinusoid(Value position, bool isWhole, double frequency, bool isCosine) {
+  if (!isWhole && !(std::abs(position.value) < 0x1p31))
+    return position.error == 0 ? exact(std::nan("")) : undetermined();
+  const double angle = position.value * frequency;
+  const double value = isCosine ? std::cos(angle) : std::sin(angle);
+  if (!position.isDetermined() || (!isWhole && std::abs(position.value) + position.error >= 0x1p31))
+    return undetermined(value);
+  const double error = sinusoidalError(static_cast<std::int64_t>(position.value));
+  return {value, isWhole ? error : error + frequency * (0x1p-22 + position.error)};
+}
+
+/// y[t, 2k] = sin(t[axis of k] * frequency of k), y[t, 2k+1] = cos of the same argument.
 Tensor evaluateSinusoidal(const OpCall &call) {
   call.requireOperands(1, 1);
-  call.requireIntegers(0);
   const Tensor &positions = call[0];
-  call.require(positions.rank() == 1 && call.shape.size() == 2,
-               "wrong ranks; expected positions of rank 1 and a result of rank 2");
-  const std::int64_t width = call.shape[1];
-  call.require(width % 2 == 0 && call.attributes().base > 1,
+  const Attributes &attributes = call.attributes();
+  const bool hasAxes = !attributes.pair_axes.empty(), isWhole = positions.element == ElementType::i32;
+  call.require(isWhole || positions.element == ElementType::f32, "wrong positions; expected i32 or f32");
+  call.require(positions.rank() >= 1 + hasAxes && !call.shape.empty(),
+               "wrong ranks; expected positions of rank 1 or more, and an axis for those of the pairs");
+  const std::int64_t width = call.shape.back();
+  call.require(width % 2 == 0 && (!attributes.values.empty() || attributes.base > 1),
                "wrong width or base; expected an even width and a base above 1");
-  Tensor result = call.result({positions.shape[0], width}, ElementType::f32);
-  for (std::int64_t t = 0; t < positions.size(); ++t)
+  const std::vector<double> frequencies = pairFrequencies(attributes, width);
+  call.require(static_cast<std::int64_t>(frequencies.size()) == width / 2 &&
+                   (!hasAxes || attributes.pair_axes.size() == frequencies.size()),
+               "wrong number of frequencies or axes; expected one for each pair");
+  TensorShape places(positions.shape.begin() + hasAxes, positions.shape.end());
+  const std::int64_t count = elementCount(places);
+  places.push_back(width);
+  Tensor result = call.result(places, ElementType::f32);
+  for (std::int64_t t = 0; t < count; ++t)
     for (std::int64_t d = 0; d < width; ++d) {
-      const double exponent = static_cast<double>(d / 2 * 2) / static_cast<double>(width);
-      const double angle = positions.values[t] / std::pow(call.attributes().base, exponent);
-      const double value = d % 2 ? std::cos(angle) : std::sin(angle);
-      const double error = sinusoidalError(static_cast<std::int64_t>(positions.values[t]));
-      result.set(t * width + d, positions.at(t).isDetermined() ? Value{value, error} : undetermined(value));
+      const auto pair = static_cast<std::size_t>(d / 2);
+      const std::int64_t axis = hasAxes ? attributes.pair_axes[pair] : 0;
+      call.require(axis >= 0 && (axis + 1) * count <= positions.size(), "wrong axis; expected one of the positions");
+      result.set(t * width + d, sinusoid(positions.at(axis * count + t), isWhole, frequencies[pair], d % 2 == 1));
     }
   return result;
 }

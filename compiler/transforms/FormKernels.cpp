@@ -25,26 +25,34 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Rows of the table: the frequency in units of 2^-32 turns; the rounding remainder, at most half a unit, as the bits
-/// of a float; the phase in those units (the odd columns are cosines).
-DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
+/// Rows of the table: the frequency in units of 2^-32 turns, without whole turns; the rounding remainder, at most half
+/// a unit, as the bits of a float; the phase in those units (the odd columns are cosines); for f32 positions, the bits
+/// of the frequency in turns; if pairs have axes, these.
+DenseElementsAttr createFrequencies(SinusoidalOp op) {
+  const SmallVector<double> frequencies = op.getPairFrequencies();
+  const auto width = static_cast<int64_t>(2 * frequencies.size());
+  const bool hasFloats = isa<FloatType>(getElementTypeOrSelf(op.getPositions().getType()));
   SmallVector<int32_t> values(3 * width);
   for (int64_t c = 0; c < width; ++c) {
-    const double turns =
-        std::pow(base, -static_cast<double>(c - c % 2) / static_cast<double>(width)) / (2 * llvm::numbers::pi);
-    const double units = std::ldexp(turns, 32), whole = std::round(units); // below 2^30
-    values[c] = static_cast<int32_t>(whole);
+    const double turns = frequencies[c / 2] / (2 * llvm::numbers::pi);
+    const double units = std::ldexp(turns, 32), whole = std::round(units);
+    values[c] = static_cast<int32_t>(static_cast<uint32_t>(static_cast<int64_t>(whole)));
     values[width + c] = llvm::bit_cast<int32_t>(static_cast<float>(units - whole));
     values[2 * width + c] = c % 2 ? 1 << 30 : 0;
   }
-  return DenseElementsAttr::get(RankedTensorType::get({3, width}, IntegerType::get(context, 32)), ArrayRef(values));
+  if (hasFloats)
+    for (int64_t c = 0; c < width; ++c)
+      values.push_back(llvm::bit_cast<int32_t>(static_cast<float>(frequencies[c / 2] / (2 * llvm::numbers::pi))));
+  for (int32_t axis : op.getAxes())
+    values.append(2, axis);
+  const auto rows = static_cast<int64_t>(values.size()) / width;
+  return DenseElementsAttr::get(RankedTensorType::get({rows, width}, IntegerType::get(op.getContext(), 32)),
+                                ArrayRef(values));
 }
 
 void addFrequencies(SinusoidalOp op) {
   OpBuilder builder(op);
-  int64_t width = cast<RankedTensorType>(op.getType()).getShape().back();
-  Value table = ConstantOp::create(builder, op.getLoc(),
-                                   createFrequencies(width, op.getBase().convertToDouble(), op.getContext()));
+  Value table = ConstantOp::create(builder, op.getLoc(), createFrequencies(op));
   op.replaceAllUsesWith(SinusoidOp::create(builder, op.getLoc(), op.getType(), op.getPositions(), table).getResult());
   op.erase();
 }

@@ -87,25 +87,45 @@ static Tensor transposeLast(const Tensor &x) {
   return evaluate(Op::transpose, x.element, &x, shape, std::move(attributes));
 }
 
-/// Column c of position p is sin(2 pi / 2^32 (p (table[0, c] + f) + table[2, c])), f the float of the bits in
-/// table[1, c]. The bound is that of kiln.sinusoidal.
-static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
-  if (positions.rank() != 1 || table.rank() != 2 || table.shape[0] != 3 ||
-      shape != TensorShape{positions.shape[0], table.shape[1]})
-    throw std::runtime_error("sinusoid: wrong shapes; expected positions of rank 1 and a table of three rows");
-  const std::int64_t width = table.shape[1];
+/// Evaluates sin of a position times the frequency and phase of a column of the table; the bound is that of
+/// kiln.sinusoidal.
+static interpreter::Value evaluateSinusoid(interpreter::Value position, const Tensor &table, std::int64_t column,
+                                           bool isWhole) {
+  auto entry = [&](std::int64_t row) {
+    return static_cast<std::int32_t>(table.values[static_cast<std::size_t>(row * table.shape[1] + column)]);
+  };
+  auto number = [&](std::int64_t row) { return static_cast<double>(llvm::bit_cast<float>(entry(row))); };
+  if (!isWhole && !(std::abs(position.value) < 0x1p31))
+    return position.error == 0 ? interpreter::exact(std::nan("")) : interpreter::undetermined();
+  const auto whole = static_cast<std::int64_t>(position.value);
+  const auto units = static_cast<std::uint32_t>(whole * entry(0) + entry(2)); // of 2^-32 turns, wrapped
+  double turns = 0x1p-32 * (static_cast<double>(units) + static_cast<double>(whole) * number(1));
+  double error = interpreter::sinusoidalError(whole);
+  if (!isWhole) {
+    turns += (position.value - static_cast<double>(whole)) * number(3);
+    error += 2 * M_PI * number(3) * (0x1p-22 + position.error);
+  }
+  const double value = std::sin(2 * M_PI * turns);
+  if (!position.isDetermined() || (!isWhole && std::abs(position.value) + position.error >= 0x1p31))
+    return interpreter::undetermined(value);
+  return {value, error};
+}
+
+static Tensor evaluateSinusoids(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
+  const bool isWhole = positions.element == ElementType::i32;
+  const std::int64_t fewest = isWhole ? 3 : 4;
+  if (table.rank() != 2 || (table.shape[0] != fewest && table.shape[0] != fewest + 1))
+    throw std::runtime_error("sinusoid: wrong table; expected a row for each of its parts");
+  const bool hasAxes = table.shape[0] > fewest;
+  const std::int64_t width = table.shape[1], count = positions.size() / (hasAxes ? positions.shape[0] : 1);
+  if (interpreter::elementCount(shape) != count * width)
+    throw std::runtime_error("sinusoid: wrong shape; expected a row for each position");
   Tensor result = Tensor::zeros(ElementType::f32, shape);
-  for (std::int64_t t = 0; t < positions.size(); ++t)
+  for (std::int64_t t = 0; t < count; ++t)
     for (std::int64_t c = 0; c < width; ++c) {
-      auto entry = [&](std::int64_t row) { return static_cast<std::int32_t>(table.values[row * width + c]); };
-      const auto position = static_cast<std::int64_t>(positions.values[t]);
-      const auto whole = static_cast<std::uint32_t>(position * entry(0) + entry(2)); // in units of 2^-32 of a period,
-                                                                                     // wrapped
-      const double rest = static_cast<double>(position) * static_cast<double>(llvm::bit_cast<float>(entry(1)));
-      const double value = std::sin(2 * M_PI * 0x1p-32 * (static_cast<double>(whole) + rest));
-      result.set(t * width + c, positions.at(t).isDetermined()
-                                    ? interpreter::Value{value, interpreter::sinusoidalError(position)}
-                                    : interpreter::undetermined(value));
+      const std::int64_t axis =
+          hasAxes ? static_cast<std::int64_t>(table.values[static_cast<std::size_t>(fewest * width + c)]) : 0;
+      result.set(t * width + c, evaluateSinusoid(positions.at(axis * count + t), table, c, isWhole));
     }
   return result;
 }
@@ -181,7 +201,7 @@ static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> ope
 
 std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<TensorShape> shapes) {
   if (isa<kd::SinusoidOp>(op))
-    return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
+    return {evaluateSinusoids(*operands[0], *operands[1], shapes[0])};
   if (isa<kd::NormalCdfOp>(op))
     return {evaluateNormalCdf(*operands[0])};
   if (auto dropout = dyn_cast<kd::DropoutOp>(op))

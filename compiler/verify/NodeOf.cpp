@@ -71,8 +71,11 @@ std::optional<Node> nodeOf(Operation *op) {
   readCommon(op, attributes);
   if (auto linear = dyn_cast<kd::LinearOp>(op))
     attributes.weight_order = linear.getOutputDim() == 0 ? WeightOrder::out_in : WeightOrder::in_out;
-  if (auto sinusoidal = dyn_cast<kd::SinusoidalOp>(op))
+  if (auto sinusoidal = dyn_cast<kd::SinusoidalOp>(op)) {
     attributes.base = sinusoidal.getBase().convertToDouble();
+    attributes.values.assign(sinusoidal.getFrequencies().begin(), sinusoidal.getFrequencies().end());
+    attributes.pair_axes.assign(sinusoidal.getAxes().begin(), sinusoidal.getAxes().end());
+  }
   if (auto transpose = dyn_cast<kd::TransposeOp>(op))
     attributes.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
   if (auto attention = dyn_cast<kd::AttentionOp>(op)) {

@@ -62,7 +62,7 @@ func.func @layout(%x: tensor<8x4xf32>) {
 
 // -----
 func.func @sinusoid_table(%p: tensor<7xi32>, %t: tensor<2x6xi32>) {
-  // expected-error@+1 {{sinusoid: wrong shape of the table; expected [3, width], got i32[2, 6]}}
+  // expected-error@+1 {{sinusoid: wrong shape of the table; expected [3, width], or [4, width] with axes, got i32[2, 6]}}
   %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<2x6xi32>) -> tensor<7x6xf32>
   return
 }

@@ -34,8 +34,8 @@ static const char *difference(const Attributes &a, const Attributes &b) {
     return "epsilon, base or probability";
   if (a.weight_order != b.weight_order || a.groups != b.groups || !(a.window == b.window))
     return "weight order, groups or window";
-  if (a.permutation != b.permutation)
-    return "permutation";
+  if (a.permutation != b.permutation || a.pair_axes != b.pair_axes)
+    return "permutation or axes of pairs";
   return same(a.values, b.values) ? nullptr : "values";
 }
 

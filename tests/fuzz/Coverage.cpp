@@ -112,6 +112,9 @@ private:
     case Op::argmax:
       add(a.axis < static_cast<int>(n.shape.size()), op + " along another axis");
       break;
+    case Op::sinusoidal:
+      sinusoidal(n);
+      break;
     case Op::stack:
       stack(n, number);
       break;
@@ -132,6 +135,13 @@ private:
     add(!n.shape.empty(), "constant with a shape");
     add(std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end(),
         "constant of several values");
+  }
+
+  void sinusoidal(const Node &n) {
+    add(!n.attributes.values.empty(), "sinusoidal of frequencies");
+    add(!n.attributes.pair_axes.empty(), "sinusoidal of several axes");
+    add(operand(n, 0).element == ElementType::f32, "sinusoidal of f32 positions");
+    add(operand(n, 0).shape.size() > 1, "sinusoidal of positions per sequence");
   }
 
   void linear(const Node &n) {

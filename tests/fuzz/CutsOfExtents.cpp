@@ -176,7 +176,11 @@ public:
       change([](Node &n) { n.attributes.reverse = false; });
       break;
     case Op::sinusoidal:
-      change([](Node &n) { n.attributes.base = 10000; });
+      change([](Node &n) {
+        n.attributes.base = 10000;
+        if (n.attributes.pair_axes.empty())
+          n.attributes.values.clear();
+      });
       break;
     case Op::constant:
       for (double value : {0.0, 1.0})

@@ -97,6 +97,7 @@ private:
   int embedding(Op);
   int positions(Op);
   int countedUp(Op);
+  Attributes randomPairs(int pairs, const Extents &positions);
   int sinusoidal(Op);
   // RandomOpsContraction.cpp
   int linear(Op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/PrintNode.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -102,6 +103,24 @@ static std::string imageText(const Node &node, const std::string &operands) {
   }
 }
 
+/// Prints the frequencies in full, since their functions round.
+static std::string sinusoidalText(const Node &node, const std::string &operands) {
+  const Attributes &a = node.attributes;
+  const std::string width = extentText(node.shape.back());
+  if (a.values.empty() && a.pair_axes.empty())
+    return "kiln::sinusoidal<" + width + ">(" + operands + ", " + numberText(a.base) + ")";
+  std::string values, axes;
+  for (double value : a.values)
+    values += (values.empty() ? "" : ", ") + numberText(value);
+  int count = 1;
+  for (int axis : a.pair_axes) {
+    axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
+    count = std::max(count, axis + 1);
+  }
+  return "kiln::sinusoidal(" + operands + ", kiln::Frequencies<" + width + ", " + std::to_string(count) + ">{{" +
+         values + "}, {" + axes + "}})";
+}
+
 std::string callText(const Node &node, const std::string &context) {
   const Attributes &a = node.attributes;
   std::vector<std::string> x;
@@ -119,7 +138,7 @@ std::string callText(const Node &node, const std::string &context) {
     return name + "<" + typeArguments(node) + ">(" + context + ", {" + values + "})";
   }
   case Op::sinusoidal:
-    return name + "<" + extentText(node.shape[1]) + ">(" + operands + ", " + numberText(a.base) + ")";
+    return sinusoidalText(node, operands);
   case Op::linear:
     return name + (a.weight_order == WeightOrder::in_out ? "<kiln::WeightOrder::in_out>(" : "(") + operands + ")";
   case Op::conv2d:

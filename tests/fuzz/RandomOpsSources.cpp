@@ -73,16 +73,44 @@ int Generator::countedUp(Op) {
   return -1;
 }
 
+/// Chooses a base or frequencies. If the positions can be split by their first axis, some pairs read other parts.
+Attributes Generator::randomPairs(int pairs, const Extents &positions) {
+  Attributes attributes;
+  const bool hasAxes = positions.size() > 1 && positions[0].fixed() && positions[0].offset > 1 &&
+                       positions[0].offset <= pairs && random.percent(70);
+  if (!hasAxes && random.percent(60)) {
+    attributes.base = random.of({10000.0, 10000.0, 100.0, 1.5, 500000.0});
+    return attributes;
+  }
+  for (int i = 0; i < pairs; ++i) {
+    attributes.values.push_back(random.of({1.0, 0.5, 0.25, 0.1, 0.0, 3.5, 1e-3}));
+    // Each axis has a pair, so that the frequencies state the number of axes.
+    if (hasAxes)
+      attributes.pair_axes.push_back(
+          i < positions[0].offset ? i : static_cast<int>(random.below(static_cast<int>(positions[0].offset))));
+  }
+  return attributes;
+}
+
 int Generator::sinusoidal(Op) {
-  int at = choose([&](int id) { return b.node(id).element == ElementType::i32 && shapeOf(id).size() == 1; });
+  int at = choose([&](int id) {
+    const Node &node = b.node(id);
+    return !node.shape.empty() && node.shape.size() <= 3 && mostElements(node.shape) <= 64 &&
+           (node.element == ElementType::i32 || (node.element == ElementType::f32 && b.facts(id).isWithin(-1e4, 1e4)));
+  });
   if (at < 0)
-    at = random.percent(50) ? countedUp(Op::positions) : freshInteger({extent()}, 0, 40);
+    at = random.percent(50) ? countedUp(Op::positions) : freshInteger(shape(1, 3), 0, 40);
   if (at < 0)
     return -1;
-  Attributes attributes;
-  attributes.base = random.of({10000.0, 10000.0, 100.0, 1.5, 500000.0});
-  const int width = 2 * static_cast<int>(random.of({1, 2, 3, 4, 5, 8, 8, 16, 17, 32}));
-  return make(Op::sinusoidal, {at}, attributes, {ElementType::f32, {shapeOf(at)[0], width}});
+  const int pairs = static_cast<int>(random.of({1, 2, 3, 4, 5, 8, 8, 16, 17, 32}));
+  Extents extents = shapeOf(at);
+  Attributes attributes = randomPairs(pairs, extents);
+  if (!attributes.pair_axes.empty())
+    extents.erase(extents.begin());
+  extents.push_back(2 * pairs);
+  if (mostElements(extents) > 4096)
+    return -1;
+  return make(Op::sinusoidal, {at}, attributes, {ElementType::f32, extents});
 }
 
 } // namespace kiln::fuzz

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kiln/frequencies.h"
 #include "kiln/text.h"
 #include "tests/fuzz/ShapesParts.h"
 
@@ -155,6 +156,32 @@ std::optional<Type> inferRows(const Node &node, const std::vector<Type> &x, Rule
   return result;
 }
 
+std::optional<Type> inferSinusoidal(const Node &node, const Type &positions, Rules &rules) {
+  const Attributes &a = node.attributes;
+  const bool hasAxes = !a.pair_axes.empty();
+  const bool isPosition = positions.element == ElementType::i32 || positions.element == ElementType::f32;
+  if (!rules.require(isPosition && positions.rank() >= 1 + hasAxes, "sinusoidal_c1") ||
+      !rules.require(!node.shape.empty() && node.shape.back().fixed() && node.shape.back().offset % 2 == 0,
+                     "sinusoidal_c2"))
+    return {};
+  const auto pairs = static_cast<std::size_t>(node.shape.back().offset / 2);
+  rules.require(!a.values.empty() || a.base > 1, "sinusoidal_c3");
+  rules.require((a.values.empty() && !hasAxes) || a.values.size() == pairs, "a frequency for each pair");
+  rules.require(!hasAxes || a.pair_axes.size() == pairs, "an axis for each pair");
+  for (double value : a.values)
+    rules.require(value >= 0 && value <= largest_frequency, "sinusoidal_c4");
+  Type result{ElementType::f32, positions.shape};
+  if (hasAxes) {
+    // The frequencies have as many axes as the largest number says.
+    const int count = 1 + *std::max_element(a.pair_axes.begin(), a.pair_axes.end());
+    rules.require(positions.shape[0] == Dim(count) && count > 1, "sinusoidal_c5");
+    rules.require(*std::min_element(a.pair_axes.begin(), a.pair_axes.end()) >= 0, "sinusoidal_c6");
+    result.shape.erase(result.shape.begin());
+  }
+  result.shape.push_back(node.shape.back());
+  return result;
+}
+
 std::optional<Type> inferSource(const Node &node, const std::vector<Type> &x, Rules &rules) {
   const Attributes &a = node.attributes;
   switch (node.op) {
@@ -185,13 +212,7 @@ std::optional<Type> inferSource(const Node &node, const std::vector<Type> &x, Ru
       return {};
     return Type{ElementType::i32, {x[0].shape[a.axis]}};
   case Op::sinusoidal:
-    rules.require(x[0].element == ElementType::i32 && x[0].rank() == 1, "sinusoidal_c1");
-    rules.require(a.base > 1, "sinusoidal_c3");
-    if (!rules.require(node.shape.size() == 2 && node.shape[1].fixed() && node.shape[1].offset % 2 == 0,
-                       "sinusoidal_c2") ||
-        !x[0].rank())
-      return {};
-    return Type{ElementType::f32, {x[0].shape[0], node.shape[1]}};
+    return inferSinusoidal(node, x[0], rules);
   default:
     return typeOf(node); // input, parameter, state: their type is stated elsewhere
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A gradient entry for each group of composite operations that move, sort or resample elements, and for equations; the
-// losses are like those of ops.h.
+// A gradient entry for each group of composite operations that move, sort or resample elements, for equations and for
+// angles; the losses are like those of ops.h.
 #pragma once
 
 #include "ops.h"
@@ -88,6 +88,17 @@ struct GradientMoves : kiln::Model {
     return GradientOps::weighted(x, "equations_weighted", y * y) + total(z * z) +
            GradientOps::weighted(x, "equations_products", products) + total(rows * rows);
   }
+  /// Angles of positions that are parameters: of powers of a base, of several axes, and for a rotation.
+  constexpr auto angles(Rows x) const {
+    auto powers = kiln::sinusoidal<6>(p<2, 5>(x, "angles_positions"), 2.0);
+    auto axes = kiln::sinusoidal(p<2, 3>(x, "angles_axes"), kiln::frequencies<8>(2).sections({3, 1}));
+    auto line = kiln::sinusoidal(kiln::sum<1>(x * p<4>(x, "angles_scale")), kiln::frequencies(std::array{1.5}));
+    auto rows = kiln::rotary<1, kiln::RotaryPairs::adjacent>(x * p<4>(x, "angles_rows"), line);
+    auto turned = kiln::rotary<2>(p<2, 5, 16>(x, "angles_x"), powers * powers);
+    return GradientOps::weighted(x, "angles_weighted", powers) +
+           GradientOps::weighted(x, "angles_of_axes", axes * axes) + GradientOps::weighted(x, "angles_turned", turned) +
+           total(rows * p<4>(x, "angles_last"));
+  }
 
   static constexpr auto entries() {
     return std::tuple{kiln::gradients("pads", &GradientMoves::pads, {"x"}, {"loss"}),
@@ -96,7 +107,8 @@ struct GradientMoves : kiln::Model {
                       kiln::gradients("sorts", &GradientMoves::sorts, {"x"}, {"loss"}),
                       kiln::gradients("patches", &GradientMoves::patches, {"x"}, {"loss"}),
                       kiln::gradients("resamples", &GradientMoves::resamples, {"x"}, {"loss"}),
-                      kiln::gradients("equations", &GradientMoves::equations, {"x"}, {"loss"})};
+                      kiln::gradients("equations", &GradientMoves::equations, {"x"}, {"loss"}),
+                      kiln::gradients("angles", &GradientMoves::angles, {"x"}, {"loss"})};
   }
 };
 

@@ -65,6 +65,26 @@ TEST(Lookup, PositionsConstantsAndSines) {
   expectValues(y, {0, 1, 0, 1, std::sin(7), std::cos(7), std::sin(0.7), std::cos(0.7)});
 }
 
+TEST(Lookup, SinesOfFrequenciesAndFractions) {
+  Attributes pairs;
+  pairs.values = {0.5, 3};
+  const Tensor y = evaluate(Op::sinusoidal, {f32({3}, {0.25, -2.5, 0x1p31})}, {3, 4}, pairs, single);
+  expectValues(y, {std::sin(0.125), std::cos(0.125), std::sin(0.75), std::cos(0.75), std::sin(-1.25), std::cos(-1.25),
+                   std::sin(-7.5), std::cos(-7.5), std::nan(""), std::nan(""), std::nan(""), std::nan("")});
+  // The first pair reads the second row of positions, the second pair the first row.
+  pairs.pair_axes = {1, 0};
+  const Tensor z = evaluate(Op::sinusoidal, {i32({2, 1}, {1, 2})}, {1, 4}, pairs, single);
+  expectValues(z, {std::sin(1), std::cos(1), std::sin(3), std::cos(3)});
+  pairs.pair_axes = {1, 2};
+  EXPECT_THROW(evaluate(Op::sinusoidal, {i32({2, 1}, {1, 2})}, {1, 4}, pairs, single), std::runtime_error);
+  // An error of a position is multiplied by the frequency.
+  pairs.pair_axes.clear();
+  const Tensor near = withErrors(f32({1}, {0.25}), {0.01});
+  const Tensor w = evaluate(Op::sinusoidal, {near}, {1, 4}, pairs, single);
+  EXPECT_NEAR(w.errors[0], 0.005, 1e-5);
+  EXPECT_NEAR(w.errors[2], 0.03, 1e-5);
+}
+
 TEST(Elements, AreRounded) {
   EXPECT_EQ(roundTo(ElementType::f32, 0.1), 0.1f);
   EXPECT_EQ(roundTo(ElementType::f32, 1e39), infinity);

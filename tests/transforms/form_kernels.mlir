@@ -181,6 +181,17 @@ func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kil
 
 // -----
 
+// Frequencies of 2 pi and pi / 2 make one turn, which is 0 units, and a quarter. f32 positions need the turns as floats
+// (0x3F800000, 0x3E800000), and the last row has the axes of the pairs.
+// CHECK: func.func @pairs
+// CHECK: kiln.constant dense<{{\[\[}}0, 0, 1073741824, 1073741824], [{{.*}}], [0, 1073741824, 0, 1073741824], [1065353216, 1065353216, 1048576000, 1048576000], [1, 1, 0, 0]]> : tensor<5x4xi32>
+func.func @pairs(%p: tensor<2x5xf32>) -> tensor<5x4xf32> attributes {kiln.entry} {
+  %e = kiln.sinusoidal %p frequencies = [6.283185307179586, 1.5707963267948966] axes = [1, 0] : (tensor<2x5xf32>) -> tensor<5x4xf32>
+  return %e : tensor<5x4xf32>
+}
+
+// -----
+
 // Each activation, a scale and a residual are fused into the contraction's kernel as its epilogue.
 // CHECK: func.func private @linear_gelu_0
 // CHECK: kiln.linear

@@ -57,6 +57,45 @@ KILN_GRADIENT(SliceOp) {
   return {addZeros(b, addZeros(b, gradients[0], axis, after, false), axis, whole, true)};
 }
 
+/// Returns the frequencies of the pairs as a constant: [pairs], or [axes, 1, pairs] with zeros for other axes' pairs.
+static Value createFrequencies(GradientBuilder &b, SinusoidalOp op) {
+  SmallVector<float> values;
+  for (double frequency : op.getPairFrequencies())
+    values.push_back(static_cast<float>(frequency));
+  const auto pairs = static_cast<int64_t>(values.size());
+  SmallVector<int64_t> shape{pairs};
+  if (const ArrayRef<int32_t> axes = op.getAxes(); !axes.empty()) {
+    shape = {rankedType(op.getPositions()).getDimSize(0), 1, pairs};
+    SmallVector<float> ofAxes(shape[0] * pairs, 0);
+    for (auto [pair, axis] : llvm::enumerate(axes))
+      ofAxes[axis * pairs + static_cast<int64_t>(pair)] = values[pair];
+    values = ofAxes;
+  }
+  auto type = RankedTensorType::get(shape, Float32Type::get(op.getContext()));
+  return b.create<ConstantOp>(DenseElementsAttr::get(type, ArrayRef<float>(values)));
+}
+
+/// The derivative of sin by the position is the frequency times cos, which is the next column, and minus the reverse
+/// for cos. Each position gets the sum over its pairs.
+KILN_GRADIENT(SinusoidalOp) {
+  if (!isa<FloatType>(rankedType(getPositions()).getElementType()))
+    return {Value()};
+  const AffineExpr pairs = getAffineConstantExpr(getType().getShape().back() / 2, getContext()),
+                   one = getAffineConstantExpr(1, getContext()), two = getAffineConstantExpr(2, getContext());
+  auto column = [&](Value x, int64_t which) {
+    x = b.asMatrix(x);
+    const AffineExpr rows = getExtents(rankedType(x)).front();
+    Value part =
+        b.createAs<SliceOp>(b.typeOf({rows, pairs, one}, x), b.reshape(x, {rows, pairs, two}), 2, which, false);
+    return b.reshape(part, {rows, pairs});
+  };
+  Value dy = gradients[0], y = getResult();
+  Value slopes = b.sub(b.mul(column(dy, 0), column(y, 1)), b.mul(column(dy, 1), column(y, 0)));
+  Value scaled = b.mul(slopes, createFrequencies(b, *this));
+  Value sums = b.create<SumOp>(scaled, rankedType(scaled).getRank() - 1);
+  return {b.reshape(sums, getExtents(rankedType(getPositions())))};
+}
+
 KILN_GRADIENT(EmbeddingOp) {
   return {{}, b.scatterAdd(getIndices(), b.asMatrix(gradients[0]), getExtents(rankedType(getTable())).front())};
 }

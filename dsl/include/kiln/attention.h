@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention: its options, its result, its scores and weights as separate operations, and rotary position embeddings.
+// Attention: its options, its result, its scores and weights as separate operations.
 #pragma once
 
 #include "kiln/contraction.h"
-#include "kiln/movement.h"
 #include "kiln/rows.h"
-#include "kiln/sources.h"
 
 namespace kiln {
 
@@ -233,45 +231,6 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
   } else {
     return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
   }
-}
-
-namespace detail {
-
-/// Views [..., T, Heads * D] as [..., T, Heads, 2, D / 2].
-template <int Heads, std::size_t R> constexpr auto split_heads(const Shape<R> &shape) {
-  std::int64_t depth = last(shape).offset / Heads;
-  return appended(appended(with_last(shape, Heads), 2), depth / 2);
-}
-
-} // namespace detail
-
-/// Rotary position embedding: rotates each pair (x[i], x[i + D/2]) of each head by the angle of its position (Su et al.
-/// 2021, with the pairing of Llama's checkpoints): x [..., T, Heads * D], angles = sinusoidal<D>(positions, base) [T,
-/// D].
-template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const A &angles, Site site = Site::here()) {
-  x.tracer->at(site);
-  constexpr Dim width = detail::last(X::shape);
-  constexpr int heads = Heads >= 1 ? Heads : 1;
-  constexpr std::int64_t depth = width.fixed() ? width.offset / heads : 0;
-  if (Heads < 1 || X::rank < 2 || depth == 0 || width.offset % (std::int64_t{2} * heads) != 0)
-    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(std::int64_t{2} * heads).data());
-  constexpr Shape<2> wanted{{detail::last(X::shape, 2), Dim(depth)}};
-  if constexpr (!detail::same_shape(A::shape, wanted) || A::element != X::element)
-    x.tracer->fail(rules::rotary_c2, A::shape, wanted);
-
-  auto view = [&]<auto Extents>(const auto &value) {
-    return detail::emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {value.node});
-  };
-  // sin and cos of pair i are columns 2i and 2i + 1.
-  auto turns = view.template operator()<Shape<5>{{wanted[0], Dim(1), Dim(1), Dim(depth / 2), Dim(2)}}>(angles);
-  constexpr Shape<4> each{{wanted[0], Dim(1), Dim(1), Dim(depth / 2)}};
-  auto sin = view.template operator()<each>(slice<-1, 0, 1>(turns, site));
-  auto cos = view.template operator()<each>(slice<-1, 1, 1>(turns, site));
-  auto halves = view.template operator()<detail::split_heads<heads>(X::shape)>(x);
-  auto a = slice<-2, 0, 1>(halves, site), b = slice<-2, 1, 1>(halves, site);
-  auto turned =
-      concat<-2>(sub(mul(a, cos, site), mul(b, sin, site), site), add(mul(b, cos, site), mul(a, sin, site), site));
-  return view.template operator()<X::shape>(turned);
 }
 
 } // namespace kiln

@@ -67,7 +67,9 @@ struct Attributes {
   Window window;
   int groups = 1;
   std::vector<int> permutation;
-  std::vector<double> values;
+  std::vector<double> values; // of a constant; sinusoidal: the frequencies of pairs, or none for powers of the base
+  std::vector<int>
+      pair_axes; // sinusoidal: which of the positions' first axis each pair reads; none: there is no such axis
 };
 
 /// An operation with one result, which is identified by the node's number. A scan has several results: each is a

@@ -75,9 +75,16 @@ inline constexpr const char *embedding_c4 =
     "embedding: wrong element type of the table; expected a floating-point one [embedding_c4]";
 inline constexpr const char *positions_c1 = "positions: axis out of range; expected one within the rank [positions_c1]";
 inline constexpr const char *sinusoidal_c1 =
-    "sinusoidal: wrong type or rank of the positions; expected i32 of rank 1 [sinusoidal_c1]";
+    "sinusoidal: wrong type or rank of the positions; expected i32 or f32 of rank 1 or more, and of 2 or more if pairs "
+    "have axes [sinusoidal_c1]";
 inline constexpr const char *sinusoidal_c2 = "sinusoidal: odd width; expected an even one [sinusoidal_c2]";
 inline constexpr const char *sinusoidal_c3 = "sinusoidal: base too small; expected one above 1 [sinusoidal_c3]";
+inline constexpr const char *sinusoidal_c4 =
+    "sinusoidal: wrong frequency of a pair; expected one from 0 to 65536 [sinusoidal_c4]";
+inline constexpr const char *sinusoidal_c5 =
+    "sinusoidal: wrong first extent of the positions, which is the number of axes [sinusoidal_c5]";
+inline constexpr const char *sinusoidal_c6 =
+    "sinusoidal: wrong axis of a pair; expected one of those that the positions have [sinusoidal_c6]";
 
 // Contractions.
 inline constexpr const char *linear_c1 = "linear: wrong input width [linear_c1]";

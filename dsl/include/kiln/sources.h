@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "kiln/elementwise.h"
+#include "kiln/frequencies.h"
 #include "kiln/movement.h"
 
 namespace kiln {
@@ -161,20 +163,66 @@ template <Dim Whole, int Axis = -1, tensor X> constexpr auto positions_in(const 
   return last<0, extent>(arange<Whole>(x, site), site);
 }
 
-/// Sinusoidal position encoding of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
+namespace detail {
+
+/// Checks positions and width, and traces the encoding: positions [...] -> [..., Width], without their first axis if
+/// pairs have their own axes.
+template <std::int64_t Width, bool HasAxes, tensor P>
+constexpr auto sinusoidal(const P &positions, Attributes &&attributes) {
+  if constexpr (P::rank < (HasAxes ? 2 : 1) || (P::element != i32 && P::element != f32)) {
+    positions.tracer->fail(rules::sinusoidal_c1, typed(positions).data());
+    return emit<TensorOf<f32, Shape<2>{{Dim(1), Dim(Width)}}>>(positions.tracer, Op::sinusoidal, {positions.node},
+                                                               std::move(attributes));
+  } else {
+    if constexpr (Width % 2 != 0 || Width < 2)
+      positions.tracer->fail(rules::sinusoidal_c2, Width);
+    constexpr auto places = [] {
+      if constexpr (HasAxes)
+        return without_axis(P::shape, 0);
+      else
+        return P::shape;
+    }();
+    return emit<TensorOf<f32, appended(places, Width)>>(positions.tracer, Op::sinusoidal, {positions.node},
+                                                        std::move(attributes));
+  }
+}
+
+} // namespace detail
+
+/// Sinusoidal position encoding of i32 or f32 positions [...] (Vaswani et al. 2017, section 3.5): f32 [..., Width].
 template <std::int64_t Width, tensor P>
 constexpr auto sinusoidal(const P &positions, double base = 10000, Site site = Site::here()) {
   positions.tracer->at(site);
-  if constexpr (P::element != i32 || P::rank != 1)
-    positions.tracer->fail(rules::sinusoidal_c1, detail::typed(positions).data());
-  if constexpr (Width % 2 != 0)
-    positions.tracer->fail(rules::sinusoidal_c2, Width);
   if (!(base > 1))
     positions.tracer->fail(rules::sinusoidal_c3, base);
   Attributes attributes;
   attributes.base = base;
-  return detail::emit<TensorOf<f32, detail::appended(P::shape, Width)>>(positions.tracer, Op::sinusoidal,
-                                                                        {positions.node}, std::move(attributes));
+  return detail::sinusoidal<Width, false>(positions, std::move(attributes));
+}
+
+/// The same with a frequency for each pair, whose sines and cosines are multiplied by the amplitude. With several axes,
+/// positions are [Axes, ...], and each pair reads those of its own axis.
+template <tensor P, std::int64_t Width, int Axes>
+constexpr auto sinusoidal(const P &positions, const Frequencies<Width, Axes> &frequencies, Site site = Site::here()) {
+  positions.tracer->at(site);
+  Attributes attributes;
+  for (double value : frequencies.values) {
+    if (!(value >= 0 && value <= largest_frequency))
+      positions.tracer->fail(rules::sinusoidal_c4, value);
+    attributes.values.push_back(value);
+  }
+  if constexpr (Axes > 1) {
+    if constexpr (P::rank >= 2)
+      if constexpr (P::shape[0] != Dim(Axes))
+        positions.tracer->fail(rules::sinusoidal_c5, P::shape[0], Dim(Axes));
+    for (int axis : frequencies.axes) {
+      if (axis < 0 || axis >= Axes)
+        positions.tracer->fail(rules::sinusoidal_c6, axis);
+      attributes.pair_axes.push_back(axis);
+    }
+  }
+  auto angles = detail::sinusoidal<Width, (Axes > 1)>(positions, std::move(attributes));
+  return frequencies.amplitude == 1 ? angles : mul(angles, frequencies.amplitude, site);
 }
 
 } // namespace kiln
