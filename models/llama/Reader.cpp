@@ -98,13 +98,10 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
   member("has_qk_norm", kind == "qwen3");
   member("has_gelu_gate", hasGelu);
   member("has_norms_of_one", kind == "gemma");
-  const std::vector<std::string> bases = scaledBases(positions, head);
-  member("scaled_pairs", !bases.empty(), std::to_string(bases.size()));
+  member("scaling", !positions.scaling.empty(), positions.scaling);
   member("base", true, shown(positions.base));
   member("epsilon", true, shown(epsilon));
   member("embedding_scale", kind == "gemma", shown(std::sqrt(static_cast<double>(sizes.width))));
-  member("rotary_scale", positions.amplitude != 1, shown(positions.amplitude));
-  member("scaled_bases", !bases.empty(), fmt::format("{{{}}}", fmt::join(bases, ", ")));
   if (isTied)
     model.renamings.push_back({"lm_head.weight", {}});
   return model;

@@ -8,7 +8,6 @@
 #include "shapes.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace llama {
 
@@ -110,28 +109,11 @@ struct Decoder : kiln::Layer<Decoder<S, Projection, E>> {
 
 private:
   static constexpr auto angles_at(const kiln::tensor auto &positions) {
-    if constexpr (S.rotary_scale != 1)
-      return turns_at(positions) * S.rotary_scale;
+    constexpr std::int64_t head = S.head_width();
+    if constexpr (S.scaling == kiln::RotaryScaling())
+      return kiln::sinusoidal<head>(positions, S.base);
     else
-      return turns_at(positions);
-  }
-  static constexpr auto turns_at(const kiln::tensor auto &positions) {
-    auto angles = kiln::sinusoidal<S.head_width()>(positions, S.base);
-    if constexpr (S.scaled_pairs == 0)
-      return angles;
-    else
-      return with_scaled(angles, positions, std::make_index_sequence<S.scaled_pairs>());
-  }
-  /// The second pair of sinusoidal<4> is that of position / sqrt(base).
-  template <std::size_t... Pairs>
-  static constexpr auto with_scaled(const kiln::tensor auto &angles, const kiln::tensor auto &positions,
-                                    std::index_sequence<Pairs...>) {
-    constexpr std::int64_t kept = S.head_width() - 2 * S.scaled_pairs;
-    auto pair = [&](double base) { return kiln::slice<1, 2, 2>(kiln::sinusoidal<4>(positions, base)); };
-    if constexpr (kept == 0)
-      return kiln::concat<1>(pair(S.scaled_bases[Pairs])...);
-    else
-      return kiln::concat<1>(kiln::slice<1, 0, kept>(angles), pair(S.scaled_bases[Pairs])...);
+      return kiln::sinusoidal(positions, kiln::frequencies<head>(S.base).scaled(S.scaling));
   }
 
   constexpr auto embedded(const kiln::tensor auto &tokens) const {

@@ -3,7 +3,8 @@
 // The shapes of released decoders, for the specs and for programs that check a checkpoint's config.json.
 #pragma once
 
-#include <array>
+#include "kiln/frequencies.h"
+
 #include <cstdint>
 
 namespace llama {
@@ -23,14 +24,12 @@ struct Shape {
   bool has_qk_norm = false;      // queries and keys are normalised per head
   bool has_gelu_gate = false;    // tanh approximation of GELU instead of SiLU
   bool has_norms_of_one = false; // norms multiply by 1 + weight
-  int scaled_pairs = 0;          // the last pairs of a head, whose positions are scaled for longer texts
+  kiln::RotaryScaling scaling{}; // of the frequencies of rotary positions, for longer texts
 
   // Doubles come last: clang 22 corrupts members after a double in a template argument.
   double base = 10000; // of the rotary positions
   double epsilon = 1e-5;
   double embedding_scale = 1;
-  double rotary_scale = 1;                // factor of the sines and cosines of rotary positions
-  std::array<double, 128> scaled_bases{}; // scaled pairs are rotated by position / sqrt(base), each with its own base
 
   constexpr std::int64_t head_width() const { return head > 0 ? head : width / heads; }
 };

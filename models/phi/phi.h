@@ -27,24 +27,9 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
   kiln::Linear<S.width, shared> k_proj{"k_proj"}, v_proj{"v_proj"};
 
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto cached) const {
-    auto q = placed<S.heads>(q_proj(x), angles);
-    auto k = placed<S.key_value_heads>(k_proj(x), angles);
+    auto q = kiln::rotary<S.heads>(q_proj(x), angles);
+    auto k = kiln::rotary<S.key_value_heads>(k_proj(x), angles);
     return dense(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), cached));
-  }
-
-private:
-  /// Rotates the first elements of each head of x [tokens, heads * head].
-  template <int Heads, kiln::tensor X> static constexpr auto placed(const X &x, const kiln::tensor auto &angles) {
-    constexpr kiln::Dim tokens = X::shape[0];
-    if constexpr (S.turned == head)
-      return kiln::rotary<Heads>(x, angles);
-    else {
-      auto heads = kiln::reshape<tokens, Heads, head>(x);
-      auto first = kiln::reshape<tokens, Heads * S.turned>(kiln::slice<-1, 0, S.turned>(heads));
-      auto turned = kiln::reshape<tokens, Heads, S.turned>(kiln::rotary<Heads>(first, angles));
-      return kiln::reshape<tokens, Heads * head>(
-          kiln::concat<-1>(turned, kiln::slice<-1, S.turned, head - S.turned>(heads)));
-    }
   }
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kiln new`: the projects that it writes for the cases in models/, and the errors for unsupported checkpoints.
 #include "../read_file.h"
+#include "kiln/frequencies.h"
 #include "tools/new/New.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -213,42 +213,30 @@ std::string memberOf(const Checkpoint &checkpoint, const std::string &name) {
   return at == spec.npos ? "" : spec.substr(at + word.size(), spec.find(",\n", at) - at - word.size());
 }
 
-/// Returns the frequencies of the pairs of a head of 16 in a spec: those before the scaled ones are powers of the base.
-std::vector<double> frequenciesOf(const Checkpoint &checkpoint) {
-  const double base = std::stod(memberOf(checkpoint, "base"));
-  std::vector<double> all, scaled;
-  std::string bases = memberOf(checkpoint, "scaled_bases");
-  std::replace_if(bases.begin(), bases.end(), [](char c) { return std::strchr("{,}", c); }, ' ');
-  std::istringstream numbers(bases);
-  for (double number; numbers >> number;)
-    scaled.push_back(1 / std::sqrt(number));
-  EXPECT_EQ(std::to_string(scaled.size()), memberOf(checkpoint, "scaled_pairs"));
-  for (std::size_t pair = 0; pair + scaled.size() < 8; ++pair)
-    all.push_back(std::pow(base, -static_cast<double>(pair) / 8));
-  all.insert(all.end(), scaled.begin(), scaled.end());
-  return all;
-}
-
+// tests/dsl/frequencies_test.cpp computes frequencies; here they are those of an oracle.
 // oracle: PyTorch's, in frequencies.txt.
 TEST(New, ScalesPositions) {
-  for (const char *name : {"llama3", "yarn"}) {
+  auto expectFrequencies = [](const char *name, const std::string &scaling, const kiln::Frequencies<16> &ours) {
     SCOPED_TRACE(name);
     Checkpoint checkpoint(name);
     EXPECT_EQ(checkpoint.create(), "");
+    EXPECT_EQ(memberOf(checkpoint, "base"), "100");
+    EXPECT_EQ(memberOf(checkpoint, "scaling"), scaling);
     std::ifstream wanted(checkpoint.options.folder / "frequencies.txt");
-    for (double frequency : frequenciesOf(checkpoint)) {
+    for (double frequency : ours.values) {
       double number = 0;
       ASSERT_TRUE(wanted >> number);
       EXPECT_NEAR(frequency, number, 1e-12 * number);
     }
-  }
+  };
+  const auto plain = kiln::frequencies<16>(100);
+  expectFrequencies("llama3", "kiln::llama3_scaling(8, 64, 1, 4)", plain.scaled(kiln::llama3_scaling(8, 64, 1, 4)));
+  expectFrequencies("yarn", "kiln::yarn_scaling(4, 64, {.beta_fast = 4})",
+                    plain.scaled(kiln::yarn_scaling(4, 64, {.beta_fast = 4})));
   Checkpoint linear("llama3");
   linear.create(json::parse(R"({"rope_scaling": null, "rope_parameters": {"rope_theta": 100, "rope_type": "linear",
                                 "factor": 4}})"));
-  for (double power = 1; double frequency : frequenciesOf(linear)) {
-    EXPECT_NEAR(frequency, power / 4, 1e-12 * power);
-    power /= std::pow(100.0, 1.0 / 8);
-  }
+  EXPECT_EQ(memberOf(linear, "scaling"), "kiln::linear_scaling(4)");
 }
 
 // YaRN supports longer texts than max_position_embeddings, which checkpoints leave unchanged.
@@ -256,17 +244,21 @@ TEST(New, ReadsYarn) {
   Checkpoint yarn("yarn");
   EXPECT_EQ(yarn.create(), "");
   EXPECT_EQ(memberOf(yarn, "context"), "256");
-  EXPECT_NEAR(std::stod(memberOf(yarn, "rotary_scale")), 0.1 * std::log(4) + 1, 1e-15);
   EXPECT_NE(yarn.project("config.h").find("check.at_least(\"max_position_embeddings\", 64);"), std::string::npos);
   auto scale = [](const char *change) {
     Checkpoint checkpoint("yarn");
     EXPECT_EQ(checkpoint.create({{"rope_scaling", json::parse(change)}}), "");
-    return memberOf(checkpoint, "rotary_scale");
+    return memberOf(checkpoint, "scaling");
   };
-  EXPECT_EQ(scale(R"({"attention_factor": 1.25})"), "1.25");
-  EXPECT_EQ(scale(R"({"mscale": 0.7, "mscale_all_dim": 0.7})"), ""); // each cancels the other
-  EXPECT_NEAR(std::stod(scale(R"({"mscale": 2, "mscale_all_dim": 1})")),
-              (0.2 * std::log(4) + 1) / (0.1 * std::log(4) + 1), 1e-15);
+  EXPECT_EQ(scale(R"({"attention_factor": 1.25})"),
+            "kiln::yarn_scaling(4, 64, {.beta_fast = 4, .attention_factor = 1.25})");
+  // Each cancels the other.
+  EXPECT_EQ(scale(R"({"mscale": 0.7, "mscale_all_dim": 0.7, "truncate": false})"),
+            "kiln::yarn_scaling(4, 64, {.beta_fast = 4, .attention_factor = 1, .truncates = false})");
+  const std::string both = scale(R"({"mscale": 2, "mscale_all_dim": 1, "beta_fast": 32})"),
+                    beginning = "kiln::yarn_scaling(4, 64, {.attention_factor = ";
+  ASSERT_EQ(both.find(beginning), 0u) << both;
+  EXPECT_NEAR(std::stod(both.substr(beginning.size())), (0.2 * std::log(4) + 1) / (0.1 * std::log(4) + 1), 1e-15);
 }
 
 // Scaling that begins after the training length changes nothing within it.
@@ -274,7 +266,7 @@ TEST(New, KeepsWithinDynamicScaling) {
   Checkpoint checkpoint("llama");
   EXPECT_EQ(checkpoint.create(json::parse(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})")), "");
   EXPECT_EQ(memberOf(checkpoint, "context"), "64");
-  EXPECT_EQ(memberOf(checkpoint, "scaled_bases"), "");
+  EXPECT_EQ(memberOf(checkpoint, "scaling"), "");
 }
 
 // As in newer files.

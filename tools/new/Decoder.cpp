@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numbers>
 
 namespace kiln::newproject {
 
@@ -52,55 +51,40 @@ std::int64_t chooseContext(Model &model, Fields &fields, const DecoderSizes &siz
 
 namespace {
 
-void readLlama3(Fields &fields, Positions &positions) {
-  positions.low = fields.number("low_freq_factor", 0, 1e6);
-  positions.high = fields.number("high_freq_factor", 0, 1e6);
-  positions.original = static_cast<double>(fields.whole("original_max_position_embeddings", 1, mostRows));
-  if (!(positions.high > positions.low))
+std::string readLlama3(Fields &fields, double factor) {
+  const double low = fields.number("low_freq_factor", 0, 1e6), high = fields.number("high_freq_factor", 0, 1e6);
+  const std::int64_t original = fields.whole("original_max_position_embeddings", 1, mostRows);
+  if (!(high > low))
     fields.refuse("high_freq_factor", "more than low_freq_factor");
+  return fmt::format("kiln::llama3_scaling({}, {}, {}, {})", shown(factor), original, shown(low), shown(high));
 }
 
-/// Reads YaRN (Peng et al. 2023, 3.2 and 3.4) in the form of published models, which interpolate over the indices of
-/// pairs instead of their numbers of rotations; with `truncate`, the bounds are integers.
-void readYarn(Fields &fields, Positions &positions, const DecoderSizes &sizes, std::int64_t head) {
-  positions.original =
-      static_cast<double>(fields.whole("original_max_position_embeddings", 1, mostRows, sizes.longest));
+/// Reads YaRN (Peng et al. 2023), and sets the longest context.
+std::string readYarn(Fields &fields, double factor, const DecoderSizes &sizes, std::int64_t &longest) {
+  const std::int64_t original = fields.whole("original_max_position_embeddings", 1, mostRows, sizes.longest);
   const double fast = fields.number("beta_fast", 1e-6, 1e6, 32), slow = fields.number("beta_slow", 1e-6, 1e6, 1);
   if (!(fast > slow))
     fields.refuse("beta_fast", "more than beta_slow");
-  auto pairOf = [&](double turns) { // the pair that makes `turns` rotations in the original context
-    return static_cast<double>(head) * std::log(positions.original / (turns * 2 * std::numbers::pi)) /
-           (2 * std::log(positions.base));
-  };
   const bool isWhole = fields.flag("truncate", true);
-  positions.low = std::max(isWhole ? std::floor(pairOf(fast)) : pairOf(fast), 0.0);
-  positions.high = std::min(isWhole ? std::ceil(pairOf(slow)) : pairOf(slow), static_cast<double>(head - 1));
-  if (positions.low == positions.high)
-    positions.high += 0.001; // to avoid a division by zero
 
-  auto amplitudeOf = [&](double weight) { return 0.1 * weight * std::log(positions.factor) + 1; };
+  auto amplitudeOf = [&](double weight) { return 0.1 * weight * std::log(factor) + 1; };
   const double weight = fields.number("mscale", 0, 1e3, 0), all = fields.number("mscale_all_dim", 0, 1e3, 0);
-  positions.amplitude = fields.number("attention_factor", 1e-6, 1e6,
-                                      weight > 0 && all > 0 ? amplitudeOf(weight) / amplitudeOf(all) : amplitudeOf(1));
+  const double amplitude = fields.number(
+      "attention_factor", 1e-6, 1e6, weight > 0 && all > 0 ? amplitudeOf(weight) / amplitudeOf(all) : amplitudeOf(1));
   fields.ignore({"finetuned"});
-  positions.longest = std::clamp(static_cast<std::int64_t>(positions.factor * positions.original), sizes.longest,
-                                 std::max(sizes.longest, mostRows));
-}
-
-/// Returns the scaled frequency of a pair of numbers of a head.
-double frequencyOf(const Positions &positions, std::int64_t pair, double plain) {
-  auto between = [&](double share) { return share * plain + (1 - share) * plain / positions.factor; };
-  if (positions.scaling == "linear")
-    return between(0);
-  // Pairs with many rotations in the original context keep their frequency, those with few have it divided by the
-  // factor, and the others are interpolated.
-  const double turns = positions.original * plain / (2 * std::numbers::pi);
-  if (positions.scaling == "llama3")
-    return between(std::clamp((turns - positions.low) / (positions.high - positions.low), 0.0, 1.0));
-  if (positions.scaling == "yarn")
-    return between(
-        1 - std::clamp((static_cast<double>(pair) - positions.low) / (positions.high - positions.low), 0.0, 1.0));
-  return plain;
+  longest = std::clamp(static_cast<std::int64_t>(factor * static_cast<double>(original)), sizes.longest,
+                       std::max(sizes.longest, mostRows));
+  std::string options;
+  auto option = [&](const char *name, bool isStated, const std::string &value) {
+    if (isStated)
+      options += fmt::format("{}.{} = {}", options.empty() ? "" : ", ", name, value);
+  };
+  option("beta_fast", fast != 32, shown(fast));
+  option("beta_slow", slow != 1, shown(slow));
+  option("attention_factor", amplitude != amplitudeOf(1), shown(amplitude));
+  option("truncates", !isWhole, "false");
+  return fmt::format("kiln::yarn_scaling({}, {}{})", shown(factor), original,
+                     options.empty() ? "" : ", {" + options + "}");
 }
 
 } // namespace
@@ -135,29 +119,19 @@ Positions readPositions(Fields &fields, const DecoderSizes &sizes, std::int64_t 
     readBase(inner);
   if (isNew && part)
     fields.ignore({"partial_rotary_factor"}); // this repeats the same value
-  positions.scaling = inner.choice(inner.has("rope_type") ? "rope_type" : "type", kinds, "default");
-  if (positions.scaling != "default")
-    positions.factor = inner.number("factor", 1, 1e6);
-  if (positions.scaling == "dynamic") // this scaling applies only beyond the original context
+  const std::string kind = inner.choice(inner.has("rope_type") ? "rope_type" : "type", kinds, "default");
+  const double factor = kind == "default" ? 1 : inner.number("factor", 1, 1e6);
+  if (kind == "dynamic") // this scaling applies only beyond the original context
     positions.longest = inner.whole("original_max_position_embeddings", 1, mostRows, sizes.longest);
-  if (positions.scaling == "llama3")
-    readLlama3(inner, positions);
-  if (positions.scaling == "yarn")
-    readYarn(inner, positions, sizes, head);
+  if (kind == "linear")
+    positions.scaling = fmt::format("kiln::linear_scaling({})", shown(factor));
+  if (kind == "llama3")
+    positions.scaling = readLlama3(inner, factor);
+  if (kind == "yarn")
+    positions.scaling = readYarn(inner, factor, sizes, positions.longest);
   inner.ignore({"rope_type", "type"}); // either key may be present
   fields.close(key, inner);
   return positions;
-}
-
-std::vector<std::string> scaledBases(const Positions &positions, std::int64_t head) {
-  std::vector<std::string> bases;
-  for (std::int64_t pair = 0; pair < head / 2; ++pair) {
-    const double plain = std::pow(positions.base, -2.0 * static_cast<double>(pair) / static_cast<double>(head)),
-                 scaled = frequencyOf(positions, pair, plain);
-    if (scaled != plain || !bases.empty())
-      bases.push_back(shown(1 / (scaled * scaled)));
-  }
-  return bases;
 }
 
 } // namespace kiln::newproject

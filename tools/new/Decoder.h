@@ -26,10 +26,7 @@ std::int64_t chooseContext(Model &model, Fields &fields, const DecoderSizes &siz
 /// Rotary positions (RoPE): the base of their frequencies, and how these are scaled for longer contexts.
 struct Positions {
   double base = 10000;
-  std::string scaling = "default";
-  double factor = 1, original = 1; // factor of the context extension; original context length
-  double low = 1, high = 1; // bounds of the interpolation: rotations in the original context (llama3), or pairs (yarn)
-  double amplitude = 1;     // factor on sines and cosines
+  std::string scaling;      // a call of kiln::linear_scaling or the like, or empty
   std::int64_t turned = 0;  // the number of rotated elements of a head
   std::int64_t longest = 0; // maximum context length
 };
@@ -37,7 +34,4 @@ struct Positions {
 /// without it, that key is not allowed.
 Positions readPositions(Fields &fields, const DecoderSizes &sizes, std::int64_t head,
                         const std::vector<std::string> &kinds, std::optional<double> part = std::nullopt);
-/// Returns the bases of a head's pairs from the first scaled one on, as llama::Shape has them: 1 / frequency^2.
-std::vector<std::string> scaledBases(const Positions &positions, std::int64_t head);
-
 } // namespace kiln::newproject
