@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <regex>
+#include <sstream>
+#include <string>
 #include <vector>
 
 using namespace kiln::testing;
@@ -222,10 +224,21 @@ TEST(Cache, ServesOtherModels) {
 
 TEST(Compile, ShowsItsTimes) {
   Folder folder;
-  Result result = run(pairProgram + " compile --time --target " KILN_V2 " -o " + folder.path.string());
+  Result result = run(pairProgram + " compile --time --no-cache --target " KILN_V2 " -o " + folder.path.string());
   EXPECT_EQ(result.status, 0);
   for (const char *stage : {"forming of kernels", "kernels\n", "host code", "archive", "total"})
     EXPECT_NE(result.text.find(stage), std::string::npos) << stage << " is not in\n" << result.text;
+  // The slowest kernels follow, in order.
+  std::istringstream lines(result.text.substr(result.text.find("total")));
+  std::vector<double> seconds;
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t at = line.find(" s  kernel linear_"); at != line.npos) {
+      seconds.push_back(std::stod(line));
+      EXPECT_TRUE(line.ends_with(" of " KILN_V2)) << line;
+    }
+  EXPECT_FALSE(seconds.empty()) << result.text;
+  EXPECT_LE(seconds.size(), 5u);
+  EXPECT_TRUE(std::is_sorted(seconds.rbegin(), seconds.rend())) << result.text;
 }
 
 TEST(Compile, SaysWhatItMade) {

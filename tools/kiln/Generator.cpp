@@ -15,6 +15,8 @@
 #include "tools/kiln/Tune.h"
 
 #include "targets/registry.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -41,6 +43,12 @@ static void showProgress(const KernelProgress &progress, bool isVerbose) {
     fmt::print(stderr, "\r\033[K{}{}", line, progress.done == progress.total ? "\r\033[K" : "");
   std::fflush(stderr);
 }
+
+/// How long a kernel took to compile.
+struct CompiledKernel {
+  double seconds;
+  std::string target, kernel;
+};
 
 /// The command line's options in addition to those of the compiler.
 struct CommandOptions {
@@ -72,25 +80,36 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_flag("-v,--verbose", command.isVerbose, "print a line for each kernel");
-  app.add_flag("--time", command.showsTimes, "print the time of each stage of the compiler");
+  app.add_flag("--time", command.showsTimes, "print the time of each stage of the compiler, and the slowest kernels");
 }
 
-/// Completes the options after parsing.
-static void applyCommandOptions(CompileOptions &options, const CommandOptions &command) {
+/// Completes the options after parsing. `kernels` gets the times of kernels that are not cached.
+static void applyCommandOptions(CompileOptions &options, const CommandOptions &command,
+                                std::vector<CompiledKernel> &kernels) {
   if (command.isCacheless)
     options.cacheFolder.clear();
   options.tuning.command += flagsOf(options.lowering); // the advised command must measure these kernels
   findTuningFile(options.tuning, options.name, command.isUntuned);
-  options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
+  options.kernels.progress = [&kernels, isVerbose = command.isVerbose](const KernelProgress &progress) {
+    showProgress(progress, isVerbose);
+    if (!progress.isCached)
+      kernels.push_back({progress.seconds, progress.kernel.target->name().str(),
+                         mlir::func::FuncOp(progress.kernel.function).getName().str()});
+  };
 }
 
-static void printTimes(const CompileReport &report) {
+/// Prints the time of each stage, and those of the slowest kernels, which are part of a stage's.
+static void printTimes(const CompileReport &report, std::vector<CompiledKernel> kernels) {
+  constexpr size_t mostShown = 5;
   double all = 0;
   for (const StageTime &time : report.times) {
     fmt::print("{:8.3f} s  {}\n", time.seconds, time.stage);
     all += time.seconds;
   }
   fmt::print("{:8.3f} s  total\n", all);
+  llvm::stable_sort(kernels, [](const CompiledKernel &a, const CompiledKernel &b) { return a.seconds > b.seconds; });
+  for (const CompiledKernel &time : llvm::ArrayRef(kernels).take_front(mostShown))
+    fmt::print("{:8.3f} s  kernel {} of {}\n", time.seconds, time.kernel, time.target);
 }
 
 static void printSummary(const CompileReport &report, const CompileOptions &options) {
@@ -116,7 +135,7 @@ static void warnOfUntuned(const CompileReport &report, const TuningOptions &opti
 }
 
 static int runCompile(const Graph &graph, CompileOptions options, const CommandOptions &command,
-                      const Checkpoint &embedded) {
+                      const std::vector<CompiledKernel> &kernels, const Checkpoint &embedded) {
   if (std::string wrong = checkCheckpoint(embedded); !wrong.empty()) {
     llvm::errs() << "error: " << wrong << "\n";
     return 1;
@@ -133,7 +152,7 @@ static int runCompile(const Graph &graph, CompileOptions options, const CommandO
     warnOfUntuned(*report, options.tuning);
   }
   if (command.showsTimes)
-    printTimes(*report);
+    printTimes(*report, kernels);
   return 0;
 }
 
@@ -159,7 +178,8 @@ static void printWeights(const CompileReport &report) {
   fmt::print("  {} bytes in total, {} packed\n", total, variant.packedBytes);
 }
 
-static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
+static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command,
+                      const std::vector<CompiledKernel> &kernels, InspectOptions show) {
   options.form = EmitForm::Nothing;
   options.showsCosts = show.cost;
   const std::string shown = chooseShown(options.targets);
@@ -203,7 +223,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
     fmt::print("{}", writeManifest(report->model, report->variants));
   warnOfUntuned(*report, options.tuning);
   if (command.showsTimes)
-    printTimes(*report);
+    printTimes(*report, kernels);
   return 0;
 }
 
@@ -337,7 +357,8 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
   } catch (const CLI::ParseError &error) {
     return refuseCommandLine(app, error);
   }
-  applyCommandOptions(options, command);
+  std::vector<CompiledKernel> kernels;
+  applyCommandOptions(options, command, kernels);
   if (tune.isChosen())
     return tune.run(trace);
   Graph graph = trace();
@@ -349,7 +370,8 @@ static int runCommandLine(int argc, char **argv, const char *name, Graph (*trace
     return runCheck(graph, options, checkpoint);
   if (scale.isChosen())
     return scale.run(graph);
-  return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);
+  return *compile ? runCompile(graph, options, command, kernels, embedded)
+                  : runInspect(graph, options, command, kernels, show);
 }
 
 int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
