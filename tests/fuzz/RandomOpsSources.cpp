@@ -92,11 +92,14 @@ Attributes Generator::randomPairs(int pairs, const Extents &positions) {
   return attributes;
 }
 
+/// f32 positions are small, since errors of large ones are large angles.
 int Generator::sinusoidal(Op) {
+  const bool isOfFloats = random.percent(40);
   int at = choose([&](int id) {
     const Node &node = b.node(id);
     return !node.shape.empty() && node.shape.size() <= 3 && mostElements(node.shape) <= 64 &&
-           (node.element == ElementType::i32 || (node.element == ElementType::f32 && b.facts(id).isWithin(-1e4, 1e4)));
+           (isOfFloats ? node.element == ElementType::f32 && b.facts(id).isWithin(-100, 100)
+                       : node.element == ElementType::i32);
   });
   if (at < 0)
     at = random.percent(50) ? countedUp(Op::positions) : freshInteger(shape(1, 3), 0, 40);
