@@ -5,12 +5,14 @@
 
 namespace mlir::kiln {
 
-/// The score of an excluded key: far below any score, and finite, so that a row in which all keys are excluded becomes
-/// the mean of the values instead of NaN.
+/// The score of an excluded key: far below any score, and finite, so that differences of scores are numbers.
 inline constexpr double excludedScore = -3.0e38;
 
-/// Masks are clamped to this, so that a key that is masked still ranks above an excluded one. A score that is not above
-/// it has the weight 0 compared with any score that is.
+/// Masks are clamped to this. A key whose score is not above it is masked out: its weight is 0 compared with any other.
 inline constexpr double lowestMask = -1.0e38;
+
+/// A row whose largest score is at most this has no key: all of its keys are excluded or masked out. It is above
+/// lowestMask, whose sum with a score is rounded.
+inline constexpr double largestOfNone = -0.99e38;
 
 } // namespace mlir::kiln

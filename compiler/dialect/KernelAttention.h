@@ -33,13 +33,13 @@ struct AttentionOps {
   linalg::GenericOp maxima;   // the maxima of the masked scores along the keys
   linalg::GenericOp weights;  // 2^(masked - maximum)
   linalg::GenericOp sums;     // sums of the weights along the keys
-  linalg::GenericOp inverses; // the reciprocals of the sums, or with a sink of the sums and its weights
+  linalg::GenericOp inverses; // the reciprocals of the sums, or with a sink of the sums and its weights; 0: no key
   linalg::GenericOp products; // sums of weighted values, [batch.., heads, queries, channels]
   linalg::GenericOp result;   // products times reciprocals, [batch.., queries, heads, channels]
   SmallVector<KeyLimit> limits;
   Value beforeWindow; // in the region of `masked`: keys up to this one are before the query's window; null: no window
   bool isPlainWithin = true; // whether the score of a key within the limits is not modified
-  bool hasSink = false;      // the inverses depend on the maxima, too
+  bool readsMaxima = false;  // whether the inverses depend on the maxima, too
 
   // Numbers of the operands that are the results of earlier ops; the keys and values of the products come after them.
   static constexpr unsigned scaledOfScores = 0, scoreOfMasked = 0, maximumOfWeights = 0, scoreOfWeights = 1,

@@ -19,7 +19,7 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
     `score` modifies a score in log2 units, its last argument, by a mask, and may also yield a number of keys, the
     length. `weight` is 2^(score - maximum), or what approximates it. `sink`, if there is one, yields the weight of a
     further score of each head, whose value is 0, from the maximum, its last argument: the sum of the weights includes
-    it.
+    it. With `may_be_empty` the result of a query whose maximum shows that all of its keys are masked out is 0.
 
     Only keys within the limits count: with `causal`, an offset over the symbols, query q attends to keys up to
     q + offset, with a `window` only to the last so many of these, and with a length to keys below it.
@@ -48,14 +48,15 @@ def Kiln_KernelAttentionOp : Kiln_Op<"kernel_attention", [Pure, AttrSizedOperand
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$query, Variadic<Kiln_Tensor>:$key, Variadic<Kiln_Tensor>:$value,
                        Variadic<Kiln_Tensor>:$score, Variadic<Kiln_Tensor>:$sink, F64Attr:$scale,
-                       OptionalAttr<AffineMapAttr>:$causal, OptionalAttr<I64Attr>:$window, AffineMapAttr:$over,
+                       OptionalAttr<AffineMapAttr>:$causal, OptionalAttr<I64Attr>:$window, UnitAttr:$may_be_empty,
+                       AffineMapAttr:$over,
                        AffineMapArrayAttr:$query_maps, AffineMapArrayAttr:$key_maps, AffineMapArrayAttr:$value_maps,
                        AffineMapArrayAttr:$score_maps, OptionalAttr<AffineMapArrayAttr>:$sink_maps);
   let results = (outs RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>:$result);
   let regions = (region SizedRegion<1>:$query_element, SizedRegion<1>:$key_element, SizedRegion<1>:$value_element,
                         SizedRegion<1>:$score_element, SizedRegion<1>:$weight_element, AnyRegion:$sink_element);
   let assemblyFormat = [{
-    `scale` `=` $scale (`causal` $causal^ (`window` `=` $window^)?)? `over` $over
+    `scale` `=` $scale (`causal` $causal^ (`window` `=` $window^)?)? (`may_be_empty` $may_be_empty^)? `over` $over
     `query` `(` $query `:` type($query) `)` $query_maps $query_element
     `key` `(` $key `:` type($key) `)` $key_maps $key_element
     `value` `(` $value `:` type($value) `)` $value_maps $value_element

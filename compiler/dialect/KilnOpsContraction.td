@@ -87,7 +87,8 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
     sees keys 0 .. i + (Tk - Tq); with a `window`, only the last so many of these. With a
     `softcap` c the scaled scores are c tanh(scores / c). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
     one axis more than Q to [..., heads, Tq, Tk]; keys at or beyond
-    `lengths` [...] are excluded. `sinks` [H] are further scores of each head, whose value is 0.
+    `lengths` [...] are excluded. `sinks` [H] are further scores of each head, whose value is 0. The result of a query all
+    of whose keys are excluded, or have a mask of at most -1e38, is 0.
 
     ```mlir
     %0 = kiln.attention %q, %k, %v lengths %lengths heads = 12 scale = 1.25e-1 causal

@@ -4,8 +4,8 @@
 // for excluded keys, y = softmax(s) v. Attention weights of f16 and bf16 may be rounded before they are multiplied.
 // attention_scores: s, with -3e38 for excluded keys; for f16 and bf16 clamped to finite numbers.
 //
-// A row of a query with no included keys is undetermined. A mask of at most -1e38, like -infinity, gives a key the
-// weight 0; its score may be anything from -3e38 to -1e38.
+// A mask of at most -1e38, like -infinity, masks a key out: its weight is 0, and its score may be anything from -3e38
+// to -1e38. A row all of whose keys are excluded or masked out is 0.
 #include <algorithm>
 #include <cmath>
 
@@ -155,7 +155,7 @@ Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t 
   if (std::isnan(score.value) || std::isnan(added.value))
     return arithmetic.add(score, added);
   if (added.isDetermined() && added.value + added.error <= lowestMask)
-    return {maskedScore, 1.1e38};
+    return {maskedScore, 1.005e38};
   const Value masked = arithmetic.add(score, added);
   return masked.isDetermined() && std::isfinite(masked.value)
              ? arithmetic.settle(masked.value, masked.error + 4 * arithmetic.unit * std::abs(added.value))
@@ -194,6 +194,8 @@ public:
   Value element(std::int64_t e, std::int64_t headDim) const {
     const Tensor &v = heads.call[2];
     const Arithmetic &arithmetic = heads.arithmetic;
+    if (isEmpty && isKnown)
+      return exact(0);
     if (weights.isNan() && isKnown)
       return weights.weight(0);
     Sum sum(arithmetic);
@@ -217,22 +219,21 @@ private:
   std::vector<Value> scores(std::int64_t b, std::int64_t h, std::int64_t i) {
     std::vector<Value> row;
     for (std::int64_t j = 0; j < heads.keys; ++j) {
-      Value score =
-          heads.counts(b, i, j, isKnown) ? heads.score(b, h, i, j) : exact(-std::numeric_limits<double>::infinity());
+      const bool counts = heads.counts(b, i, j, isKnown);
+      Value score = counts ? heads.score(b, h, i, j) : exact(-std::numeric_limits<double>::infinity());
+      isEmpty &= !counts || score.value == maskedScore;
       if (score.isDetermined() && score.value <= SoftmaxRow::lowest)
         score = exact(-std::numeric_limits<double>::infinity());
       row.push_back(score);
     }
-    if (heads.sinks) {
-      isKnown &= std::any_of(row.begin(), row.end(), [](const Value &score) { return !std::isinf(score.value); });
+    if (heads.sinks)
       row.push_back(heads.sinks->at(h)); // its value is 0, so it only takes part in the sum of the weights
-    }
     return row;
   }
 
   const Heads &heads;
   std::int64_t batch, keyHead;
-  bool isKnown = true;
+  bool isKnown = true, isEmpty = true;
   SoftmaxRow weights;
 };
 

@@ -12,4 +12,9 @@ inline void expectNan(const std::vector<double> &values) {
     EXPECT_TRUE(std::isnan(value)) << value;
 }
 
+inline void expectZeros(const std::vector<double> &values) {
+  for (double value : values)
+    EXPECT_EQ(value, 0);
+}
+
 } // namespace kiln::testing

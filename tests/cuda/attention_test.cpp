@@ -243,7 +243,7 @@ TEST(CudaAttention, SkipsWhatDoesNotCount) {
   }
 }
 
-// Where no key counts, all keys have the same weight.
+// Where no key counts, the result is 0.
 TEST(CudaAttention, NothingCounts) {
   for (int mostQueries : {1, 70}) {
     AttentionCase s;
@@ -281,8 +281,8 @@ TEST(CudaAttention, NumbersThatAreNone) {
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[1].at({0, 51, 3}) = NAN; }));
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = NAN; }));
     expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
-    // A row without a finite score is NaN, as for softmax.
-    expectNan(firstRow(isSplit, [](auto &inputs) {
+    // A row all of whose keys are masked out is 0.
+    expectZeros(firstRow(isSplit, [](auto &inputs) {
       for (int64_t j = 0; j < 70; ++j)
         inputs[3].at({0, j}) = -INFINITY;
     }));

@@ -189,8 +189,8 @@ TEST(CudaAttentionTf32, NumbersThatAreNone) {
   }));
   expectNan(firstRow([](auto &inputs) { inputs[3].at({0, 60}) = NAN; }));
   expectNan(firstRow([](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
-  // A row without a finite score is NaN, as for softmax.
-  expectNan(firstRow([](auto &inputs) {
+  // A row all of whose keys are masked out is 0.
+  expectZeros(firstRow([](auto &inputs) {
     for (int64_t j = 0; j < 70; ++j)
       inputs[3].at({0, j}) = -INFINITY;
   }));
@@ -211,7 +211,7 @@ TEST(CudaAttentionTf32, NumbersThatAreNone) {
   EXPECT_FLOAT_EQ(float(row[2]), float(rounded(value)));
 }
 
-// Where no key counts, all keys have the same weight.
+// Where no key counts, the result is 0.
 TEST(CudaAttentionTf32, NothingCounts) {
   AttentionCase s = tf32Case();
   s.hasLengths = s.isCross = true;

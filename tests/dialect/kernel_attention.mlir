@@ -82,11 +82,11 @@ func.func @window_and_sink(%q: tensor<7x4x64xf32>, %k: tensor<9x2x64xf32>, %v: t
 #y = affine_map<()[s0] -> (2, s0, 1, 64)>
 // CHECK-LABEL: @mask_and_lengths
 func.func @mask_and_lengths(%s0: index, %x: tensor<2x?x64xf16, #x>, %slope: tensor<1xf32>, %n: tensor<2xi32>) -> tensor<2x?x1x64xf16, #y> {
-  // CHECK: kiln.kernel_attention scale = 1.250000e-01 over #[[MASKED]] query
+  // CHECK: kiln.kernel_attention scale = 1.250000e-01 may_be_empty over #[[MASKED]] query
   // CHECK: score(%{{.*}}, %{{.*}} : tensor<1xf32>, tensor<2xi32>) [#[[HEAD]], #[[BATCH]]] {
   // CHECK: kiln.kernel_index 3
   // CHECK: kiln.kernel_yield %{{.*}}, %{{.*}} : f32, i32
-  %0 = kiln.kernel_attention scale = 1.25e-1 over affine_map<()[s0] -> (2, 1, s0, s0, 64, 64)>
+  %0 = kiln.kernel_attention scale = 1.25e-1 may_be_empty over affine_map<()[s0] -> (2, 1, s0, s0, 64, 64)>
     query(%x : tensor<2x?x64xf16, #x>) [affine_map<(b, h, q, k, d, e) -> (b, q, d)>] {
     ^bb0(%e: f16):
       %w = arith.extf %e : f16 to f32

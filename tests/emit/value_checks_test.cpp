@@ -86,8 +86,8 @@ TEST(ValueChecks, FollowFromTheOps) {
   EXPECT_EQ(checksOf(model, "moved"), "0 .. 29");
   EXPECT_EQ(checksOf(model, "computed"), "any");
   EXPECT_EQ(checksOf(model, "gathered"), "any, 0 .. 5");
-  EXPECT_EQ(checksOf(model, "attended"), "any, any, 1 .. context + 1");
-  EXPECT_EQ(checksOf(model, "scored"), "any, any, 1 .. context + 1");
+  EXPECT_EQ(checksOf(model, "attended"), "any, any, 0 .. context + 1");
+  EXPECT_EQ(checksOf(model, "scored"), "any, any, 0 .. context + 1");
   EXPECT_EQ(checksOf(model, "stepped"), "0 .. 29, any");
   EXPECT_EQ(checksOf(model, "positioned"), "any");
   EXPECT_EQ(checksOf(model, "ended"), "any, 0 .. tokens + 1");

@@ -77,7 +77,7 @@ private:
       if (node.attributes.has_lengths) {
         Dim limit = types[1].shape[types[1].shape.size() - 2];
         limit.offset += 1;
-        require(x.back().low >= 1 && x.back().areIndicesOf(limit), number, "a length");
+        require(x.back().low >= 0 && x.back().areIndicesOf(limit), number, "a length");
       }
     }
   }

@@ -151,7 +151,9 @@ static Facts cast(ElementType to, ElementType from, const Facts &x) {
 
 static Facts contraction(const Node &node, const std::vector<Type> &types, const std::vector<Facts> &x) {
   if (node.op == Op::attention)
-    return node.attributes.has_sinks ? hull(x[2], between(0, 0)) : x[2];
+    return node.attributes.has_sinks || node.attributes.has_mask || node.attributes.has_lengths
+               ? hull(x[2], between(0, 0))
+               : x[2];
   if (node.op == Op::attention_scores) {
     Facts scores = sumOf(product(x[0], x[1]), elementsOf(types[0].shape.back()));
     scores.size *= node.attributes.scale;

@@ -62,7 +62,7 @@ private:
   /// Returns i32 indices of an axis, of the shape of `like` if that is given.
   int indices(const Dim &extent, const Extents *like = nullptr);
   int drawnIndices(const Dim &extent, const Extents &shape);
-  /// Returns integers in [1, most], for use as lengths.
+  /// Returns integers in [0, most], for use as lengths.
   int lengths(const Extents &shape, const Dim &most);
   /// Returns `value`, or a value derived from it that is not larger than `most`.
   int tamed(int value, double most = 30);

@@ -343,19 +343,19 @@ int Generator::lengths(const Extents &shape, const Dim &most) {
   limit.offset += 1;
   const int found = choose([&](int id) {
     const Facts &facts = b.facts(id);
-    return b.node(id).element == ElementType::i32 && shapeOf(id) == shape && facts.low >= 1 &&
+    return b.node(id).element == ElementType::i32 && shapeOf(id) == shape && facts.low >= 0 &&
            (facts.high <= static_cast<double>(most.min()) || (facts.below && atLeast(limit, *facts.below)));
   });
   if (found >= 0 && random.percent(70))
     return found;
   const Type type{ElementType::i32, shape};
   if (isFixed(shape) && mostElements(shape) <= 40 && random.percent(20))
-    return constant(type, 1, static_cast<double>(most.min()));
+    return constant(type, 0, static_cast<double>(most.min()));
   if (b.graph.regions[b.entryRegion()].arguments.size() >= 14)
     return make(Op::expand, {number(1, ElementType::i32)}, {}, type);
-  Facts facts = between(1, static_cast<double>(most.max()));
+  Facts facts = between(0, static_cast<double>(most.max()));
   facts.below = limit;
-  return b.input(type, {1, facts.high, true, limitText(limit)}, facts);
+  return b.input(type, {0, facts.high, true, limitText(limit)}, facts);
 }
 
 } // namespace kiln::fuzz

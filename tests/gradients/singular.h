@@ -31,7 +31,7 @@ struct SingularPoints : kiln::Model {
     constexpr kiln::Pool2dOptions options{.stride = 1, .padding = 1};
     return kiln::reshape<3, 4>(kiln::max_pool2d<3, options>(kiln::reshape<3, 4, 1>(a)));
   }
-  /// Query 1 may attend to no key.
+  /// Query 1 may attend to no key, so its result is 0.
   static constexpr auto mask(const Rows &a) {
     constexpr double no = -3e38;
     return kiln::constant<f32, 3, 3>(a, {0, no, 0, no, no, no, no, no, 0});
@@ -39,12 +39,11 @@ struct SingularPoints : kiln::Model {
   static constexpr auto weighted(const Rows &a) {
     return kiln::matmul(kiln::reshape<3, 3>(kiln::attention_weights<1>(a, a, kiln::mask(mask(a)))), a);
   }
-  /// Three sequences of two rows, of which 2, 0 and 1 count. The empty one has no result.
+  /// Three sequences of two rows, of which 2, 0 and 1 count. The result of the empty one is 0.
   static constexpr auto of_lengths(const Rows &a) {
     auto sequences = kiln::reshape<3, 2, 2>(a);
     auto lengths = kiln::constant<i32, 3>(a, {2, 0, 1});
-    auto y = kiln::attention<1>(sequences, sequences, sequences, kiln::lengths(lengths));
-    return kiln::reshape<3, 4>(kiln::where(kiln::less(0, kiln::reshape<3, 1, 1>(lengths)), y, 0));
+    return kiln::reshape<3, 4>(kiln::attention<1>(sequences, sequences, sequences, kiln::lengths(lengths)));
   }
 
 #define SINGULAR_UNARY(name, y)                                                                                        \

@@ -123,8 +123,9 @@ def max_pool2d(x):
     return F.max_pool2d(x[None, None], 3, 1, 1)[0, 0]
 
 
-# Query 1 may attend to no key. Its weights are equal, since adding -3e38 to scores gives -3e38.
+# Query 1 may attend to no key, so its weights are 0.
 MASK = torch.tensor([[0.0, -3e38, 0.0], [-3e38] * 3, [-3e38, -3e38, 0.0]], dtype=torch.float64)
+HAS_KEY = (MASK == 0).any(-1, keepdim=True).double()
 
 
 def scores(x, heads):
@@ -133,17 +134,17 @@ def scores(x, heads):
 
 
 def attention(x):
-    weights = (scores(x, 2) + MASK).softmax(-1)
+    weights = (scores(x, 2) + MASK).softmax(-1) * HAS_KEY
     return (weights @ x.view(3, 2, 2).transpose(0, 1)).transpose(0, 1).reshape(3, 4)
 
 
 def attention_weights(x):
     """The score of a masked key is a constant (dsl/SPEC.md, attention_scores)."""
-    return scores(x, 1)[0].masked_fill(MASK < 0, -3e38).softmax(-1) @ x
+    return (scores(x, 1)[0].masked_fill(MASK < 0, -3e38).softmax(-1) * HAS_KEY) @ x
 
 
 def attention_of_lengths(x):
-    """Three sequences of two rows, of which 2, 0 and 1 count. The empty one has no result, and so no gradient."""
+    """Three sequences of two rows, of which 2, 0 and 1 count. The empty one is 0, and has no gradient."""
     x = x.view(3, 2, 2)
     both = (x[0] @ x[0].t() / 2**0.5).softmax(-1) @ x[0]
     return torch.stack([both, torch.zeros(2, 2, dtype=x.dtype), x[2, :1].expand(2, 2)]).view(3, 4)

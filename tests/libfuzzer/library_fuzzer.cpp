@@ -50,7 +50,7 @@ void callSmall(Choices &choices) {
   GuardedMemory words(rows * columns * 4, call.guard), lengths(rows * 4, call.guard),
       logits(rows * columns * 11 * 4, call.guard);
   call.fillIndices(as<int32_t>(words), rows * columns, 0, 11);
-  call.fillIndices(as<int32_t>(lengths), rows, 1, static_cast<int32_t>(columns) + 1);
+  call.fillIndices(as<int32_t>(lengths), rows, 0, static_cast<int32_t>(columns) + 1);
   const small_t *model = call.pointer(bound);
   if (model && choices.isWrong()) {
     call.allow(KILN_WEIGHTS_NOT_BOUND);

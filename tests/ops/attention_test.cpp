@@ -83,7 +83,7 @@ TEST(Attention, Sinks) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}), two = random({2}), four = random({4}),
           longer = random({e.batch, e.rows + 5, 12}), mask = random({e.rows, e.rows + 5}),
-          lengths = randomIntegers({e.batch}, 6, e.rows + 6);
+          lengths = randomIntegers({e.batch}, 0, e.rows + 6);
     two.values[0] = 50; // far above the scores
     Expected one(attention(q, k, k, 2, {.sinks = &two}), tolerance), all(attention(q, longer, longer, 4,
                                                                                    {.causal = true,
@@ -140,14 +140,14 @@ TEST(Attention, OfAWindowThatCoversAll) {
   }
 }
 
-// A third of the pairs is masked, but never all keys of a query.
+// A third of the pairs is masked, and all keys of some queries, whose results are 0.
 TEST(Attention, Masks) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     auto mask = [](const Shape &shape) {
       Array values = random(shape);
       for (std::size_t i = 0; i < values.values.size(); ++i)
-        if (generator()() % 3 == 0 && static_cast<std::int64_t>(i) % shape.back() != 0)
+        if (generator()() % 3 == 0 || static_cast<std::int64_t>(i) / shape.back() % 4 == 3)
           values.values[i] = -std::numeric_limits<double>::infinity();
       return values;
     };
@@ -160,12 +160,13 @@ TEST(Attention, Masks) {
   }
 }
 
-// Lengths from 1 to all keys.
+// Lengths from 0, for which the result is 0, to all keys.
 TEST(Attention, Padded) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
-          lengths = randomIntegers({e.batch}, 1, e.others + 1);
+          lengths = randomIntegers({e.batch}, 0, e.others + 1);
+    lengths.values[0] = 0;
     Expected y(attention(q, k, k, 3, {.lengths = &lengths}), tolerance);
     runAndCompare(session(), ENTRY(padded), e.batch, e.rows, e.others, Given(q), Given(k), GivenIntegers(lengths), y);
   }
@@ -185,7 +186,7 @@ TEST(Attention, Together) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}), mask = random({e.rows, e.rows}),
-          lengths = randomIntegers({e.batch}, 1, e.rows + 1);
+          lengths = randomIntegers({e.batch}, 0, e.rows + 1);
     Expected y(attention(q, k, k, 2, {.scale = 0.5, .causal = true, .mask = &mask, .lengths = &lengths}), tolerance);
     runAndCompare(session(), ENTRY(together), e.batch, e.rows, Given(q), Given(k), Given(mask), GivenIntegers(lengths),
                   y);
@@ -221,7 +222,7 @@ TEST(Attention, Grouped) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 48}), k = random({e.batch, e.others, 16}), v = random({e.batch, e.others, 10}),
-          one = random({e.batch, e.others, 8}), lengths = randomIntegers({e.batch}, 1, e.others + 1);
+          one = random({e.batch, e.others, 8}), lengths = randomIntegers({e.batch}, 0, e.others + 1);
     Expected y(attention(q, k, v, 6, {.keyHeads = 2}), tolerance),
         z(attention(q, one, one, 6, {.lengths = &lengths, .keyHeads = 1}), tolerance);
     runAndCompare(session(), ENTRY(grouped), e.batch, e.rows, e.others, Given(q), Given(k), Given(v), Given(one),
@@ -241,19 +242,19 @@ TEST(Attention, Scores) {
   }
 }
 
-// Masked keys have an attention weight of exactly 0.
+// Masked keys have an attention weight of exactly 0, also where these are all keys.
 TEST(Attention, Weights) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
           longer = random({e.batch, e.rows + 5, 12}), mask = random({e.batch, e.rows, e.others}),
-          lengths = randomIntegers({e.batch}, 1, e.others + 1);
+          lengths = randomIntegers({e.batch}, 0, e.others + 1);
     for (std::size_t i = 0; i < mask.values.size(); ++i)
-      if (i % 3 == 1 && static_cast<std::int64_t>(i) % e.others != 0)
+      if (i % 3 == 1 || static_cast<std::int64_t>(i) / e.others % 3 == 2)
         mask.values[i] = -std::numeric_limits<double>::infinity();
-    Expected a(softmax(attentionScores(q, k, 1, {.mask = &mask}), -1), tolerance),
-        b(softmax(attentionScores(q, k, 3, {.lengths = &lengths}), -1), tolerance),
-        c(softmax(attentionScores(q, longer, 4, {.causal = true, .keyHeads = 2}), -1), tolerance);
+    Expected a(attentionWeights(attentionScores(q, k, 1, {.mask = &mask})), tolerance),
+        b(attentionWeights(attentionScores(q, k, 3, {.lengths = &lengths})), tolerance),
+        c(attentionWeights(attentionScores(q, longer, 4, {.causal = true, .keyHeads = 2})), tolerance);
     runAndCompare(session(), ENTRY(weights), e.batch, e.rows, e.others, Given(q), Given(k), Given(longer), Given(mask),
                   GivenIntegers(lengths), a, b, c);
     const Array exact = attentionScores(q, k, 3, {.lengths = &lengths});
@@ -264,12 +265,12 @@ TEST(Attention, Weights) {
   }
 }
 
-// Lengths outside of [1, 3] for three keys, in attention and in attention weights.
+// Lengths outside of [0, 3] for three keys, in attention and in attention weights.
 TEST(Attention, RefusesLengthsBeyondTheKeys) {
   std::vector<std::byte> arena(1 << 22);
   auto *aligned = reinterpret_cast<void *>((reinterpret_cast<std::uintptr_t>(arena.data()) + 4095) / 4096 * 4096);
   std::vector<float> x(288), y(48), a(6), b(18), c(48);
-  const std::int32_t wrong[][2] = {{1, 4}, {0, 3}};
+  const std::int32_t wrong[][2] = {{1, 4}, {-1, 3}};
   for (const auto &n : wrong) {
     kiln_error_t error{};
     kiln_call_t call{aligned, arena.size() - 4096, nullptr, &error};

@@ -419,6 +419,16 @@ Array attentionScores(const Array &q, const Array &k, int heads, const Attention
   });
 }
 
+Array attentionWeights(const Array &scores) {
+  return alongAxis(scores, -1, [](std::vector<double> &line) {
+    if (std::all_of(line.begin(), line.end(),
+                    [](double score) { return score == -std::numeric_limits<double>::infinity(); }))
+      std::fill(line.begin(), line.end(), 0);
+    else
+      softmaxLine(line);
+  });
+}
+
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options) {
   const std::size_t rank = q.shape.size();
   const int keyHeads = options.keyHeads ? options.keyHeads : heads;
@@ -431,7 +441,7 @@ Array attention(const Array &q, const Array &k, const Array &v, int heads, const
       return index.back() < keys ? of.at(index) : options.sinks->at({index[rank - 2]});
     });
   }
-  const Array weights = softmax(scores, -1);
+  const Array weights = attentionWeights(scores);
   Shape shape = q.shape;
   shape.back() = width * heads;
   return generate(shape, [&](const Index &index) {

@@ -97,6 +97,8 @@ struct AttentionOptions {
 };
 /// Returns the scores of every head before the softmax, [..., heads, queries, keys]: -infinity for masked keys.
 Array attentionScores(const Array &q, const Array &k, int heads, const AttentionOptions &options = {});
+/// The softmax of the scores; 0 in rows without a key.
+Array attentionWeights(const Array &scores);
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options = {});
 
 } // namespace kiln::testing

@@ -82,7 +82,6 @@ Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t keys, 
           return (!s.isCausal || j <= last) && (!s.window || j > last - s.window) &&
                  (!s.hasLengths || double(j) < lengths.at({b}));
         };
-        const bool hasKeys = s.window ? counts(std::max<int64_t>(0, last - s.window + 1)) : counts(0);
         const int64_t row = ((b * queries + i) * s.heads + h) * s.headDim;
         const double *query = q.values.data() + row;
         double *output = expected.values.data() + row;
@@ -93,11 +92,12 @@ Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t keys, 
           double dot = 0;
           for (int64_t d = 0; d < s.headDim; ++d)
             dot += query[d] * key[d];
-          score[j] = !hasKeys    ? 0
-                     : counts(j) ? dot / std::sqrt(double(s.headDim)) + (s.hasMask ? mask.at({i, j}) : 0)
-                                 : -INFINITY;
+          if (counts(j))
+            score[j] = dot / std::sqrt(double(s.headDim)) + (s.hasMask ? mask.at({i, j}) : 0);
           largest = std::max(largest, score[j]);
         }
+        if (largest == -INFINITY)
+          continue;
         for (double &x : score)
           sum += x = std::exp(x - largest);
         for (int64_t j = 0; j < keys; ++j) {

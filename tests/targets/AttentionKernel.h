@@ -30,7 +30,7 @@ std::string attentionKernel(const AttentionCase &s);
 std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queries, int64_t keys, int64_t mostKeys = INT32_MAX,
                                     int64_t firstNan = INT32_MAX);
 
-/// Skips keys that do not count, even if they are NaN. Returns the mean of all values where no key counts.
+/// Skips keys that do not count, even if they are NaN. Returns 0 where no key counts.
 Tensor expectedAttention(const AttentionCase &s, int64_t queries, int64_t keys, const std::vector<Tensor> &inputs);
 
 } // namespace kiln::testing

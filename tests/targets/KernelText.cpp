@@ -170,7 +170,8 @@ Value KernelText::attention(const AttentionText &a) {
   std::snprintf(scale, sizeof scale, "%.10e", a.scale);
   return op("kiln.kernel_attention scale = " + std::string(scale) +
                 (a.causalOffset.empty() ? "" : " causal " + map({a.causalOffset})) +
-                (a.window ? " window = " + std::to_string(a.window) : "") + " over " + map(a.extents) + " query" +
+                (a.window ? " window = " + std::to_string(a.window) : "") +
+                (a.mask || a.lengths ? " may_be_empty" : "") + " over " + map(a.extents) + " query" +
                 elementRegion(a.query, mapOf(a.query)) + " key" + elementRegion(a.key, mapOf(a.key)) + " value" +
                 elementRegion(a.value, mapOf(a.value)) + " score" + scoreRegion(a, mapOf) +
                 " weight {\n  ^bb0(%score: f32, %maximum: f32):\n"

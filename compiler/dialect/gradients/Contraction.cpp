@@ -105,6 +105,12 @@ public:
     return b.reshape(b.sumTo(rows, b.typeOf(perHead, sinks)), getExtents(rankedType(sinks)));
   }
 
+  /// Returns where scores belong to keys that are excluded or masked out; f16 scores are clamped.
+  Value areOut(Value scores) {
+    const bool isF16 = rankedType(scores).getElementType().isF16();
+    return b.create<LessEqualOp>(scores, b.number(scores, isF16 ? -65504 : largestOfNone));
+  }
+
 private:
   /// Returns the gradient of the scores before they are limited to c tanh(scores / c): times 1 - tanh^2.
   template <class Op> Value beforeCap(Op op, Value ds) {
@@ -142,6 +148,8 @@ KILN_GRADIENT(AttentionOp) {
   Value p = b.create<SoftmaxOp>(scores, last), share;
   if (getSinks()) // the weights of the keys are the softmax of their scores times their share of all weights
     p = b.mul(p, share = heads.shareOfKeys(scores, p, getSinks()));
+  if (getMask() || getLengths()) // a row without a key has no weights
+    p = b.where(heads.areOut(scores), b.number(p, 0), p);
   Value parts = heads.splitScores(p);
   Value dy = heads.splitQueries(gradients[0]), values = heads.splitKeys(getValue());
   Value dv = b.create<MatmulOp>(b.transposeMatrix(parts), dy, false);
@@ -160,8 +168,8 @@ KILN_GRADIENT(AttentionOp) {
 /// The score of an excluded key is a constant.
 KILN_GRADIENT(AttentionScoresOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
-  Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), lowestMask));
-  SmallVector<Value> result = heads.ofScores(*this, b.where(isOut, b.number(gradients[0], 0), gradients[0]));
+  SmallVector<Value> result =
+      heads.ofScores(*this, b.where(heads.areOut(getResult()), b.number(gradients[0], 0), gradients[0]));
   if (getLengths())
     result.push_back({});
   return result;

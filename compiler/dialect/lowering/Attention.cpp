@@ -136,7 +136,8 @@ public:
         getTensorType(extents, stored, symbols), regions[0].inputs, regions[1].inputs, regions[2].inputs,
         regions[3].inputs, regions[5].inputs, builder.getF64FloatAttr(scale),
         isCausal ? mapOf(causalOffset()) : AffineMapAttr(), window ? builder.getI64IntegerAttr(*window) : IntegerAttr(),
-        mapOf(loops), maps[0], maps[1], maps[2], maps[3], sinks ? maps[5] : ArrayAttr());
+        mask || lengths ? builder.getUnitAttr() : UnitAttr(), mapOf(loops), maps[0], maps[1], maps[2], maps[3],
+        sinks ? maps[5] : ArrayAttr());
     for (auto [region, made] : llvm::zip_equal(op->getRegions(), regions))
       if (made.block)
         region.push_back(made.block.release());
@@ -234,12 +235,12 @@ template <class Op> static AffineExpr countPairs(Op op, AffineExpr products) {
 
 static AffineExpr widthOf(Value tensor) { return getExtents(cast<RankedTensorType>(tensor.getType())).back(); }
 
-/// Lengths range from one key to all keys.
+/// Lengths range from no key to all keys.
 template <class Op> static SmallVector<IndexOperand> lengthsOf(Op op) {
   if (!op.getLengths())
     return {};
   AffineExpr keys = getExtents(cast<RankedTensorType>(op.getKey().getType())).end()[-2];
-  return {{op.getLengths(), 1, canonicalExtent(keys + 1)}};
+  return {{op.getLengths(), 0, canonicalExtent(keys + 1)}};
 }
 
 //===- attention ---===//

@@ -7,7 +7,7 @@
 //   3. masked = score(scores), the lowest number for excluded keys
 //   4. maxima over k, weights = 2^(masked - maximum), sums over k
 //   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, h, k, e]
-//   6. result[b, q, h, e] = products * (1 / sums), or with a sink 1 / (sums + its weight)
+//   6. result[b, q, h, e] = products * (1 / sums), or with a sink 1 / (sums + its weight); 0 for rows without a key
 #include "compiler/dialect/ExcludedScore.h"
 #include "compiler/dialect/lowering/KeySelection.h"
 #include "mlir/IR/OperationSupport.h"
@@ -58,7 +58,7 @@ public:
         element(op.getWeightElement().front().getArgument(0).getType()) {}
 
   AttentionOps run() {
-    found.hasSink = op.hasSink();
+    found.readsMaxima = op.hasSink() || op.getMayBeEmpty();
     found.scaled = asGeneric(createScaled());
     found.scores = asGeneric(createScores());
     if (op.getCausalOffset() || !isIdentity(op.getScoreElement()))
@@ -118,6 +118,13 @@ private:
     });
   }
 
+  /// Compares floats, of which none is assumed not to be NaN.
+  static Value compare(ElementBuilder &b, arith::CmpFPredicate predicate, Value x, Value y) {
+    auto comparison = arith::CmpFOp::create(b, predicate, x, y);
+    comparison->setAttr(strictAttrName, b.getUnitAttr());
+    return comparison;
+  }
+
   static SmallVector<Value> addProduct(ElementBuilder &b, Value sum, Value x, Value y) {
     return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
   }
@@ -171,12 +178,17 @@ private:
   Value createInverses() {
     return kernel.createParallel(rowsWith({}), element, [&](ElementBuilder &b) -> Value {
       Value sum = b.load(valueOf(found.sums), b.loops());
+      Value maximum = found.readsMaxima ? b.load(valueOf(found.maxima), b.loops()) : Value();
       if (op.hasSink()) {
-        Value maximum = b.load(valueOf(found.maxima), b.loops());
         Value weight = b.copyRegion(op.getSinkElement(), op.getSink(), *op.getSinkMaps(), loopsAt(0, 0, 0), maximum)[0];
         sum = arith::AddFOp::create(b, sum, weight);
       }
-      return arith::DivFOp::create(b, b.constant(element, 1), sum);
+      Value inverse = arith::DivFOp::create(b, b.constant(element, 1), sum);
+      if (!op.getMayBeEmpty())
+        return inverse;
+      Value none = b.constant(element, largestOfNone * llvm::numbers::log2e);
+      Value isEmpty = compare(b, arith::CmpFPredicate::OLE, maximum, none);
+      return arith::SelectOp::create(b, isEmpty, b.constant(element, 0), inverse);
     });
   }
 
@@ -195,7 +207,12 @@ private:
       Coordinates at = b.loops();
       std::swap(at[batchRank], at[batchRank + 1]);
       Value inverse = b.load(valueOf(found.inverses), ArrayRef(at).drop_back());
-      return arith::MulFOp::create(b, b.load(valueOf(found.products), at), inverse);
+      Value result = arith::MulFOp::create(b, b.load(valueOf(found.products), at), inverse);
+      if (!op.getMayBeEmpty())
+        return result;
+      // The products of a row without a key may be infinite or NaN.
+      Value nothing = b.constant(element, 0);
+      return arith::SelectOp::create(b, compare(b, arith::CmpFPredicate::OEQ, inverse, nothing), nothing, result);
     });
   }
 

@@ -200,7 +200,21 @@ constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<M
                                                    std::move(attributes));
 }
 
-/// Attention weights, the softmax of the scores; each row sums to 1: [..., H, Tq, Tk].
+namespace detail {
+
+/// The softmax of scores, with the weight 0 for keys that are masked out also where these are all keys.
+template <class Options, tensor X> constexpr auto weights_of(const X &scores, Site site) {
+  auto weights = softmax(scores, site);
+  if constexpr (Options::has_mask || Options::has_lengths)
+    return where(less_equal(scores, -0.99e38, site), 0, weights, site);
+  else
+    return weights;
+}
+
+} // namespace detail
+
+/// Attention weights, the softmax of the scores; each row sums to 1, or is 0 if all keys are masked out:
+/// [..., H, Tq, Tk].
 template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
 constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
                                  Site site = Site::here()) {
@@ -227,9 +241,11 @@ constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<
                                                            .capped = options.capped,
                                                            .mask = mask,
                                                            .lengths = options.lengths};
-    return cast<Q::element>(softmax(attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site), site), site);
+    auto scores = attention_scores<Heads, KeyHeads>(wide(q), wide(k), in_f32, site);
+    return cast<Q::element>(detail::weights_of<AttentionOptions<Mask, Lengths>>(scores, site), site);
   } else {
-    return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
+    auto scores = attention_scores<Heads, KeyHeads>(q, k, options, site);
+    return detail::weights_of<AttentionOptions<Mask, Lengths>>(scores, site);
   }
 }
 

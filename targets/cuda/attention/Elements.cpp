@@ -88,14 +88,6 @@ Value AttentionElements::keysWithin(const Values &row) {
   return within;
 }
 
-Value AttentionElements::keysNeeded(const Values &row) {
-  Value all = keyCount();
-  if (attention.limits.empty())
-    return all;
-  Value within = keysWithin(row);
-  return b.select(b.compare(arith::CmpIPredicate::sgt, within, b.integer(0)), within, all);
-}
-
 Value AttentionElements::maximum(Value x, Value y) {
   return Combiner::of(attention.ops.maxima)->combine(b, {x}, {y}).front();
 }
@@ -115,9 +107,10 @@ Value AttentionElements::weight(Value score, Value reference) {
 }
 
 void AttentionElements::finish(const Values &row, Value channel, const AttentionPart &part) {
-  linalg::GenericOp sums = attention.ops.sums;
+  linalg::GenericOp maxima = attention.ops.maxima, sums = attention.ops.sums;
   Value isNone = b.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::OEQ, part.maximum, number(-infinity));
   Value nothing = number(std::numeric_limits<float>::quiet_NaN());
+  emitter.give(maxima->getResult(0), part.maximum);
   emitter.give(sums->getResult(0), b.select(isNone, nothing, part.sum));
   Values loops = outputLoops(row, channel);
   Values results = finishSum(emitter, last, attention.outputs, loops, part.output);

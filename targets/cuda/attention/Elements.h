@@ -38,9 +38,6 @@ public:
   tile::Value query(const tile::Values &row, tile::Value dim);
   /// Returns how many leading keys the row's mask limits allow; 0 or less if they allow none.
   tile::Value keysWithin(const tile::Values &row);
-  /// Returns how many leading keys the row needs. If the mask allows no key, all of them, since then all have the same
-  /// weight.
-  tile::Value keysNeeded(const tile::Values &row);
   /// Computes the score from a dot product of query and key, by the kernel's own ops.
   tile::Value score(const tile::Values &row, tile::Value key, tile::Value sum);
   /// Returns the larger value.

@@ -119,7 +119,7 @@ Value AttentionBuilder::tilesNeeded() {
   if (!attention.limits.empty()) {
     count = b.integer(0);
     for (const Values &row : rows)
-      count = b.createOrFold<arith::MaxSIOp>(count, elements.keysNeeded(row));
+      count = b.createOrFold<arith::MaxSIOp>(count, elements.keysWithin(row));
     count = largestOfBlock(count);
   }
   return b.div(b.add(count, b.integer(shape.keys - 1)), b.integer(shape.keys));

@@ -2,7 +2,7 @@
 //
 // 1. The first stage stores the scores of the kernel's attention, already masked. The stage of the products is the last
 //    one; all stages in between are the attention's ops, or are computed from the sums.
-// 2. The epilogue of an output reads the sums of its own row.
+// 2. The epilogue of an output reads the sums and the maximum of its own row.
 // 3. Dimensions that neither keys nor values have are rows. So are the heads of a group, if keys and values divide the
 //    head index by the group size.
 #include "targets/cuda/attention/Match.h"
@@ -145,19 +145,19 @@ bool Matcher::areRowsOwn(linalg::GenericOp op, ArrayRef<AffineExpr> loops) {
   }
   return llvm::none_of(op.getBlock()->getOps<tensor::ExtractOp>(), [&](tensor::ExtractOp extract) {
     auto producer = extract.getTensor().getDefiningOp<linalg::GenericOp>();
-    return producer &&
-           (!placement.find(extract.getTensor()) || llvm::is_contained(perRow, producer) || producer == found.ops.sums);
+    return producer && (!placement.find(extract.getTensor()) || llvm::is_contained(perRow, producer) ||
+                        llvm::is_contained({found.ops.maxima, found.ops.sums}, producer));
   });
 }
 
-/// Whether the tensor's elements at `at` depend on no sums but those of the output's row.
+/// Whether the tensor's elements at `at` depend on no sums or maxima but those of the output's row.
 bool Matcher::isOwnRow(Value tensor, AffineMap at) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (!op || op == found.outputs.op)
     return true;
-  if (op == found.ops.sums)
+  if (llvm::is_contained({found.ops.maxima, found.ops.sums}, op))
     return at.getResults() == ArrayRef(row);
-  if (llvm::is_contained({scoreOp, found.ops.maxima, found.ops.weights}, op))
+  if (llvm::is_contained({scoreOp, found.ops.weights}, op))
     return false;
   const bool isPerRow = llvm::is_contained(perRow, op);
   if (placement.find(tensor) && !isPerRow)

@@ -53,8 +53,9 @@ void WgmmaPipeline::countKeys(QueryTile &tile) {
     for (int64_t i = 0; i < shape.queries() / 32; ++i) {
       Value row = b.clamp(b.add(tile.firstRow, b.add(lane, b.integer(i * 32))), rowCount);
       const Values at = elements.row(tile.batch, row);
-      needed = b.createOrFold<arith::MaxSIOp>(needed, elements.keysNeeded(at));
-      within = b.createOrFold<arith::MinSIOp>(within, elements.keysWithin(at));
+      Value ofRow = elements.keysWithin(at);
+      needed = b.createOrFold<arith::MaxSIOp>(needed, ofRow);
+      within = b.createOrFold<arith::MinSIOp>(within, ofRow);
     }
     for (int32_t bits = 16; bits > 0; bits /= 2) {
       needed = b.createOrFold<arith::MaxSIOp>(needed, b.shuffleXor(needed, bits));

@@ -218,7 +218,7 @@ void Attention::prepare(Translator &translator, const ScheduleConfig &config) {
     tileRows = storeRows;
 
   funcs.emplace(found, sizes, translator);
-  if (found.ops.hasSink)
+  if (found.ops.readsMaxima)
     translator.setBuilder(found.ops.maxima,
                           [this](linalg::GenericOp) { return funcs->build() ? funcs->largest : Func(); });
   translator.setBuilder(found.ops.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });

@@ -204,8 +204,7 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
   return result;
 }
 
-/// Returns the number of keys that the block of this query needs. The last query of the block has the highest limit. If
-/// the limit of the first query allows no key, all keys have the same weight for it, so all of them are needed.
+/// Returns the number of keys that the block of this query needs. The last query of the block has the highest limit.
 Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
   if (sizes.isOneQuery)
     query = 0;
@@ -213,8 +212,7 @@ Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
   Expr needed = keyCount;
   if (!match.ops.limits.empty()) {
     Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
-    needed = Halide::max(smallestLimit(last, firstOuter),
-                         Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
+    needed = smallestLimit(last, firstOuter);
   }
   return sizes.hasEmptyBlocks ? Halide::select(first < queryCount, needed, 0) : needed;
 }
@@ -293,7 +291,7 @@ bool AttentionFuncs::buildMerge() {
   Var d0 = dimensionVar(0), d1 = dimensionVar(1);
   if (!sizes.hasKeyBlocks) {
     sum = start("sum", vars({d0}, 1), sums.func(at({d0, 0}, 1)));
-    if (match.ops.hasSink)
+    if (match.ops.readsMaxima)
       largest = start("largest", vars({d0}, 1), maxima.func(at({d0, 0}, 1)));
     product = start("product", vars({d0, d1}), productTile(at({d0, d1, 0})));
     return true;
@@ -311,7 +309,7 @@ bool AttentionFuncs::buildMerge() {
   maximum = start("maximum", vars({query}), lowest);
   maximum(at({query})) = Halide::max(maximum(at({query})), statistics(at({query, index}))[0]);
 
-  if (match.ops.hasSink)
+  if (match.ops.readsMaxima)
     largest = start("largest", vars({d0}, 1), maximum(at({d0}, 1)));
 
   Expr value = weight(statistics(at({query, block}))[0], maximum(at({query})));

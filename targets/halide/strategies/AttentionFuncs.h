@@ -63,7 +63,7 @@ public:
   Halide::Func statistics;   // query, block: maximum and sum
   Halide::Func maximum;      // query
   Halide::Func factor;       // query, block
-  Halide::Func largest;      // the maximum for a sink; indexed like the op's result: d0 is the query
+  Halide::Func largest;      // the maximum of all blocks; indexed like the op's result: d0 is the query
   Halide::Func sum;          // indexed like the op's result: d0 is the query
   Halide::Func product;      // indexed like the op's result: d0 is the channel, d1 the query
   Halide::RDom depthDomain, productDomain, mergedMaxDomain, mergedSumDomain, mergedProductDomain;

@@ -101,7 +101,7 @@ void OneQuery::prepare(Translator &translator, const ScheduleConfig &config) {
   tileKeys = std::min<int>(config.at("keys"), lanes);
   isInner = findInner();
   funcs.emplace(found, sizes, translator);
-  if (found.ops.hasSink)
+  if (found.ops.readsMaxima)
     translator.setBuilder(found.ops.maxima,
                           [this](linalg::GenericOp) { return funcs->build() ? funcs->largest : Func(); });
   translator.setBuilder(found.ops.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
