@@ -25,6 +25,7 @@ struct MmaCase {
   int heads = 2, keyHeads = 2, headDim = 64, channels = 0; // channels: width of the values' heads; 0: headDim
   int bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false, isCross = false;
+  int window = 0; // with causal masks; 0: none
 
   int width() const { return channels ? channels : headDim; }
 };
@@ -46,7 +47,8 @@ inline std::string kernelOf(const MmaCase &s) {
   options += "heads = " + number(s.heads);
   if (s.heads != s.keyHeads)
     options += " key_value_heads = " + number(s.keyHeads);
-  options += " scale = " + std::to_string(1 / std::sqrt(double(s.headDim))) + (s.isCausal ? " causal" : "");
+  options += " scale = " + std::to_string(1 / std::sqrt(double(s.headDim))) + (s.isCausal ? " causal" : "") +
+             (s.window ? " window = " + number(s.window) : "");
   const std::string stored = t.type({"2", "s0", number(s.heads), number(s.width())}, s.type.name),
                     bounds = "1, " + number(s.bound);
   return "func.func private @f(%s0: index, %s1: index, " + arguments + ") -> " + stored +

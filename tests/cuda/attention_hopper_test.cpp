@@ -50,6 +50,18 @@ TEST(CudaAttentionHopper, MasksAndLengths) {
   }
 }
 
+TEST(CudaAttentionHopper, Windows) {
+  for (int window : {1, 70, 190}) {
+    SCOPED_TRACE(window);
+    MmaCase s{.type = types[window % 2], .bound = 300, .hasLengths = window == 70, .isCross = true};
+    s.isCausal = true, s.window = window;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    for (auto [queries, keys] : {std::pair(1, 260), {70, 290}, {200, 200}})
+      checkTma(kernel, s, text, queries, keys);
+  }
+}
+
 TEST(CudaAttentionHopper, OtherKeysAndGroupsOfHeads) {
   for (int keyHeads : {1, 2, 4}) {
     MmaCase s{.type = types[keyHeads % 2], .heads = 4, .keyHeads = keyHeads, .bound = 200};

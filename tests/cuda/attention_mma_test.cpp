@@ -177,6 +177,19 @@ TEST(CudaAttentionMma, NothingCounts) {
   expectZerosWhereNothingCounts(kernel, s, text, 35, 70);
 }
 
+TEST(CudaAttentionMma, Windows) {
+  for (int window : {1, 20, 90}) {
+    SCOPED_TRACE(window);
+    MmaCase s{.headDim = 16, .bound = 140, .hasLengths = window == 20, .isCross = true};
+    s.isCausal = true, s.window = window;
+    const std::string text = kernelOf(s);
+    const ScheduleConfig config{{"mma_keys", 16}, {"mma_queries", 32}};
+    DeviceKernel kernel(text, &config);
+    for (auto [queries, keys] : {std::pair(1, 133), {33, 140}, {70, 70}})
+      check(kernel, s, text, queries, keys);
+  }
+}
+
 // Keys beyond the diagonal's tile are not read: they may be NaN.
 TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
   MmaCase s{.heads = 1, .keyHeads = 1, .headDim = 16, .bound = 140, .isCausal = true};

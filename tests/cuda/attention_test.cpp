@@ -243,6 +243,30 @@ TEST(CudaAttention, SkipsWhatDoesNotCount) {
   }
 }
 
+// Keys in tiles before the windows of all rows are not read, also by several blocks that share the keys of a row.
+TEST(CudaAttention, SkipsTilesBeforeTheWindow) {
+  for (int mostQueries : {1, 40}) {
+    AttentionCase s;
+    s.mostQueries = mostQueries;
+    s.bound = 600;
+    s.headDim = 16;
+    s.isCross = s.isCausal = s.isOffset = true;
+    s.window = 100;
+    const ScheduleConfig config{{"keys", 16}, {"split_kv", mostQueries == 1 ? 4 : 1}};
+    DeviceKernel kernel(attentionKernel(s), &config);
+    expectAttention(kernel);
+    for (int64_t keys : {mostQueries, 99, 512})
+      check(kernel, s, mostQueries, keys);
+    std::vector<Tensor> inputs = attentionInputs(s, mostQueries, 512);
+    for (size_t i : {1, 2})
+      for (int64_t batch = 0; batch < attentionBatch; ++batch)
+        for (int64_t key = 0; key < 352; ++key) // the first window begins with key 512 - 40 - 99
+          for (int64_t d = 0; d < s.keyHeads * s.headDim; ++d)
+            inputs[i].at({batch, key, d}) = NAN;
+    expectClose(kernel.run({mostQueries, 512}, inputs)[0], expectedAttention(s, mostQueries, 512, inputs));
+  }
+}
+
 // Where no key counts, the result is 0.
 TEST(CudaAttention, NothingCounts) {
   for (int mostQueries : {1, 70}) {

@@ -72,14 +72,24 @@ Value AttentionElements::score(const Values &row, Value key, Value sum) {
   return orZero(results.empty() ? Value() : results.front());
 }
 
-Value AttentionElements::keysWithin(const Values &row) {
-  Value all = keyCount(), within = all;
+Value AttentionElements::limit(mlir::Value value, const Values &row) {
   Values loops = scoreLoops(row, {}), ofStage;
   for (unsigned loop : attention.scores.stageLoops)
     ofStage.push_back(loops[loop]);
+  Value result = emitter.evaluate(first.stage.op, value, ofStage);
+  broken |= !result;
+  return result;
+}
+
+Value AttentionElements::keysBefore(const Values &row) {
+  Value last = limit(attention.ops.beforeWindow, row);
+  return last ? b.add(last, b.integer(1)) : b.integer(0);
+}
+
+Value AttentionElements::keysWithin(const Values &row) {
+  Value all = keyCount(), within = all;
   for (const KeyLimit &limit : attention.limits) {
-    Value count = emitter.evaluate(first.stage.op, limit.value, ofStage);
-    broken |= !count;
+    Value count = this->limit(limit.value, row);
     if (!count)
       return all;
     count = limit.isInclusive ? b.add(count, b.integer(1)) : count;

@@ -38,6 +38,8 @@ public:
   tile::Value query(const tile::Values &row, tile::Value dim);
   /// Returns how many leading keys the row's mask limits allow; 0 or less if they allow none.
   tile::Value keysWithin(const tile::Values &row);
+  /// Returns how many keys are before the row's window, which must be known; 0 or less if there is none.
+  tile::Value keysBefore(const tile::Values &row);
   /// Computes the score from a dot product of query and key, by the kernel's own ops.
   tile::Value score(const tile::Values &row, tile::Value key, tile::Value sum);
   /// Returns the larger value.
@@ -58,6 +60,8 @@ public:
 private:
   tile::Values split(llvm::ArrayRef<AttentionAxis> axes, tile::Value number, tile::Values at);
   tile::Value orZero(tile::Value value);
+  /// Evaluates a value of the mask's region that does not depend on the key; null after a diagnostic.
+  tile::Value limit(mlir::Value value, const tile::Values &row);
 
   tile::Builder &b;
   ElementEmitter &emitter;

@@ -39,6 +39,7 @@ public:
 private:
   void begin();
   void beginThreadGroup();
+  Value tilesBefore();
   Value tilesNeeded();
   Value largestOfBlock(Value count);
   Values addTiles();
@@ -48,7 +49,8 @@ private:
   void storeResult(Values state);
   void finish();
   Value firstKeyOf(Value iteration) {
-    return b.mul(b.add(threadGroup, b.mul(iteration, b.integer(shape.parts * shape.kvSplits))), b.integer(shape.keys));
+    Value tile = b.add(threadGroup, b.mul(iteration, b.integer(shape.parts * shape.kvSplits)));
+    return b.mul(b.add(firstTile, tile), b.integer(shape.keys));
   }
 
   tile::Builder &b;
@@ -61,6 +63,7 @@ private:
   std::unique_ptr<AttentionTiles> tiles;
   Value thread, split, threadGroup, batch, firstRow, rowCount,
       keyCount;               // threadGroup: index among those of the same rows
+  Value firstTile;            // of keys that one of the rows needs
   Value queriesAt, weightsAt; // in shared memory
   Values ofBatch;             // coordinates
   SmallVector<Values> rows;   // the thread's rows
@@ -113,7 +116,20 @@ Value AttentionBuilder::largestOfBlock(Value count) {
   return count;
 }
 
-/// Returns the number of leading key tiles that one of the rows needs.
+/// Returns the number of leading key tiles that are before the windows of all rows.
+Value AttentionBuilder::tilesBefore() {
+  if (!attention.ops.beforeWindow)
+    return b.integer(0);
+  Value count; // the negated number of keys
+  for (const Values &row : rows) {
+    Value ofRow = b.sub(b.integer(0), elements.keysBefore(row));
+    count = count ? b.createOrFold<arith::MaxSIOp>(count, ofRow) : ofRow;
+  }
+  count = b.sub(b.integer(0), largestOfBlock(count));
+  return b.div(b.createOrFold<arith::MaxSIOp>(count, b.integer(0)), b.integer(shape.keys));
+}
+
+/// Returns the number of leading key tiles up to the last one that one of the rows needs.
 Value AttentionBuilder::tilesNeeded() {
   Value count = keyCount;
   if (!attention.limits.empty()) {
@@ -180,8 +196,9 @@ Values AttentionBuilder::addTile(Value iteration, ValueRange last) {
 
 Values AttentionBuilder::addTiles() {
   const int64_t count = product->rows(), stride = shape.parts * shape.kvSplits;
+  firstTile = tilesBefore();
   tiles->start();
-  Value needed = tilesNeeded();
+  Value needed = b.createOrFold<arith::MaxSIOp>(b.sub(tilesNeeded(), firstTile), b.integer(0));
   tile::barrier(b);
   Values state(count, elements.number(-infinity));
   state.append(count + count * product->outputsOfRow(), elements.number(0));

@@ -49,6 +49,9 @@ public:
 private:
   void consume();
   void loadQueries(const QueryTile &tile);
+  Value keyOf(const QueryTile &tile, Value number) {
+    return b.add(tile.firstKey, b.mul(number, b.integer(shape.keys)));
+  }
   Values beginScores(Value stage);
   Values byRow(ValueRange sums);
   Values masked(Values sums, Value firstKey);
@@ -61,7 +64,7 @@ private:
   void putOutputs(ValueRange sums, Values &state);
   Values addLate(const PipelineState &slot, const PipelineState &before, Value firstKey, bool isPlain,
                  ValueRange state);
-  Values addFirst(const PipelineState &slot, ValueRange state);
+  Values addFirst(const PipelineState &slot, Value firstKey, ValueRange state);
   Values addTiles(const QueryTile &tile, Value count, Values state);
   Values addTilesLate(const QueryTile &tile, Value count, Values state);
   void finish(const QueryTile &tile, Values state);
@@ -211,12 +214,12 @@ Values WgmmaAttention::addKeys(const PipelineState &slot, Value firstKey, bool i
 }
 
 /// Returns the state, followed by the weights of the first tile, which are not multiplied yet.
-Values WgmmaAttention::addFirst(const PipelineState &slot, ValueRange last) {
+Values WgmmaAttention::addFirst(const PipelineState &slot, Value firstKey, ValueRange last) {
   Values state(last);
   pipeline.awaitKeys(slot);
   Values sums = byRow(tile::awaitSums(b, beginScores(slot.stage)));
   pipeline.releaseKeys(slot);
-  sums = masked(std::move(sums), b.integer(0));
+  sums = masked(std::move(sums), firstKey);
   soften(sums, Value(), state);
   llvm::copy(packed(sums), state.end() - shape.keys / 4);
   return state;
@@ -263,8 +266,7 @@ Values WgmmaAttention::addTiles(const QueryTile &tile, Value count, Values state
   auto addFrom = [&](Value firstTile, Value tiles, bool isPlain) {
     state = b.loop(tiles, state, [&](Value iteration, ValueRange last) {
       Value number = b.add(firstTile, iteration);
-      return addKeys(pipeline.pipelineStateOf(b.add(count, number)), b.mul(number, b.integer(shape.keys)), isPlain,
-                     last);
+      return addKeys(pipeline.pipelineStateOf(b.add(count, number)), keyOf(tile, number), isPlain, last);
     });
   };
   if (attention.isPlainWithin)
@@ -277,12 +279,14 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
   const size_t ofState = state.size();
   state.append(size_t(shape.keys / 4), b.integer(0));
   Value one = b.integer(1), isAny = b.createOrFold<arith::MinSIOp>(tile.tiles, one);
-  state = b.loop(isAny, state, [&](Value, ValueRange last) { return addFirst(pipeline.pipelineStateOf(count), last); });
+  state = b.loop(isAny, state, [&](Value, ValueRange last) {
+    return addFirst(pipeline.pipelineStateOf(count), tile.firstKey, last);
+  });
   auto addFrom = [&](Value firstTile, Value end, bool isPlain) {
     state = b.loop(b.sub(end, firstTile), state, [&](Value iteration, ValueRange last) {
       Value number = b.add(firstTile, iteration), all = b.add(count, number);
-      return addLate(pipeline.pipelineStateOf(all), pipeline.pipelineStateOf(b.sub(all, one)),
-                     b.mul(number, b.integer(shape.keys)), isPlain, last);
+      return addLate(pipeline.pipelineStateOf(all), pipeline.pipelineStateOf(b.sub(all, one)), keyOf(tile, number),
+                     isPlain, last);
     });
   };
   Value plain = b.createOrFold<arith::MaxSIOp>(tile.plain, one);

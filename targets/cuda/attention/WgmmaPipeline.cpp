@@ -40,14 +40,14 @@ QueryTile WgmmaPipeline::tileOf(Value number) {
     batch = b.rem(number, batchCount);
     row = b.sub(b.sub(tiles, b.integer(1)), b.div(number, batchCount));
   }
-  QueryTile tile{elements.batch(batch), b.mul(row, b.integer(shape.queries())), {}, {}};
+  QueryTile tile{elements.batch(batch), b.mul(row, b.integer(shape.queries())), {}, {}, {}};
   countKeys(tile);
   return tile;
 }
 
 /// Each warp computes the limits of all of the block's rows.
 void WgmmaPipeline::countKeys(QueryTile &tile) {
-  Value needed = keyCount, within = keyCount;
+  Value needed = keyCount, within = keyCount, before = keyCount;
   if (!attention.limits.empty()) {
     needed = b.integer(0);
     for (int64_t i = 0; i < shape.queries() / 32; ++i) {
@@ -56,14 +56,24 @@ void WgmmaPipeline::countKeys(QueryTile &tile) {
       Value ofRow = elements.keysWithin(at);
       needed = b.createOrFold<arith::MaxSIOp>(needed, ofRow);
       within = b.createOrFold<arith::MinSIOp>(within, ofRow);
+      if (attention.ops.beforeWindow)
+        before = b.createOrFold<arith::MinSIOp>(before, elements.keysBefore(at));
     }
     for (int32_t bits = 16; bits > 0; bits /= 2) {
       needed = b.createOrFold<arith::MaxSIOp>(needed, b.shuffleXor(needed, bits));
       within = b.createOrFold<arith::MinSIOp>(within, b.shuffleXor(within, bits));
+      if (attention.ops.beforeWindow)
+        before = b.createOrFold<arith::MinSIOp>(before, b.shuffleXor(before, bits));
     }
     within = b.createOrFold<arith::MaxSIOp>(within, b.integer(0));
   }
   tile.tiles = b.div(b.add(needed, b.integer(shape.keys - 1)), b.integer(shape.keys));
+  tile.firstKey = b.integer(0);
+  if (attention.ops.beforeWindow) {
+    Value first = b.div(b.createOrFold<arith::MaxSIOp>(before, b.integer(0)), b.integer(shape.keys));
+    tile.firstKey = b.mul(first, b.integer(shape.keys));
+    tile.tiles = b.createOrFold<arith::MaxSIOp>(b.sub(tile.tiles, first), b.integer(0));
+  }
   tile.plain = attention.isPlainWithin ? b.div(within, b.integer(shape.keys)) : b.integer(0);
 }
 
@@ -121,7 +131,7 @@ void WgmmaPipeline::bring(Buffer buffer, const PipelineState &slot, const Source
 void WgmmaPipeline::bring(const QueryTile &tile, Value number, const PipelineState &slot) {
   const Contraction &scores = attention.scores, &outputs = attention.outputs;
   Values at = tile.batch;
-  at.back() = b.mul(number, b.integer(shape.keys));
+  at.back() = b.add(tile.firstKey, b.mul(number, b.integer(shape.keys)));
   bring(ofKeys, slot,
         {scores.op, attention.key, scores.reduction.front(), elements.scoreLoops(at, {}), mapK, shape.headDim},
         keysAt(slot.stage));

@@ -15,8 +15,9 @@ namespace kiln::cuda {
 struct QueryTile {
   tile::Values batch; // coordinates
   tile::Value firstRow;
-  tile::Value tiles; // number of key tiles
-  tile::Value plain; // number of leading key tiles that no mask limit touches
+  tile::Value firstKey; // of the first key tile
+  tile::Value tiles;    // number of key tiles
+  tile::Value plain;    // number of leading key tiles that no mask limit touches
 };
 
 class WgmmaPipeline {

@@ -6,6 +6,8 @@
 // 2. Scores, maxima, weights, sums and products are computed for each block of keys. Loops over keys end after the last
 //    key that any query of the block attends to.
 // 3. The products and sums of the blocks of keys are combined with the factors e^(maximum of the block - maximum).
+// Blocks
+//    before the window of all queries of a block are neither computed nor combined.
 //
 // Queries and keys after the last one repeat it. The elementwise ops in between read their arguments at clamped
 // indices.
@@ -69,12 +71,14 @@ Func AttentionFuncs::start(const char *name, const std::vector<Var> &vars, const
   return func;
 }
 
-/// Defines the domain [0, count) within [0, extent) and returns its index, which is promised to Halide to be below the
-/// count.
-Expr AttentionFuncs::domainUpTo(RDom &domain, const Expr &count, const Expr &extent, const char *name) {
+/// Defines the domain [first, count) within [0, extent) and returns its index, which is promised to Halide to be in it.
+Expr AttentionFuncs::domainUpTo(RDom &domain, const Expr &count, const Expr &extent, const char *name,
+                                const Expr &first) {
   domain = RDom(0, extent, translator.name(name));
   domain.where(domain.x < count);
-  return Halide::unsafe_promise_clamped(domain.x, 0, count - 1);
+  if (!Halide::Internal::is_const_zero(first))
+    domain.where(domain.x >= first);
+  return Halide::unsafe_promise_clamped(domain.x, first, count - 1);
 }
 
 bool AttentionFuncs::build() {
@@ -87,11 +91,8 @@ bool AttentionFuncs::build() {
   blockExtent = keyCount;
   if (sizes.hasKeyBlocks) {
     blockCount = Halide::clamp(blockCount - block * sizes.blockKeys, 0, sizes.blockKeys);
-    if (match.ops.beforeWindow) { // the first query of a block has the first key
-      Expr first = sizes.isOneQuery ? Expr(0) : query / sizes.blockQueries * sizes.blockQueries;
-      Expr before = limitsOf(match.ops.beforeWindow, Halide::min(first, queryCount - 1), 2)[0];
-      blockCount = Halide::select((block + 1) * sizes.blockKeys <= before + 1, 0, blockCount);
-    }
+    if (match.ops.beforeWindow) // blocks that are in the window of other queries only
+      blockCount = Halide::select(block < firstBlock(query, 2), 0, blockCount);
     blockExtent = sizes.blockKeys;
   }
   buildQueries();
@@ -204,11 +205,21 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
   return result;
 }
 
+Expr AttentionFuncs::firstQuery(const Expr &query) const {
+  return sizes.isOneQuery ? Expr(0) : query / sizes.blockQueries * sizes.blockQueries;
+}
+
+/// Returns the first block of keys that the block of this query needs. The first query of the block has the first key.
+Expr AttentionFuncs::firstBlock(const Expr &query, unsigned firstOuter) {
+  if (!match.ops.beforeWindow)
+    return 0;
+  Expr before = limitsOf(match.ops.beforeWindow, Halide::min(firstQuery(query), queryCount - 1), firstOuter)[0];
+  return Halide::max(before + 1, 0) / sizes.blockKeys;
+}
+
 /// Returns the number of keys that the block of this query needs. The last query of the block has the highest limit.
-Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
-  if (sizes.isOneQuery)
-    query = 0;
-  Expr first = query / sizes.blockQueries * sizes.blockQueries;
+Expr AttentionFuncs::neededKeys(const Expr &query, unsigned firstOuter) {
+  Expr first = firstQuery(query);
   Expr needed = keyCount;
   if (!match.ops.limits.empty()) {
     Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
@@ -303,7 +314,11 @@ bool AttentionFuncs::buildMerge() {
   Expr extent = (keyCount + sizes.blockKeys - 1) / sizes.blockKeys;
   auto domain = [&](RDom &domain, const Expr &query, unsigned firstOuter, const char *name) {
     Expr count = (neededKeys(query, firstOuter) + sizes.blockKeys - 1) / sizes.blockKeys;
-    return domainUpTo(domain, count, extent, name);
+    if (!match.ops.beforeWindow)
+      return domainUpTo(domain, count, extent, name);
+    // A sequence may end before the window.
+    Expr first = Halide::max(Halide::min(firstBlock(query, firstOuter), count - 1), 0);
+    return domainUpTo(domain, count, extent, name, first);
   };
   Expr index = domain(mergedMaxDomain, query, 2, "max_blocks");
   maximum = start("maximum", vars({query}), lowest);

@@ -72,9 +72,11 @@ private:
   std::vector<Halide::Var> vars(std::vector<Halide::Var> inner, unsigned firstOuter = 2) const;
   Exprs at(Exprs inner, unsigned firstOuter = 2) const;
   Halide::Func start(const char *name, const std::vector<Halide::Var> &vars, const Halide::Expr &value);
-  Halide::Expr domainUpTo(Halide::RDom &domain, const Halide::Expr &count, const Halide::Expr &extent,
-                          const char *name);
-  Halide::Expr neededKeys(Halide::Expr query, unsigned firstOuter);
+  Halide::Expr domainUpTo(Halide::RDom &domain, const Halide::Expr &count, const Halide::Expr &extent, const char *name,
+                          const Halide::Expr &first = 0);
+  Halide::Expr firstQuery(const Halide::Expr &query) const;
+  Halide::Expr neededKeys(const Halide::Expr &query, unsigned firstOuter);
+  Halide::Expr firstBlock(const Halide::Expr &query, unsigned firstOuter);
   Exprs limitsOf(llvm::ArrayRef<mlir::Value> wanted, const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr smallestLimit(const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr weight(const Halide::Expr &score, const Halide::Expr &maximum);
