@@ -67,6 +67,11 @@ bool startsAnywhere(Operation *op) {
 bool isPointwise(Operation *op) { return hasRole(op, KernelRole::Pointwise); }
 bool isMovement(Operation *op) { return hasRole(op, KernelRole::Movement); }
 
+/// Whether an element of the result depends on single elements of the operands.
+bool isOfElements(Operation *op) {
+  return isPointwise(op) || isMovement(op) || hasRole(op, KernelRole::Lookup) || hasRole(op, KernelRole::View);
+}
+
 ElementCost costOf(Operation *op) { return cast<KernelOpInterface>(op).getElementCost(); }
 
 /// Whether each user may recompute the op. A widening cast is cheaper to recompute than to store: its operand has fewer
@@ -257,13 +262,27 @@ private:
     const bool isUnmapped = startsAnywhere(op) && (feedsAnchor || feedsMovement(group, op));
     switch (group.kind) {
     case KernelGroup::Kind::Attention:
-      return (isMovement(op) && !isUnmapped) || isDecoding(op);
+      return (isMovement(op) && !isUnmapped) || isDecoding(op) || computesMask(group, op);
     case KernelGroup::Kind::Contraction:
       return (isMovement(op) && !isUnmapped) ||
              (isPointwise(op) && !feedsAnchor && !feedsMovement(group, op) && !repeatsWork(op));
     default:
       return !repeatsWork(op);
     }
+  }
+
+  /// Whether the attention may compute the op for each score: cheap ops on which its mask depends, but no query, key,
+  /// value or sink.
+  bool computesMask(const KernelGroup &group, Operation *op) {
+    return isOfElements(op) && costOf(op) != ElementCost::Costly && feedsMask(group, op->getResult(0));
+  }
+  bool feedsMask(const KernelGroup &group, Value value) {
+    auto attention = dyn_cast<AttentionOp>(group.anchor);
+    return attention && llvm::all_of(value.getUsers(), [&](Operation *user) {
+             if (user == attention)
+               return attention.getMask() == value && llvm::count(user->getOperands(), value) == 1;
+             return group.contains(user) && isOfElements(user) && feedsMask(group, user->getResult(0));
+           });
   }
 
   bool feedsMovement(const KernelGroup &group, Operation *op) {

@@ -116,6 +116,14 @@ struct GradientOps : kiln::Model {
     return weighted(x, "limited_attention_weighted", y * y) +
            total(kiln::attention_weights<4, 2>(q, k, kiln::softcap(2.0)) * p<4, 6>(x, "limited_attention_weights"));
   }
+  constexpr auto attention_with_distances(Rows x) const {
+    auto q = p<2, 3, 12>(x, "attention_with_distances_q");
+    auto k = p<2, 5, 12>(x, "attention_with_distances_k");
+    auto y = kiln::attention<4>(q, k, k, kiln::alibi(q, k, p<4>(x, "attention_with_distances_slopes")));
+    auto z = kiln::attention<2>(q, k, k,
+                                kiln::causal | kiln::distance_bias(q, k, p<5, 2>(x, "attention_with_distances_table")));
+    return weighted(x, "attention_with_distances_weighted", y * z);
+  }
   constexpr auto attention_with_sinks(Rows x) const {
     auto q = p<2, 4, 12>(x, "attention_with_sinks_q");
     auto k = p<2, 6, 6>(x, "attention_with_sinks_k");
@@ -172,25 +180,27 @@ struct GradientOps : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::gradients("pointwise", &GradientOps::pointwise, {"x"}, {"loss"}),
-                      kiln::gradients("activations", &GradientOps::activations, {"x"}, {"loss"}),
-                      kiln::gradients("choices", &GradientOps::choices, {"x"}, {"loss"}),
-                      kiln::gradients("rows_of_inputs", &GradientOps::rows_of_inputs, {"x"}, {"loss"}),
-                      kiln::gradients("norms", &GradientOps::norms, {"x"}, {"loss"}),
-                      kiln::gradients("reductions", &GradientOps::reductions, {"x"}, {"loss"}),
-                      kiln::gradients("products", &GradientOps::products, {"x"}, {"loss"}),
-                      kiln::gradients("movements", &GradientOps::movements, {"x"}, {"loss"}),
-                      kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
-                      kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
-                      kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
-                      kiln::gradients("limited_attention", &GradientOps::limited_attention, {"x"}, {"loss"}),
-                      kiln::gradients("attention_with_sinks", &GradientOps::attention_with_sinks, {"x"}, {"loss"}),
-                      kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
-                      kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
-                      kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),
-                      kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"}),
-                      kiln::gradients("functions", &GradientOps::functions, {"x"}, {"loss"}),
-                      kiln::gradients("more_activations", &GradientOps::more_activations, {"x"}, {"loss"})};
+    return std::tuple{
+        kiln::gradients("pointwise", &GradientOps::pointwise, {"x"}, {"loss"}),
+        kiln::gradients("activations", &GradientOps::activations, {"x"}, {"loss"}),
+        kiln::gradients("choices", &GradientOps::choices, {"x"}, {"loss"}),
+        kiln::gradients("rows_of_inputs", &GradientOps::rows_of_inputs, {"x"}, {"loss"}),
+        kiln::gradients("norms", &GradientOps::norms, {"x"}, {"loss"}),
+        kiln::gradients("reductions", &GradientOps::reductions, {"x"}, {"loss"}),
+        kiln::gradients("products", &GradientOps::products, {"x"}, {"loss"}),
+        kiln::gradients("movements", &GradientOps::movements, {"x"}, {"loss"}),
+        kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
+        kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
+        kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
+        kiln::gradients("limited_attention", &GradientOps::limited_attention, {"x"}, {"loss"}),
+        kiln::gradients("attention_with_distances", &GradientOps::attention_with_distances, {"x"}, {"loss"}),
+        kiln::gradients("attention_with_sinks", &GradientOps::attention_with_sinks, {"x"}, {"loss"}),
+        kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
+        kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
+        kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),
+        kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"}),
+        kiln::gradients("functions", &GradientOps::functions, {"x"}, {"loss"}),
+        kiln::gradients("more_activations", &GradientOps::more_activations, {"x"}, {"loss"})};
   }
 };
 

@@ -172,6 +172,59 @@ TEST(Attention, Padded) {
   }
 }
 
+TEST(Attention, Distances) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows + 5, 24}), one = random({e.rows, 24}),
+          slopes = random({2}), table = random({7, 3});
+    const double published[] = {1.0 / 16, 1.0 / 256, 1.0 / 4}; // two heads, and the first of four
+    auto distance = [](const Index &at, std::int64_t offset) {
+      return static_cast<double>(at.back() - at[at.size() - 2] - offset);
+    };
+    Array a = generate({1, 3, e.rows, e.rows + 5},
+                       [&](const Index &at) { return -published[at[1]] * std::abs(distance(at, 5)); }),
+          b = generate({2, e.rows, e.rows},
+                       [&](const Index &at) { return -slopes.at({at[0]}) * std::abs(distance(at, 0)); }),
+          c = generate({1, 3, e.rows, e.rows + 5}, [&](const Index &at) {
+            return table.at({static_cast<std::int64_t>(std::clamp(distance(at, 5), -3.0, 3.0)) + 3, at[1]});
+          });
+    Expected x(attention(q, k, k, 3, {.causal = true, .mask = &a}), tolerance),
+        y(attention(one, one, one, 2, {.mask = &b}), tolerance), z(attention(q, k, k, 3, {.mask = &c}), tolerance);
+    runAndCompare(session(), ENTRY(distances), e.batch, e.rows, Given(q), Given(k), Given(one), Given(slopes),
+                  Given(table), x, y, z);
+  }
+}
+
+// Some documents are empty, and rows follow the last one.
+TEST(Attention, Documents) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows + 5, 24}), one = random({e.rows, 24}),
+          lengths = randomIntegers({e.batch, 3}, 0, e.rows / 2 + 3), two = randomIntegers({2}, 0, e.rows);
+    two.values[0] = 1;
+    auto numberOf = [](const Array &lengths, std::int64_t sequence, std::int64_t row) {
+      int number = 0;
+      double end = 0;
+      for (std::int64_t i = 0; i < lengths.shape.back(); ++i) {
+        end += lengths.values[static_cast<std::size_t>(sequence * lengths.shape.back() + i)];
+        number += end <= static_cast<double>(row);
+      }
+      return number;
+    };
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    Array a = generate({e.batch, e.rows, e.rows + 5},
+                       [&](const Index &at) {
+                         return numberOf(lengths, at[0], at[1] + 5) == numberOf(lengths, at[0], at[2]) ? 0 : none;
+                       }),
+          b = generate({e.rows, e.rows},
+                       [&](const Index &at) { return numberOf(two, 0, at[0]) == numberOf(two, 0, at[1]) ? 0 : none; });
+    Expected x(attention(q, k, k, 3, {.causal = true, .window = 4, .mask = &a}), tolerance),
+        y(attention(one, one, one, 2, {.mask = &b}), tolerance);
+    runAndCompare(session(), ENTRY(documents), e.batch, e.rows, Given(q), Given(k), Given(one), GivenIntegers(lengths),
+                  GivenIntegers(two), x, y);
+  }
+}
+
 TEST(Attention, Scaled) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

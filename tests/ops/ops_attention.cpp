@@ -82,6 +82,19 @@ struct Attention : kiln::Model {
                       kiln::Tensor<kiln::f32, S, 128> v) const {
     return kiln::attention<2>(q, k, v);
   }
+  /// Biases by distance: ALiBi with its slopes and with given ones, and a table of seven distances.
+  constexpr auto distances(Rows<T, 24> q, Rows<T + kiln::Dim(5), 24> k, kiln::Tensor<kiln::f32, T, 24> one,
+                           kiln::Tensor<kiln::f32, 2> slopes, kiln::Tensor<kiln::f32, 7, 3> table) const {
+    return kiln::outputs(kiln::attention<3>(q, k, k, kiln::alibi<3>(q, k) | kiln::causal),
+                         kiln::attention<2>(one, one, one, kiln::alibi(one, one, slopes)),
+                         kiln::attention<3>(q, k, k, kiln::distance_bias(q, k, table)));
+  }
+  /// Documents in one sequence, with a causal mask and a window, and without.
+  constexpr auto documents(Rows<T, 24> q, Rows<T + kiln::Dim(5), 24> k, kiln::Tensor<kiln::f32, T, 24> one,
+                           kiln::Tensor<kiln::i32, B, 3> lengths, kiln::Tensor<kiln::i32, 2> two) const {
+    return kiln::outputs(kiln::attention<3>(q, k, k, kiln::documents(q, k, lengths) | kiln::causal | kiln::window(4)),
+                         kiln::attention<2>(one, one, one, kiln::documents(one, one, two)));
+  }
   /// Grouped-query attention with two key and value heads for six query heads, and multi-query attention.
   constexpr auto grouped(Rows<T, 48> q, Rows<S, 16> k, Rows<S, 10> v, Rows<S, 8> one,
                          kiln::Tensor<kiln::i32, B> lengths) const {
@@ -132,6 +145,8 @@ struct Attention : kiln::Model {
                       kiln::entry("together", &Attention::together),
                       kiln::entry("ranks", &Attention::ranks),
                       kiln::entry("wide", &Attention::wide),
+                      kiln::entry("distances", &Attention::distances),
+                      kiln::entry("documents", &Attention::documents),
                       kiln::entry("grouped", &Attention::grouped),
                       kiln::entry("scores", &Attention::scores),
                       kiln::entry("weights", &Attention::weights),

@@ -16,6 +16,7 @@
 #include "kiln/frequencies.h"
 #include "kiln/image.h"
 #include "kiln/losses.h"
+#include "kiln/masks.h"
 #include "kiln/movement.h"
 #include "kiln/patches.h"
 #include "kiln/resampling.h"

@@ -151,6 +151,12 @@ inline constexpr const char *attention_c17 =
 inline constexpr const char *attention_c18 =
     "attention: limit of the scores is not positive; expected one above 0 [attention_c18]";
 inline constexpr const char *attention_c19 = "attention: wrong type or shape of the sinks [attention_c19]";
+inline constexpr const char *alibi_c1 = "alibi: fewer keys than queries [alibi_c1]";
+inline constexpr const char *alibi_c2 = "alibi: wrong type or shape of the slopes [alibi_c2]";
+inline constexpr const char *distance_bias_c1 = "distance_bias: fewer keys than queries [distance_bias_c1]";
+inline constexpr const char *distance_bias_c2 = "distance_bias: wrong type or shape of the table [distance_bias_c2]";
+inline constexpr const char *documents_c1 = "documents: fewer keys than queries [documents_c1]";
+inline constexpr const char *documents_c2 = "documents: wrong type or shape of the lengths [documents_c2]";
 inline constexpr const char *rotary_c1 = "rotary: width of the heads is not even [rotary_c1]";
 inline constexpr const char *rotary_c2 = "rotary: wrong shape of the angles [rotary_c2]";
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Twelve queries, but ten keys.
+// expect: forward: documents: fewer keys than queries; expected 12, got 10 [documents_c1] (documents_c1.cpp:9)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 12, 8> q, Tensor<f32, 10, 8> k, Tensor<i32, 3> n) const {
+    return attention<2>(q, k, k, documents(q, k, n));
+  }
+};
+static_assert(parameters<M>() >= 0);
