@@ -31,6 +31,35 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear",
   }];
 }
 
+def Kiln_GroupedLinearOp : Kiln_InferredOp<"grouped_linear",
+    [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands, Kiln_Differentiable]> {
+  let summary = "the linear of each row's group";
+  let description = [{
+    x W^T + b, or x W + b, with the weight and the bias of each row's group. Rows are sorted by group: row n has the first
+    group whose end is greater than n, else the last one. Weights and biases of the groups follow one another along their
+    first axis: [N, in], [groups * out, in], [groups], [groups * out] -> [N, out].
+
+    On CPUs, kernel formation makes it a `kiln.call` for each group that has rows; other targets look up the group in the
+    kernel.
+
+    ```mlir
+    %0 = kiln.grouped_linear %x, %weights, %ends, %biases weight_order = out_in
+        : (tensor<7x768xf32>, tensor<24576x768xf32>, tensor<8xi32>, tensor<24576xf32>) -> tensor<7x3072xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Kiln_IntegerTensor:$ends,
+                       Optional<Kiln_FloatTensor>:$bias,
+                       DefaultValuedAttr<Kiln_WeightOrderAttr, "::mlir::kiln::WeightOrder::OutIn">:$weight_order);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight `,` $ends (`,` $bias^)? `weight_order` `=` `` $weight_order attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    int64_t getNumGroups() { return getEnds().getType().getDimSize(0); }
+  }];
+}
+
 def Kiln_RowScalesOp : Kiln_InferredOp<"row_scales", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
   let summary = "the largest magnitude of each row / 127";
   let description = [{

@@ -6,6 +6,9 @@ namespace mlir::kiln {
 std::optional<int64_t> getOutputDim(OpOperand &use) {
   if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && &use == &linear.getWeightMutable())
     return linear.getOutputDim();
+  if (auto grouped = dyn_cast<GroupedLinearOp>(use.getOwner());
+      grouped && &use == &grouped.getWeightMutable() && grouped.getWeightOrder() == WeightOrder::OutIn)
+    return 0;
   if (auto conv = dyn_cast<Conv2dOp>(use.getOwner()); conv && &use == &conv.getWeightMutable() && conv.getGroups() == 1)
     return 0;
   auto matmul = dyn_cast<MatmulOp>(use.getOwner());

@@ -6,6 +6,8 @@
 #include "compiler/dialect/WeightUses.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <numeric>
+
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_LAYOUTWEIGHTS
@@ -66,6 +68,16 @@ private:
     }
   }
 
+  /// Returns the largest tile of at most `size` that divides `outputs` and is filled by vectors of 16 or 8 elements; 0
+  /// if there is none.
+  static int64_t divideInTiles(int64_t outputs, int64_t size) {
+    for (int64_t lanes : {16, 8})
+      for (int64_t tile = size / lanes * lanes; tile > 0; tile -= lanes)
+        if (outputs % tile == 0)
+          return tile;
+    return 0;
+  }
+
   TiledAttr chooseLayout(ArrayRef<ParameterOp> parameters) {
     ParameterOp parameter = parameters.front();
     StorageAttr storage = parameter.getStorageAttr();
@@ -90,19 +102,27 @@ private:
       }
     if (!outputDim)
       return {};
+    // A tile has outputs of one group only, so that the groups of a grouped_linear are stored one after another.
+    int64_t groups = 1;
+    for (ParameterOp each : parameters)
+      for (Operation *user : each.getResult().getUsers())
+        if (auto grouped = dyn_cast<GroupedLinearOp>(user))
+          groups = std::lcm(groups, grouped.getNumGroups());
     ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter.getType()).getShape();
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};
     int64_t outputs = shape[*outputDim], inputs = ShapedType::getNumElements(shape) / outputs;
     // Integer contractions need the strategies for tiles of whole vectors, so int8-multiplied weights are never dense.
     constexpr int64_t many = 1024;
-    int64_t size = weightTile ? weightTile(outputs, inputs) : int64_t(tile);
+    int64_t size = weightTile ? weightTile(outputs / groups, inputs) : int64_t(tile);
+    if (groups > 1 && size > 0)
+      size = divideInTiles(outputs / groups, size);
     if (size == 0 && isMultipliedByBytes && weightTile)
       size = weightTile(many, inputs);
     // Sources that are joined along the columns, and quantised weights, are packed in tiles only: a single tile is
     // equivalent to dense.
     if (size == 0 && (storage || (parameter.getSources().size() > 1 && *outputDim == 1)))
-      size = outputs;
+      size = outputs / groups;
     // Rows that are only looked up keep their order.
     if (storage && !isMultiplied)
       size = 1;

@@ -71,6 +71,9 @@ std::optional<Node> nodeOf(Operation *op) {
   readCommon(op, attributes);
   if (auto linear = dyn_cast<kd::LinearOp>(op))
     attributes.weight_order = linear.getOutputDim() == 0 ? WeightOrder::out_in : WeightOrder::in_out;
+  if (auto grouped = dyn_cast<kd::GroupedLinearOp>(op))
+    attributes.weight_order =
+        grouped.getWeightOrder() == kd::WeightOrder::OutIn ? WeightOrder::out_in : WeightOrder::in_out;
   if (auto sinusoidal = dyn_cast<kd::SinusoidalOp>(op)) {
     attributes.base = sinusoidal.getBase().convertToDouble();
     attributes.values.assign(sinusoidal.getFrequencies().begin(), sinusoidal.getFrequencies().end());

@@ -76,6 +76,9 @@ private:
     case Op::linear:
       linear(n);
       break;
+    case Op::grouped_linear:
+      groupedLinear(n);
+      break;
     case Op::matmul:
       matmul(n);
       break;
@@ -150,6 +153,13 @@ private:
     add(operand(n, 1).op != Op::parameter, "linear with a computed weight");
     add(!isFixed(operand(n, 1).shape), "linear with a run-time weight");
     add(n.shape.size() == 1, "linear of a vector");
+  }
+
+  void groupedLinear(const Node &n) {
+    add(n.attributes.weight_order == WeightOrder::in_out, "grouped_linear in_out");
+    add(n.operands.size() == 4, "grouped_linear with biases");
+    add(operand(n, 2).shape[0] == Dim(1), "grouped_linear of one group");
+    add(!n.shape[0].fixed(), "grouped_linear of run-time rows");
   }
 
   void matmul(const Node &n) {

@@ -151,6 +151,10 @@ public:
       dropBias();
       change([](Node &n) { n.attributes.weight_order = WeightOrder::out_in; });
       break;
+    case Op::grouped_linear:
+      if (node.operands.size() == 4)
+        change([](Node &n) { n.operands.pop_back(); });
+      break;
     case Op::conv2d:
       dropBias();
       change([](Node &n) { n.attributes.window.dilation = 1; });

@@ -171,7 +171,8 @@ static Facts contraction(const Node &node, const std::vector<Type> &types, const
   Facts result = sumOf(product(x[0], x[1]), terms);
   if (node.op == Op::conv2d)
     result = hull(result, between(0, 0)); // a window may contain padding only
-  return x.size() == 3 ? binary(Op::add, false, result, x[2]) : result;
+  const std::size_t bias = node.op == Op::grouped_linear ? 3 : 2;
+  return x.size() > bias ? binary(Op::add, false, result, x[bias]) : result;
 }
 
 Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vector<Facts> &x) {
@@ -218,6 +219,7 @@ Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vecto
   case Op::avg_pool2d:
     return {std::min(x[0].low, 0.0), std::max(x[0].high, 0.0), x[0].size, {}};
   case Op::linear:
+  case Op::grouped_linear:
   case Op::matmul:
   case Op::conv2d:
   case Op::attention:

@@ -31,6 +31,7 @@ const std::vector<Generator::Choice> &Generator::choices() {
       {Op::sinusoidal, &G::sinusoidal},
       {Op::linear, &G::linear},
       {Op::linear, &G::linear},
+      {Op::grouped_linear, &G::groupedLinear},
       {Op::matmul, &G::matmul},
       {Op::matmul, &G::matmul},
       {Op::abs, &G::unary},

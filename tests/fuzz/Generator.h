@@ -101,6 +101,7 @@ private:
   int sinusoidal(Op);
   // RandomOpsContraction.cpp
   int linear(Op);
+  int groupedLinear(Op);
   int matmul(Op);
   int attention(Op);
   int attentionOf(Op, int queries, int keys, int values, int heads, int keyHeads);

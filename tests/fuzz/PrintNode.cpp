@@ -140,6 +140,7 @@ std::string callText(const Node &node, const std::string &context) {
   case Op::sinusoidal:
     return sinusoidalText(node, operands);
   case Op::linear:
+  case Op::grouped_linear:
     return name + (a.weight_order == WeightOrder::in_out ? "<kiln::WeightOrder::in_out>(" : "(") + operands + ")";
   case Op::conv2d:
   case Op::max_pool2d:

@@ -49,6 +49,34 @@ int Generator::linear(Op) {
   return tamed(make(Op::linear, {x, weight, bias}, attributes));
 }
 
+int Generator::groupedLinear(Op) {
+  int x = -1;
+  if (random.percent(70))
+    x = choose(
+        [&](int id) { return isFloat(b.node(id).element) && shapeOf(id).size() == 2 && shapeOf(id).back().fixed(); });
+  if (x < 0)
+    x = fresh(floatType({extent(), fixedExtent()}));
+  if (x < 0)
+    return -1;
+  Attributes attributes;
+  attributes.weight_order = random.percent(25) ? WeightOrder::in_out : WeightOrder::out_in;
+  const std::int64_t groups = random.between(1, 6), in = shapeOf(x).back().offset, out = fixedExtent().offset;
+  const bool outFirst = attributes.weight_order == WeightOrder::out_in;
+  const Type type = floatType({groups * (outFirst ? out : in), outFirst ? in : out});
+  if (mostElements(type.shape) > options.maxElements)
+    return -1;
+  const Type endsType{ElementType::i32, {groups}};
+  const int weight = random.percent(85) ? parameter(type) : ofType(type);
+  const int ends = random.percent(80) ? drawnIndices(shapeOf(x).front(), {groups}) : ofType(endsType);
+  if (weight < 0 || ends < 0)
+    return -1;
+  if (random.percent(55))
+    return tamed(make(Op::grouped_linear, {x, weight, ends}, attributes));
+  const Type biasType = floatType({groups * out});
+  const int bias = random.percent(85) ? parameter(biasType) : ofType(biasType);
+  return bias < 0 ? -1 : tamed(make(Op::grouped_linear, {x, weight, ends, bias}, attributes));
+}
+
 /// A table for lookups that is also the weight of the logits.
 int Generator::tiedLogits(Op) {
   const Dim rows = fixedExtent(), width = fixedExtent();

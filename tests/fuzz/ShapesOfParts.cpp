@@ -65,6 +65,26 @@ std::optional<Type> inferAttention(const Node &node, const std::vector<Type> &x,
   return result;
 }
 
+std::optional<Type> inferGroupedLinear(const Node &node, const std::vector<Type> &x, Rules &rules) {
+  const Extents &weight = x[1].shape, &ends = x[2].shape;
+  if (!rules.require(x[0].rank() == 2, "grouped_linear_c1") ||
+      !rules.require(weight.size() == 2 && isFixed(weight), "grouped_linear_c2") ||
+      !rules.require(ends.size() == 1 && isFixed(ends) && x[2].element == ElementType::i32, "grouped_linear_c3") ||
+      !rules.require(weight[0].offset % ends[0].offset == 0, "grouped_linear_c4"))
+    return {};
+  const bool outFirst = node.attributes.weight_order == WeightOrder::out_in;
+  const Dim each = weight[0].offset / ends[0].offset, out = outFirst ? each : weight[1];
+  rules.require(x[0].shape[1] == (outFirst ? weight[1] : each), "grouped_linear_c5");
+  rules.require(isFloat(x[0].element) && x[1].element == x[0].element, "grouped_linear_c7");
+  if (x.size() == 4) {
+    rules.require(x[3].shape == Extents{ends[0].offset * out.offset}, "grouped_linear_c6");
+    rules.require(x[3].element == x[0].element, "grouped_linear_c7");
+  }
+  Type result = x[0];
+  result.shape[1] = out;
+  return result;
+}
+
 } // namespace
 
 std::optional<Type> inferContraction(const Node &node, const std::vector<Type> &x, Rules &rules) {
@@ -84,6 +104,8 @@ std::optional<Type> inferContraction(const Node &node, const std::vector<Type> &
     }
     return result;
   }
+  if (node.op == Op::grouped_linear)
+    return inferGroupedLinear(node, x, rules);
   if (!rules.require(x[0].rank() >= 2 && x[1].rank() >= 2, "matmul_c2"))
     return {};
   rules.require(x[0].shape.back() == x[1].shape[x[1].shape.size() - 2], "matmul_c1");

@@ -76,6 +76,12 @@ struct GradientOps : kiln::Model {
     auto d = kiln::matmul(p<1, 3, 6>(x, "products_d"), kiln::transpose<1, 0>(p<2, 6>(x, "products_e")));
     return total(z * z) + weighted(x, "products_weighted", c * d);
   }
+  constexpr auto groups(Rows x, kiln::Tensor<i32, 3> ends) const {
+    auto y = kiln::grouped_linear(x, p<15, 4>(x, "groups_out_in"), ends, p<15>(x, "groups_biases"));
+    auto z = kiln::grouped_linear<kiln::WeightOrder::in_out>(kiln::tanh(y), p<15, 2>(x, "groups_in_out"), ends,
+                                                             p<6>(x, "groups_more_biases"));
+    return total(z * z);
+  }
   constexpr auto movements(Rows x) const {
     auto a = p<2, 3, 4>(x, "movements_a");
     auto b = kiln::transpose<2, 0, 1>(a);
@@ -188,6 +194,7 @@ struct GradientOps : kiln::Model {
         kiln::gradients("norms", &GradientOps::norms, {"x"}, {"loss"}),
         kiln::gradients("reductions", &GradientOps::reductions, {"x"}, {"loss"}),
         kiln::gradients("products", &GradientOps::products, {"x"}, {"loss"}),
+        kiln::gradients("groups", &GradientOps::groups, {"x", "ends"}, {"loss"}),
         kiln::gradients("movements", &GradientOps::movements, {"x"}, {"loss"}),
         kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
         kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),

@@ -18,6 +18,20 @@ TEST(Contractions, Linear) {
   EXPECT_THROW(evaluate(Op::linear, {x, weight}, {1, 2, 2}, inOut), std::runtime_error);
 }
 
+// Rows 0 and 1 are in group 0; group 1 ends before it begins; the last group has row 2 although it ends there.
+TEST(Contractions, GroupedLinear) {
+  const Tensor x = f32({3, 2}, {1, 2, 3, 4, 5, 6}), ends = i32({3}, {2, 1, 2});
+  const Tensor weight = f32({6, 2}, {1, 0, 0, 1, 10, 0, 0, 10, 1, 1, 1, -1}), bias = f32({6}, {0, 1, 2, 3, 4, 5});
+  expectValues(evaluate(Op::grouped_linear, {x, weight, ends}, {3, 2}), {1, 2, 3, 4, 11, -1});
+  expectValues(evaluate(Op::grouped_linear, {x, weight, ends, bias}, {3, 2}), {1, 3, 3, 5, 15, 4});
+  Attributes inOut;
+  inOut.weight_order = WeightOrder::in_out;
+  expectValues(evaluate(Op::grouped_linear, {x, f32({6, 1}, {1, 2, 0, 0, 3, 4}), ends}, {3, 1}, inOut), {5, 11, 39});
+  EXPECT_THROW(evaluate(Op::grouped_linear, {x, f32({5, 2}, {1, 0, 0, 1, 0, 0, 0, 0, 1, 1}), ends}, {3, 2}),
+               std::runtime_error);
+  EXPECT_THROW(evaluate(Op::grouped_linear, {x, weight, f32({3}, {1, 2, 3})}, {3, 2}), std::runtime_error);
+}
+
 TEST(Contractions, MatmulBroadcastsLeadingExtents) {
   const Tensor a = f32({2, 1, 1, 2}, {1, 2, 3, 4}), b = f32({3, 2, 1}, {1, 1, 1, -1, 10, 0});
   expectValues(evaluate(Op::matmul, {a, b}, {2, 3, 1, 1}), {3, -1, 10, 7, -1, 30});

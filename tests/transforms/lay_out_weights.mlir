@@ -68,3 +68,17 @@ func.func @rows_of_int8(%tokens: tensor<5xi32>) -> (tensor<5x50xf32>, tensor<5x5
   %1 = kiln.linear %x, %floats weight_order = out_in : (tensor<5x8xf32>, tensor<50x8xf32>) -> tensor<5x50xf32>
   return %0, %1 : tensor<5x50xf32>, tensor<5x50xf32>
 }
+
+// A tile has outputs of one group only: the 24 of a group are tiles of 8. 17 are no tiles of vectors.
+// CHECK-DAG: sources = ["groups"]} : tensor<72x8xf32, #kiln.tiled<0, 8>>
+// CHECK-DAG: sources = ["odd_groups"]} : tensor<51x8xf32>
+// CHECK-DAG: sources = ["groups_of_inputs"]} : tensor<24x8xf32>
+func.func @groups(%x: tensor<5x8xf32>, %ends: tensor<3xi32>) -> (tensor<5x24xf32>, tensor<5x17xf32>, tensor<5x8xf32>) {
+  %w = kiln.parameter {sources = ["groups"]} : tensor<72x8xf32>
+  %v = kiln.parameter {sources = ["odd_groups"]} : tensor<51x8xf32>
+  %u = kiln.parameter {sources = ["groups_of_inputs"]} : tensor<24x8xf32>
+  %y = kiln.grouped_linear %x, %w, %ends weight_order = out_in : (tensor<5x8xf32>, tensor<72x8xf32>, tensor<3xi32>) -> tensor<5x24xf32>
+  %z = kiln.grouped_linear %x, %v, %ends weight_order = out_in : (tensor<5x8xf32>, tensor<51x8xf32>, tensor<3xi32>) -> tensor<5x17xf32>
+  %o = kiln.grouped_linear %x, %u, %ends weight_order = in_out : (tensor<5x8xf32>, tensor<24x8xf32>, tensor<3xi32>) -> tensor<5x8xf32>
+  return %y, %z, %o : tensor<5x24xf32>, tensor<5x17xf32>, tensor<5x8xf32>
+}

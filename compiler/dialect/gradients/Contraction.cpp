@@ -25,6 +25,41 @@ KILN_GRADIENT(LinearOp) {
   return result;
 }
 
+/// Returns for each row and group whether the row is in the group, as 0 or 1 of the rows' type: [N, groups].
+static Value shareOfGroups(GradientBuilder &b, GroupedLinearOp op) {
+  const AffineExpr groups = getExtents(rankedType(op.getEnds())).front(),
+                   one = getAffineConstantExpr(1, op.getContext()), rows = getExtents(rankedType(op.getX())).front();
+  Value numbers = b.reshape(b.create<PositionsOp>(op.getEnds(), 0), {one, groups});
+  Value row = b.reshape(b.create<PositionsOp>(op.getX(), 0), {rows, one});
+  Value following = b.sub(b.number(numbers, static_cast<double>(op.getNumGroups() - 1)), numbers);
+  Value isBefore = b.create<LessOp>(row, b.reshape(op.getEnds(), {one, groups}));
+  Value most = b.create<MaxOp>(b.where(isBefore, following, b.number(following, 0)), 1, false);
+  Value isIn = b.create<EqualOp>(b.reshape(most, {rows, one}), following);
+  return b.where(isIn, b.number(op.getX(), 1), b.number(op.getX(), 0));
+}
+
+/// The gradients of the weights are one product of the rows with the other rows, those of other groups set to 0: it
+/// costs as much as a linear of all groups.
+KILN_GRADIENT(GroupedLinearOp) {
+  const bool isOutIn = getWeightOrder() == WeightOrder::OutIn;
+  Value dy = gradients[0], share = shareOfGroups(b, *this);
+  const AffineExpr rows = getExtents(rankedType(getX())).front(), one = getAffineConstantExpr(1, getContext()),
+                   groups = getAffineConstantExpr(getNumGroups(), getContext());
+  // [N, groups * width]: the row at the place of its group, and zeros at all others.
+  auto spread = [&](Value x) {
+    const AffineExpr width = getExtents(rankedType(x)).back();
+    Value product = b.mul(b.reshape(share, {rows, groups, one}), b.reshape(x, {rows, one, width}));
+    return b.reshape(product, {rows, groups * width});
+  };
+  Value spreadRows = spread(isOutIn ? dy : getX());
+  SmallVector<Value> result{
+      b.create<GroupedLinearOp>(dy, getWeight(), getEnds(), Value(), isOutIn ? WeightOrder::InOut : WeightOrder::OutIn),
+      b.create<MatmulOp>(b.transposeMatrix(spreadRows), isOutIn ? getX() : dy, /*transpose_b=*/false), Value()};
+  if (getBias())
+    result.push_back(b.create<SumOp>(isOutIn ? spreadRows : spread(dy), 0));
+  return result;
+}
+
 /// A matrix that all batches share gets its gradient from one GEMM over the rows of all batches, not from one per
 /// batch.
 KILN_GRADIENT(MatmulOp) {

@@ -88,6 +88,60 @@ bool LinearOp::collapseRows(RowCollapser &rows) {
 
 AffineExpr LinearOp::getFlops() { return countFlops(getResult(), kExtentOf(*this)); }
 
+//===- grouped_linear ---===//
+
+/// Stores how many groups follow that of each row, then the products. Targets that call the kernel of a linear for each
+/// group do not lower the op in this way.
+SmallVector<Value> GroupedLinearOp::decompose(KernelBuilder &kernel) {
+  const auto type = cast<RankedTensorType>(getType());
+  const Type integer = IntegerType::get(getContext(), 32);
+  const int64_t groups = getNumGroups(), each = cast<RankedTensorType>(getWeight().getType()).getDimSize(0) / groups;
+  auto number = [&](int64_t value) { return kernel.createConstant(IntegerAttr::get(integer, value)); };
+  const AffineExpr rows = getExtents(type).front();
+  Value following = kernel.createReduction(
+      {rows, getAffineConstantExpr(groups, getContext())}, 1, cast<TypedAttr>(IntegerAttr::get(integer, 0)),
+      [&](ElementBuilder &b, ValueRange most) {
+        Value row = arith::IndexCastOp::create(b, integer, b.toIndex(b.loop(0)));
+        Value group = arith::IndexCastOp::create(b, integer, b.toIndex(b.loop(1)));
+        Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, b.read(getEnds(), {b.loop(1)}));
+        Value rest = arith::SubIOp::create(b, number(groups - 1), group);
+        Value found = arith::SelectOp::create(b, isBefore, rest, number(0));
+        return SmallVector<Value>{arith::MaxSIOp::create(b, most[0], found)};
+      })[0];
+  auto groupOf = [&, following](ElementBuilder &b) -> Value {
+    return arith::SubIOp::create(b, number(groups - 1), b.load(following, {b.loop(0)}));
+  };
+  const bool isOutIn = getWeightOrder() == WeightOrder::OutIn;
+  Value product = multiply(kernel, *this, [&](ElementBuilder &b) {
+    AffineExpr n = b.loop(1), k = b.loop(2);
+    Value first = arith::MulIOp::create(b, groupOf(b), number(each));
+    Value row = arith::AddIOp::create(b, Value(arith::IndexCastOp::create(b, b.getIndexType(), first)),
+                                      b.toIndex(isOutIn ? n : k));
+    return std::pair(Coordinates{b.loop(0), k}, Coordinates{row, isOutIn ? k : n});
+  });
+  return {product, following};
+}
+
+Value GroupedLinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  ArrayRef<Value> stored = b.kernel.getIntermediates(*this);
+  Value y = b.load(stored[0], at);
+  if (getBias()) {
+    const Type integer = b.getI32Type();
+    const int64_t groups = getNumGroups(), out = cast<RankedTensorType>(getBias().getType()).getDimSize(0) / groups;
+    auto number = [&](int64_t value) { return b.kernel.createConstant(IntegerAttr::get(integer, value)); };
+    Value group = arith::SubIOp::create(b, number(groups - 1), b.load(stored[1], at.take_front()));
+    Value first = arith::IndexCastOp::create(b, b.getIndexType(), Value(arith::MulIOp::create(b, group, number(out))));
+    Value index = arith::AddIOp::create(b, first, b.toIndex(at.back()));
+    y = arith::AddFOp::create(b, y, b.convert(b.read(getBias(), {index}), y.getType()));
+  }
+  return b.convert(y, getType().getElementType());
+}
+
+bool GroupedLinearOp::collapseRows(RowCollapser &) { return false; }
+AffineExpr GroupedLinearOp::getFlops() { return countFlops(getResult(), kExtentOf(*this)); }
+/// Any ends are valid: none is an index.
+SmallVector<IndexOperand> GroupedLinearOp::getIndexOperands() { return {}; }
+
 //===- quantize_rows ---===//
 
 /// Adding 1.5 * 2^23 rounds the quotient to an integer, since floats of that size are 1 apart. A scale of 0 belongs to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Result types of linear, of its quantised rows, and of matmul.
+// Result types of linear, of its quantised rows, of grouped_linear and of matmul.
 #include "compiler/dialect/types/Infer.h"
 
 namespace mlir::kiln {
@@ -34,6 +34,41 @@ KILN_INFER(LinearOp) {
   }
   extents.back() = weights[0];
   types.push_back(resultType(op, extents, floats.getElementType()));
+  return success();
+}
+
+KILN_INFER(GroupedLinearOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight()), ends = tensorType(op.getEnds());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  if (x.getRank() != 2)
+    return check.fail(rules::grouped_linear_c1, check.text(x));
+  if (weight.getRank() != 2 || !weight.hasStaticShape())
+    return check.fail(rules::grouped_linear_c2, check.text(weight));
+  if (ends.getRank() != 1 || !ends.hasStaticShape())
+    return check.fail(rules::grouped_linear_c3, check.text(ends));
+  const int64_t groups = ends.getDimSize(0), rows = weight.getDimSize(0);
+  if (rows % groups != 0)
+    return check.fail(rules::grouped_linear_c4, Twine(rows) + " rows for " + Twine(groups));
+  int64_t in = weight.getDimSize(1), out = rows / groups;
+  if (op.getWeightOrder() == WeightOrder::InOut)
+    std::swap(in, out);
+  SmallVector<AffineExpr> extents = getExtents(x);
+  if (AffineExpr width = getAffineConstantExpr(in, context); extents.back() != width)
+    return check.fail(rules::grouped_linear_c5, check.text(extents.back()), check.text(width));
+  if (failed(check.sameElement(rules::grouped_linear_c7, {x, weight})))
+    return failure();
+  if (op.getBias()) {
+    RankedTensorType bias = tensorType(op.getBias());
+    const AffineExpr expected = getAffineConstantExpr(groups * out, context);
+    if (getExtents(bias) != ArrayRef(expected))
+      return check.fail(rules::grouped_linear_c6, check.text(bias), check.text(ArrayRef(expected)));
+    if (failed(check.sameElement(rules::grouped_linear_c7, {x, bias})))
+      return failure();
+  }
+  extents.back() = getAffineConstantExpr(out, context);
+  types.push_back(resultType(op, extents, x.getElementType()));
   return success();
 }
 

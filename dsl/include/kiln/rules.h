@@ -63,7 +63,8 @@ inline constexpr const char *parameter_c5 = "parameter: another storage than bef
 inline constexpr const char *parameter_c6 =
     "parameter stored in fewer bits: rank too small; expected 2 or more [parameter_c6]";
 inline constexpr const char *parameter_c7 = "parameter stored in fewer bits: unsupported use; expected the weight of "
-                                            "linear, matmul, conv2d without groups or embedding [parameter_c7]";
+                                            "linear, grouped_linear, matmul, conv2d without groups or embedding "
+                                            "[parameter_c7]";
 
 // Sources.
 inline constexpr const char *constant_c1 = "constant: wrong number of values [constant_c1]";
@@ -93,6 +94,21 @@ inline constexpr const char *linear_c3 = "linear: wrong rank of the weight; expe
 inline constexpr const char *linear_c4 = "linear: wrong bias shape [linear_c4]";
 inline constexpr const char *linear_c5 = "linear: wrong element types; expected one floating-point type [linear_c5]";
 inline constexpr const char *logits_c1 = "logits: wrong input width [logits_c1]";
+
+inline constexpr const char *grouped_linear_c1 =
+    "grouped_linear: wrong rank of the input; expected 2 [grouped_linear_c1]";
+inline constexpr const char *grouped_linear_c2 =
+    "grouped_linear: wrong weight; expected rank 2 and static extents [grouped_linear_c2]";
+inline constexpr const char *grouped_linear_c3 =
+    "grouped_linear: wrong ends; expected i32 of rank 1 with a static extent [grouped_linear_c3]";
+inline constexpr const char *grouped_linear_c4 =
+    "grouped_linear: wrong rows of the weight; expected the same number for each group [grouped_linear_c4]";
+inline constexpr const char *grouped_linear_c5 = "grouped_linear: wrong input width [grouped_linear_c5]";
+inline constexpr const char *grouped_linear_c6 = "grouped_linear: wrong shape of the biases [grouped_linear_c6]";
+inline constexpr const char *grouped_linear_c7 =
+    "grouped_linear: wrong element types; expected one floating-point type [grouped_linear_c7]";
+inline constexpr const char *experts_c2 = "experts: wrong width of the tokens [experts_c2]";
+
 inline constexpr const char *matmul_c1 = "matmul: wrong inner dimension [matmul_c1]";
 inline constexpr const char *matmul_c2 = "matmul: rank too small; expected 2 or more [matmul_c2]";
 inline constexpr const char *matmul_c3 =

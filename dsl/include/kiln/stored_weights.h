@@ -8,14 +8,31 @@
 
 namespace kiln {
 
+namespace detail {
+/// Whether only grouped_linears read the node, as weights of [groups * out, in].
+constexpr bool is_weight_of_groups(const Graph &graph, const Node &joined) {
+  const int number = static_cast<int>(&joined - graph.nodes.data());
+  for (const Node &node : graph.nodes)
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      if (node.operands[i] == number &&
+          (node.op != Op::grouped_linear || i != 1 || node.attributes.weight_order != WeightOrder::out_in))
+        return false;
+  return true;
+}
+} // namespace detail
+
 /// Whether the node reads this operand, a parameter, as the weight of a contraction or as the table of an embedding.
 constexpr bool reads_matrix(const Graph &graph, const Node &node, std::size_t operand) {
+  if (node.op == Op::concat)
+    return node.attributes.axis == 0 && detail::is_weight_of_groups(graph, node);
   if (operand != 1)
     return false;
   switch (node.op) {
   case Op::linear:
   case Op::embedding:
     return true;
+  case Op::grouped_linear:
+    return node.attributes.weight_order == WeightOrder::out_in;
   case Op::conv2d:
     return node.attributes.groups == 1;
   case Op::matmul:

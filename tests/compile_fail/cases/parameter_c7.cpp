@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weight of a convolution in groups has a storage format of fewer bits.
-// expect: conv: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got weight in conv2d [parameter_c7]
+// expect: conv: parameter stored in fewer bits: unsupported use; expected the weight of linear, grouped_linear, matmul, conv2d without groups or embedding, got weight in conv2d [parameter_c7]
 #include "case.h"
 using namespace kiln;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A quantised table is looked up and also added.
-// expect: wpe: parameter stored in fewer bits: unsupported use; expected the weight of linear, matmul, conv2d without groups or embedding, got weight in add [parameter_c7]
+// expect: wpe: parameter stored in fewer bits: unsupported use; expected the weight of linear, grouped_linear, matmul, conv2d without groups or embedding, got weight in add [parameter_c7]
 #include "case.h"
 using namespace kiln;
 
