@@ -166,6 +166,9 @@ struct TargetHooks {
   bool normsSingleRows = false;
   /// Grouping: a sum of few elements is computed by the only sum that reads it; otherwise it is a separate kernel.
   bool joinsSums = false;
+  /// Grouping: host code can read the ends of the groups of a grouped_linear, and calls a kernel for each group that
+  /// has rows; otherwise one kernel looks up the group of each row.
+  bool callsGroups = false;
   /// Adds the passes that the target's compilers need last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
 };

@@ -10,16 +10,32 @@ def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOp
     The call of a kernel function. The types here have extents over the module's symbols, those of the kernel over its
     index arguments, whose values are in brackets. `func.call` cannot express this, since it requires equal types.
 
+    With `ends` it is a call for each group of rows that is not empty. Rows are sorted by group: a group ends before the
+    row that its end names, and the last one has all rows that are left. The kernel's only index argument is the number of
+    rows, and all tensors have rows but those that `per_group` numbers, which have one part for each group along their
+    first axis.
+
     ```mlir
     %0 = kiln.call @kernel_3[%rows](%x, %bias)
         : (tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>, tensor<768xf32>)
         -> tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>
+    %1 = kiln.call @kernel_4[%rows](%0, %weights) ends %ends : tensor<8xi32> {per_group = array<i64: 1>}
+        : (tensor<7x768xf32>, tensor<4096x768xf32>) -> tensor<7x512xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Index>:$extents, Variadic<Kiln_Tensor>:$arguments);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Index>:$extents, Variadic<Kiln_Tensor>:$arguments,
+                       Optional<RankedTensorOf<[I32]>>:$ends, OptionalAttr<DenseI64ArrayAttr>:$per_group);
   let results = (outs Variadic<Kiln_Tensor>:$results);
   let assemblyFormat = [{
-    $callee (`[` $extents^ `]`)? `` `(` $arguments `)` attr-dict `:` functional-type($arguments, $results)
+    $callee (`[` $extents^ `]`)? `` `(` $arguments `)` (`ends` $ends^ `:` type($ends))? attr-dict
+    `:` functional-type($arguments, $results)
+  }];
+  let extraClassDeclaration = [{
+    /// Returns the number of groups; 1 without `ends`.
+    int64_t getNumGroups();
+    /// Returns the type that the kernel has for a tensor of this type that `per_group` numbers: that of one group's part.
+    static ::mlir::RankedTensorType getPart(::mlir::RankedTensorType type, int64_t groups);
+    bool isPerGroup(int64_t argument);
   }];
 }
 

@@ -15,6 +15,51 @@ static bool agree(Type actual, Type formal) {
          dyn_cast_or_null<TiledAttr>(lhs.getEncoding()) == dyn_cast_or_null<TiledAttr>(rhs.getEncoding());
 }
 
+int64_t CallOp::getNumGroups() { return getEnds() ? getEnds().getType().getDimSize(0) : 1; }
+
+RankedTensorType CallOp::getPart(RankedTensorType type, int64_t groups) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() /= groups;
+  return RankedTensorType::get(shape, type.getElementType(), type.getEncoding());
+}
+
+bool CallOp::isPerGroup(int64_t argument) { return getPerGroup() && llvm::is_contained(*getPerGroup(), argument); }
+
+/// Whether a tensor of a grouped call agrees with that of its kernel: it has rows, of which the kernel has any number.
+static bool agreeInRows(Type actual, Type formal) {
+  auto lhs = dyn_cast<RankedTensorType>(actual), rhs = dyn_cast<RankedTensorType>(formal);
+  return lhs && rhs && lhs.getRank() == rhs.getRank() && lhs.getRank() > 0 && rhs.isDynamicDim(0) &&
+         lhs.getShape().drop_front() == rhs.getShape().drop_front() && lhs.getElementType() == rhs.getElementType() &&
+         !isa_and_nonnull<TiledAttr>(lhs.getEncoding());
+}
+
+static LogicalResult verifyGroups(CallOp call, FunctionType kernel) {
+  RankedTensorType ends = call.getEnds() ? call.getEnds().getType() : RankedTensorType();
+  if (!ends)
+    return call.getPerGroup() ? call.emitOpError() << "tensors of groups without groups; expected their ends"
+                              : success();
+  if (ends.getRank() != 1 || !ends.hasStaticShape() || call.getExtents().size() != 1)
+    return call.emitOpError() << "wrong groups; expected ends of rank 1 and a kernel of rows, got " << ends << " and "
+                              << call.getExtents().size() << " extents";
+  for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
+    auto actual = cast<RankedTensorType>(argument.getType());
+    Type formal = kernel.getInput(1 + i);
+    const bool isDivided =
+        actual.getRank() > 0 && !actual.isDynamicDim(0) && actual.getDimSize(0) % ends.getDimSize(0) == 0;
+    const bool agrees = !call.isPerGroup(static_cast<int64_t>(i))
+                            ? agreeInRows(actual, formal)
+                            : isDivided && agree(CallOp::getPart(actual, ends.getDimSize(0)), formal);
+    if (!agrees)
+      return call.emitOpError() << "wrong type of an argument of groups; expected rows or parts of " << formal
+                                << ", got " << actual;
+  }
+  for (auto [actual, formal] : llvm::zip_equal(call.getResultTypes(), kernel.getResults()))
+    if (!agreeInRows(actual, formal))
+      return call.emitOpError() << "wrong type of a result of groups; expected rows of " << formal << ", got "
+                                << actual;
+  return success();
+}
+
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
   if (!kernel || !kernel->hasAttr(kernelAttrName))
@@ -29,6 +74,10 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getArguments().size() != type.getNumInputs() - indices || getNumResults() != type.getNumResults())
     return emitOpError() << "wrong number of tensors or results; expected " << type.getNumInputs() - indices << " and "
                          << type.getNumResults() << ", got " << getArguments().size() << " and " << getNumResults();
+  if (failed(verifyGroups(*this, type)))
+    return failure();
+  if (getEnds())
+    return success();
   for (auto [actual, formal] : llvm::zip_equal(getArguments().getTypes(), type.getInputs().drop_front(indices)))
     if (!agree(actual, formal))
       return emitOpError() << "wrong type of an argument; expected " << formal << ", got " << actual;

@@ -16,7 +16,8 @@ namespace {
 
 /// Returns the argument types of the kernel function that a call names, without the worker.
 SmallVector<Type> argumentTypes(kd::CallOp call) {
-  SmallVector<Type> types = kd::expandParts(call->getOperandTypes());
+  SmallVector<Type> types = kd::expandParts(call.getExtents().getTypes());
+  llvm::append_range(types, kd::expandParts(call.getArguments().getTypes()));
   llvm::append_range(types, kd::expandParts(call->getResultTypes()));
   return types;
 }
@@ -386,6 +387,8 @@ void HostEmitter::continueIfOk(Value status) {
 }
 
 LogicalResult HostEmitter::emitCall(kd::CallOp call) {
+  if (call.getEnds())
+    return emitGroups(call);
   SmallVector<KernelArgument> arguments;
   SmallVector<Value> extents;
   for (Value value : llvm::concat<Value>(llvm::to_vector(call->getOperands()), llvm::to_vector(call->getResults()))) {
@@ -397,7 +400,10 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
     if (llvm::failed(addArguments(value, arguments)))
       return failure();
   }
+  return emitKernel(call, extents, arguments);
+}
 
+LogicalResult HostEmitter::emitKernel(kd::CallOp call, ArrayRef<Value> extents, ArrayRef<KernelArgument> arguments) {
   // The shape-specialised variants of a kernel have its calling convention.
   FailureOr<const KernelReference *> called = findKernel(call.getCallee());
   FailureOr<Value> kernel = addressOfKernel(call.getCallee(), call);

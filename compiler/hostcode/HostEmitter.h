@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The class that emits entry-point glue. Kernel calls and memory are in HostCode.cpp, loops and states in
-// HostLoops.cpp.
+// The class that emits entry-point glue. Kernel calls and memory are in HostCode.cpp, calls for each group of
+// rows in HostGroups.cpp, loops and states in HostLoops.cpp.
 #pragma once
 
 #include "compiler/dialect/Extents.h"
@@ -25,6 +25,18 @@ private:
   void findOutputs();
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitCall(mlir::kiln::CallOp call);
+  /// Emits the call of the kernel, or of its variant for these extents.
+  mlir::LogicalResult emitKernel(mlir::kiln::CallOp call, llvm::ArrayRef<mlir::Value> extents,
+                                 llvm::ArrayRef<KernelArgument> arguments);
+  /// Emits a loop over groups of rows, with a call for each that has rows.
+  mlir::LogicalResult emitGroups(mlir::kiln::CallOp call);
+  mlir::LogicalResult emitGroup(mlir::kiln::CallOp call, mlir::Value group, mlir::Value first, mlir::Value count);
+  /// Appends the part of a tensor that belongs to a group of a call.
+  mlir::LogicalResult addPart(mlir::Value tensor, int64_t groups, mlir::Value group,
+                              mlir::SmallVectorImpl<KernelArgument> &arguments);
+  /// Appends `count` rows of a tensor.
+  mlir::LogicalResult addRows(mlir::Value tensor, mlir::Value first, mlir::Value count,
+                              mlir::SmallVectorImpl<KernelArgument> &arguments);
   /// Emits a branch in which `tell` emits code that runs only if the call of the entry is traced.
   void emitIfTraced(llvm::function_ref<void(mlir::Value tracing)> tell);
   void emitTraceBegin(mlir::Value tracing, mlir::Value name, mlir::Operation *op, mlir::Value flops, mlir::Value bytes);

@@ -25,6 +25,7 @@ void buildRecognition(OpPassManager &passes) {
 }
 
 void buildImportPhase(OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(createJoinWeights()); // first: a joined weight has one storage format
   passes.addPass(createStoreWeights(options.weights));
 }
 
@@ -54,7 +55,8 @@ void buildFusePhase(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createLayOutWeights(options.target.weightTile, options.target.interleaveBytes)); // after merging
   passes.addPass(createDeriveWeights()); // after layout: only weights without one are inputs
   passes.addPass(createFormKernels(GroupingRules{options.target.mayJoin, options.target.writesStates,
-                                                 options.target.normsSingleRows, options.target.joinsSums}));
+                                                 options.target.normsSingleRows, options.target.joinsSums,
+                                                 options.target.callsGroups}));
   buildSimplification(passes); // views of views; equal views and dimensions of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());
   passes.addPass(createVerifyKernels());

@@ -209,7 +209,7 @@ private:
     sinkDroppedAxes(block);
     if (writesStates)
       sliceAppended(block);
-    const GroupingRules rules{mayJoin, writesStates, normsSingleRows, joinsSums};
+    const GroupingRules rules{mayJoin, writesStates, normsSingleRows, joinsSums, callsGroups};
     SmallVector<KernelGroup> groups = groupKernels(block, rules);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
@@ -225,8 +225,13 @@ private:
         return store != nullptr;
       });
     CalledValues called;
-    for (const KernelGroup &group : groups)
-      recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse, called), group);
+    for (const KernelGroup &group : groups) {
+      const std::string name = nextName(describeGroup(group));
+      const bool isByGroup = callsGroups && isa<GroupedLinearOp>(group.anchor);
+      recordScope(isByGroup ? outlineGroups(group, entry, name, isInternalUse, called)
+                            : outlineKernel(group, entry, name, isInternalUse, called),
+                  group);
+    }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if ((!isHostOp(&op) || isa<ReshapeOp>(op)) && op.use_empty())
         op.erase();
@@ -249,8 +254,9 @@ private:
 } // namespace
 
 std::unique_ptr<Pass> createFormKernels(GroupingRules rules) {
-  return std::make_unique<FormKernels>(std::move(rules.mayJoin),
-                                       FormKernelsOptions{rules.writesStates, rules.normsSingleRows, rules.joinsSums});
+  return std::make_unique<FormKernels>(
+      std::move(rules.mayJoin),
+      FormKernelsOptions{rules.writesStates, rules.normsSingleRows, rules.joinsSums, rules.callsGroups});
 }
 
 } // namespace mlir::kiln

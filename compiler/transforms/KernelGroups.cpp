@@ -149,7 +149,7 @@ private:
     Operation *last = start.getDefiningOp();
     while (Operation *next = findNextUser(members)) {
       if (!isPointwise(next) || memberships.contains(next) || !haveSameExtents(next->getResult(0), start) ||
-          !mayJoin(start.getDefiningOp(), next))
+          !mayJoin(start.getDefiningOp(), next) || (isCalledByGroup(start.getDefiningOp()) && !readsOwnRows(next)))
         break;
       members.insert(next);
       candidates.push_back(next);
@@ -163,6 +163,20 @@ private:
     }
     candidates.resize(accepted);
     return candidates;
+  }
+
+  /// Whether each group of the op's rows is a separate call.
+  bool isCalledByGroup(Operation *anchor) const { return rules.callsGroups && isa<GroupedLinearOp>(anchor); }
+
+  /// Whether the op computes a row of its result from that row of its operands, and from numbers that it may have in
+  /// any kernel.
+  static bool readsOwnRows(Operation *op) {
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return haveSameExtents(operand, op->getResult(0)) || isNumber(operand); });
+  }
+  static bool isNumber(Value value) {
+    Operation *op = value.getDefiningOp();
+    return isa_and_nonnull<ConstantOp>(op) && !isHostOp(op) && cast<RankedTensorType>(value.getType()).getRank() == 0;
   }
 
   /// Returns the first op of the block that uses one of the members and is not a member itself.
@@ -254,6 +268,8 @@ private:
 
   /// Whether the group may compute the op's elements where it reads them.
   bool canTake(const KernelGroup &group, Operation *op) {
+    if (isCalledByGroup(group.anchor))
+      return isNumber(op->getResult(0));
     if (isa<ConstantOp>(op))
       return true;
     if (!mayJoin(group.anchor, op))

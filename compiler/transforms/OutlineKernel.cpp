@@ -208,6 +208,14 @@ struct EntryExtents {
   Value modulo(Value, Value) { llvm_unreachable("extents are polynomials"); }
 };
 
+/// Replaces a value of the group by the result of its call, except where it is computed again.
+void replaceResult(Value result, Value view, function_ref<bool(Operation *, Operation *)> isInternalUse,
+                   CalledValues &called) {
+  called[result] = view;
+  Operation *producer = result.getDefiningOp();
+  result.replaceUsesWithIf(view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
+}
+
 } // namespace
 
 func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
@@ -277,14 +285,103 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   }
   for (Value result : group.results)
     resultTypes.push_back(borderType(result));
-  auto call = CallOp::create(builder, loc, resultTypes, FlatSymbolRefAttr::get(kernel), extents, arguments);
+  auto call = CallOp::create(builder, loc, resultTypes, FlatSymbolRefAttr::get(kernel), extents, arguments,
+                             /*ends=*/Value(), /*per_group=*/DenseI64ArrayAttr());
   for (auto [original, given] : llvm::zip_equal(group.results, call.getResults())) {
     Value result = original;
     Value view = createView(builder, loc, given, cast<RankedTensorType>(result.getType()));
-    called[result] = view;
-    Operation *producer = result.getDefiningOp();
-    result.replaceUsesWithIf(view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
+    replaceResult(result, view, isInternalUse, called);
   }
+  return kernel;
+}
+
+namespace {
+
+/// The arguments of a call for each group of rows, and the types that the kernel has for them.
+struct GroupArguments {
+  SmallVector<Value> values;
+  SmallVector<Type> types;
+  SmallVector<int64_t> perGroup;
+
+  void addRows(Value value) {
+    values.push_back(value);
+    types.push_back(rowsOf(value));
+  }
+  void addParts(Value value, int64_t groups) {
+    perGroup.push_back(values.size());
+    values.push_back(value);
+    types.push_back(CallOp::getPart(cast<RankedTensorType>(value.getType()), groups));
+  }
+  /// Returns the type of any number of the value's rows, which is the kernel's only symbol.
+  static RankedTensorType rowsOf(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<AffineExpr> extents = getExtents(type);
+    extents.front() = getAffineSymbolExpr(0, type.getContext());
+    return getTensorType(extents, type.getElementType(), 1);
+  }
+};
+
+} // namespace
+
+func::FuncOp outlineGroups(const KernelGroup &group, func::FuncOp entry, StringRef name,
+                           function_ref<bool(Operation *, Operation *)> isInternalUse, CalledValues &called) {
+  auto grouped = cast<GroupedLinearOp>(group.anchor);
+  Value result = group.results.front();
+  GroupArguments given;
+  given.addRows(grouped.getX());
+  given.addParts(grouped.getWeight(), grouped.getNumGroups());
+  if (grouped.getBias())
+    given.addParts(grouped.getBias(), grouped.getNumGroups());
+  const size_t ofLinear = given.values.size();
+  llvm::SetVector<Value> others; // that the epilogue reads
+  for (Operation *op : group.ops)
+    for (Value operand : op->getOperands())
+      if (op != grouped && !(operand.getDefiningOp() && group.contains(operand.getDefiningOp())))
+        others.insert(operand);
+  for (Value other : others)
+    given.addRows(other);
+
+  OpBuilder builder(entry);
+  const Location loc = grouped.getLoc();
+  SmallVector<Type> inputs{builder.getIndexType()};
+  llvm::append_range(inputs, given.types);
+  auto kernel =
+      func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, GroupArguments::rowsOf(result)));
+  kernel.setPrivate();
+  kernel->setAttr(kernelAttrName, builder.getUnitAttr());
+  const AffineExpr rows = getExtents(cast<RankedTensorType>(result.getType())).front();
+  const Interval most =
+      getBounds(rows, getSymbolBounds(entry)).value_or(Interval{1, std::numeric_limits<int32_t>::max()});
+  kernel->setAttr(boundsAttrName, builder.getDenseI64ArrayAttr({1, most.max}));
+
+  Block *body = kernel.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  auto arguments = body->getArguments().drop_front();
+  IRMapping mapping;
+  for (auto [other, argument] : llvm::zip_equal(others, arguments.drop_front(ofLinear)))
+    mapping.map(other, argument);
+  mapping.map(grouped.getResult(), LinearOp::create(builder, loc, arguments[0], arguments[1],
+                                                    grouped.getBias() ? Value(arguments[2]) : Value(),
+                                                    /*scales=*/Value(), grouped.getWeightOrder())
+                                       .getResult());
+  for (Operation *op : group.ops)
+    if (op != grouped) {
+      Operation *clone = builder.clone(*op, mapping);
+      if (!isa<ConstantOp>(op))
+        clone->getResult(0).setType(GroupArguments::rowsOf(op->getResult(0)));
+    }
+  func::ReturnOp::create(builder, loc, mapping.lookup(result));
+
+  builder.setInsertionPoint(group.getPosition());
+  auto calledOf = [&](Value value) {
+    auto found = called.find(value);
+    return found == called.end() ? value : found->second;
+  };
+  Value count = evaluateAffine(rows, EntryExtents{builder, loc, entry});
+  auto call = CallOp::create(builder, loc, TypeRange(result.getType()), FlatSymbolRefAttr::get(kernel), count,
+                             llvm::map_to_vector(given.values, calledOf), calledOf(grouped.getEnds()),
+                             builder.getDenseI64ArrayAttr(given.perGroup));
+  replaceResult(result, call.getResult(0), isInternalUse, called);
   return kernel;
 }
 

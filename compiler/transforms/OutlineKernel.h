@@ -20,4 +20,10 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
                            function_ref<bool(Operation *user, Operation *producer)> isInternalUse,
                            CalledValues &called);
 
+/// Creates the function of a linear for a group of a grouped_linear, and calls it for each group of rows
+/// (GroupingRules::callsGroups). Otherwise like outlineKernel.
+func::FuncOp outlineGroups(const KernelGroup &group, func::FuncOp entry, StringRef name,
+                           function_ref<bool(Operation *user, Operation *producer)> isInternalUse,
+                           CalledValues &called);
+
 } // namespace mlir::kiln

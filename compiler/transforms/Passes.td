@@ -6,6 +6,26 @@
 
 include "mlir/Pass/PassBase.td"
 
+def JoinWeights : Pass<"kiln-join-weights", "::mlir::ModuleOp"> {
+  let summary = "Join the weights of the groups of grouped_linear";
+  let description = [{
+    Before: the weights of groups are separate parameters, as those of experts are.
+    ```mlir
+    %0 = kiln.parameter {sources = ["experts.0.weight"]} : tensor<5x3xf32>
+    %1 = kiln.parameter {sources = ["experts.1.weight"]} : tensor<5x3xf32>
+    %w = kiln.concat %0, %1 axis = 0 : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<10x3xf32>
+    %y = kiln.grouped_linear %x, %w, %ends weight_order = out_in : ...
+    ```
+    After: one parameter of several sources, which is packed in this order.
+    ```mlir
+    %w = kiln.parameter {sources = ["experts.0.weight", "experts.1.weight"], source_extents = array<i64: 5, 5>} : tensor<10x3xf32>
+    ```
+    Weights that something else reads, in any entry, stay apart. Does nothing in modules with entries that train, which write each
+    weight.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def StoreWeights : Pass<"kiln-store-weights", "::mlir::ModuleOp"> {
   let summary = "Set the storage formats of quantised weights";
   let description = [{
@@ -128,10 +148,12 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     KernelGroups.h describes the grouping. With `writes-states`, columns of a kernel's result that are appended to a
     state are a separate result, so that they can be written to the state in place. With `norms-single-rows`, all GEMVs of a
     normalised row form one kernel with the norm. With `joins-sums`, a small sum that only another sum reads is fused with it.
+    With `calls-groups`, a grouped_linear is a call for each group of the kernel of a linear.
   }];
   let options = [Option<"writesStates", "writes-states", "bool", /*default=*/"false", "separate results for rows of states">,
                  Option<"normsSingleRows", "norms-single-rows", "bool", /*default=*/"false", "fuse a norm of one row with its products">,
-                 Option<"joinsSums", "joins-sums", "bool", /*default=*/"false", "fuse small sums with the sums that read them">];
+                 Option<"joinsSums", "joins-sums", "bool", /*default=*/"false", "fuse small sums with the sums that read them">,
+                 Option<"callsGroups", "calls-groups", "bool", /*default=*/"false", "call the kernel of a grouped_linear for each group">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 

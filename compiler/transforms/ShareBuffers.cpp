@@ -292,6 +292,8 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
     return false;
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   ArrayRef<int64_t> inPlace = ::kiln::KernelFunction(kernel).inPlace();
+  if (call.getEnds() && getViewed(call.getEnds()) == earlier.value)
+    return false; // read before each group's call
   FunctionType type = kernel.getFunctionType();
   Type written = type.getResult(result.getResultNumber());
   for (auto [i, argument] : llvm::enumerate(call.getArguments()))

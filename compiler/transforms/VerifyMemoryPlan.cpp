@@ -177,6 +177,8 @@ private:
     for (Value argument : call.getArguments())
       if (failed(readArgument(call, argument)))
         return failure();
+    if (call.getEnds() && failed(readArgument(call, call.getEnds())))
+      return failure();
     for (auto [number, result] : llvm::enumerate(call.getResults())) {
       for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
         if (!rangeOf(result).overlaps(rangeOf(argument)))
@@ -187,6 +189,9 @@ private:
           return call.emitError() << "memory plan: result " << number << " overlaps argument " << i
                                   << "; expected separate memory, since the kernel reads it elsewhere";
       }
+      if (call.getEnds() && rangeOf(result).overlaps(rangeOf(call.getEnds())))
+        return call.emitError() << "memory plan: result " << number
+                                << " overlaps the ends of groups; expected separate memory";
       for (Value other : call.getResults().take_front(number))
         if (rangeOf(result).overlaps(rangeOf(other)))
           return call.emitError() << "memory plan: results overlap; expected separate memory";

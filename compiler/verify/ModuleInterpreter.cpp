@@ -44,6 +44,10 @@ private:
   std::vector<SharedTensor> runBlock(Block &block);
   void runOp(Operation &op);
   void runCall(kd::CallOp call);
+  void runGroups(kd::CallOp call, ArrayRef<SharedTensor> arguments,
+                 llvm::function_ref<std::vector<SharedTensor>(const SmallVector<std::int64_t> &,
+                                                              const SmallVector<SharedTensor> &)>
+                     run);
   void runRepeat(kd::RepeatOp repeat);
   void runScan(kd::ScanOp scan);
   void runEachSequence(kd::EachSequenceOp loop);
@@ -279,14 +283,49 @@ void ModuleInterpreter::Frame::runCall(kd::CallOp call) {
   SmallVector<SharedTensor> arguments;
   for (Value argument : call.getArguments())
     arguments.push_back(get(argument));
-  if (owner.observer)
-    owner.observer(kernel, values, arguments);
+  auto run = [&](const SmallVector<std::int64_t> &of, const SmallVector<SharedTensor> &given) {
+    if (owner.observer)
+      owner.observer(kernel, of, given);
+    return owner.run(kernel, of, given);
+  };
   try {
-    for (auto [result, tensor] : llvm::zip_equal(call.getResults(), owner.run(kernel, values, arguments)))
+    if (call.getEnds())
+      return runGroups(call, arguments, run);
+    for (auto [result, tensor] : llvm::zip_equal(call.getResults(), run(values, arguments)))
       set(result, tensor);
   } catch (const std::runtime_error &error) {
     throw std::runtime_error(kernel.getName().str() + ": " + error.what());
   }
+}
+
+/// Runs the kernel for each group of rows that is not empty, and concatenates the rows of its result.
+void ModuleInterpreter::Frame::runGroups(
+    kd::CallOp call, ArrayRef<SharedTensor> arguments,
+    llvm::function_ref<std::vector<SharedTensor>(const SmallVector<std::int64_t> &, const SmallVector<SharedTensor> &)>
+        run) {
+  const Tensor &ends = *get(call.getEnds());
+  const std::int64_t groups = call.getNumGroups(), rows = shapeOf(call.getResult(0).getType())[0];
+  Tensor result = Tensor::zeros(elementTypeOf(getElementTypeOrSelf(call.getResult(0).getType())),
+                                shapeOf(call.getResult(0).getType()));
+  std::int64_t first = 0, written = 0;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const auto stated = static_cast<std::int64_t>(ends.values[group]);
+    const std::int64_t end = group + 1 == groups ? rows : std::clamp(stated, first, rows);
+    if (end == first)
+      continue;
+    SmallVector<SharedTensor> parts;
+    for (auto [i, argument] : llvm::enumerate(arguments)) {
+      const std::int64_t each = argument->shape[0] / groups;
+      parts.push_back(share(call.isPerGroup(static_cast<std::int64_t>(i))
+                                ? takeRange(*argument, 0, group * each, each)
+                                : takeRange(*argument, 0, first, end - first)));
+    }
+    const std::vector<SharedTensor> computed = run({end - first}, parts);
+    for (std::int64_t i = 0; i < computed[0]->size(); ++i)
+      result.set(written++, computed[0]->at(i));
+    first = end;
+  }
+  set(call.getResult(0), std::move(result));
 }
 
 void ModuleInterpreter::Frame::runRepeat(kd::RepeatOp repeat) {

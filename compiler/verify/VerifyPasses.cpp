@@ -48,7 +48,8 @@ static llvm::StringMap<int64_t> int8Weights(ModuleOp module) {
   llvm::StringMap<int64_t> dims;
   module.walk([&](mlir::kiln::ParameterOp parameter) {
     if (auto storage = parameter.getStorageAttr(); storage && storage.getElement().isInteger(8))
-      dims[cast<StringAttr>(parameter.getSources()[0]).getValue()] = storage.getDim();
+      for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
+        dims[source] = storage.getDim();
   });
   return dims;
 }
