@@ -34,8 +34,10 @@ void compareWithDense(benchmark::State &state, const Threads &threads) {
   std::vector<float> y(x.size());
   std::vector<Contender> contenders{
       KILN_CALL(experts, prefill, EXPERTS_PREFILL_ARENA_BYTES(threads.count()), model, x, y),
-      KILN_CALL(experts_dense, prefill, EXPERTS_DENSE_PREFILL_ARENA_BYTES(threads.count()), all, x, y)};
-  contenders.back().name = "dense";
+      KILN_CALL(experts_dense, products, EXPERTS_DENSE_PRODUCTS_ARENA_BYTES(threads.count()), all, x, y),
+      KILN_CALL(experts_dense, perceptron, EXPERTS_DENSE_PERCEPTRON_ARENA_BYTES(threads.count()), all, x, y)};
+  contenders[1].name = "products";
+  contenders[2].name = "perceptron";
   compare(state, threads, {Unit::Milliseconds, 0}, std::move(contenders));
 }
 
