@@ -25,15 +25,23 @@ KILN_GRADIENT(LinearOp) {
   return result;
 }
 
-/// Returns for each row and group whether the row is in the group, as 0 or 1 of the rows' type: [N, groups].
+/// Returns for each row and group whether the row is in the group, as 0 or 1 of the rows' type: [N, groups]. A row's
+/// group is the one that the most groups follow among those that end after the row.
 static Value shareOfGroups(GradientBuilder &b, GroupedLinearOp op) {
-  const AffineExpr groups = getExtents(rankedType(op.getEnds())).front(),
+  const int64_t count = op.getNumGroups();
+  const AffineExpr groups = getAffineConstantExpr(count, op.getContext()),
                    one = getAffineConstantExpr(1, op.getContext()), rows = getExtents(rankedType(op.getX())).front();
-  Value numbers = b.reshape(b.create<PositionsOp>(op.getEnds(), 0), {one, groups});
+  auto integers = [&](ArrayRef<int64_t> shape, ArrayRef<int32_t> values) {
+    return b.create<ConstantOp>(
+        DenseElementsAttr::get(RankedTensorType::get(shape, IntegerType::get(op.getContext(), 32)), values));
+  };
+  SmallVector<int32_t> numbers;
+  for (int64_t group = 0; group < count; ++group)
+    numbers.push_back(static_cast<int32_t>(count - 1 - group));
+  Value following = integers({1, count}, numbers);
   Value row = b.reshape(b.create<PositionsOp>(op.getX(), 0), {rows, one});
-  Value following = b.sub(b.number(numbers, static_cast<double>(op.getNumGroups() - 1)), numbers);
   Value isBefore = b.create<LessOp>(row, b.reshape(op.getEnds(), {one, groups}));
-  Value most = b.create<MaxOp>(b.where(isBefore, following, b.number(following, 0)), 1, false);
+  Value most = b.create<MaxOp>(b.where(isBefore, following, integers({}, {0})), 1, false);
   Value isIn = b.create<EqualOp>(b.reshape(most, {rows, one}), following);
   return b.where(isIn, b.number(op.getX(), 1), b.number(op.getX(), 0));
 }
