@@ -60,10 +60,15 @@ constexpr Misreading find_misreading(const Graph &graph) {
     return graph.nodes[node].op == Op::parameter &&
            graph.parameters[graph.nodes[node].attributes.index].storage.has_fewer_bits();
   };
-  for (const Node &node : graph.nodes)
+  for (const Node &node : graph.nodes) {
+    bool joins = false; // looked up once: a concat may have the weights of many experts
     for (std::size_t i = 0; i < node.operands.size(); ++i)
-      if (is_stored(node.operands[i]) && !reads_matrix(graph, node, i))
-        return {graph.nodes[node.operands[i]].attributes.index, node.op};
+      if (is_stored(node.operands[i]) && !joins) {
+        if (!reads_matrix(graph, node, i))
+          return {graph.nodes[node.operands[i]].attributes.index, node.op};
+        joins = node.op == Op::concat;
+      }
+  }
   for (const Region &region : graph.regions)
     for (int result : region.results)
       if (is_stored(result))
