@@ -370,10 +370,15 @@ private:
     const Region &body = graph.regions[node.attributes.index];
     if (!inRange(body.scope, graph.scopes) || graph.scopes[body.scope].copies != body.count)
       return fail(node.scope, rules::stack_c2, llvm::Twine(body.count));
-    if (node.operands.size() != 1 || body.arguments.size() != 1 || body.results.empty())
+    const auto carried = static_cast<std::size_t>(std::max(node.attributes.states, 0));
+    if (carried < 1 || carried > node.operands.size() || body.arguments.size() != node.operands.size() ||
+        body.results.size() < carried)
       return fail(body.scope, rules::stack_c1,
                   llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +
                       " results");
+    for (int sequence : llvm::drop_begin(node.operands, carried))
+      if (const std::vector<Dim> &shape = graph.nodes[sequence].shape; shape.empty() || shape[0] != Dim(body.count))
+        return fail(body.scope, rules::stack_c6, Text().put(shape).data());
     stacks.push_back(body.scope);
     LogicalResult result = checkRegion(node.attributes.index, body.scope, stacks);
     stacks.pop_back();

@@ -196,7 +196,7 @@ private:
       return mlir::kiln::Check(location, operands)
           .fail(rules::running_average_c2, llvm::Twine(operands.size()) + " operands");
     const int parameter = graph.nodes[node.operands[0]].attributes.index;
-    if (!isTraining || detail::matches_one(frozen, graph.name(graph.parameters[parameter]).c_str()))
+    if (!isTraining || detail::matches_one(frozen, graph.written(graph.parameters[parameter]).c_str()))
       return operands[0];
     return mlir::kiln::RunningAverageOp::create(builder, location, operands[0], operands[1], operands[2]).getResult();
   }
@@ -209,17 +209,22 @@ private:
     return mlir::kiln::getTensorType(extents, type.getElementType(), symbols.size());
   }
 
-  mlir::FailureOr<mlir::Value> importStack(const Node &node, mlir::ValueRange inits) {
+  /// A body that reads slices or has dropout needs the layer's number: then the loop is a scan over the layers.
+  mlir::FailureOr<mlir::Value> importStack(const Node &node, llvm::ArrayRef<mlir::Value> operands) {
     const Region &body = graph.regions[node.attributes.index];
+    SmallVector<mlir::Value> inits(operands.take_front(node.attributes.states)),
+        sequences(operands.drop_front(inits.size()));
     SmallVector<mlir::Type> stacked;
-    for (int output : llvm::drop_begin(body.results))
+    for (int output : llvm::drop_begin(body.results, inits.size()))
       stacked.push_back(
           stackedType(mlir::getAffineConstantExpr(body.count, builder.getContext()), graph.nodes[output]));
     mlir::Location location = locationOf(body.scope);
-    if (isTraining && has_dropout(graph, node.attributes.index)) { // the body needs the layer's number
-      auto scan = mlir::kiln::ScanOp::create(builder, location, inits, dropout.numbers(body.count, location), stacked,
-                                             /*reverse=*/false, /*layers=*/true);
-      return importBody(scan, body, inits.size());
+    if (isTraining && has_dropout(graph, node.attributes.index))
+      sequences.push_back(dropout.numbers(body.count, location));
+    if (!sequences.empty()) {
+      auto scan = mlir::kiln::ScanOp::create(builder, location, inits, sequences, stacked, /*reverse=*/false,
+                                             /*layers=*/true);
+      return importBody(scan, body, operands.size());
     }
     return importBody(mlir::kiln::RepeatOp::create(builder, location, body.count, inits, stacked), body, inits.size());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Emits the communication of processes that call an entry together, as calls of the runtime's collective.c.
+#include "compiler/dialect/Check.h"
 #include "compiler/hostcode/HostEmitter.h"
 
 using namespace mlir;
@@ -35,11 +36,12 @@ LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
   const uint32_t kind = op.getScattered() ? KILN_REDUCE_SCATTER : KILN_ALL_REDUCE;
   auto begin = declare("kiln_begin_sum", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
-  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
-                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
-                                               constant(i32, kind), *address, *elements, constant(i32, element),
-                                               addressOfText(kd::getScope(op.getLoc())), tracedLayerAt(op)})
-                   .getResult());
+  continueIfOk(
+      LLVM::CallOp::create(builder, loc, begin,
+                           ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
+                                      constant(i32, kind), *address, *elements, constant(i32, element),
+                                      addressOfText(written_name(kd::getScope(op.getLoc()).str())), tracedLayerAt(op)})
+          .getResult());
   return success();
 }
 
@@ -102,7 +104,7 @@ LogicalResult HostEmitter::emitMove(Operation *op, uint32_t kind, kd::Way way, V
       LLVM::CallOp::create(builder, loc, begin,
                            ValueRange{frameArgument, constant(i32, kind), constant(i32, static_cast<int64_t>(way)),
                                       *address, *elements, constant(i32, element),
-                                      addressOfText(kd::getScope(op->getLoc())), tracedLayerAt(op)})
+                                      addressOfText(written_name(kd::getScope(op->getLoc()).str())), tracedLayerAt(op)})
           .getResult());
   return success();
 }

@@ -112,6 +112,7 @@ private:
   /// Returns the layer number for a trace: -1 outside of repeats. With pipeline stages, layers are counted over the
   /// whole model.
   mlir::Value tracedLayerAt(mlir::Operation *op);
+  mlir::Value numberInPattern(mlir::Operation *op);
   void continueIfOk(mlir::Value status);
   /// Emits a branch: unless `isOk`, the function returns the status.
   void continueIf(mlir::Value isOk, mlir::Value status);

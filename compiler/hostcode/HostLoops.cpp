@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/dialect/Check.h"
 #include "compiler/dialect/StageRoles.h"
 #include "compiler/hostcode/HostEmitter.h"
 #include "compiler/transforms/RowsInPlace.h"
@@ -26,10 +27,28 @@ Value HostEmitter::stage() {
       builder, loc, i64, loadElement(i32, loadOfFrame(abi::frame::together), static_cast<int64_t>(kd::Group::Stages)));
 }
 
+/// Returns the number of the layer in a pattern of layers, to which each loop contributes a part; null elsewhere.
+Value HostEmitter::numberInPattern(Operation *op) {
+  const std::string path = kd::getScope(op->getLoc()).str();
+  if (!has_number_parts(path))
+    return {};
+  const std::vector<NumberTerm> terms = number_terms(path);
+  auto term = terms.rbegin();
+  Value sum = constant(i64, 0);
+  for (kd::LoopInterface loop = stackAround(op); loop; loop = stackAround(loop), ++term) {
+    if (term == terms.rend())
+      return {};
+    sum = add(sum, add(multiply(steps.lookup(loop), constant(i64, term->factor)), constant(i64, term->offset)));
+  }
+  return term == terms.rend() ? sum : Value();
+}
+
 Value HostEmitter::tracedLayerAt(Operation *op) {
   kd::LoopInterface stack = stackAround(op);
   if (!stack)
     return constant(i64, -1);
+  if (Value number = numberInPattern(op))
+    return number;
   Value layer = layers.lookup(stack);
   auto all = entry->getAttrOfType<IntegerAttr>(kd::layersAttrName);
   if (!all)

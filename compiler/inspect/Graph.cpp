@@ -99,7 +99,7 @@ private:
     node.op = op.getName().stripDialect().str();
     const StringRef scope = mlir::kiln::getScope(op.getLoc());
     if (scope != entry.getName()) // an op outside of all layers has the entry's name as its scope
-      node.layer = scope.str();
+      node.layer = written_name(scope.str());
     for (NamedAttribute attribute : op.getAttrDictionary())
       if (!attribute.getName().getValue().contains("egment"))
         node.attributes.emplace_back(attribute.getName().str(), print(attribute.getValue()));

@@ -173,23 +173,16 @@ bool Interpreter::Run::takesInt8(const Node &node) const {
   return owner.takesInt8(nameOf(parameter.scope, graph.name(parameter)), dim);
 }
 
-/// Replaces each "{}" of a name, outermost first, by the layer of one of the stacks that enclose its scope.
+/// Replaces the parts of a name that stand for the layers of the stacks that enclose its scope.
 std::string Interpreter::Run::nameOf(int scope, std::string name) const {
-  std::vector<int> stacks;
+  std::vector<std::int64_t> numbers;
   for (int at = scope; at > 0; at = graph.scopes[at].parent)
-    if (graph.scopes[at].copies > 0)
-      stacks.insert(stacks.begin(), at);
-  std::size_t from = 0;
-  for (int stack : stacks) {
-    auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) { return layer.scope == stack; });
-    require(layer != layers.end(), name + " is used outside of its stack");
-    const std::size_t hole = name.find("{}", from);
-    require(hole != std::string::npos, name + ": too few {} in the name; expected one for each stack around it");
-    const std::string digits = std::to_string(layer->number);
-    name.replace(hole, 2, digits);
-    from = hole + digits.size();
-  }
-  return name;
+    if (graph.scopes[at].copies > 0) {
+      auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) { return layer.scope == at; });
+      require(layer != layers.end(), name + " is used outside of its stack");
+      numbers.insert(numbers.begin(), layer->number);
+    }
+  return name_in_layers(name, numbers);
 }
 
 Shared Interpreter::Run::evaluateParameter(const Node &node) {
@@ -232,23 +225,31 @@ static Shared stackOf(const std::vector<Shared> &slices) {
 Shared Interpreter::Run::evaluateStack(const Node &node, int number) {
   const Region &body = elementOf(graph.regions, node.attributes.index, "body of a stack");
   elementOf(graph.scopes, body.scope, "scope of a stack");
-  require(node.operands.size() == 1 && !body.results.empty() && body.count >= 1,
-          "stack: incomplete; expected one operand, a result and at least one layer");
-  Shared carried = valueOf(node.operands[0]);
-  std::vector<std::vector<Shared>> outputs(body.results.size() - 1);
+  const std::vector<Shared> operands = operandsOf(node);
+  const auto count = static_cast<std::size_t>(std::max(node.attributes.states, 0));
+  require(count >= 1 && count <= operands.size() && body.results.size() >= count && body.count >= 1,
+          "stack: incomplete; expected a carried value, its result and at least one layer");
+  for (std::size_t i = count; i < operands.size(); ++i)
+    require(operands[i]->rank() >= 1 && operands[i]->shape[0] == body.count,
+            "stack: wrong length of a sequence; expected the number of layers");
+  std::vector<Shared> carried(operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<std::vector<Shared>> outputs(body.results.size() - count);
   for (std::int64_t layer = 0; layer < body.count; ++layer) {
+    std::vector<Shared> arguments = carried;
+    for (std::size_t sequence = count; sequence < operands.size(); ++sequence)
+      arguments.push_back(sliceOf(*operands[sequence], layer));
     layers.push_back({body.scope, layer});
-    const std::vector<Shared> results = runRegion(node.attributes.index, {carried});
+    const std::vector<Shared> results = runRegion(node.attributes.index, arguments);
     layers.pop_back();
-    carried = results[0];
+    std::copy_n(results.begin(), count, carried.begin());
     for (std::size_t output = 0; output < outputs.size(); ++output)
-      outputs[output].push_back(results[1 + output]);
+      outputs[output].push_back(results[count + output]);
   }
-  requireType(node, *carried, "result of a stack");
-  loops[number] = {carried};
+  requireType(node, *carried[0], "result of a stack");
+  loops[number] = carried;
   for (const std::vector<Shared> &output : outputs)
     loops[number].push_back(stackOf(output));
-  return carried;
+  return carried[0];
 }
 
 void Interpreter::Run::evaluateScan(const Node &node, int number) {

@@ -53,7 +53,7 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
 /// Returns an X macro with a line X(name, type, copies, offset, stride, shape...) for each state.
 static std::string stateTable(const std::vector<StateInterface> &states, const std::string &name) {
   std::string text = fmt::format("#define {}(X)", name);
-  for (const StateInterface &state : states)
+  for (const StateInterface &state : nameStates(states))
     text += fmt::format(" \\\n  X({}, {}, {}, {}, {}, {})", stringText(state.name), name_of(state.element),
                         state.copies, state.offset, state.stride, fmt::join(state.shape, ", "));
   return text + "\n";
@@ -106,7 +106,7 @@ static std::string stateConstants(const ModelInterface &model) {
   for (const StateInterface &state : model.states)
     if (state.room > 0)
       text += fmt::format("\n * The int64_t at byte {} of a copy of {} is the index of the first valid row.",
-                          state.positionOffset(), commentText(state.name));
+                          state.positionOffset(), commentText(written_name(state.name)));
   text += " */\n";
   return text + stateTable(model.states, macro + "_STATES") + trainingConstants(model);
 }

@@ -96,7 +96,7 @@ static bool isOverReplicas(Operation *op) {
 
 ExecutionStep StepLister::describe(Operation *op) {
   ExecutionStep step;
-  step.layer = mlir::kiln::getScope(op->getLoc()).str();
+  step.layer = written_name(mlir::kiln::getScope(op->getLoc()).str());
   const SmallVector<int64_t> values = extentsAt(op, symbols, given);
   if (auto loop = dyn_cast<mlir::kiln::LoopInterface>(op)) {
     step.kind = "loop";

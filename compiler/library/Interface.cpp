@@ -114,8 +114,9 @@ static std::vector<std::string> statesOf(const Graph &graph, const Region &regio
   markStates(isUsed, graph, region);
   std::vector<std::string> names;
   for (size_t i = 0; i < isUsed.size(); ++i)
-    if (isUsed[i])
-      names.push_back(graph.name(graph.states[i]));
+    if (const std::string name = written_name(graph.name(graph.states[i]));
+        isUsed[i] && !llvm::is_contained(names, name))
+      names.push_back(name);
   return names;
 }
 
@@ -292,8 +293,19 @@ std::string tuningDigest(const std::vector<Variant> &variants) {
 }
 
 /// Splits a tensor of nested stacks into one tensor for each layer of the outer stacks. `add` gets such a tensor, with
-/// the layers of the innermost stack as its copies, and the number of its first copy.
+/// the layers of the innermost stack as its copies, and the number of its first copy. A tensor of a pattern of layers
+/// is split into one for each layer, since the numbers of these are not consecutive.
 template <class Tensor> static void unfold(const Tensor &tensor, llvm::function_ref<void(Tensor, int64_t)> add) {
+  if (has_number_parts(tensor.name)) {
+    for (const auto &[copy, name] : llvm::enumerate(names_in_layers(tensor.name, tensor.layers))) {
+      Tensor row = tensor;
+      row.name = name;
+      row.copies = 1;
+      row.layers.clear();
+      add(std::move(row), static_cast<int64_t>(copy));
+    }
+    return;
+  }
   const int64_t inner = tensor.layers.empty() ? 1 : tensor.layers.back();
   for (int64_t first = 0; first < tensor.copies; first += inner) {
     Tensor row = tensor;
@@ -334,6 +346,19 @@ void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
     model.parallel->weights = std::move(layouts);
   for (size_t v = 0; v < variants.size(); ++v)
     variants[v].placements = std::move(placements[v]);
+}
+
+std::vector<StateInterface> nameStates(const std::vector<StateInterface> &states) {
+  std::vector<StateInterface> named;
+  for (const StateInterface &state : states)
+    if (!has_number_parts(state.name))
+      named.push_back(state);
+    else
+      unfold<StateInterface>(state, [&](StateInterface row, int64_t copy) {
+        row.offset += copy * row.stride;
+        named.push_back(std::move(row));
+      });
+  return named;
 }
 
 std::vector<TrainingState> trainingStates(const ModelInterface &model) {

@@ -221,6 +221,9 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
 /// afterwards findWeight no longer finds the sources of a kiln.parameter.
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
 
+/// Returns the states with one for each layer in place of those of patterns of layers.
+std::vector<StateInterface> nameStates(const std::vector<StateInterface> &states);
+
 /// A tensor at the beginning of an arena for training.
 struct TrainingState {
   StateInterface state;

@@ -189,15 +189,16 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
     weights.push_back(std::move(row));
   }
   json::Array states;
-  for (auto [i, state] : llvm::enumerate(model.states)) {
-    json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
-                     {"copies", state.copies}, {"offset", state.offset},         {"stride", state.stride}};
-    if (state.room > 0)
-      row["room"] = state.room;
-    if (model.parallel && model.parallel->states[i].allCopies)
-      row["of_all_stages"] = model.parallel->states[i].allCopies;
-    states.push_back(std::move(row));
-  }
+  for (auto [i, each] : llvm::enumerate(model.states))
+    for (const StateInterface &state : nameStates({each})) {
+      json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
+                       {"copies", state.copies}, {"offset", state.offset},         {"stride", state.stride}};
+      if (state.room > 0)
+        row["room"] = state.room;
+      if (model.parallel && model.parallel->states[i].allCopies)
+        row["of_all_stages"] = model.parallel->states[i].allCopies;
+      states.push_back(std::move(row));
+    }
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
   json::Object manifest{

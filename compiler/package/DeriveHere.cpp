@@ -67,22 +67,13 @@ private:
 
 } // namespace
 
-/// Returns the names of a derived weight's copies, in their order: each "{}" of the pattern is the layer number of a
-/// loop.
+/// Returns the names of a derived weight's copies, in their order.
 static std::vector<std::string> namesOfCopies(kd::AssignOp assign) {
-  std::vector<std::string> names{
-      cast<StringAttr>(assign.getParameter().getDefiningOp<kd::ParameterOp>().getSources()[0]).str()};
-  SmallVector<int64_t> counts;
+  const auto name = cast<StringAttr>(assign.getParameter().getDefiningOp<kd::ParameterOp>().getSources()[0]);
+  std::vector<int64_t> counts;
   for (auto loop = assign->getParentOfType<kd::RepeatOp>(); loop; loop = loop->getParentOfType<kd::RepeatOp>())
-    counts.push_back(static_cast<int64_t>(loop.getCount()));
-  for (int64_t count : llvm::reverse(counts)) {
-    std::vector<std::string> longer;
-    for (const std::string &name : names)
-      for (int64_t layer = 0; layer < count; ++layer)
-        longer.push_back(std::string(name).replace(name.find("{}"), 2, std::to_string(layer)));
-    names = std::move(longer);
-  }
-  return names;
+    counts.insert(counts.begin(), static_cast<int64_t>(loop.getCount()));
+  return names_in_layers(name.str(), counts);
 }
 
 void deriveWeights(kiln_model_t &model, const Variant &variant) {

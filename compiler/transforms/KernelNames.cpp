@@ -2,6 +2,7 @@
 #include "compiler/transforms/KernelNames.h"
 
 #include "compiler/dialect/Check.h"
+#include "kiln/numbered.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace mlir::kiln {
@@ -38,7 +39,8 @@ static SmallVector<Attribute> scopesOf(func::FuncOp kernel) {
 
 void recordScope(func::FuncOp kernel, const KernelGroup &group) {
   if (StringRef scope = getScope(group.anchor->getLoc()); !scope.empty())
-    kernel->setAttr(scopesAttrName, Builder(kernel.getContext()).getStrArrayAttr(scope));
+    kernel->setAttr(scopesAttrName,
+                    Builder(kernel.getContext()).getStrArrayAttr(StringRef(::kiln::written_name(scope.str()))));
 }
 
 void uniteScopes(func::FuncOp kernel, func::FuncOp other) {

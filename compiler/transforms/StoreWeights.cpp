@@ -184,7 +184,7 @@ static LogicalResult storeWeights(ModuleOp module, const StorageChoices &choices
     bool isOfSpec = spec != stated.end();
     Storage storage = isOfSpec ? spec->second : choices.defaultFormat;
     for (auto [exception, reason] : llvm::zip_equal(choices.exceptions, reasons))
-      if (detail::matches(exception.pattern.c_str(), name.str().c_str())) {
+      if (detail::matches(exception.pattern.c_str(), ::kiln::written_name(name.str()).c_str())) {
         storage = exception.storage;
         isOfSpec = false;
         const std::string why = weight.whyNot(storage);

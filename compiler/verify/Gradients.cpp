@@ -24,17 +24,9 @@ struct Gradient {
 
 /// Returns the names of the copies of a parameter in the order in which their gradients are stacked.
 std::vector<std::string> namesOfCopies(const Gradient &gradient) {
-  std::vector<std::string> names{gradient.pattern};
-  for (std::size_t axis = 0; names.front().find("{}") != std::string::npos; ++axis) {
-    std::vector<std::string> next;
-    for (const std::string &name : names)
-      for (std::int64_t layer = 0; layer < gradient.value->shape.at(axis); ++layer) {
-        next.push_back(name);
-        next.back().replace(name.find("{}"), 2, std::to_string(layer));
-      }
-    names = std::move(next);
-  }
-  return names;
+  const auto loops = static_cast<std::ptrdiff_t>(StringRef(gradient.pattern).count("{}"));
+  const TensorShape &shape = gradient.value->shape;
+  return names_in_layers(gradient.pattern, {shape.begin(), shape.begin() + loops});
 }
 
 /// Moves weights along a random direction whose length is about that of one element.

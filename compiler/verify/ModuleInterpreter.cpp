@@ -112,13 +112,9 @@ Cell ModuleInterpreter::Frame::scalar(Value value) {
   return found->second;
 }
 
-/// Replaces each "{}" by the layer of an enclosing loop, the outermost first, or by 0 if there are no more loops.
+/// Returns the name in the layers of the enclosing loops, or in layer 0 if there are no more loops.
 std::string ModuleInterpreter::Frame::nameOf(StringRef pattern) const {
-  std::string name = pattern.str();
-  std::size_t depth = 0;
-  for (std::size_t hole = 0; (hole = name.find("{}", hole)) != std::string::npos;)
-    name.replace(hole, 2, std::to_string(depth < layers.size() ? layers[depth++] : 0));
-  return name;
+  return name_in_layers(pattern.str(), {layers.begin(), layers.end()});
 }
 
 std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, ArrayRef<SharedTensor> arguments) {

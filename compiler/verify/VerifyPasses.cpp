@@ -17,8 +17,12 @@ using namespace mlir;
 
 namespace kiln {
 
-/// Whether a name matches a pattern, whose "{}" stands for the number of a layer.
-static bool fits(StringRef pattern, StringRef name) {
+/// Whether a name is one of a parameter's, in whose pattern "{}" stands for the number of a layer.
+static bool fits(const Graph &graph, const Parameter &parameter, StringRef name) {
+  const std::string written = graph.name(parameter);
+  if (has_number_parts(written))
+    return llvm::is_contained(names_in_layers(written, graph.layers(parameter.scope)), name);
+  StringRef pattern = written;
   while (true) {
     auto [literal, rest] = pattern.split("{}");
     if (!name.consume_front(literal))
@@ -37,8 +41,8 @@ static bool fits(StringRef pattern, StringRef name) {
 static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, verify::PassVerifier &verifier) {
   return [&graph, &verifier](const std::string &name) -> interpreter::Tensor {
     for (const Parameter &parameter : graph.parameters)
-      if (const std::string pattern = graph.name(parameter); fits(pattern, name))
-        return *verifier.weight(pattern, name);
+      if (fits(graph, parameter, name))
+        return *verifier.weight(graph.name(parameter), name);
     throw std::runtime_error("graph: unknown parameter; expected one of the graph, got " + name);
   };
 }
@@ -62,7 +66,10 @@ static std::string verifyImport(const Graph &graph, verify::PassVerifier &verifi
   for (std::size_t session = 0; session < calls.sessions.size(); ++session) {
     interpreter::Interpreter reference(graph, weightsOf(graph, verifier));
     reference.takesInt8 = [&](const std::string &name, int dim) {
-      return llvm::any_of(int8, [&](const auto &weight) { return fits(weight.first(), name) && weight.second == dim; });
+      return llvm::any_of(graph.parameters, [&](const Parameter &parameter) {
+        const auto found = int8.find(graph.name(parameter));
+        return found != int8.end() && found->second == dim && fits(graph, parameter, name);
+      });
     };
     for (std::size_t number = 0; number < calls.sessions[session].size(); ++number) {
       const verify::EntryCall &call = calls.sessions[session][number];

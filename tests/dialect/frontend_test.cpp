@@ -40,6 +40,7 @@ Graph goodGraph() {
   add(Op::exp, shape, {3}, 1);         // 4
   add(Op::stack, shape, {0}, 0);       // 5
   graph.nodes[5].attributes.index = 1; // the body's region
+  graph.nodes[5].attributes.states = 1;
   graph.regions.resize(2);
   graph.regions[0].nodes = {5};
   graph.regions[0].arguments = {0};

@@ -16,19 +16,7 @@ namespace kiln::interpreter {
 inline Interpreter::WeightSource counterWeights(const Graph &graph) {
   std::map<std::string, Parameter> parameters;
   for (const Parameter &parameter : graph.parameters) {
-    std::vector<std::string> names{graph.name(parameter)};
-    std::vector<std::int64_t> copies; // copies of the enclosing stacks, the outermost first
-    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
-      if (graph.scopes[at].copies > 0)
-        copies.insert(copies.begin(), graph.scopes[at].copies);
-    for (std::int64_t count : copies) {
-      std::vector<std::string> next;
-      for (const std::string &name : names)
-        for (std::int64_t copy = 0; copy < count; ++copy)
-          next.push_back(std::string(name).replace(name.find("{}"), 2, std::to_string(copy)));
-      names = next;
-    }
-    for (const std::string &name : names)
+    for (const std::string &name : names_in_layers(graph.name(parameter), graph.layers(parameter.scope)))
       parameters.emplace(name, parameter);
   }
   return [parameters](const std::string &name) {

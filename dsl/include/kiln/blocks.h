@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Composite layers: attention with its projections, the two-layer perceptron, the encoder and decoder blocks of the
-// Transformer, and Stack. Inner calls pass the caller's site on, so that messages name the caller's line.
+// Transformer. Inner calls pass the caller's site on, so that messages name the caller's line.
 #pragma once
 
 #include "kiln/layers.h"
-#include "kiln/scan.h"
 
 namespace kiln {
 
@@ -308,115 +307,6 @@ private:
   LayerNorm<Width, Options.weight.element> norm2{"norm2", Options.epsilon};
   Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
   LayerNorm<Width, Options.weight.element> norm3{"norm3", Options.epsilon};
-};
-
-template <std::int64_t Count, class Block> class Stack;
-
-namespace detail {
-
-template <class Block> inline constexpr bool is_stack = false;
-template <std::int64_t Count, class Block> inline constexpr bool is_stack<Stack<Count, Block>> = true;
-
-/// A layer without a name, which has these options after it.
-template <class Block, class... Options> constexpr Block nameless(const Options &...options) {
-  if constexpr (sizeof...(Options) == 0 && requires { Block{}; })
-    return Block{};
-  else if constexpr (requires { Block("", options...); })
-    return Block("", options...);
-  else
-    static_assert(never<Block, Options...>,
-                  "kiln: stack: its layer cannot be constructed; expected one that has a name, then the options that "
-                  "follow the name of the stack, or `using Layer::Layer;` and none [stack_c4]");
-}
-
-} // namespace detail
-
-/// `Count` layers of the same type, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is a
-/// layer, or any type with a `forward`; it returns the type of its first argument. Further arguments are the same for
-/// every layer. Options of the constructor follow the name: `Stack<3, LayerNorm<8>> norms{"norms", 1e-6}`.
-template <std::int64_t Count, class Block> class Stack : public Named {
-  static_assert(!detail::is_stack<Block>, "kiln: stack: its layer is a stack, which needs a name in it; expected a "
-                                          "layer that has the inner stack as a member [stack_c5]");
-
-public:
-  constexpr Stack() : block(detail::nameless<Block>()) {}
-  template <class... Options>
-  constexpr explicit Stack(const char *name, const Options &...options)
-      : Named(name), block(detail::nameless<Block>(options...)) {}
-
-  // The line of the call is known for up to three further arguments.
-  template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
-    return trace_layers<false>(site, x);
-  }
-  template <tensor X, class A> constexpr auto operator()(const X &x, const A &a, Site site = Site::here()) const {
-    return trace_layers<false>(site, x, a);
-  }
-  template <tensor X, class A, class B>
-  constexpr auto operator()(const X &x, const A &a, const B &b, Site site = Site::here()) const {
-    return trace_layers<false>(site, x, a, b);
-  }
-  template <tensor X, class A, class B, class C>
-  constexpr auto operator()(const X &x, const A &a, const B &b, const C &c, Site site = Site::here()) const {
-    return trace_layers<false>(site, x, a, b, c);
-  }
-  template <tensor X, class A, class B, class C, class D, class... Others>
-  constexpr auto operator()(const X &x, const A &a, const B &b, const C &c, const D &d, const Others &...others) const {
-    return trace_layers<false>(Site(), x, a, b, c, d, others...);
-  }
-
-  /// Returns a pair: the result of a call, and the stacked results of all layers, [Count, ...].
-  template <tensor X, class... Others> constexpr auto hidden_states(const X &x, const Others &...others) const {
-    auto y = trace_layers<true>(Site(), x, others...);
-    using Stacked = TensorOf<X::element, detail::prepended(Count, X::shape)>;
-    int number = 1;
-    return std::pair{y, detail::result_of<Stacked>(x.tracer, y.node, number)};
-  }
-  template <class... Given> constexpr auto operator()(const Given &...given) const {
-    return detail::refuse_call(given...);
-  }
-
-private:
-  template <bool KeepsEach, tensor X, class... Others>
-  constexpr auto trace_layers(Site site, const X &x, const Others &...others) const {
-    Tracer &tracer = x.tracer->at(site);
-    constexpr std::int64_t most = 1 << 20;
-    int scope = scope_in(tracer, Count < most ? Count : most + 1);
-    ScopeGuard guard(tracer, scope);
-    if (Count < 1)
-      tracer.fail(rules::stack_c2, Count);
-    if (tracer.copies(scope) > most)
-      tracer.fail(rules::stack_c3, Count);
-    using Carried = TensorOf<X::element, X::shape>;
-    Attributes attributes;
-    attributes.index = tracer.open(scope, Count);
-    Carried carried(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
-    auto y = traced_layer(scope, carried, others...);
-    if constexpr (!std::is_same_v<decltype(y), Carried>)
-      tracer.fail(rules::stack_c1, detail::described<decltype(y)>().data(), detail::typed(carried).data());
-    int result = carried.node;
-    if constexpr (tensor<decltype(y)>)
-      result = y.node;
-    tracer.result(result);
-    if (KeepsEach)
-      tracer.result(result);
-    tracer.close();
-    return detail::emit<Carried>(&tracer, Op::stack, {x.node}, std::move(attributes));
-  }
-  /// Calls the layer in the scope of the stack, whose name it has.
-  template <tensor X, class... Others>
-  constexpr auto traced_layer(int scope, const X &x, const Others &...others) const {
-    if constexpr (requires { block.forward(x, others...); }) {
-      return block.forward(x, others...);
-    } else if constexpr (std::is_base_of_v<Named, Block>) {
-      detail::InScope inside(*x.tracer, block, scope);
-      return block(x, others...);
-    } else {
-      detail::refuse<rules::layer_c6, X, Others...>();
-      return x;
-    }
-  }
-
-  Block block;
 };
 
 } // namespace kiln

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Dimensions as types: a Dim is a fixed number, or a polynomial offset + factor * s0 * s1 of symbolic dimensions. It is
-// a structural type, so it serves as a template argument, and two Dims are equal exactly when their members are.
+// a structural type, so it serves as a template argument, and two Dims are equal exactly when their members are. A
+// Shape is a list of them.
 #pragma once
 
 #include <cstddef>
@@ -190,5 +191,30 @@ private:
     return false;
   }
 };
+
+/// A list of dimensions as a template argument.
+template <std::size_t Rank> struct Shape {
+  Dim dims[Rank == 0 ? 1 : Rank]{};
+
+  static constexpr std::size_t size() { return Rank; }
+  constexpr const Dim &operator[](std::size_t i) const { return dims[i]; }
+  constexpr Dim &operator[](std::size_t i) { return dims[i]; }
+  constexpr const Dim *begin() const { return dims; }
+  constexpr const Dim *end() const { return dims + Rank; }
+  constexpr bool operator==(const Shape &other) const { return detail::are_equal(dims, other.dims); }
+};
+
+namespace detail {
+/// Whether a tensor can have this shape: the runtime's tables hold six dimensions, kernels index with 32 bits.
+template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
+  std::int64_t count = 1;
+  for (const Dim &dim : shape) {
+    if (dim.flaw != Flaw::none || dim.min() < 1 || dim.max() > Dim::largest || count > Dim::largest)
+      return false;
+    count *= dim.max();
+  }
+  return Rank <= 6 && count <= Dim::largest;
+}
+} // namespace detail
 
 } // namespace kiln

@@ -12,6 +12,7 @@
 
 #include "kiln/dim.h"
 #include "kiln/names.h"
+#include "kiln/numbered.h"
 #include "kiln/op.h"
 #include "kiln/storage.h"
 
@@ -46,7 +47,7 @@ struct Attributes {
   int axis = -1; // always normalised to [0, rank)
   std::int64_t start = 0;
   bool at_end = false;     // slice: the last elements; `start` is unused
-  int states = 0;          // scan: the number of operands, body arguments and body results that are states
+  int states = 0;          // stack and scan: how many operands, body arguments and body results are carried
   bool reverse = false;    // scan: iterates from the last element to the first
   bool first = false;      // max: the gradient goes to the first of the largest elements, not to all of them
   bool shifted = false;    // mean: that of the differences from the first element, plus that element
@@ -74,7 +75,7 @@ struct Attributes {
 
 /// An operation with one result, which is identified by the node's number. A scan has several results: each is a
 /// `result` node, and the scan's own number is not a value. The same holds for the call of a custom function. A stack's
-/// own number is the result of its last layer; the results of all layers are `result` nodes.
+/// own number is the first value that its last layer returns; the others, and the stacked outputs, are `result` nodes.
 struct Node {
   Op op{};
   ElementType element{};
@@ -86,7 +87,7 @@ struct Node {
 
 /// One component of a call path, "h", "attn"; Graph::path joins them with dots. Scope 0 is the model itself, with the
 /// empty name. The layers of a stack share one scope whose `copies` > 0 is their number; a path contains "{}" in place
-/// of the index: "h.{}.ln_1.weight".
+/// of the index: "h.{}.ln_1.weight". Scopes of a pattern of layers have parts of the layers' numbers as their names.
 struct Scope {
   int parent = -1;
   const char *name = "";
@@ -180,8 +181,8 @@ private:
   }
 };
 
-/// A list of nodes: the body of an entry, of a stack or of a scan. The body of a stack carries one value. The body of a
-/// scan takes the states and a slice of each sequence, and returns the next states and the outputs of the iteration.
+/// A list of nodes: the body of an entry, of a stack or of a scan. The body of a stack or of a scan takes the carried
+/// values, which a scan calls its state, and a slice of each sequence; it returns the next carried values and outputs.
 struct Region {
   std::vector<int> nodes;     // in order of execution, without the arguments; a nested stack is one node
   std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or the arguments of a loop body
@@ -251,9 +252,19 @@ struct Graph {
     std::string above = path(scopes[scope].parent);
     return above + (above.empty() ? "" : ".") + scopes[scope].name + (scopes[scope].copies > 0 ? ".{}" : "");
   }
-  /// Returns "h.{}.ln_1.weight".
+  /// Returns "h.{}.ln_1.weight". In a pattern of layers the name says how they are numbered (numbered.h).
   std::string name(const Parameter &parameter) const { return name(parameter.scope, parameter.leaf); }
   std::string name(const StateTensor &state) const { return name(state.scope, state.leaf); }
+  /// Returns the name as patterns of the spec match it: "layers.{}.weight" also in a pattern of layers.
+  std::string written(const Parameter &parameter) const { return written_name(name(parameter)); }
+  /// Returns the numbers of layers of the stacks around a scope, outermost first.
+  std::vector<std::int64_t> layers(int scope) const {
+    std::vector<std::int64_t> counts;
+    for (int at = scope; at > 0; at = scopes[at].parent)
+      if (scopes[at].copies > 0)
+        counts.insert(counts.begin(), scopes[at].copies);
+    return counts;
+  }
   /// Returns how many tensors a parameter or a state of the scope stands for: the product of the enclosing stacks'
   /// layers.
   constexpr std::int64_t copies(int scope) const {

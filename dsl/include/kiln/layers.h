@@ -28,12 +28,12 @@ public:
   constexpr Named &operator=(const Named &) = default;
 
 protected:
-  /// The scope of this layer, opened at the first call.
-  constexpr int scope_in(Tracer &tracer, std::int64_t copies = 0) const {
+  /// The scope of this layer, opened at the first call. `is_number`: the name is a part of a layer's number.
+  constexpr int scope_in(Tracer &tracer, std::int64_t copies = 0, bool is_number = false) const {
     // A trace owns its model and calls it through const functions; g++ 12 cannot read a mutable member in a constant
     // expression, hence the const_cast.
     if (scope < 0)
-      const_cast<int &>(scope) = tracer.child(name, copies);
+      const_cast<int &>(scope) = is_number ? tracer.add_scope(name, copies) : tracer.child(name, copies);
     return scope;
   }
 

@@ -14,6 +14,7 @@
 #include "kiln/blocks.h"
 #include "kiln/names.h"
 #include "kiln/order.h"
+#include "kiln/pattern.h"
 #include "kiln/training.h"
 
 namespace kiln {

@@ -68,9 +68,15 @@ protected:
   constexpr void put_path(Text &text, int of) const {
     if (of <= 0)
       return;
-    put_path(text, graph.scopes[of].parent);
-    text.put(text.empty() ? "" : ".").put(graph.scopes[of].name);
-    if (graph.scopes[of].copies > 0)
+    const Scope &here = graph.scopes[of];
+    put_path(text, here.parent);
+    if (detail::is_number_part(here.name)) {
+      if (detail::ends_number(here.name))
+        text.put(".{}");
+      return;
+    }
+    text.put(text.empty() ? "" : ".").put(here.name);
+    if (here.copies > 0)
       text.put(".{}");
   }
 

@@ -340,6 +340,8 @@ inline constexpr const char *stack_c1 = "stack: layer returns another type than 
 inline constexpr const char *stack_c2 = "stack: invalid number of layers; expected at least one [stack_c2]";
 inline constexpr const char *stack_c3 =
     "stack: too many layers; expected at most 1048576, with those of the stacks around it [stack_c3]";
+inline constexpr const char *stack_c6 =
+    "stack: first dimension of per_layer differs from the number of layers [stack_c6]";
 inline constexpr const char *scan_c1 = "scan: sequences differ in the first dimension [scan_c1]";
 inline constexpr const char *scan_c2 = "scan: step changes the state's type [scan_c2]";
 inline constexpr const char *state_c1 = "state: used outside its owner or in a loop; expected uses in the entry or the "

@@ -17,31 +17,6 @@
 
 namespace kiln {
 
-/// A list of dimensions as a template argument.
-template <std::size_t Rank> struct Shape {
-  Dim dims[Rank == 0 ? 1 : Rank]{};
-
-  static constexpr std::size_t size() { return Rank; }
-  constexpr const Dim &operator[](std::size_t i) const { return dims[i]; }
-  constexpr Dim &operator[](std::size_t i) { return dims[i]; }
-  constexpr const Dim *begin() const { return dims; }
-  constexpr const Dim *end() const { return dims + Rank; }
-  constexpr bool operator==(const Shape &other) const { return detail::are_equal(dims, other.dims); }
-};
-
-namespace detail {
-/// Whether a tensor can have this shape: the runtime's tables hold six dimensions, kernels index with 32 bits.
-template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
-  std::int64_t count = 1;
-  for (const Dim &dim : shape) {
-    if (dim.flaw != Flaw::none || dim.min() < 1 || dim.max() > Dim::largest || count > Dim::largest)
-      return false;
-    count *= dim.max();
-  }
-  return Rank <= 6 && count <= Dim::largest;
-}
-} // namespace detail
-
 class Tracer : public Reporter {
 public:
   /// Scope 0 is the model itself.
@@ -270,18 +245,23 @@ public:
     if (*name == 0)
       fail(rules::layer_c2, "an empty one");
     check_name(name);
-    int *link = &graph.scopes[scope].first_child;
-    for (; *link >= 0; link = &graph.scopes[*link].next_sibling)
-      if (same_text(graph.scopes[*link].name, name)) {
+    for (int known = graph.scopes[scope].first_child; known >= 0; known = graph.scopes[known].next_sibling)
+      if (same_text(graph.scopes[known].name, name)) {
         fail(rules::layer_c1, name);
         break;
       }
+    return add_scope(name, copies);
+  }
+  /// The same for a name that is not of the spec: part of the number of a layer (numbered.h).
+  constexpr int add_scope(const char *name, std::int64_t copies) {
+    int *link = &graph.scopes[scope].first_child;
+    while (*link >= 0)
+      link = &graph.scopes[*link].next_sibling;
     int id = static_cast<int>(graph.scopes.size());
     Scope made;
     made.parent = scope;
     made.name = name;
     made.copies = copies;
-    made.next_sibling = *link;
     *link = id;
     graph.scopes.push_back(std::move(made));
     paths.push_back(detail::hashed(detail::hashed(paths[scope], name), copies > 0 ? ".{}." : "."));
@@ -347,7 +327,9 @@ private:
   constexpr void check_numbers() {
     std::vector<std::uint64_t> stacks; // hashes of the names' parts before the number
     for (const Scope &each : graph.scopes)
-      if (each.copies > 0)
+      if (detail::is_number_part(each.name))
+        stacks.push_back(paths[each.parent]);
+      else if (each.copies > 0)
         stacks.push_back(detail::hashed(detail::hashed(paths[each.parent], each.name), "."));
     auto check = [&](int owner, const char *name) {
       if (!detail::continues_with_digit(paths[owner], name, stacks))

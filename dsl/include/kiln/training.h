@@ -144,14 +144,22 @@ inline std::vector<TrainingInput> training_inputs(const Graph &graph, const Entr
   return inputs;
 }
 
-/// "grad_h_mlp_weight" for "h.{}.mlp.weight".
+/// "grad_h_mlp_weight" for "h.{}.mlp.weight". In a pattern of layers the name has the first layer of the type:
+/// "grad_layers_5_weight" for "layers.{6k}.{}.{+5}.{}.weight".
 inline std::string gradient_name(const std::string &parameter) {
   std::string name = "grad_";
-  for (char letter : parameter)
-    if (letter == '.')
-      name += '_';
-    else if (letter != '{' && letter != '}')
-      name += letter;
+  for (detail::NameReader reader(parameter); !reader.is_at_end();) {
+    const std::string component = reader.take();
+    if (detail::is_number_part(component.c_str()) && !detail::ends_number(component.c_str()))
+      continue;
+    const bool is_number = detail::is_number_part(component.c_str());
+    for (char letter : component)
+      if (letter == '.')
+        name += '_';
+      else if (letter != '{' && letter != '}' && !(is_number && letter == '+'))
+        name += letter;
+    name += is_number ? "_" : "";
+  }
   for (std::size_t at; (at = name.find("__")) != std::string::npos;)
     name.erase(at, 1);
   return name;
@@ -167,7 +175,7 @@ inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &ent
   detail::mark_parameters(graph, entry.region, read);
   for (std::size_t i = 0; i < read.size(); ++i)
     if (read[i] && floating(graph.parameters[i].element) &&
-        !detail::matches_one(entry.training.frozen, graph.name(graph.parameters[i]).c_str()))
+        !detail::matches_one(entry.training.frozen, graph.written(graph.parameters[i]).c_str()))
       result.push_back(static_cast<int>(i));
   return result;
 }
